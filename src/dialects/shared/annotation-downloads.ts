@@ -66,7 +66,10 @@ export function annotationDownloads(resourceOf: ResourceOf): DownloadRequests {
   };
 }
 
-/** Undefined if nothing may be fetched ahead: only Refit's agent does that, and only what a sha256 verifies. */
+/**
+ * Returns the request to fetch the version ahead. Undefined if it may not be fetched: only Refit's agent can do it, and
+ * only a payload with a sha256 can be verified.
+ */
 function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage) {
   const payload = ownMember(stage.payloads, platformOf(object) ?? '');
   if (payload?.sha256 === undefined || kindOf(stage) !== 'k0supdate' || !agentOf(object).ours)
@@ -74,7 +77,10 @@ function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage) {
   return { rollout: source.uid, command: commandOf(stage, payload) };
 }
 
-/** Returns the answer of the agent to the check of downloads; undefined once the rollout has started, and if the agent answers no checks. */
+/**
+ * Returns the answer of the agent to the check of downloads. Undefined after the rollout has started, and if the agent
+ * does not answer such checks.
+ */
 function downloadsOn(
   object: KubeObject | undefined,
   rollout: Rollout,
@@ -102,7 +108,7 @@ function downloadsOn(
   } as const;
 }
 
-/** Of the commands for the target, as many as a check can have: a node has one check. */
+/** Returns the commands for the target, up to the limit of a check. A node has one check for all of them. */
 function downloadsFor(
   object: KubeObject,
   { stages }: Rollout,

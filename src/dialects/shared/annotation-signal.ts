@@ -19,6 +19,7 @@ import {
 } from '../../kube/resources.ts';
 import {
   type AgentPolicy,
+  type AgentReport,
   agentPolicyFor,
   decodeReport,
   decodeSignal,
@@ -92,7 +93,7 @@ export function annotationSignal({
   };
 }
 
-/** The signal on the object, if it is one of this stage of the rollout. */
+/** Returns the signal on the object if it belongs to this stage of the rollout; otherwise undefined. */
 export function signalFor(
   object: KubeObject | undefined,
   rollout: Rollout,
@@ -103,7 +104,7 @@ export function signalFor(
   return object && isFor && belongs(object, signal, rollout) ? signal : undefined;
 }
 
-/** A node with one of these statuses waits for the leader, which answers with the other one. */
+/** A node with one of these statuses waits for the leader. The leader answers with the status on the right. */
 const NEXT: Readonly<Record<string, string>> = {
   Cordoning: 'ApplyingUpdate',
   UnCordoning: 'Completed',
@@ -127,7 +128,10 @@ export function withSignal(
   return annotated(withoutAnnotations(object, ...ANSWERED), { ...signal, ...ours });
 }
 
-/** What belongs to an earlier signal, or comes before one. */
+/**
+ * A new signal removes these annotations, because they belong to an earlier signal or are requests that come before a
+ * signal.
+ */
 const ANSWERED = [
   REPORT_ANNOTATION,
   AGENT_POLICY_ANNOTATION,
@@ -135,7 +139,7 @@ const ANSWERED = [
   DOWNLOAD_CHECK_ANNOTATION,
 ];
 
-/** The leader's own record on the Node, in the same write as the signal. */
+/** Adds the leader's own record of the attempt to the Node, so that one write contains the signal and the record. */
 function withAttempt(object: KubeObject, { source }: Rollout, { target }: Signalling): KubeObject {
   const labels = {
     ...object.metadata.labels,
@@ -148,7 +152,10 @@ function attemptLabel(uid: string, created: string): string {
   return `${uid}.${created.replaceAll(/[^0-9A-Za-z.-]/g, '')}`;
 }
 
-/** True if a leader sent it for another rollout, or for an earlier run. On Nodes only the label proves that: kubelets write the annotations. */
+/**
+ * True if a leader sent the signal for another rollout or an earlier run. On Nodes only the label proves that, because
+ * kubelets can write the annotations.
+ */
 function isProven(
   resource: Resource,
   object: KubeObject,
@@ -179,32 +186,43 @@ function withStatus(object: KubeObject | undefined, status: string, now: number,
   });
 }
 
-type Belonging = Pick<Rollout, 'id' | 'run'> & {
+/** A plan, as far as its signals name it. */
+interface SignallingPlan {
   readonly source: Pick<Rollout['source'], 'uid' | 'created'>;
-};
+  readonly id: string;
+}
+
+/** A run of a plan. */
+interface SignallingRun extends SignallingPlan {
+  readonly run?: number | undefined;
+}
 type Sent = Pick<SignalData, 'created' | 'planId'>;
 
-/** True if the signal is one of this run of the plan. */
-export function belongs(object: KubeObject, signal: Sent, rollout: Belonging): boolean {
-  // A leader of another product knows no runs but the first.
+/** True if the signal belongs to this run of the plan. */
+export function belongs(object: KubeObject, signal: Sent, rollout: SignallingRun): boolean {
+  // A leader of another product knows only the first run.
   return isOfPlan(object, signal, rollout) && originOf(object, signal)?.run === textOfRun(rollout);
 }
 
-/** True if the signal is one of some run of the plan. */
+/** True if the signal belongs to any run of the plan. */
 export function isOfPlan(
   object: KubeObject,
   signal: Sent,
-  { source, id }: Omit<Belonging, 'run'>,
+  { source, id }: SignallingPlan,
 ): boolean {
   const origin = originOf(object, signal);
-  // Ours name the uid of the Plan, so a reused or edited plan id does not matter. Not the target's `since`: a leader with an
-  // old view may have recorded a newer intent, and a working node must not start again.
+  // A signal of Refit names the uid of the Plan, so a reused or edited plan id does not matter. The `since` of the
+  // target does not count: a leader with an old view may have recorded a newer intent, and a node in progress must not
+  // start again.
   if (origin) return origin.uid === source.uid;
-  // One of an original leader carries no uid.
+  // A signal of a leader of the original contains no uid.
   return signal.planId === id && Date.parse(signal.created) >= Date.parse(source.created);
 }
 
-/** What ROLLOUT_ANNOTATION says of the signal beside it; undefined if it is of another one, or absent. */
+/**
+ * Returns the plan and run that ROLLOUT_ANNOTATION names for the signal; undefined if it is absent or belongs to
+ * another signal.
+ */
 function originOf({ metadata }: KubeObject, { created }: Pick<Sent, 'created'>) {
   const origin = metadata.annotations?.[ROLLOUT_ANNOTATION];
   if (origin?.endsWith(`/${created}`) !== true) return undefined;
@@ -220,7 +238,10 @@ function textOfRun({ run }: Pick<Rollout, 'run'>): string | undefined {
   return run === undefined ? undefined : String(run);
 }
 
-/** The leader says in its signal whether the Node was cordoned before it; `object` bears the signal. */
+/**
+ * Tells whose cordon is on the Node. The leader writes into its signal whether the Node was cordoned before. `object`
+ * has the signal.
+ */
 export function unnamedCordonOf(
   object: KubeObject | undefined,
   rollout: Rollout,
@@ -236,7 +257,7 @@ export function occupantOf(world: World, { name }: Target, plan: KubeObject): st
   return node && otherClaimantOn(node, plan);
 }
 
-/** Nodes that work on a signal of another rollout, even if that rollout is gone. */
+/** Returns a finder of nodes that work on a signal of another rollout, even if that rollout was deleted. */
 export function foreignTargetsAmong(
   objects: Readonly<Record<Role, Resource>>,
 ): Required<ForeignWorkFinder> {
@@ -255,7 +276,7 @@ export function foreignTargetsAmong(
   };
 }
 
-/** Characters of a step or a time: the node writes them, and the plan repeats them. */
+/** The limit for the characters of a step or a time, because the node writes them and the plan repeats them. */
 const LONGEST = 64;
 
 const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
@@ -288,18 +309,22 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
   }
 });
 
-/** Steps at which an agent that lost its own report says how often the new version has ended. */
+/** At these steps an agent that lost its own report still reports how often the new version has ended. */
 const CRASHING: readonly string[] = ['Restart', 'RollingBack'];
 
-type SignalReport = ReturnType<typeof decodeReport>;
-
-/** The reason of a report without a version is from before our agent began: k0s's own has taken up the signal since. */
-function stalledBy(report: SignalReport, step: string): { stalled?: string } {
+/**
+ * Returns why the step does not progress. The reason of a report without a version was written before Refit's agent
+ * started; k0s's own agent works on the signal then.
+ */
+function stalledBy(report: AgentReport | undefined, step: string): { stalled?: string } {
   if (report?.reason === undefined) return {};
   return report.from !== undefined || CRASHING.includes(step) ? { stalled: report.reason } : {};
 }
 
-/** Originals do not mark their cordons. After the signal of an original leader every cordon is removed, as there. */
+/**
+ * Tells whether the leader must remove the cordon. Agents of the original do not mark their cordons. After a signal of
+ * a leader of the original, every cordon is removed, as the original does.
+ */
 function cordonOf(
   { annotations }: KubeObject['metadata'],
   created: string,
@@ -309,7 +334,8 @@ function cordonOf(
   const isOurs = annotations?.[ROLLOUT_ANNOTATION]?.endsWith(`/${created}`) === true;
   const isOurAgent = decodeReport(annotations, created) !== undefined;
   const isFound = agentPolicyFor(annotations, created).foundCordoned === true;
-  // After ours, only that of an original agent: one without a report, on a node that was not cordoned before.
+  // After a signal of Refit, only the cordon of an agent of the original is removed: the agent wrote no report, and the
+  // node was not cordoned before.
   return !isOurs || (!isOurAgent && !isFound) ? { ownsCordon: true } : {};
 }
 

@@ -1,14 +1,17 @@
-/** Tells which versions a host of k0s cannot run, by what its agent announced. */
+/** Tells which versions the host of a k0s node cannot run, from what its agent announced. */
 import type { KubeObject } from '../../kube/resources.ts';
 import { cgroupV1On } from '../../signal/agent-presence.ts';
 import { cgroupV1Refusal } from '../../versions/k0s-rules.ts';
 
-/** Undefined if nothing is known against it. Only a hint: the agent decides itself before it does anything. */
+/**
+ * Returns why the host cannot run the version; undefined if no reason is known. It is only a hint, because the agent
+ * checks again before it changes anything.
+ */
 export function hostRefusal(object: KubeObject, version: string): string | undefined {
   return cgroupV1On(object) === 'refused' ? cgroupV1Refusal(version) : undefined;
 }
 
-/** The same for a sentence that does not name the object yet. */
+/** Returns the same text after the name of the node. */
 export function namedHostRefusal(object: KubeObject, version: string): string | undefined {
   const refusal = hostRefusal(object, version);
   return refusal && `node ${object.metadata.name}: ${refusal}`;

@@ -2,7 +2,7 @@
 import type { Endpoint, World } from '../../engine/contract/world.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 
-/** Set by kubeadm and installers like it. */
+/** kubeadm and similar installers set this label. */
 export const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 
 export function isController({ metadata }: Node): boolean {

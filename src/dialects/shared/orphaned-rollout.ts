@@ -1,4 +1,7 @@
-/** What a plan left on one node, as a rollout that is over: the leader ends and cleans up the work of its only target. */
+/**
+ * Represents what a plan left on one node as a rollout that is over. The leader ends and cleans up the work of its only
+ * target.
+ */
 import { because } from '../../engine/model/reasons.ts';
 import type { Rollout, Source, Stage, Target } from '../../engine/model/rollout.ts';
 

@@ -7,15 +7,22 @@ import type { KubeObject, Resource } from '../../kube/resources.ts';
 /** Returns the kind of the objects that carry the signals of a stage. */
 export type ResourceOf = (stage: Pick<Stage, 'role' | 'procedure'>) => Resource;
 
-/** `objectOf` returns undefined if the object does not exist. `replacing` returns undefined without an object. */
-export function signalObjects(resourceOf: ResourceOf) {
+export interface SignalObjects {
+  /** Returns the object of a target; undefined if it does not exist. */
+  readonly objectOf: (
+    world: World,
+    stage: Stage,
+    target: Pick<Target, 'name'>,
+  ) => KubeObject | undefined;
+  /** Returns the instruction that writes the object; undefined without an object. */
+  readonly replacing: (stage: Stage, object: KubeObject | undefined) => Instruction | undefined;
+}
+
+/** Finds and replaces objects of the kinds that `resourceOf` returns. */
+export function signalObjects(resourceOf: ResourceOf): SignalObjects {
   return {
-    objectOf: (
-      world: World,
-      stage: Stage,
-      { name }: Pick<Target, 'name'>,
-    ): KubeObject | undefined => world.get(resourceOf(stage), name),
-    replacing: (stage: Stage, object: KubeObject | undefined): Instruction | undefined =>
+    objectOf: (world, stage, { name }) => world.get(resourceOf(stage), name),
+    replacing: (stage, object) =>
       object && { kind: 'replace', resource: resourceOf(stage), object },
   };
 }

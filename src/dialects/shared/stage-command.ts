@@ -16,7 +16,7 @@ export function commandOf(stage: Stage, payload: Signalling['payload']): SignalC
   };
 }
 
-/** Returns `k0supdate` for a stage that names no other procedure of agents. */
+/** Returns the procedure of the stage, or `k0supdate` if the stage names none. */
 export function kindOf({ procedure }: Stage): SignalCommand['kind'] {
   return procedure === 'airgapupdate' || procedure === 'kubeadmupdate' ? procedure : 'k0supdate';
 }

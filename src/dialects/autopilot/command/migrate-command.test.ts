@@ -1,4 +1,6 @@
-/** What a cluster that moves from k0s's own autopilot is told, from recorded worker profiles and leases of k0s. */
+/**
+ * Proves the report for a cluster that moves from k0s's own autopilot, with recorded worker profiles and leases of k0s.
+ */
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
 import { later, T0 } from '../../../../test/support/clock/times.ts';

@@ -1,4 +1,7 @@
-/** Runs `refit migrate k0s`: says how far a cluster is on its way from k0s's own autopilot, or prints the steps. Changes nothing. */
+/**
+ * Runs `refit migrate k0s`. It reports how far the migration from k0s's own autopilot is, or prints the next steps. It
+ * changes nothing.
+ */
 
 import type { ConnectionFlags } from '../../../cli/options.ts';
 import { table } from '../../../cli/phrases.ts';
@@ -21,7 +24,7 @@ import {
 
 type MigrateFlags = ConnectionFlags & { readonly plan?: boolean };
 
-/** Resolves with 0; of a check with 1 if something is in the way, or if Refit's agents are there and the migration is not done. */
+/** Resolves with 0 if `flags.plan` asks for the steps; otherwise with the exit code of `checkExitCode`. */
 export async function migrateK0s(
   flags: MigrateFlags,
   { clock, output, abort }: SessionParts,
@@ -35,10 +38,12 @@ export async function migrateK0s(
   return flags.plan ? EXIT.ok : checkExitCode(facts, problems);
 }
 
-/** 1 while something is in the way, or while Refit's agents are there and the migration is not done. */
+/**
+ * Returns 1 while a problem blocks the migration, or while Refit's agents are installed and the migration is not done.
+ */
 export function checkExitCode(facts: MigrationFacts, problems = problemsOf(facts)): number {
-  const isHeldUp = problems.length > 0 || (hasAgents(facts) && undoneOf(facts).length > 0);
-  return isHeldUp ? EXIT.failed : EXIT.ok;
+  const isBlocked = problems.length > 0 || (hasAgents(facts) && undoneOf(facts).length > 0);
+  return isBlocked ? EXIT.failed : EXIT.ok;
 }
 
 const MOST_NAMES = 8;
@@ -82,7 +87,7 @@ function hasAgents({ hosts }: MigrationFacts): boolean {
   return hosts.every(({ isOurs }) => isOurs);
 }
 
-/** What is left although every node has the agent of Refit. */
+/** Returns what is still to be done after every node has the agent of Refit. */
 function undoneOf({ profilesOn, leader }: MigrationFacts): string[] {
   const isLed = leader.state !== 'silent' && 'holder' in leader && !isK0sLeader(leader.holder);
   return [
@@ -178,7 +183,7 @@ export function stepsOf({
   ];
 }
 
-/** A worker that starts before k0s has rewritten its profile starts its own agent again. */
+/** Waits until k0s has rewritten the profiles. A worker that starts before that starts its own agent again. */
 function waitForProfiles(hosts: MigrationFacts['hosts']): [string, ...string[]] {
   const minors = minorsOf(hosts.filter(({ role }) => role === 'worker'));
   return [

@@ -1,6 +1,9 @@
-/** Reads from a k0s cluster what a migration from its own autopilot depends on: versions, agents, worker profiles, the leader. */
+/**
+ * Reads the facts of a k0s cluster that a migration from its own autopilot depends on: versions, agents, worker
+ * profiles and the leader.
+ */
 import { plans } from '../../../api/autopilot/plan.ts';
-import { askLeader } from '../../../cli/status/load.ts';
+import { askLeader, type LeaderView } from '../../../cli/status/load.ts';
 import type { Role } from '../../../engine/model/rollout.ts';
 import type { Reading } from '../../../kube/client.ts';
 import { configMaps, type KubeObject, type Lease, leases } from '../../../kube/resources.ts';
@@ -11,20 +14,49 @@ import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../../sign
 import { heedsSwitch, leavesAgentOn } from '../../../signal/own-agent.ts';
 import { parseVersion } from '../../../util/version.ts';
 
-export type MigratingHost = ReturnType<typeof hostOf>;
+/** A host of the cluster: a controller or a worker. */
+export interface MigratingHost {
+  readonly name: string;
+  readonly role: Role;
+  /** The version of k0s on a controller, and the version of the kubelet on a worker; undefined if it is not reported. */
+  readonly version: string | undefined;
+  /** The agent that runs on the host, as text for people. */
+  readonly agent: string;
+  /** True if the agent is the one of Refit. */
+  readonly isOurs: boolean;
+  /** True if k0s of this version can run without its own agent. */
+  readonly canSwitchOff: boolean;
+}
 
-/** The kubelet of a worker says which release its k0s is of, and not which build: `v1.36.3+k0s` for `v1.36.3+k0s.2`. */
+/**
+ * Returns the version for people. The kubelet of a worker reports only the release of k0s and not the build:
+ * `v1.36.3+k0s` for `v1.36.3+k0s.2`.
+ */
 export function runningVersion({ role, version }: MigratingHost): string {
   if (version === undefined) return 'not known';
   if (role === 'controller') return version;
   return version.includes('+k0s') ? `${version}, build not known` : 'not known';
 }
 
-export type MigrationFacts = Awaited<ReturnType<typeof readFacts>>;
+export interface MigrationFacts {
+  readonly hosts: readonly MigratingHost[];
+  /** The names of the worker profiles that leave k0s's own agent on; undefined if they cannot be read. */
+  readonly profilesOn: readonly string[] | undefined;
+  readonly leader: LeaderView;
+  /** True while a Plan exists that has not ended. */
+  readonly isRunning: boolean;
+  /** The address of a load balancer; undefined if the kubeconfig names one API server. */
+  readonly balancer: string | undefined;
+}
 
 const PROFILE = 'worker-config-';
 
-export async function readFacts({ client, abort }: Reading, server: string, now: number) {
+/** Reads the facts. `server` is the URL of the API server in the kubeconfig, and `now` is in milliseconds. */
+export async function readFacts(
+  { client, abort }: Reading,
+  server: string,
+  now: number,
+): Promise<MigrationFacts> {
   const [controllers, workers, nodeLeases, profiles, plan, leader] = await Promise.all([
     client.listAll(controlNodes, { abort }),
     listNodes(client, { abort }),
@@ -55,11 +87,10 @@ export async function readFacts({ client, abort }: Reading, server: string, now:
   const minors = minorsOf(hosts);
   return {
     hosts,
-    /** The worker profiles that leave k0s's own agent on; undefined if they cannot be read. */
     profilesOn: profiles?.items
       .filter(
         ({ metadata: { name }, data }) =>
-          // k0s leaves the profiles of an earlier release as they are.
+          // k0s does not rewrite the profiles of an earlier release, so only those of the current ones count.
           name.startsWith(PROFILE) &&
           minors.some((minor) => name.endsWith(`-${minor}`)) &&
           leavesAgentOn(data),
@@ -67,7 +98,6 @@ export async function readFacts({ client, abort }: Reading, server: string, now:
       .map(({ metadata }) => metadata.name),
     leader,
     isRunning: plan !== undefined && (state === undefined || state.startsWith('Schedulable')),
-    /** Address of a load balancer; undefined if the kubeconfig names one API server. */
     balancer: controllers.items.some(({ status }) =>
       status?.addresses?.some(({ address }) => address === host),
     )
@@ -76,7 +106,7 @@ export async function readFacts({ client, abort }: Reading, server: string, now:
   };
 }
 
-/** The minor releases that the hosts run, each once, as the names of worker profiles write them. */
+/** Returns the minor releases that the hosts run, each once, as the names of worker profiles contain them. */
 export function minorsOf(hosts: readonly Pick<MigratingHost, 'version'>[]): string[] {
   const versions = hosts
     .map(({ version }) => parseVersion(version))
@@ -84,14 +114,13 @@ export function minorsOf(hosts: readonly Pick<MigratingHost, 'version'>[]): stri
   return [...new Set(versions.map(({ major, minor }) => `${major}.${minor}`))];
 }
 
-function hostOf(object: KubeObject, role: Role, version?: string, marked?: string) {
+function hostOf(object: KubeObject, role: Role, version?: string, marked?: string): MigratingHost {
   const { title, ours } = agentOf(object);
   // Refit's agent marks the lease as well, but it also announces itself.
   const agent = title === 'unknown' && marked !== undefined ? `k0s's own, seen ${marked}` : title;
   return {
     name: object.metadata.name,
     role,
-    /** Of a controller that of k0s, of a worker that of its kubelet. */
     version,
     agent,
     isOurs: ours,
@@ -99,7 +128,7 @@ function hostOf(object: KubeObject, role: Role, version?: string, marked?: strin
   };
 }
 
-/** When k0s's agent started there last: it marks the lease of its node then. */
+/** Returns when k0s's own agent last started on a node. It marks the lease of its node when it starts. */
 function markedAt({ metadata }: Lease): string | undefined {
   if (metadata.labels?.[CENTRAL_CORDONING_LABEL] === undefined) return undefined;
   return metadata.managedFields?.find(({ manager }) => manager === 'k0s/autopilot')?.time;

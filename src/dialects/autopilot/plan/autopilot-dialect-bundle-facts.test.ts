@@ -1,4 +1,7 @@
-/** The facts of the original's own unit tests about airgapupdate, one per row; a row says if Refit differs. */
+/**
+ * Checks the facts that the original's own unit tests state about airgapupdate, one per row. A row says if Refit
+ * differs.
+ */
 import { describe, expect, test } from 'vitest';
 import { passOver, wordsOf } from '../../../../test/support/builders/autopilot-passes.ts';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
@@ -51,7 +54,7 @@ const entryOf = (id: number, words: Words): CommandStatus => ({
     })),
   },
 });
-/** As an original leader left it. */
+/** Returns a plan in progress as a leader of the original wrote it. */
 const underWay = (words: Words, concurrent = 1): Plan =>
   buildPlan(
     { commands: [bundle({ ...listed(...Object.keys(words)), limits: { concurrent } })] },

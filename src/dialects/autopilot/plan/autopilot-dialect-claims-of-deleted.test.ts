@@ -1,4 +1,7 @@
-/** Proves that the Node of a controller stays claimed while it works for a Plan that was deleted, and is taken over by the next one. */
+/**
+ * Proves that the Node of a controller stays claimed while it works for a deleted Plan, and that the next Plan takes
+ * the claim over.
+ */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
@@ -30,7 +33,7 @@ function planOf(uid: string): Plan {
   return { ...plan, metadata: { ...metadata, uid } };
 }
 
-/** A controller with a kubelet, and another Node. */
+/** Returns a cluster with a controller that runs a kubelet, and with another Node. */
 function scene() {
   const api = new MemoryApi();
   const clock = new FakeClock(T0);
@@ -83,7 +86,7 @@ function scene() {
   };
 }
 
-/** Its Plan is deleted while it works. */
+/** Returns a cluster whose Plan was deleted while the controller was in progress. */
 async function deletedAtWork() {
   const built = scene();
   built.api.put(plans, planOf('first-uid'));
@@ -96,12 +99,15 @@ async function deletedAtWork() {
   return built;
 }
 
-test.each(['c1', 'x'])('no Plan of Rancher starts on or beside it: %s', async (name) => {
-  const { api, jobsOfOther } = await deletedAtWork();
-  const nodeSelector = { matchLabels: { 'kubernetes.io/hostname': name } };
-  api.put(cattlePlans, buildCattlePlan('other', { nodeSelector }));
-  expect(await jobsOfOther()).toEqual([]);
-});
+test.each(['c1', 'x'])(
+  'no Plan of Rancher starts on its Node, or on another one: %s',
+  async (name) => {
+    const { api, jobsOfOther } = await deletedAtWork();
+    const nodeSelector = { matchLabels: { 'kubernetes.io/hostname': name } };
+    api.put(cattlePlans, buildCattlePlan('other', { nodeSelector }));
+    expect(await jobsOfOther()).toEqual([]);
+  },
+);
 
 test('the claim ends with the work', async () => {
   const { reports, lookAtK0s, claim } = await deletedAtWork();

@@ -1,4 +1,4 @@
-/** A k0s Plan never takes a Node that another plan has claimed, and keeps its own claims. */
+/** Proves that a k0s Plan never takes a Node that another plan has claimed, and that it keeps its own claims. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';

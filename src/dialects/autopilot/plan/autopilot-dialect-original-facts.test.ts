@@ -1,4 +1,4 @@
-/** The facts of the original's own unit tests about Plans, one per row; a row says if Refit differs. */
+/** Checks the facts that the original's own unit tests state about Plans, one per row. A row says if Refit differs. */
 import { describe, expect, test } from 'vitest';
 import { passOver, wordsOf } from '../../../../test/support/builders/autopilot-passes.ts';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
@@ -22,7 +22,10 @@ interface Pass {
   readonly health?: readonly EndpointHealth[];
 }
 
-/** One pass as a leader that has just come sees it: the words of the status, and who is signalled in the end. */
+/**
+ * Returns the result of one turn of a new leader: the states in the status, and the nodes that are signalled in the
+ * end.
+ */
 function outcomeOf({ world = EVERYONE, ...pass }: Pass): object {
   const { plan, signalled } = passOver({ ...pass, world });
   return { ...wordsOf(plan), ...(signalled.length > 0 ? { signalled } : {}) };
@@ -61,7 +64,7 @@ const entryOf = (id: number, state: string, controllers: Words, workers: Words):
   state,
   k0supdate: { controllers: entries(controllers), workers: entries(workers) },
 });
-/** A plan under way, as an original leader left it. */
+/** Returns a plan in progress as a leader of the original wrote it. */
 const underWay = (controllers: Words, workers: Words, concurrent = 1): Plan =>
   buildPlan(
     {

@@ -1,4 +1,4 @@
-/** Proves that a Plan's status has the original's words and loses nothing. */
+/** Proves that the status of a Plan has the words of the original, and that no field is lost. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { arbitrarySituation } from '../../../../test/support/builders/arbitrary-snapshots.ts';
@@ -24,7 +24,7 @@ const planOf = (commands: number, status?: Plan['status']): Plan =>
     status,
   );
 
-/** The states of plan and commands, and where the reason stands. */
+/** Returns the states of the plan and its commands, and which command has the reason. */
 function wordsOf(rollout: Rollout, plan: Plan): unknown[] {
   const { status } = project(rollout, plan);
   return [
@@ -228,7 +228,7 @@ describe('what was there', () => {
     },
   );
 
-  test('beside the status is not touched, and the plan that was given neither', () => {
+  test('changes nothing but the status, and does not change the given plan', () => {
     const plan = planOf(1, recorded);
     const copy = structuredClone(plan);
     const after = project(buildRollout([buildStage('worker', [done('w1')])]), plan);

@@ -1,4 +1,4 @@
-/** Proves that repeated decisions by any leader signal no further node and record nothing twice. */
+/** Proves that repeated turns of any leader signal no further node and record nothing twice. */
 import { describe, expect, test } from 'vitest';
 import {
   PASS_TIME,
@@ -19,7 +19,7 @@ const WORKERS = buildWorld(
   NAMES.map((name) => buildNode(name)),
 );
 
-/** What the plan says of each: pending, sent or completed; a node that was sent to work says so itself. */
+/** The recorded state of each node: pending, sent or completed. A node that was sent to work reports that itself. */
 interface Recorded {
   readonly role: 'controllers' | 'workers';
   readonly concurrent: number;
@@ -90,7 +90,7 @@ describe.each(['Schedulable', 'SchedulableWait'])('a plan that says %s', (state)
       const first = passOver({ plan: planIn(state, recorded), world });
       expect(first.signalled).toEqual(signalled);
       expect(wordsOf(first.plan)).toMatchObject({ state: 'SchedulableWait' });
-      // Another leader beside the first, and one that comes before the signals are seen.
+      // There is a second leader at the same time, and one that starts before it sees the signals.
       expect(passOver({ plan: planIn(state, recorded), world })).toEqual(first);
       expect(passOver({ plan: first.plan, world })).toEqual(first);
     },

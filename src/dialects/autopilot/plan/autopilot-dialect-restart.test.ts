@@ -1,4 +1,4 @@
-/** Proves that an edit of an ended Plan starts exactly one new rollout where the policy says so, and none without. */
+/** Proves that an edit of an ended Plan starts exactly one new rollout if the policy allows it, and none otherwise. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
@@ -28,7 +28,7 @@ const NEWER = 'v1.36.4+k0s.0';
 const RESTART = buildPolicy({ restartsEdited: true });
 const update = buildUpdate({ targets: { workers: listed('w1') } });
 
-/** Its one worker was upgraded by a leader of Refit; then its version was edited. */
+/** Returns a Plan whose one worker was upgraded by a leader of Refit, and whose version was edited afterwards. */
 function editedPlan(): Plan {
   const status = statusOf('Completed', [], recorded({ w1: 'SignalCompleted' }));
   const plan = buildPlan({ commands: [{ k0supdate: { ...update, version: NEWER } }] }, status);
@@ -72,7 +72,7 @@ function ofGeneration(plan: Plan, generation: number): Plan {
   return { ...plan, metadata: { ...plan.metadata, generation } };
 }
 
-/** Both workers were upgraded by the first run; then the version was edited. */
+/** Returns a Plan whose two workers were upgraded by the first run, and whose version was edited afterwards. */
 function editedPlanOfTwo(): Plan {
   const status = statusOf(
     'Completed',
@@ -259,7 +259,7 @@ test('a signal of the leader of k0s is of no run but the first, whatever its id'
   expect(statesIn(api.read(plans, 'autopilot'))).toEqual({ w1: 'SignalSent' });
 });
 
-/** The leader has written that the run begins, and not yet its first record. */
+/** Returns a Plan for which the leader has written that the new run starts, but not its first record yet. */
 async function announced(plan = editedPlan()) {
   const made = scene(plan);
   made.api.before('replace', () => {

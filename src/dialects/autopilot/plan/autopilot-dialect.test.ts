@@ -1,4 +1,4 @@
-/** Proves what the dialect reads of the cluster beside its plans. */
+/** Proves which kinds the dialect reads in addition to its plans. */
 import { expect, test } from 'vitest';
 import { buildControlNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
@@ -42,7 +42,7 @@ test('a controller that tells another version wakes the engine; one that only wr
   expect(watched?.isRelevant(at('v1.36.3+k0s.0'), at('v1.36.3+k0s.0'))).toBe(false);
 });
 
-test('controllers are ControlNodes and workers are Nodes; status shards stand beside the plan', () => {
+test('controllers are ControlNodes and workers are Nodes; status shards are read too', () => {
   expect(
     [autopilot.plans, ...autopilot.watched.map(({ resource }) => resource)].map(({ kind }) => kind),
   ).toEqual(['Plan', 'ControlNode', 'Node', 'StatusShard']);

@@ -1,4 +1,4 @@
-/** The dialect of k0s Autopilot: its Plans as rollouts of the engine. */
+/** The dialect of k0s Autopilot. It maps its Plans to rollouts of the engine. */
 import {
   type CommandStatus,
   type Plan,
@@ -49,7 +49,7 @@ export const autopilot: Dialect<Plan> = {
         isRelevant(before, after) || versionOf(before) !== versionOf(after),
     },
     { resource: OBJECTS.worker, isRelevant, transform: trimNode },
-    // A Plan may arrive before its StatusShards: each of those makes a new decision necessary.
+    // A Plan may be seen before its StatusShards, so each of them causes a new turn.
     { resource: statusShards, optional: true, isRelevant: () => true },
   ],
   resolve,
@@ -85,7 +85,10 @@ export const autopilot: Dialect<Plan> = {
   signal,
 };
 
-/** The signal of a controller stands on its ControlNode. */
+/**
+ * True if the controller works on the signal that the Node is claimed for. The signal of a controller is on its
+ * ControlNode.
+ */
 function isAtWorkOn(node: Node, controller: ControlNode): boolean {
   const uid = claimOn(node)?.split('/').at(-1);
   const isOfClaim =
@@ -97,7 +100,10 @@ function isAtWorkOn(node: Node, controller: ControlNode): boolean {
   );
 }
 
-/** A kubelet does not say which build of a release it is, but the last update that its agent completed does. */
+/**
+ * True if the object proves that its node runs this build. A kubelet reports only the release, but the last completed
+ * update of its agent names the build.
+ */
 function runs(object: KubeObject, version: string): boolean {
   const found = versionOf(object);
   if (found === undefined || found === version) return found === version;
@@ -122,12 +128,16 @@ function withoutRecord(plan: Plan): Plan {
   return rest;
 }
 
-/** In exactly the words of the original, which scripts rely on. Keeps unknown fields. A run other than the first is recorded, too. */
+/**
+ * Writes the rollout into the status in the words of the original, because scripts rely on them. Unknown fields stay. A
+ * run after the first one is recorded too.
+ */
 export function project(rollout: Rollout, plan: Plan): Plan {
   const record = recorded(rollout, plan);
   const { run } = rollout;
   if (run === undefined) return record;
-  // What is written after the end, such as a late success, is not of a spec that was edited since.
+  // A record that is written after the end, such as a late success, keeps its generation, because it is not about a
+  // spec that was edited since.
   const isOver = isFinal(rollout) && isFinal({ phase: phaseOfPlan(plan.status?.state) });
   const known = isOver ? rollout.generation : undefined;
   return withRecordedRun(record, { run, generation: known ?? plan.metadata.generation ?? run });
@@ -136,10 +146,10 @@ export function project(rollout: Rollout, plan: Plan): Plan {
 function recorded(rollout: Rollout, plan: Plan): Plan {
   const state = planStateOf(rollout.phase, rollout.blocked);
   const before = plan.status?.commands ?? [];
-  // A plan without commands gets one entry, for the reason.
+  // A plan without commands gets one entry, because the reason needs a place.
   const known = plan.spec.commands.slice(0, MOST_COMMANDS);
   const fresh = (known.length === 0 ? [{}] : known).map((_, id) => ({ id, state: '' }));
-  // One for each command of the first record, so that added or removed commands are detected.
+  // Each command of the first record keeps its entry, so that added and removed commands are detected.
   const entries: readonly CommandStatus[] = before.length > 0 ? before : fresh;
   const active = entries.find((entry) => !isCompleted(rollout, entry));
   const described = active ?? entries[0];
@@ -157,14 +167,16 @@ function recorded(rollout: Rollout, plan: Plan): Plan {
   return { ...plan, status: { ...plan.status, state, commands } };
 }
 
-/** A command without stages is not supported here: it is completed if another leader recorded so. */
+/**
+ * True if the command is done. Refit does not run a command without stages. It is done if another leader recorded that.
+ */
 function isCompleted({ stages }: Rollout, { id, state }: CommandStatus): boolean {
   const own = stages.filter(({ command }) => command === id);
   if (own.length === 0) return state === PLAN_STATES.completed;
   return own.every(({ targets }) => targets.every((target) => target.state === 'done'));
 }
 
-/** Lists without stages stay as they are. */
+/** Writes the targets of each stage to its list. A list without a stage does not change. */
 function withTargets({ stages }: Rollout, entry: CommandStatus): CommandStatus {
   let status = entry;
   for (const stage of stages) {

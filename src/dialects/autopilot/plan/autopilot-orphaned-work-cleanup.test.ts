@@ -23,7 +23,7 @@ import { autopilot } from './autopilot-dialect.ts';
 
 const OVER = { status: 'Completed', command: { kind: 'airgapupdate' } } as const;
 
-/** As a plan leaves a node that it is at work on, or that is still to be done. */
+/** Returns a node with the cordon of a plan, as it is while the node is in progress or pending. */
 function cordonedFor(owner: string): Node {
   const node = buildNode('w1', { annotations: { [CORDON_ANNOTATION]: owner } });
   return { ...node, spec: { unschedulable: true } };
@@ -34,13 +34,13 @@ function taintedFor(owner: string): Node {
 }
 
 interface Cared {
-  /** What is left on the node. */
+  /** The spec of the node afterwards. */
   readonly spec: NonNullable<Node['spec']>;
-  /** What was told on it. */
+  /** The messages of the Events on the node. */
   readonly told: readonly string[];
 }
 
-/** What is left on the node once a leader that has just come has nothing more to do. */
+/** Returns the node and its Events after a new leader has finished its node actions. */
 async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Cared> {
   const api = new MemoryApi();
   const told: string[] = [];
@@ -65,7 +65,7 @@ async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Care
     drains,
     prober: { askControlPlane: async () => await Promise.resolve([]) },
   });
-  // Each round that wrote anything is followed by another: its own watch wakes it.
+  // Each pass that wrote something is followed by another one, because the leader sees its own writes in its watch.
   for (let calls = -1; calls < api.calls.length; ) {
     calls = api.calls.length;
     for (const view of [seen, ...watched.map(([, each]) => each)]) view.catchUp();
@@ -111,12 +111,7 @@ test.each<[string, Node, Plan | undefined, 'free' | 'kept']>([
   ['what another kind of plan left', cordonedFor(`gone/${later(0)}/ConfigMap`), undefined, 'kept'],
   ['and its taint', taintedFor('ConfigMap.gone'), undefined, 'kept'],
   ['a taint of an earlier version, which names nobody', taintedFor(''), undefined, 'free'],
-  [
-    'the same beside a plan that is over and does not list the node',
-    taintedFor(''),
-    finished,
-    'free',
-  ],
+  ['the same while a plan is over and does not list the node', taintedFor(''), finished, 'free'],
   ['the same, where the node is still to come', taintedFor(''), toCome, 'kept'],
 ])('%s', async (_name, node, plan, fate) => {
   expect((await afterCare(node, plan)).spec).toEqual(fate === 'kept' ? node.spec : {});

@@ -12,7 +12,7 @@ import { MODE_ANNOTATION, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { orphanedPlans } from './autopilot-orphaned-work.ts';
 
 const CREATED = later(0);
-/** Told to move by a plan that is gone. */
+/** Returns the object with a signal of a deleted plan. */
 function told<T extends KubeObject>(object: T, status: string): T {
   return signalled(
     object,
@@ -28,7 +28,7 @@ function cordoned(name: string, uid = 'gone-uid', kind = '/Plan'): KubeObject {
   return { ...node, spec: { unschedulable: true } } as KubeObject;
 }
 
-/** One whose turn was still to come. */
+/** Returns a Node with the taint that marks it as pending. */
 function tainted(name: string, value: string): KubeObject {
   return { ...buildNode(name), spec: { taints: [{ ...PENDING_TAINT, value }] } } as KubeObject;
 }

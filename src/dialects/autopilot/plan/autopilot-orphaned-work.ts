@@ -34,7 +34,10 @@ interface Carrier {
   readonly role: Role;
 }
 
-/** `busy`: Nodes whose controller is at work; the end of that work cleans them up. */
+/**
+ * Returns the orphaned work on one object. `busy` are the Nodes whose controller is in progress; they are cleaned up
+ * when that work ends.
+ */
 function orphanedPlanOf(
   carrier: Carrier,
   plans: readonly Plan[],
@@ -42,11 +45,12 @@ function orphanedPlanOf(
 ) {
   const { object, role } = carrier;
   const { annotations } = object.metadata;
-  // A rollout of another dialect, which cleans up itself.
+  // The signal is one of another dialect, which cleans up itself.
   if (decodeAgentPolicy(annotations).cordoning === 'leader') return undefined;
   const signal = decodeSignal(annotations);
   if (signal && !isOver(signal)) {
-    // The Plan of the signal removes the cordon later: the node may still do the work of the old plan.
+    // The signal is one of an existing Plan, which removes the cordon later. The node may still do the work of a
+    // deleted plan.
     if (plans.some((plan) => isSentBy(plan, object, signal))) return undefined;
     return orphanedPlan(
       carrier,
@@ -74,7 +78,10 @@ function isSentBy({ metadata, spec }: Plan, object: KubeObject, signal: SignalDa
   return isOfPlan(object, signal, { source: { uid, created }, id: spec.id });
 }
 
-/** Uid of the deleted or finished Plan that left a cordon or taint; empty for taints of earlier versions, which have no uid. */
+/**
+ * Returns the uid of the deleted or finished Plan that left a cordon or taint. The uid is empty for a taint of an
+ * earlier version of Refit. Undefined if nothing is left.
+ */
 function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
   const isActive = (isIts: (plan: Plan) => boolean) =>
     plans.some((plan) => isIts(plan) && cleansUp(plan, node));
@@ -88,13 +95,19 @@ function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
   return isCaredFor ? undefined : pending.slice(own.length);
 }
 
-/** The leader marks a cordon by the uid of the Plan; an agent that drains its own node by the id of the run. */
+/**
+ * True if the cordon is one of the Plan. The leader marks a cordon with the uid of the Plan; an agent that drains its
+ * own node marks it with the id of the run.
+ */
 function isOwner(plan: Plan, owner: string | undefined): boolean {
   const run = recordedRunIn(withoutShards(plan))?.run;
   return plan.metadata.uid === owner || idOfRun(plan.spec.id, run) === owner;
 }
 
-/** A finished Plan still cleans up its workers, but not the Node of a controller whose ControlNode was deleted. Reads long lists: ask it last. */
+/**
+ * True if the Plan will clean up the Node itself. A finished Plan does so for its workers, but not for the Node of a
+ * deleted ControlNode. It reads long lists, so call it last.
+ */
 function cleansUp({ status }: Plan, { metadata }: Node): boolean {
   if (['new', 'running'].includes(phaseOfPlan(status?.state))) return true;
   const workers = (status?.commands ?? []).flatMap(({ k0supdate }) => k0supdate?.workers ?? []);

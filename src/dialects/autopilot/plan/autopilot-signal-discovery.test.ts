@@ -1,4 +1,4 @@
-/** Proves which names a target specification selects, in which order. */
+/** Proves which names a target specification selects, and in which order. */
 import { describe, expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
 import { listed, selected } from '../../../../test/support/builders/plans.ts';

@@ -1,4 +1,4 @@
-/** Proves which signals belong to a rollout: by rollout, command and attempt, never by plan id alone. */
+/** Proves which signals belong to a rollout: its uid, command and attempt decide, and the plan id alone never does. */
 import { describe, expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildRollout } from '../../../../test/support/builders/rollouts.ts';
@@ -32,7 +32,7 @@ const target = (state: RecordedState, since = later(1000)): Target =>
 const annotated = (annotations: Record<string, string>): KubeObject =>
   buildNode('w1', { annotations });
 
-/** What an object that we have signalled says once its agent has answered so. */
+/** Returns an object with a signal of Refit and with this answer of its agent. */
 function ours(
   status?: string,
   by: Rollout = rollout(),
@@ -311,7 +311,7 @@ describe('the signal of an original leader', () => {
     expect(read(original({ created: later(0) }))).toMatchObject({ kind: 'sent' });
   });
 
-  test('written over one of ours: our rollout annotation beside it is of another time, and stays without effect', () => {
+  test('written over one of ours: our rollout annotation is of another time, and has no effect', () => {
     const before = ours(
       'Completed',
       rollout({ source: { ...rollout().source, uid: 'older-plan' } }),

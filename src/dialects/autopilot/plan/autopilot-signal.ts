@@ -1,4 +1,7 @@
-/** Finds the targets of a command, and says which objects carry their signals: ControlNodes, or Nodes for workers and bundles. */
+/**
+ * Finds the targets of a command, and the objects that carry their signals: ControlNodes, or Nodes for workers and
+ * bundles.
+ */
 import type { TargetSpec } from '../../../api/autopilot/plan.ts';
 import type { DrainDelegation } from '../../../engine/contract/features.ts';
 import type { Signal } from '../../../engine/contract/signal.ts';
@@ -22,7 +25,7 @@ import {
   unnamedCordonOf,
 } from '../../shared/annotation-signal.ts';
 
-/** The objects that carry signals, by role of their targets. */
+/** The kinds of the objects that carry signals, by role of the target. */
 export const OBJECTS: Readonly<Record<Role, Resource>> = {
   controller: controlNodes,
   worker: nodes,
@@ -34,7 +37,10 @@ export const FIELDS: Readonly<Record<Role, Fields>> = {
   worker: nodeFields,
 };
 
-/** A static list wins over a selector; without both there are no targets. Throws SelectorError. */
+/**
+ * Returns the names of the targets. A static list replaces a selector; without both there are none. Throws
+ * SelectorError.
+ */
 export function discover(spec: TargetSpec | undefined, role: Role, world: World): string[] {
   const { static: listed, selector } = spec?.discovery ?? {};
   if (listed) return [...(listed.nodes ?? [])];
@@ -48,7 +54,7 @@ export function discover(spec: TargetSpec | undefined, role: Role, world: World)
     .toSorted();
 }
 
-/** Leaves out workers that are controllers too: they are updated as controllers. */
+/** Excludes workers that are controllers too, because they are updated as controllers. */
 export function withoutControllers(
   names: readonly string[],
   platforms: readonly string[],
@@ -57,7 +63,7 @@ export function withoutControllers(
   const controllers = world
     .list(controlNodes)
     .filter((node) => platforms.includes(platformOf(node) ?? ''));
-  // The Node of a controller may have another name.
+  // The Node of a controller may have another name than its ControlNode.
   const known = new Set(controllers.flatMap((node) => [node.metadata.name, nodeNameOf(node)]));
   return names.filter((name) => !known.has(name));
 }
@@ -79,7 +85,10 @@ export const foreignWork = foreignTargetsAmong(OBJECTS);
 export const drainDelegation: DrainDelegation = {
   nodeOf,
 
-  /** True if the node's lease has the label. Nodes without it (k0s before 1.35) cordon and drain themselves. */
+  /**
+   * Resolves with true if the lease of the node has the label. Nodes without it (k0s before 1.35) cordon and drain
+   * themselves.
+   */
   async isDelegated(client, stage, target, world, abort) {
     const { name } = nodeOf(stage, target, world)?.metadata ?? target;
     const lease = await ifFound(client.get(leases, name, { namespace: 'kube-node-lease', abort }));
@@ -90,7 +99,9 @@ export const drainDelegation: DrainDelegation = {
     unnamedCordonOf(world.get(OBJECTS[role], name), rollout),
 };
 
-/** Undefined for a controller without a kubelet, and for image bundles, which disturb no pod. */
+/**
+ * Returns the Node to drain. Undefined for a controller without a kubelet, and for image bundles, which need no drain.
+ */
 function nodeOf({ role, procedure }: Stage, { name }: Target, world: World): Node | undefined {
   if (procedure === 'airgapupdate') return undefined;
   if (role === 'worker') return world.get(nodes, name);

@@ -1,4 +1,4 @@
-/** Proves the message for each invalid Plan: the field, what was found, what to use. */
+/** Proves the message for each invalid Plan: the field, what was found, and what to use. */
 import { describe, expect, test } from 'vitest';
 import {
   buildPlan,
@@ -180,7 +180,7 @@ describe('one problem', () => {
       `${AT}.targets.controllers.${FIELDS}: "spec.unschedulable=true" is not a field selector ("spec.unschedulable" is not a selectable field; use metadata.name); use for example metadata.name=w1`,
     ],
     [
-      'a selector beside a list that wins over it',
+      'a selector together with a list, which replaces it',
       withWorkers({ discovery: { static: { nodes: ['w1'] }, selector: { labels: '=' } } }),
       `${LABELS}: "=" is not a label selector ("=" is not a label requirement); use for example pool=blue`,
     ],
@@ -205,7 +205,7 @@ describe('one problem', () => {
   });
 });
 
-describe('a plan whose status would have no room beside it', () => {
+describe('a plan that leaves no room for its status', () => {
   const namesOf = (count: number): string[] =>
     Array.from({ length: count }, (_, index) => String(index).padStart(249, 'w'));
 

@@ -1,4 +1,7 @@
-/** Finds what is wrong with a Plan beyond its schema. Each problem names the field, what was found and what would be right. */
+/**
+ * Finds what is wrong with a Plan beyond its schema. Each problem names the field, what was found and what would be
+ * right.
+ */
 import * as api from '../../../api/autopilot/plan.ts';
 import { roomForTargets } from '../../../engine/execute/status-shards.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
@@ -21,23 +24,29 @@ import { phaseOfPlan } from './states.ts';
 const VERSION = 'v1.36.3+k0s.0';
 
 /*
- * Limits of Refit: the original accepts more. They hold for a plan that is new. One that has a record was accepted by another
- * leader or release, and goes on. docs/guides/policy.md lists them.
+ * These are limits of Refit; the original accepts more. They apply to a new plan only. A plan with a record was accepted
+ * by another leader or release, and continues. docs/guides/policy.md lists the limits.
  */
-/** Bytes that a plan must leave for targets in its status: for one in flight, and some that failed. */
+/** The bytes that a plan must leave for the targets in its status: for one in flight, and for some that failed. */
 const LEAST_ROOM = 2 ** 14;
-/** Each command has an entry in the status. */
+/** The limit for commands, because each has an entry in the status. */
 export const MOST_COMMANDS = 100;
-/** Characters of the id. Each signal has it, among annotations that have room for 256 KiB. */
+/**
+ * The limit for the characters of the id. Each signal contains it, and all annotations of an object together have 256
+ * KiB.
+ */
 const LONGEST_ID = 10_000;
-/** Characters of the name of a node. The names of 200 nodes stand in one StatusShard. */
+/** The limit for the characters of a node's name. One StatusShard contains the names of 200 nodes. */
 const LONGEST_NAME = 253;
-/** Characters of a selector, which each decision reads. */
+/** The limit for the characters of a selector, because each turn reads it. */
 const LONGEST_SELECTOR = 2 ** 16;
-/** Characters of a value in the text of a problem, which must have room in the status. */
+/** The limit for the characters of a value in the text of a problem, because the text must fit into the status. */
 const MOST_SHOWN = 500;
 
-/** Found once for each Plan: its lists may be long, and every decision asks. */
+/**
+ * Returns the problems of a Plan. They are computed once for each version of it, because its lists may be long and
+ * every turn needs them.
+ */
 export const problemsOf = onceForEach((plan: api.Plan): readonly Reason[] => {
   const { metadata, spec, status } = plan;
   const { name } = metadata;
@@ -69,7 +78,7 @@ export const problemsOf = onceForEach((plan: api.Plan): readonly Reason[] => {
   ];
 });
 
-/** Of the limits that hold for the plan as a whole. */
+/** Returns the problems with the limits for the plan as a whole. */
 function sizeProblems(plan: api.Plan): Reason[] {
   const { id, commands } = plan.spec;
   const room = roomForTargets(plan);
@@ -98,7 +107,10 @@ function sizeProblems(plan: api.Plan): Reason[] {
   ];
 }
 
-/** Field and value in the text of a problem, as a status has them; undefined for a text of another leader. The rest of the text may change between releases, and how much of a value it shows. */
+/**
+ * Returns the field and value that the text of a problem begins with; undefined for a text of another leader. Later
+ * releases may change the rest of the text, and how much of a value it contains.
+ */
 export function subjectOf(text: string): string | undefined {
   const [, field, shown] =
     /^((?:metadata|spec)\.\S+): ("(?:[^"\\]|\\.)*"|\S+)/.exec(printable(text)) ?? [];
@@ -150,8 +162,9 @@ function updateProblems(update: api.K0sUpdate, at: string, phase: RolloutPhase):
 }
 
 /**
- * Whether a node can report the version is judged before the Plan starts, and while it waits for such a report. A forced update
- * is done without it, and a Plan that is over was right for the leader that carried it out.
+ * Returns the problems of a version. It must be a version that a node can report; this is checked before the Plan
+ * starts, and while it waits for such a report. A forced update needs no report, and a Plan that is over was valid for
+ * the leader that ran it.
  */
 function versionProblems(
   { version, forceupdate = false }: api.K0sUpdate,
@@ -191,12 +204,15 @@ function platformProblems(platforms: api.K0sUpdate['platforms'], at: string): Re
   });
 }
 
-/** Stricter than the URL class, which repairs URLs that the original's agents cannot fetch. */
+/** True for a URL that agents of the original can fetch. The URL class accepts more, because it repairs some URLs. */
 function isHttp(url: string): boolean {
   return /^https?:\/\/[^\s/]/i.test(url) && !/\s/.test(url) && URL.canParse(url);
 }
 
-/** `isNew`: the limits hold, too. */
+/**
+ * Returns the problems of a target specification. `isNew` is true for a new plan, for which the limits of Refit apply
+ * too.
+ */
 export function targetProblems(
   spec: api.TargetSpec | undefined,
   role: Role,
@@ -250,7 +266,8 @@ function selectorProblems(
   text: string,
   example: string,
 ): Reason[] {
-  // Where its size is no problem, the targets of the plan are recorded, and nobody reads it.
+  // The length of a selector is no problem for a plan with a record. Its targets are recorded, so nobody reads the
+  // selector.
   if (text.length > LONGEST_SELECTOR) return [];
   try {
     parse(text);

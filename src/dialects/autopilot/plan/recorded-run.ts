@@ -1,6 +1,7 @@
 /**
- * Keeps the run of a Plan in its status, whose schema has no field for it: the description of the first command is JSON with
- * the run, the generation and the message. The status of the first run stays as the original writes it.
+ * Keeps the run of a Plan in its status. The schema of the status has no field for it, so the description of the first
+ * command is JSON with the run, the generation and the message. For the first run the status stays as the original
+ * writes it.
  */
 import { z } from 'zod';
 import type { CommandStatus, Plan } from '../../../api/autopilot/plan.ts';
@@ -15,7 +16,7 @@ const described = z.looseObject({
   message: z.string().exactOptional(),
 });
 
-/** `plan` names no StatusShards: its first description is the plain one. */
+/** Returns the recorded run; undefined for the first one. The description in `plan` must not name StatusShards. */
 export function recordedRunIn({ status }: Pick<Plan, 'status'>): RecordedRun | undefined {
   const found = described.safeParse(parseJson(status?.commands[0]?.description)).data;
   return found && { run: found.run, generation: found.generation };
@@ -30,7 +31,7 @@ export function withRecordedRun(plan: Plan, { run, generation }: RecordedRun): P
   });
 }
 
-/** With the description that the first run would have. */
+/** Returns the plan with the description that the first run would have. */
 export function withoutRecordedRun(plan: Plan): Plan {
   return recordedRunIn(plan) === undefined ? plan : withCommands(plan, withoutRun);
 }

@@ -5,7 +5,7 @@ import { apiVersionOf, type Resource } from '../../../kube/resources.ts';
 import { StatusError } from '../../../kube/status-error.ts';
 import { askRemovedApis } from './removed-apis.ts';
 
-/** What an API server serves: names of objects by kind, by group and version. */
+/** The objects that an API server serves: names by kind, and kinds by group and version. */
 type Served = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 
 const FLOW = 'flowcontrol.apiserver.k8s.io';

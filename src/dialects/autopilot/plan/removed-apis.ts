@@ -10,14 +10,14 @@ import { compareVersions, parseVersion } from '../../../util/version.ts';
 
 interface RemovedApi extends Pick<Resource, 'group' | 'version' | 'kind'> {
   readonly removedIn: string;
-  /** The version of the same group that replaces it. */
+  /** The version of the same group that replaces this one. */
   readonly successor?: string;
 }
 
 const FLOW = { group: 'flowcontrol.apiserver.k8s.io' };
 const PRIORITY = { ...FLOW, kind: 'PriorityLevelConfiguration' };
 
-/** The list of k0s, so that the same plans stop. The last kind is not real: k0s uses it for tests. */
+/** The list is that of k0s, so that both stop the same plans. The last kind is not real; k0s uses it for tests. */
 const REMOVED: readonly RemovedApi[] = [
   { ...FLOW, version: 'v1beta2', kind: 'FlowSchema', removedIn: 'v1.29.0', successor: 'v1beta3' },
   { ...PRIORITY, version: 'v1beta2', removedIn: 'v1.29.0', successor: 'v1' },
@@ -33,7 +33,10 @@ const REMOVED: readonly RemovedApi[] = [
 
 type Server = Pick<Effects, 'client' | 'abort'>;
 
-/** The objection in k0s's own words, if there is one. Rejects without a usable answer of the API server: retry. */
+/**
+ * Resolves with the objection in k0s's own words, or undefined if there is none. Rejects if the API server gives no
+ * usable answer; the caller may retry.
+ */
 export async function askRemovedApis(server: Server, version: string): Promise<string | undefined> {
   const wanted = parseVersion(version);
   if (!wanted) return undefined;
@@ -51,7 +54,7 @@ export async function askRemovedApis(server: Server, version: string): Promise<s
   return undefined;
 }
 
-/** Undefined if the API server does not serve the kind. */
+/** Resolves with undefined if the API server does not serve the kind. */
 async function served(
   server: Server,
   { group, kind }: RemovedApi,
@@ -79,7 +82,7 @@ async function served(
   );
 }
 
-/** True if each object is also served in the successor's version: then nothing is lost. */
+/** Resolves with true if each object is also served in the version of the successor, so that none is lost. */
 async function areServedLater(
   server: Server,
   api: RemovedApi,
@@ -96,7 +99,7 @@ async function areServedLater(
   return true;
 }
 
-/** As k0s: checks bundles but not forced updates, and reports only the first objection. */
+/** Checks like k0s: bundles are checked, forced updates are not, and only the first objection is reported. */
 export async function preconditions(
   client: KubeClient,
   { spec }: Plan,
@@ -109,7 +112,7 @@ export async function preconditions(
   return [];
 }
 
-/** Which a command asks to check: none if it is forced. */
+/** Returns the versions of a command that must be checked. A forced update needs no check. */
 export function versionsOf({
   k0supdate,
   airgapupdate,

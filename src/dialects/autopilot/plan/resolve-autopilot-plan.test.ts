@@ -198,7 +198,7 @@ describe('a recorded plan', () => {
   ])('a version with the dash of an image tag that %s', (_name, state, isForced, problems) => {
     const rollout = resolved(dashed(state, isForced));
     expect([rollout.problems.length, rollout.edit]).toEqual([problems, undefined]);
-    // What is in flight is followed to its end in any case.
+    // The engine follows targets in flight to their end in any case.
     expect(namesIn(rollout)).toEqual({ '0/controllers': ['c2', 'c9'], '0/workers': ['w3', 'w1'] });
   });
 

@@ -1,4 +1,4 @@
-/** Turns a Plan into a rollout: as its status records it, or with newly found targets. */
+/** Resolves a Plan into a rollout: as its status records it, or with newly found targets. */
 import * as api from '../../../api/autopilot/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import { mostInFlight, roomForTargets } from '../../../engine/execute/status-shards.ts';
@@ -50,12 +50,16 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
   };
 }
 
-/** What shows that people edited a Plan after it ended. Nodes tell whether its version is another one. */
+/**
+ * Returns a sentence which shows that somebody edited the Plan after it ended; undefined if nothing shows it. An edited
+ * version shows on the nodes instead.
+ */
 function editOf(plan: api.Plan, world: World, problems: readonly Reason[]): string | undefined {
   const recorded = plan.status?.commands ?? [];
   const refusal = recorded.flatMap(({ description = '' }) => subjectOf(description) ?? [])[0];
   if (refusal === undefined) {
-    // Of a refusal by another leader, nothing shows what it was for; any other Plan was right when it started.
+    // Another leader refused the Plan, and its text does not name the field that it refused. Any other Plan was valid
+    // when it started.
     const isRefused = phaseOfPlan(plan.status?.state) === 'invalid';
     if (isRefused) return correctedRelease(plan);
     return problems[0]?.message ?? addedTarget(plan, world);
@@ -67,7 +71,10 @@ function editOf(plan: api.Plan, world: World, problems: readonly Reason[]): stri
     : `${refusal} was refused; now ${first.message}`;
 }
 
-/** The text names the release that removed an API: a Plan for an older one is not what was refused. */
+/**
+ * The recorded text names the release that removed an API. If the Plan now has only older versions, it is not the Plan
+ * that was refused.
+ */
 function correctedRelease(plan: api.Plan): string | undefined {
   const texts = (plan.status?.commands ?? []).map(({ description = '' }) => description);
   const release = texts.flatMap((text) => removedIn(text) ?? [])[0];
@@ -76,16 +83,22 @@ function correctedRelease(plan: api.Plan): string | undefined {
     return undefined;
   return `it was refused because of an API that ${release} removed, and now says ${listed(versions) || 'no version'}`;
 }
-/** Without its record, as a Plan that is new. */
+/** Returns the Plan without its record, as if it were new. */
 const asApplied = onceForEach(({ status: _recorded, ...applied }: api.Plan): api.Plan => applied);
 
-/** A node that the Plan lists now and that the record of its success lacks. Other records may be of a part of it. */
+/**
+ * Returns a node that a completed Plan lists and its record lacks. Only a record of success is complete, so other
+ * records prove nothing.
+ */
 function addedTarget(plan: api.Plan, world: World): string | undefined {
   const added = addedNames(plan).flatMap(({ part, names }) => withoutOthers(part, names, world))[0];
   return added === undefined ? undefined : `${added} is listed now and was not part of it`;
 }
 
-/** By part of the Plan. Found once for each Plan: the lists are long, and a Plan that has ended rarely changes. */
+/**
+ * Returns the added names by part of the Plan. They are computed once for each version of it, because the lists are
+ * long and an ended Plan rarely changes.
+ */
 const addedNames = onceForEach(({ spec, status }: api.Plan) => {
   if (status?.state !== PLAN_STATES.completed) return [];
   return status.commands.flatMap((recorded) =>
@@ -115,7 +128,7 @@ function namesOf(part: Part, world: World): string[] {
   return withoutOthers(part, discover(part.targets, part.role, world), world);
 }
 
-/** Leaves out names that the part does not concern: controllers that are workers, too, are updated as controllers. */
+/** Excludes names that the part does not update: controllers that are workers too are updated as controllers. */
 function withoutOthers({ procedure, role, update }: Part, names: string[], world: World): string[] {
   const isUpdateOfWorkers = procedure === 'k0supdate' && role === 'worker';
   return isUpdateOfWorkers && names.length > 0
@@ -123,7 +136,7 @@ function withoutOthers({ procedure, role, update }: Part, names: string[], world
     : names;
 }
 
-/** Includes recorded commands that were removed from the plan: their targets may be in flight. */
+/** Includes recorded commands that were removed from the plan, because their targets may be in flight. */
 function recordedStages(plan: api.Plan): Stage[] {
   const { spec, status } = plan;
   const room = roomForTargets(plan);
@@ -196,7 +209,10 @@ interface Part extends Pick<Stage, 'role'> {
   readonly targets: api.TargetSpec | undefined;
 }
 
-/** In the order in which they run: image bundles first, since releases need them, then controllers, then workers. */
+/**
+ * Returns the parts in the order in which they run: image bundles first, because releases need them, then controllers,
+ * then workers.
+ */
 function partsOf(
   { k0supdate, airgapupdate }: api.PlanCommand,
   recorded: Partial<api.CommandStatus> = {},

@@ -16,7 +16,7 @@ export const PLAN_STATES = {
   completed: FINAL_STATES.done,
 } as const;
 
-/** Every final state, including those that only earlier releases or other leaders write. */
+/** All final states, including those that only earlier releases or other leaders write. */
 const FINAL_PHASES: ReadonlyMap<string, RolloutPhase> = new Map([
   ['Completed', 'done'],
   ['ApplyFailed', 'failed'],
@@ -27,7 +27,10 @@ const FINAL_PHASES: ReadonlyMap<string, RolloutPhase> = new Map([
   ['Restricted', 'invalid'],
 ]);
 
-/** An unknown state counts as final: Refit must not continue what it does not understand. */
+/**
+ * Returns the phase of a Plan. An unknown state counts as final, because Refit must not continue what it does not
+ * understand.
+ */
 export function phaseOfPlan(state: string | undefined): RolloutPhase {
   if (!state) return 'new';
   if (state === PLAN_STATES.schedulable || state === PLAN_STATES.schedulableWait) return 'running';
@@ -53,12 +56,12 @@ const RECORDED = new Map(
   Object.entries(TARGET_STATES).map(([recorded, word]) => [word, recorded as RecordedState]),
 );
 
-/** An unknown word counts as failed: it takes no slot and is not done. */
+/** Returns the state of a target. An unknown word counts as failed, which takes no slot and is not done. */
 export function recordedStateOf(word: string): RecordedState {
   return RECORDED.get(word) ?? 'failed';
 }
 
-/** The usual reason of each phase: its code is left out of the text. */
+/** The usual reason of each phase. Its code is omitted in the text. */
 const IMPLIED: Readonly<Partial<Record<RolloutPhase, ReasonCode>>> = {
   running: 'TargetFailed',
   failed: 'TargetFailed',
@@ -66,21 +69,23 @@ const IMPLIED: Readonly<Partial<Record<RolloutPhase, ReasonCode>>> = {
   invalid: 'InvalidPlan',
 };
 
-/** The original's own sentence, which scripts compare: it must stay without a code. */
+/** Scripts compare this sentence of the original, so it must stay without a code. */
 const REMOVED = /^\S+ \S+ has been removed in Kubernetes /;
 
-/** The release that removed the API which such a sentence names. */
+/** Returns the Kubernetes release in a sentence about a removed API; undefined for other texts. */
 export function removedIn(text: string): string | undefined {
   return / has been removed in Kubernetes ([^\s,]+)/.exec(text)?.[1];
 }
 
-/** As it is recorded: names and ids in it may come from anybody. */
+/**
+ * Returns the text that is recorded for a reason. Names and ids in it may come from anybody, so it is made printable.
+ */
 export function textOf({ code, message: said }: Reason, phase: RolloutPhase): string {
   const message = printable(said);
   return code === IMPLIED[phase] || REMOVED.test(message) ? message : `${code}: ${message}`;
 }
 
-/** A text of another leader has no code. */
+/** Returns the recorded reason. A text of another leader has no code, so it gets the usual reason of the phase. */
 export function reasonOf(text: string, phase: RolloutPhase): Reason {
   if (REMOVED.test(text)) return because('RemovedApis', text);
   const [, code = '', message = ''] = /^(\w+): (.*)$/s.exec(text) ?? [];

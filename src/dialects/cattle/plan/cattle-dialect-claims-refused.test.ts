@@ -23,7 +23,7 @@ test.each<[string, (object: KubeObject, subresource?: string) => boolean]>([
     'its record',
     ({ metadata }, subresource) => metadata.name === 'first' && subresource === 'status',
   ],
-])('%s is refused: another Plan has its turn', async (_what, refuse) => {
+])('%s is refused: another Plan starts', async (_what, refuse) => {
   const { look, atWork, claims, refused } = buildCattleScene(TWO, ['a', 'b'], {
     policyOf: () => LIMITED,
     refuse,

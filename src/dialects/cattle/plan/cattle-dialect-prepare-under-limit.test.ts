@@ -30,7 +30,7 @@ function scene(policyOf: (plan: KubeObject) => object = () => LIMITED) {
   return { ...built, ask };
 }
 
-test('it has its turn after that one', async () => {
+test('it starts after the other Plan', async () => {
   const { api, look, atWork, complete } = scene();
   const isWaiting = () =>
     conditionOf(api.read<CattlePlan>(cattlePlans, 'agents'), 'RefitWaits') !== undefined;

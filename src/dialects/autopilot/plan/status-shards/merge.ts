@@ -15,7 +15,7 @@ import { listsOf, withCommands, withLists } from './target-lists.ts';
 
 export const PROGRESS_ANNOTATION = 'upgrade.refit.dev/progress';
 
-/** Milliseconds between two writes of the counts: each write stores the whole Plan again. */
+/** The milliseconds between two writes of the counts. They are few, because each write stores the whole Plan again. */
 const COUNTED_EVERY_MS = 10_000;
 
 export interface Progress extends Counts {
@@ -23,7 +23,10 @@ export interface Progress extends Counts {
   readonly pending: number;
 }
 
-/** `at` in milliseconds since the Unix epoch: NaN if nobody can read it. Undefined without counts. */
+/**
+ * Returns the time and run of the counts; undefined if there are none. `at` is in milliseconds since the Unix epoch, or
+ * NaN if it cannot be parsed.
+ */
 function countedIn({ metadata }: Plan): { readonly at: number; readonly run: unknown } | undefined {
   const text = metadata.annotations?.[PROGRESS_ANNOTATION];
   const { at, run } = Object(parseJson(text)) as { at?: unknown; run?: unknown };
@@ -34,7 +37,10 @@ export function withoutCounts(plan: Plan): Plan {
   return withoutAnnotations(plan, PROGRESS_ANNOTATION);
 }
 
-/** The plan with new counts if the old ones are outdated or the rollout is over. Has no status: that is another write. */
+/**
+ * Returns the plan with new counts if the old ones are outdated or the rollout is over; otherwise undefined. It has no
+ * status, because the status is written separately.
+ */
 export function counted(
   plan: Plan,
   counts: Progress,
@@ -58,19 +64,19 @@ const shortStatus = z.strictObject({
 });
 type ShortStatus = z.infer<typeof shortStatus>;
 type Counts = ShortStatus['targets'];
-/** The StatusShards are called `<prefix>-0` and so on. */
+/** Refers to StatusShards with the names `<prefix>-0`, `<prefix>-1` and so on. */
 export type ShardReference = ShortStatus['statusShards'];
 
 export function shardReferenceOf({ status }: Plan): ShardReference | undefined {
   return shortStatusIn(status?.commands[0]?.description)?.statusShards;
 }
 
-/** With the description that a Plan without StatusShards has. */
+/** Returns the plan with the description that a Plan without StatusShards has. */
 export function withoutShards(plan: Plan): Plan {
   return withCommands(plan, withoutReference);
 }
 
-/** The command with the plain description that a Plan without StatusShards has. */
+/** Returns the command with the plain description that a Plan without StatusShards has. */
 export function withoutReference(command: CommandStatus): CommandStatus {
   const found = shortStatusIn(command.description);
   if (!found) return command;
@@ -104,7 +110,10 @@ function shortStatusIn(description: string | undefined): ShortStatus | undefined
   return shortStatus.safeParse(parseJson(description)).data;
 }
 
-/** Returns the same plan if its status holds all targets. With `unread`, a StatusShard is missing: then nothing may start. */
+/**
+ * Returns the plan with all its targets. It is the same object if its status holds them all. `unread` says that a
+ * StatusShard is missing, so that nothing may start.
+ */
 export function mergeShards(
   plan: Plan,
   world: World,
@@ -112,7 +121,7 @@ export function mergeShards(
   const reference = shardReferenceOf(plan);
   if (!reference) {
     const counts = countedIn(plan);
-    // Older counts are those of a plan that this one is a copy of.
+    // Counts that are older than the plan were copied from another plan.
     const isCopy = counts && counts.at < Date.parse(plan.metadata.creationTimestamp ?? '');
     if (!plan.status?.state || counts === undefined || isCopy || areOfEarlierRun(counts, plan))
       return { plan };
@@ -128,7 +137,10 @@ export function mergeShards(
   return { plan: whole, unread: because('RecordUnread', message) };
 }
 
-/** The same object again while the Plan and its StatusShards are the same, so that what is read from it can be remembered. */
+/**
+ * Returns the same object while the Plan and its StatusShards are the same, so that values computed from it can be
+ * cached.
+ */
 const withAllTargets = onceForEachAmong(
   (plan: Plan, found: readonly (StatusShard | undefined)[]): Plan => {
     const shards = found.filter((shard) => shard !== undefined);
@@ -137,13 +149,19 @@ const withAllTargets = onceForEachAmong(
   },
 );
 
-/** A record that lost its description says no run, either: its counts are not of an earlier one. */
+/**
+ * True if the counts belong to an earlier run. A record that lost its description has no run, so they then count as
+ * current.
+ */
 function areOfEarlierRun({ run }: { readonly run: unknown }, plan: Plan): boolean {
   const recorded = recordedRunIn(plan)?.run;
   return recorded !== undefined && !(isGeneration(run) && run >= recorded);
 }
 
-/** A leader that knows no StatusShards completes the Plan when the listed targets are done. Ours then continues with the rest. */
+/**
+ * Continues with the other targets after a leader without StatusShards has completed the Plan because the listed
+ * targets were done.
+ */
 function withRetries(whole: Plan): Plan {
   if (phaseOfPlan(whole.status?.state) !== 'done') return whole;
   const isOpen = listsOf(whole).some(({ entries }) =>
@@ -153,14 +171,17 @@ function withRetries(whole: Plan): Plan {
   return { ...whole, status: { ...whole.status, state: PLAN_STATES.schedulableWait } };
 }
 
-/** In order; undefined for each that the world does not show. */
+/** Returns the StatusShards in order; undefined for each that the world does not show. */
 export function shardsOf(reference: ShardReference, world: World): (StatusShard | undefined)[] {
   return Array.from({ length: reference.count }, (_, index) =>
     world.get(statusShards, shardName(reference, index)),
   );
 }
 
-/** An entry in the Plan wins over the one in its StatusShard: the StatusShard is written first, the Plan completes the record. */
+/**
+ * An entry in the Plan counts before the one in its StatusShard, because the StatusShard is written first and the Plan
+ * completes the record.
+ */
 function withTargets(plan: Plan, shards: readonly StatusShard[]): Plan {
   return withLists(plan, ({ command, list, entries }) => {
     const own = shards.filter((shard) => shard.command === command && shard.list === list);

@@ -1,4 +1,7 @@
-/** Proves what stands in the plan and what in its status shards, that nothing is lost between them, and when it cannot be read. */
+/**
+ * Proves which targets are in the plan and which in its status shards, that none is lost between them, and when the
+ * record cannot be read.
+ */
 import { assert, constantFrom, integer, array as listOf, property, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { buildPlan, buildUpdate, listed } from '../../../../../test/support/builders/plans.ts';
@@ -22,7 +25,7 @@ const entry = (name: string, state = 'SignalPending', at = 0): TargetStatus => (
   lastUpdatedTimestamp: later(at),
 });
 
-/** A plan at work on one command, with those workers in its status. */
+/** Returns a plan whose status has one command in progress with those workers. */
 function recordOf(workers: readonly TargetStatus[], more: Partial<CommandStatus> = {}): Plan {
   const command = {
     id: 0,
@@ -36,7 +39,7 @@ function recordOf(workers: readonly TargetStatus[], more: Partial<CommandStatus>
 const written = ({ writes }: ShardedRecord<Plan>): StatusShard[] =>
   writes.flatMap((write) => (write.kind === 'begin' ? [] : [write.object as StatusShard]));
 
-/** What the API server holds once all of it is written. */
+/** Returns the world after all writes of a record. */
 function worldAfter(before: World, result: ShardedRecord<Plan>): World {
   const known = new Map(before.list(statusShards).map((shard) => [shard.metadata.name, shard]));
   for (const shard of written(result)) known.set(shard.metadata.name, shard);
@@ -81,7 +84,7 @@ describe('the first record', () => {
     ['SignalApplyFailed', 249],
     ['SignalMissingNode', 10],
   ])(
-    'beside 5,000 listed names, as many %s as leave the object below the limit of etcd (names of %i)',
+    'in addition to 5,000 listed names, as many %s as leave the object below the limit of etcd (names of %i)',
     (state, length) => {
       const names = Array.from({ length: 5_000 }, (_, index) =>
         String(index).padStart(length, 'w'),
@@ -175,7 +178,7 @@ describe('a later record', () => {
     const ended = next([entry('w1', 'SignalApplyFailed', 9), ...FOUR.slice(1)]);
     const after = worldAfter(world, ended);
     expect(small.spread(plan, recordOf(FOUR), after, T0).writes).toEqual([]);
-    // One that is to be tried again waits for its turn, and is told to.
+    // A failed target that is retried is recorded as pending, and then as intended.
     const again = small.spread(ended.plan, recordOf([entry('w1'), ...FOUR.slice(1)]), after, T0);
     expect(written(again).map(({ pending, settled }) => [pending, settled])).toEqual([
       [['w1', 'w2'], []],
@@ -194,7 +197,7 @@ describe('a later record', () => {
     ]);
   });
 
-  test('keeps a reason beside the reference, and gives it back alone', () => {
+  test('keeps a reason together with the reference, and returns it alone', () => {
     const result = next(FOUR, { description: 'w1: no' });
     expect(JSON.parse(result.plan.status?.commands[0]?.description ?? '')).toMatchObject({
       message: 'w1: no',

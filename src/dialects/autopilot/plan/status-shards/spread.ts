@@ -1,4 +1,6 @@
-/** Splits a large status: the Plan lists the targets that are in flight or failed, StatusShards hold all of them. */
+/**
+ * Splits a large status: the Plan lists the targets that are in flight or failed, and StatusShards hold all of them.
+ */
 import { hash } from 'node:crypto';
 import { type Plan, plans, type TargetStatus } from '../../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../../api/refit/status-shard.ts';
@@ -18,14 +20,20 @@ import * as shardRecords from './merge.ts';
 import { listsOf, type TargetList, withLists } from './target-lists.ts';
 
 export interface Sizes {
-  /** Targets that a plan may hold without StatusShards; fewer if their names are long, or the plan itself. */
+  /**
+   * The number of targets that a plan may hold without StatusShards. It is smaller if their names or the plan itself
+   * are long.
+   */
   readonly plan: number;
   readonly shard: number;
-  /** Failed targets that a plan with StatusShards lists at most. */
+  /** The number of failed targets that a plan with StatusShards may list. */
   readonly failures: number;
 }
 
-/** 15,000 targets need 75 StatusShards, about 5 KiB each. Failures must fit into the Plan beside the targets in flight. */
+/**
+ * 15,000 targets need 75 StatusShards of about 5 KiB each. The failed targets must fit into the Plan together with
+ * those in flight.
+ */
 export const shards = shardsOfSizes({ plan: PLAN_HOLDS, shard: 200, failures: 1_000 });
 
 export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
@@ -42,7 +50,8 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
         ? { reference: known, writes: changesOf(known, lists, world) }
         : begin(plan, lists, sizes.shard);
       const isOver = phaseOfPlan(record.status?.state) !== 'running';
-      // The names of the StatusShards contain the version of the plan: the first record allows no other write in between.
+      // The first record writes no counts. The names of its StatusShards contain the version of the plan, so no other
+      // write may change that version first.
       const summary = known && shardRecords.counted(plan, counts, isOver, now);
       const short = shardRecords.withShardReference(
         shortened(record, sizes.failures, room),
@@ -60,7 +69,7 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
   };
 }
 
-/** The status shards among `found` that hold any of these targets. */
+/** Returns the status shards among `found` that hold any of these targets. */
 function holdersOf(
   found: readonly (StatusShard | undefined)[],
   targets: readonly Target[],
@@ -72,7 +81,10 @@ function holdersOf(
     .map((object) => ({ resource: statusShards, object }));
 }
 
-/** Those of a leader that began on another version of the plan stay unused, and are deleted with it. */
+/**
+ * Creates the StatusShards of the first record. If another leader began with another version of the plan, its
+ * StatusShards stay unused and are deleted with the plan.
+ */
 function begin(plan: Plan, lists: readonly TargetList[], size: number) {
   const contents = lists.flatMap(({ command, list, entries }) =>
     Array.from({ length: Math.ceil(entries.length / size) }, (_, index) => {
@@ -81,7 +93,7 @@ function begin(plan: Plan, lists: readonly TargetList[], size: number) {
     }),
   );
   const { name, uid = '', resourceVersion } = plan.metadata;
-  // One that exists already has the right content.
+  // The digest covers the contents, so a StatusShard that already exists has the right content.
   const digest = hash('sha256', JSON.stringify([uid, resourceVersion, contents]));
   const reference = { prefix: `${name}-${digest.slice(0, 10)}`, count: contents.length };
   const ownerReferences = [{ apiVersion: apiVersionOf(plans), kind: plans.kind, name, uid }];
@@ -108,7 +120,8 @@ function changesOf(
   return shardRecords.shardsOf(reference, world).flatMap((shard): Instruction[] => {
     if (!shard) return [];
     const own = entries.get(`${shard.command}/${shard.list}`);
-    // The plan lists what is in flight. A leader with an old view must not undo an end that another leader wrote here.
+    // A target in flight is listed in the plan, so its entry here stays. A leader with an old view must not undo an end
+    // that another leader wrote here.
     const updated = shardRecords.entriesOf(shard).flatMap((known) => {
       const entry = own?.get(known.name);
       return entry && recordedStateOf(entry.state) === 'intended' ? known : (entry ?? []);
@@ -138,7 +151,7 @@ function contentOf(entries: readonly TargetStatus[], since = ''): Content {
 
 const isOpen = (state: RecordedState): boolean => state === 'pending' || state === 'intended';
 
-/** The plan with the targets in flight, and up to `maxFailures` failed ones for which it has room beside those. */
+/** Returns the plan with the targets in flight and with up to `maxFailures` failed ones that fit into its status. */
 function shortened(record: Plan, maxFailures: number, room: number): Plan {
   const isInFlight = ({ state }: TargetStatus): boolean => recordedStateOf(state) === 'intended';
   const inFlight = listsOf(record).flatMap(({ entries }) => entries.filter(isInFlight));
@@ -149,7 +162,8 @@ function shortened(record: Plan, maxFailures: number, room: number): Plan {
       const recorded = recordedStateOf(entry.state);
       if (isOpen(recorded) || recorded === 'done') return recorded === 'intended';
       left -= entryBytes(entry);
-      return ++failures <= maxFailures && left >= 0;
+      failures += 1;
+      return failures <= maxFailures && left >= 0;
     }),
   );
 }

@@ -21,7 +21,7 @@ export function entriesIn(command: CommandStatus, list: ListName): readonly Targ
   return (command[member] as Lists | undefined)?.[name] ?? [];
 }
 
-/** Leaves out an empty list, and its member if nothing else is in it. */
+/** Replaces a list. Removes an empty list, and the member that contained it if nothing else is in it. */
 export function withEntries(
   command: CommandStatus,
   list: ListName,
