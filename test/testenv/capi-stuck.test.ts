@@ -82,7 +82,7 @@ test('it is deleted once its node has been silent for long enough, and only with
   const patch = { metadata: { ownerReferences: [owner] } };
   await client.patch(machines, machine, patch, { namespace: 'default', type: 'merge' });
   expect(await failed()).toContain(
-    `${deadline}; its Machine is deleted once the node has said nothing new for 2 s`,
+    `${deadline}; its Machine is deleted once the node has reported nothing new for 2 s`,
   );
   await vi.waitFor(
     async () => expect(await failed()).toMatch(/cannot delete resource "machines"/),

@@ -28,7 +28,7 @@ const channel = { version: '', channel: 'https://example.com' };
 type Told = [type: string, status: string, reason: string, message?: string];
 const VALID: Told[] = [['Validated', 'True', 'PlanIsValid']];
 const NOT_READY: Told = ['Complete', 'False', 'NotReady', 'plan is not valid and resolved'];
-const FAILS = `the channel says no version since ${later(0)}: no route`;
+const FAILS = `the channel has returned no version since ${later(0)}: no route`;
 const UNRESOLVED: Told[] = [
   ['LatestResolved', 'False', 'Error', 'cannot resolve plan: missing channel and version'],
 ];

@@ -78,7 +78,7 @@ export function checkLines(
 }
 
 function endOf(facts: MigrationFacts): string[] {
-  if (!hasAgents(facts)) return ['Nothing is in the way: see refit migrate k0s --plan.'];
+  if (!hasAgents(facts)) return ['Nothing blocks the migration: see refit migrate k0s --plan.'];
   const undone = undoneOf(facts);
   return undone.length === 0 ? [DONE] : undone.map((what) => `not done: ${what}`);
 }

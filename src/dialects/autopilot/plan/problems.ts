@@ -78,7 +78,7 @@ export const problemsOf = onceForEach((plan: api.Plan): readonly Reason[] => {
   ];
 });
 
-/** Returns the problems with the limits for the plan as a whole. */
+/** Returns a problem for each limit that the plan as a whole exceeds. */
 function sizeProblems(plan: api.Plan): Reason[] {
   const { id, commands } = plan.spec;
   const room = roomForTargets(plan);

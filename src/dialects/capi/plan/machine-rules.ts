@@ -43,7 +43,7 @@ export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>):
       ),
     ]);
     if (!isSaid && !(cluster && found))
-      log.info('cannot read Clusters or MachineDrainRules: they do not count');
+      log.info('cannot read Clusters or MachineDrainRules: updates ignore them');
     isSaid ||= !(cluster && found);
     const itself = `Machine ${namespace}/${name}`;
     const own = 'cluster.x-k8s.io/paused' in annotations && itself;

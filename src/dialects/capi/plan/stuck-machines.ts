@@ -45,7 +45,7 @@ export function stuckMachines(
     const at = known?.report === report ? known.at : now;
     watched.set(uid, { report, at });
     if (now - at < silentMs)
-      return `; its Machine is deleted once the node has said nothing new for ${formatDuration(silentMs)}`;
+      return `; its Machine is deleted once the node has reported nothing new for ${formatDuration(silentMs)}`;
     await management.delete(machines, name, { abort, namespace, uid, resourceVersion });
     watched.delete(uid);
     return '; its Machine was deleted';

@@ -23,7 +23,7 @@ export async function judgeMachines(
   const about = parseJson((await workload.raw('/version', { abort })).body);
   const version = isRecord(about) ? String(about['gitVersion']) : '';
   if (!parseVersion(version))
-    throw new Error('the API server of the Nodes does not tell its version at /version');
+    throw new Error('the API server of the Nodes does not report its version at /version');
   const allow = new Set(
     (settings?.[ALLOW]?.split(',').map((rule) => rule.trim()) ?? []) as VersionRule[],
   );

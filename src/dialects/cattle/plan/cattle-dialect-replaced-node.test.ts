@@ -119,7 +119,7 @@ test.each(['Complete', 'Failed'])('a Job that was %s on the Node itself counts',
 test.each(['Complete', 'Failed'])(
   'so does one that was %s on a Node that was made in the future',
   (type) => {
-    // The clock was wrong when the Node was created. Otherwise each later Job would end before that time, too.
+    // The creation time comes from a wrong clock. If it counted, every later Job would seem to end before it.
     expect(sentFor(type, createdAt(24 * 60 * MINUTE))).toEqual([]);
   },
 );

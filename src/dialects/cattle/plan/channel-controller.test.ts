@@ -166,7 +166,7 @@ test('what was resolved stays so while the channel fails, and since when it fail
       {
         type: 'RefitChannelFails',
         reason: 'ResolveFailed',
-        message: `the channel says no version since ${later(0)}: ${why}`,
+        message: `the channel has returned no version since ${later(0)}: ${why}`,
       },
     ],
   });

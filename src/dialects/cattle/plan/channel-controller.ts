@@ -114,7 +114,7 @@ function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan
 function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan {
   const [, since = rfc3339(now)] =
     / since (\S+): /.exec(conditionOf(plan, CHANNEL_TYPE)?.message ?? '') ?? [];
-  const failing = `the channel says no version since ${since}: ${message}`;
+  const failing = `the channel has returned no version since ${since}: ${message}`;
   const failure: ConditionUpdate = says(plan, RESOLVED)
     ? { type: CHANNEL_TYPE, status: 'True', reason: 'ResolveFailed', message: failing }
     : { type: 'LatestResolved', status: 'False', reason: 'Error', message };

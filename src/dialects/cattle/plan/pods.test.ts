@@ -28,7 +28,7 @@ test.each<[Pod['status'], string | undefined]>([
     {
       conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes are available.' }],
     },
-    'its pod has no place: 0/3 nodes are available',
+    'its pod cannot be scheduled: 0/3 nodes are available',
   ],
   [
     {

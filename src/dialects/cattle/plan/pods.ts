@@ -49,7 +49,7 @@ export function stallIn({ status = {} }: Pod): string | undefined {
     (each) => each.type === 'PodScheduled' && each.status === 'False',
   );
   if (unscheduled)
-    return `its pod has no place: ${unscheduled.message?.replace(/\.$/, '') ?? 'no reason was given'}`;
+    return `its pod cannot be scheduled: ${unscheduled.message?.replace(/\.$/, '') ?? 'no reason was given'}`;
   const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   const [stalled] = containers.flatMap(({ name, state }) => {
     const { reason: why, message: words } = state?.waiting ?? {};

@@ -159,8 +159,8 @@ function areOfEarlierRun({ run }: { readonly run: unknown }, plan: Plan): boolea
 }
 
 /**
- * Continues with the other targets after a leader without StatusShards has completed the Plan because the listed
- * targets were done.
+ * Returns a completed Plan as still running if targets are open. A leader that does not know StatusShards completes a
+ * Plan as soon as the listed targets are done.
  */
 function withRetries(whole: Plan): Plan {
   if (phaseOfPlan(whole.status?.state) !== 'done') return whole;
