@@ -45,7 +45,7 @@ export interface ProgressParts extends NodeCluster {
   readonly clock: Clock;
 }
 
-/** The progress of an update, as any replica can compute it. */
+/** The progress of an update. Every replica can compute it. */
 export interface Progress {
   readonly isOver: boolean;
   readonly failed: boolean;

@@ -74,10 +74,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return { resource: jobs, object: { metadata: { name: ofJob, namespace } }, isAbsent: true };
     },
 
-    /**
-     * Starts the Job after the drain. After the Job it uncordons the node, which keeps its slot until
-     * `postCompleteDelay` is over.
-     */
+    /** Starts the Job after the drain. Uncordons the node, which rests in its slot, after the Job. */
     acknowledge(world, rollout, _stage, { name }) {
       const job = jobFor(world, rollout, name, planOf(rollout));
       if (job && isHeld(job))

@@ -62,8 +62,7 @@ export async function canUpdate(
   const shape = hook === 'CanUpdateMachine' ? MACHINE_SHAPE : SET_SHAPE;
   const { current, desired, settings } = request;
   const { machine, machineSet } = current;
-  // The labels are those of the Machine. For a MachineSet they are the labels that its Machines get before they are
-  // updated.
+  // For a MachineSet the labels are those that its Machines get before they are updated.
   const ofTemplate =
     valueAt(desired['machineSet'], ['spec', 'template', 'metadata', 'labels']) ?? {};
   const labels = desired['machine']?.metadata.labels ?? (ofTemplate as Labels);
@@ -81,8 +80,7 @@ export async function canUpdate(
   if (!set) {
     const { answer, missing } = await askRefit(request);
     if (missing !== undefined) return accepted(hook, `covers nothing: ${missing}`);
-    // The Machine may have a record that a set accepted an earlier update which was never carried out. It must not
-    // count for this update.
+    // An accepted update that was never carried out must not count for this one.
     if (machine && recordOn(machine, '')) await saved(parts, machine);
     return answer;
   }
@@ -124,8 +122,7 @@ export async function canUpdate(
   );
   const takes = ({ name }: Updater): boolean =>
     composition.steps.some(({ updater }) => updater === name);
-  // Refit is needed only if the version changes. If it stays, Refit cannot always tell from the kubelet's version
-  // whether the node runs it.
+  // Refit is needed only for a new version: a kubelet may not prove which build its node runs.
   const needed = updaters.filter((each) =>
     each.refit ? changesVersion : !each.nodeConfiguration || takes(each),
   );

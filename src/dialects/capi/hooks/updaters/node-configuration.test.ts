@@ -1,7 +1,4 @@
-/**
- * Proves which changes of a KubeadmConfig are claimed, path by path, and that UpdateMachine is done only after the
- * agent has reported it.
- */
+/** Proves which changes of a KubeadmConfig are claimed, and that UpdateMachine is done only after the agent's report. */
 import { describe, expect, test } from 'vitest';
 import { fitting } from '../../../../../sandbox/cluster/hook-schema.ts';
 import { identityOf } from '../../../../../sandbox/cluster/machines.ts';
