@@ -11,6 +11,7 @@ import { IDLE, type Journal } from '../../agent/journal.ts';
 import { keepDelegated } from '../../agent/maintenance/lease-delegation.ts';
 import { nodeMaintenance } from '../../agent/maintenance/node-maintenance.ts';
 import { keepPresence } from '../../agent/object/keep-presence.ts';
+import { reasonReporter } from '../../agent/object/reason-report.ts';
 import type { SignalObject } from '../../agent/object/signal-object.ts';
 import type { AgentOptions } from '../../agent/options.ts';
 import { perform } from '../../agent/perform-step.ts';
@@ -218,6 +219,7 @@ export function createObjectAgent(
     root: ROOT,
     kubeadm: options.kubeadm,
     fetch: fetchBinaries,
+    reportReason: reasonReporter({ ...host, object }),
     directory: join(stateDirectory, 'fetched'),
   };
   const carryOut: AgentParts['perform'] = async (step, current, abort) =>

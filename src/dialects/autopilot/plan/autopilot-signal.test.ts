@@ -167,6 +167,17 @@ describe('the answer of a node to our signal', () => {
     expect(read(ours('Restart'))).not.toHaveProperty('stalled');
   });
 
+  test('with a reason while it applies the update, as of a kubelet that crashes on a kubeadm host', () => {
+    const reason = 'the new kubelet crashed 3 times';
+    const { annotations } = ours('ApplyingUpdate').metadata;
+    const report = encodeReport({ created: later(1000), from: 'v1.36.2', reason });
+    expect(read(annotated({ ...annotations, ...report }))).toMatchObject({
+      kind: 'working',
+      step: 'ApplyingUpdate',
+      stalled: reason,
+    });
+  });
+
   test('with a reason from before another agent took it up: that node works', () => {
     const { annotations } = ours('Cordoning').metadata;
     const report = encodeReport({ created: later(1000), reason: 'the agent cannot tell' });

@@ -6,9 +6,12 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MemoryStore, viewOf } from '../../../../test/agent/memory-object.ts';
 import { buildVeto } from '../../../../test/support/builders/vetoes.ts';
 import { Agent, type AgentParts } from '../../../agent/agent.ts';
+import { reasonReporter } from '../../../agent/object/reason-report.ts';
+import type { SignalObject } from '../../../agent/object/signal-object.ts';
 import { finishedSignals } from '../../../agent/state/finished-signals.ts';
 import { loadJournal, saveJournal } from '../../../agent/state/journal-file.ts';
 import type { KubeClient } from '../../../kube/client.ts';
+import type { KubeObject } from '../../../kube/resources.ts';
 import { StatusError, TransportError } from '../../../kube/status-error.ts';
 import { decodeReport, type SignalData } from '../../../signal/annotations.ts';
 import { systemClock } from '../../../util/clock.ts';
@@ -46,6 +49,8 @@ let cluster: string;
 let server: string;
 /** How often the API server does not answer from now on. */
 let away: number;
+/** What the host says of crashes of its kubelet, as `times last-line`; empty if there are none. */
+let crashes: string;
 let agents: Promise<void>[];
 
 beforeEach(async () => {
@@ -58,6 +63,7 @@ beforeEach(async () => {
   cluster = TO;
   server = TO;
   away = 0;
+  crashes = '';
   agents = [];
   answer = async () => await Promise.resolve(undefined);
 });
@@ -109,15 +115,16 @@ function toolsOf(more: Partial<KubeadmTools> = {}): KubeadmTools {
         if (wrong !== undefined) return { code: 1, stdout: wrong, stderr: '' };
         if (step === 'kubelet') {
           kubelet = TO;
-          setKubelet(TO);
+          setKubelet(crashes === '' ? TO : FROM);
         }
-        const facts = `kubeadm=${steps.includes('kubeadm') ? TO : FROM}\nkubelet=${kubelet}\n`;
+        const facts = `kubeadm=${steps.includes('kubeadm') ? TO : FROM}\nkubelet=${kubelet}\nkubeletCrashes=${crashes}\n`;
         return { code: 0, stdout: step === 'facts' ? facts : `${FROM} said this`, stderr: '' };
       },
     }),
     directory: join(directory, 'fetched'),
     root: '',
     fetch: async () => await Promise.resolve(BINARIES),
+    reportReason: async () => await Promise.resolve(),
     userAgent: 'test',
     limits: { maxBytes: 1e6, reserveBytes: 0, totalMs: 1e6, stallMs: 1e6 },
     ...more,
@@ -375,6 +382,45 @@ test('a kubelet that does not start is rolled back, once, though the report is r
   expect(report()?.reason).toMatch(
     /^step kubelet failed .*no such unit; rolled back: v1.36.2 said this was put back/,
   );
+});
+
+test('a kubelet that crashes is in the report while the agent still waits for it, though a write fails', async () => {
+  crashes = '3 E1 command failed';
+  store.send(SIGNAL);
+  const view = viewOf(store);
+  let refreshes = 0;
+  // The view is one change behind until it is refreshed.
+  let behind: KubeObject | undefined;
+  const object: SignalObject = {
+    ...view,
+    get newest() {
+      return behind ?? store.object;
+    },
+    get version() {
+      return Number(store.object.metadata.resourceVersion);
+    },
+    refresh: async () => {
+      refreshes += 1;
+      behind = undefined;
+      await Promise.resolve();
+    },
+  };
+  answer = async (step) => {
+    if (step === 'kubelet') {
+      behind = store.object;
+      store.change({ annotations: { 'of-a-person': 'written meanwhile' } });
+    }
+    return await Promise.resolve(undefined);
+  };
+  start({ agent: { object }, tools: { reportReason: reasonReporter({ ...TOOLS, object }) } });
+  await until('Cordoning');
+  store.advance('ApplyingUpdate');
+  const reason = 'the new kubelet crashed 3 times; last line of its log: E1 command failed';
+  await vi.waitFor(() => expect(report()).toMatchObject({ from: FROM, reason }), PATIENCE);
+  expect([refreshes, store.statuses.at(-1)]).toEqual([1, 'ApplyingUpdate']);
+  setKubelet(TO);
+  await until('UnCordoning');
+  expect(report()?.reason).toBeUndefined();
 });
 
 test('a signal that is cancelled while it is prepared is not carried on', async () => {

@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limitsFor } from '../../../agent/download/fetch.ts';
 import type { ActiveJournal } from '../../../agent/journal.ts';
+import type { ReportReason } from '../../../agent/object/reason-report.ts';
 import type { Step, StepOutcome } from '../../../agent/steps/step.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { configMaps, kubeletVersionOf, nodes, pods } from '../../../kube/resources.ts';
@@ -30,6 +31,7 @@ export interface KubeadmTools extends Omit<FetchParts, 'abort'> {
   readonly kubeadm: KubeadmOptions;
   readonly shells?: (abort: AbortSignal) => Shells;
   readonly fetch: typeof fetchBinaries;
+  readonly reportReason: ReportReason;
 }
 
 /** Rejects only when `abort` aborts; every other failure is an outcome. */
@@ -41,7 +43,13 @@ export async function performOnKubeadm(
 ): Promise<StepOutcome> {
   const tools = { ...given, limits: limitsFor(given.limits, policy), abort };
   const { version } = signal.command;
-  const steps = stepsOf(tools, `${signal.created.replaceAll(/\W/g, '')}-${version}`, version);
+  const ended = new AbortController();
+  const untilEnd = AbortSignal.any([abort, ended.signal]);
+  const steps = {
+    ...stepsOf(tools, `${signal.created.replaceAll(/\W/g, '')}-${version}`, version),
+    // Nothing waits for the write: the API server may be away until the kubelet is up.
+    tell: (reason: string) => void tools.reportReason(signal, reason, untilEnd),
+  };
   try {
     if (kind === 'clean-up') {
       await rm(tools.directory, { recursive: true, force: true });
@@ -59,6 +67,8 @@ export async function performOnKubeadm(
   } catch (error) {
     abort.throwIfAborted();
     return { ok: false, reason: messageOf(error), error };
+  } finally {
+    ended.abort();
   }
 }
 

@@ -1,0 +1,67 @@
+/** Writes into the report, while a step still runs, why that step does not end. */
+import { annotated } from '../../kube/resources.ts';
+import {
+  decodeReport,
+  decodeSignal,
+  encodeReport,
+  type SignalData,
+} from '../../signal/annotations.ts';
+import { sleep } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import { sameJson } from '../../util/json.ts';
+import type { Tools } from '../../util/tools.ts';
+import { type SignalKey, signalKeyOf } from '../journal.ts';
+import type { SignalObject } from './signal-object.ts';
+
+export interface ReasonReportParts extends Pick<Tools, 'clock' | 'log'> {
+  readonly object: Pick<SignalObject, 'newest' | 'write' | 'refresh'>;
+}
+
+/**
+ * Writes `reason` into the report of the signal, and retries until that is written, a later reason replaces it, or `abort`
+ * aborts. Never rejects: the report is for people, and no step depends on it.
+ */
+export type ReportReason = (signal: SignalKey, reason: string, abort: AbortSignal) => Promise<void>;
+
+/** Milliseconds between two attempts to write. */
+const RETRY_MS = 1_000;
+/** Milliseconds for one write. */
+const WRITE_DEADLINE_MS = 2_000;
+
+export function reasonReporter({ object, clock, log }: ReasonReportParts): ReportReason {
+  let latest = '';
+
+  /** Returns false if the object has not been read yet. */
+  async function write(signal: SignalKey, reason: string): Promise<boolean> {
+    const { newest } = object;
+    if (newest === undefined) return false;
+    const { annotations } = newest.metadata;
+    if (!isStillThere(decodeSignal(annotations), signal)) return true;
+    const { created } = signal;
+    const earlier = decodeReport(annotations, created) ?? { created };
+    const report = encodeReport({ ...earlier, reason });
+    await object.write(annotated(newest, report), WRITE_DEADLINE_MS);
+    return true;
+  }
+
+  return async (signal, reason, abort) => {
+    latest = reason;
+    let problem = '';
+    while (!abort.aborted) {
+      if (latest !== reason) return;
+      try {
+        if (await write(signal, reason)) return;
+      } catch (error) {
+        if (problem === '') log.info('could not write the reason yet', { error: messageOf(error) });
+        problem = messageOf(error);
+        await object.refresh().catch(() => undefined);
+      }
+      await sleep(clock, RETRY_MS, abort).catch(() => undefined);
+    }
+  };
+}
+
+/** False after the signal was cancelled, replaced or removed. */
+function isStillThere(found: SignalData | undefined, signal: SignalKey): boolean {
+  return found?.status?.status === 'ApplyingUpdate' && sameJson(signalKeyOf(found), signal);
+}
