@@ -1,4 +1,4 @@
-/** Proves which lists of binaries are read. */
+/** Proves which lists of binaries can be read. */
 import { expect, test } from 'vitest';
 import { hashesIn } from './fetch-binaries.ts';
 

@@ -1,4 +1,4 @@
-/** Fetches the binaries of a version by their list, which is what the signal names and verifies. */
+/** Downloads the binaries of a version. The signal names and verifies the list of these binaries. */
 import * as files from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FetchRequest } from '../../../agent/download/fetch.ts';
@@ -10,14 +10,14 @@ import type { Upgrade } from '../host/host.ts';
 
 export interface FetchParts extends Tools, Pick<FetchRequest, 'userAgent' | 'limits'> {
   readonly directory: string;
-  /** REFIT_ROOT of the scripts, which is not part of the paths that they get. */
+  /** The root directory of the host, which scripts get as REFIT_ROOT. Paths in scripts do not include it. */
   readonly root: string;
   readonly abort: AbortSignal;
 }
 
 const MOST_LIST_BYTES = 64 * 1024;
 
-/** What is there already and has its hash is not fetched again. Rejects with a reason for people. */
+/** Downloads the binaries, except those that are already there with the right hash. Rejects with a reason for people. */
 export async function fetchBinaries(
   command: SignalCommand,
   parts: FetchParts,
@@ -58,7 +58,7 @@ async function fetched(
   return staged;
 }
 
-/** By name, from the output of sha256sum. */
+/** Returns the hash of each file name in `text`, which is output of sha256sum. */
 export function hashesIn(text: string): Readonly<Record<string, string>> {
   const lines = text.split('\n').filter((line) => line !== '');
   const found = lines.map((line): [string, string] => {

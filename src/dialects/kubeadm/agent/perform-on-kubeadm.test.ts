@@ -1,4 +1,7 @@
-/** Proves what the agent does on a kubeadm host at each status, and after each end, over scripts that only pretend. */
+/**
+ * Proves what the agent does on a kubeadm host at each status, and after it was stopped in each. The scripts of the host are
+ * simulated.
+ */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,19 +40,19 @@ const PATIENCE = { timeout: 20_000, interval: 5 };
 let directory = '';
 let store: MemoryStore;
 let stop: AbortController;
-/** Of the scripts that changed something, in order. */
+/** The scripts that changed something, in order. */
 let steps: string[];
-/** Of the host. */
+/** The version of the kubelet on the host. */
 let kubelet: string;
-/** What the host answers instead; undefined: as it should. */
+/** Returns the output of a step that fails; undefined if the step succeeds. */
 let answer: (step: string) => Promise<string | undefined>;
 /** The version in ConfigMap kubeadm-config. */
 let cluster: string;
-/** Of the API server. */
+/** The version of the API server. */
 let server: string;
-/** How often the API server does not answer from now on. */
+/** How many of the next requests the API server does not answer. */
 let away: number;
-/** What the host says of crashes of its kubelet, as `times last-line`; empty if there are none. */
+/** What the host prints about crashes of its kubelet, as `times last-line`; empty if there are none. */
 let crashes: string;
 let agents: Promise<void>[];
 
@@ -194,7 +197,7 @@ test('a worker, from the signal to the end: prepared before it asks for the drai
     PATIENCE,
   );
   expect(report()?.from).toBe(FROM);
-  // A copy of it, as a restored etcd has.
+  // A restored etcd has such a copy of an old signal.
   store.send(SIGNAL);
   await until('Failed');
   expect(report()?.reason).toContain('this signal ended before as Completed');

@@ -1,4 +1,7 @@
-/** Carries out steps on a kubeadm host, and is loaded there alone. The scripts have a journal, so each may be run again. */
+/**
+ * Carries out the steps of the agent on a kubeadm host. Other hosts do not load this file. The scripts keep a journal, so each
+ * may run again.
+ */
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -34,7 +37,7 @@ export interface KubeadmTools extends Omit<FetchParts, 'abort'> {
   readonly reportReason: ReportReason;
 }
 
-/** Rejects only when `abort` aborts; every other failure is an outcome. */
+/** Carries out one step. Rejects only when `abort` aborts; every other failure is an outcome. */
 export async function performOnKubeadm(
   { kind }: Step,
   { work: { signal, policy } }: ActiveJournal,
@@ -47,13 +50,13 @@ export async function performOnKubeadm(
   const untilEnd = AbortSignal.any([abort, ended.signal]);
   const steps = {
     ...stepsOf(tools, `${signal.created.replaceAll(/\W/g, '')}-${version}`, version),
-    // Nothing waits for the write: the API server may be away until the kubelet is up.
+    // The step does not wait for this write, because the API server may be away until the kubelet is up.
     tell: (reason: string) => void tools.reportReason(signal, reason, untilEnd),
   };
   try {
     if (kind === 'clean-up') {
       await rm(tools.directory, { recursive: true, force: true });
-      // A kubeadm that was cut off, and whose signal is over, may have left a manifest out.
+      // The signal may have ended while kubeadm was killed. Then a manifest of a static pod may be missing.
       if (tools.host.role === 'controlPlane')
         await hostSteps.succeed(steps, 'kubeadm', repairScript());
     }
@@ -77,7 +80,7 @@ type Tools = KubeadmTools & Pick<FetchParts, 'abort'>;
 function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.HostStepsParts {
   const { client, host, abort } = tools;
   const shells = (tools.shells ?? localShells)(abort);
-  // A kubelet may read the pods of its own Node.
+  // A kubelet has the right to list the pods of its own Node.
   const ownPods = { namespace: 'kube-system', fieldSelector: `spec.nodeName=${host.name}` };
   return {
     ...tools,
@@ -88,7 +91,7 @@ function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.Host
     members: async () => {
       const answers = await etcdAnswersFrom(shells, host);
       const own = answers.get(host.name);
-      // It alone knows the others.
+      // Only the member on this host can name the other members.
       if (typeof own === 'string')
         throw new Error(`etcd: the member on this host does not answer: ${own}`);
       return answers;
@@ -98,7 +101,10 @@ function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.Host
   };
 }
 
-/** `kubeadm upgrade node` brings a control-plane host to the version that Cluster API has written before. */
+/**
+ * Rejects if the host cannot get `version` now. `kubeadm upgrade node` brings a control-plane host only to the version that
+ * Cluster API recorded before.
+ */
 async function assertVersionFits({ client, host }: Tools, version: string): Promise<void> {
   const cluster = await clusterVersion(client);
   const isBehind = compareVersionTexts(cluster, version) < 0;
@@ -121,7 +127,9 @@ async function assertVersionFits({ client, host }: Tools, version: string): Prom
   if (broken) throw new Error(describeFinding(broken));
 }
 
-/** The version that the cluster is to have, as kubeadm recorded it. Rejects if it cannot be read, since no rule can be checked then. */
+/**
+ * Returns the version of the cluster that kubeadm recorded. Rejects if it cannot be read, because then no rule can be checked.
+ */
 async function clusterVersion(client: Tools['client']): Promise<string> {
   const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system' });
   const line = /^kubernetesVersion:(.*)$/m.exec(data?.['ClusterConfiguration'] ?? '');
@@ -133,7 +141,7 @@ async function clusterVersion(client: Tools['client']): Promise<string> {
   return found;
 }
 
-/** Rejects if the API server does not say a version that can be compared. */
+/** Returns the version of the API server. Rejects if its answer has no version that can be compared. */
 async function serverVersion(client: Tools['client']): Promise<Version> {
   const about = parseJson((await client.raw('/version')).body);
   const found = isRecord(about) ? String(about['gitVersion']) : '';
@@ -171,14 +179,17 @@ async function upgrade(
   }
 }
 
-/** Throws REFIT_AGENT where there is no kubeadm, and REFIT_FILE if others may change a file of its options. */
+/**
+ * Returns the host on which this process runs. Throws REFIT_AGENT if it has no kubeadm or kubelet, and REFIT_FILE if other
+ * users may change a file of the options.
+ */
 export async function findKubeadm(
   name: string,
   root: string,
   shells: Shells,
   options: KubeadmOptions = {},
 ): Promise<Host> {
-  // A worker has none, whatever manifests lie there.
+  // A worker does not have this file, even if it has old manifests of static pods.
   const isController = existsSync(`${root}/etc/kubernetes/controller-manager.conf`);
   const host: Host = { name, role: isController ? 'controlPlane' : 'worker' };
   const script =
@@ -196,7 +207,7 @@ export async function findKubeadm(
   });
 }
 
-/** A check that could not run trusts nothing. */
+/** Throws REFIT_FILE if other users may change the configuration of kubeadm, or if that could not be checked. */
 async function assertTrustedOptions(
   host: Host,
   shells: Shells,
@@ -211,12 +222,15 @@ async function assertTrustedOptions(
   if (problem !== '') throw new RefitError('REFIT_FILE', `--kubeadm-config: ${problem}`);
 }
 
-/** On the agent's own host. `abort` only ends the wait: a step that has begun goes on, and running it again waits for it. */
+/**
+ * Returns shells that run scripts on this host. `abort` only ends the wait: a script that has started continues, and running it
+ * again waits for its end.
+ */
 export function localShells(abort: AbortSignal): Shells {
   return {
     async run(_host, script, patienceMs) {
-      // Not as an argument, which everybody on the host can read. As one command: a shell runs none of it unless it has read all,
-      // so nothing runs half of a script if the agent dies while it writes.
+      // The script is no argument, because every user of the host can read arguments. The braces make it one command: a shell
+      // that did not read all of it, because the agent died, runs none of it.
       const input = `{\n${script}\n}\n`;
       const result = await runProgram('/bin/sh', ['-s'], { input, patienceMs, abort });
       abort.throwIfAborted();

@@ -1,4 +1,7 @@
-/** Implements `refit kubeadm plan` and `refit kubeadm apply`: survey, show, ask, carry out. */
+/**
+ * Implements `refit kubeadm plan` and `refit kubeadm apply`: surveys the cluster, shows the plan, asks the user, and carries
+ * the plan out.
+ */
 import { createInterface } from 'node:readline/promises';
 import { plainErrors, standardOutput } from '../../../cli/output.ts';
 import { table, wrappedLines } from '../../../cli/phrases.ts';
@@ -35,13 +38,18 @@ const GOES_ON = 'has begun: it continues where it stopped.';
 const ENDS =
   'The next run finishes the hosts that have begun, and ends it; the run after that starts again.';
 
-/** Milliseconds for CoreDNS and kube-proxy. */
+/** The most milliseconds to wait until CoreDNS and kube-proxy have rolled out. */
 const ROLLED_OUT_MS = 300_000;
 const DIFF_MS = 60_000;
-/** In a unified diff; images change always, and Refit's own annotation goes. */
+/**
+ * Matches a removed line of a unified diff. Images and Refit's own annotation are left out, because each upgrade changes them.
+ */
 const LOST_LINE = /^-(?!-- )(?! *(image|annotations|upgrade\.refit\.dev\/certificates):)/m;
 
-/** Changes nothing. Resolves with the exit code; rejects with REFIT_REFUSED if a rule forbids the upgrade. */
+/**
+ * Shows what an upgrade would do, and changes nothing. Resolves with the exit code; rejects with REFIT_REFUSED if a rule
+ * forbids the upgrade.
+ */
 export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Promise<number> {
   return await inSession(flags, abort, async (session) => {
     const hosts = await probeAll(session);
@@ -68,7 +76,10 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
   });
 }
 
-/** By the leader's kubeadm, where it is on the host already. A plan is good without it. */
+/**
+ * Prints the changes of static pod manifests, if kubeadm of the target version is already on the leader. The plan is valid
+ * without them.
+ */
 async function showDiff(
   { manifest, shells, output }: KubeadmSession,
   { request }: preflight.Assessment,
@@ -88,9 +99,12 @@ async function showDiff(
     );
 }
 
-/** Resolves with the exit code: 0 done or nothing to do, 1 if anything failed or the answer was not yes. */
+/**
+ * Upgrades the cluster. Resolves with the exit code: 0 if it is done or nothing was to do, 1 if anything failed or the user did
+ * not answer yes.
+ */
 export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal): Promise<number> {
-  // Nobody upgrades a cluster again for the sake of a report.
+  // This finds out before the upgrade whether the report can be written: nobody repeats an upgrade to get its report.
   if (flags.report !== undefined) await writeReport(flags.report);
   return await inSession(flags, abort, async (session) => {
     const { output } = session;
@@ -137,7 +151,7 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
 
 type Shown = Awaited<ReturnType<typeof show>>;
 
-/** Only hosts that are verified are followed by anything else. */
+/** Verifies the cluster, and then applies addons and upgrades MachineDeployments. Nothing follows if a host is wrong. */
 async function finish(session: ApplySession, shown: Shown): Promise<number> {
   const state = await verifyCluster(session, ROLLED_OUT_MS);
   const after = isRight(state) ? await afterHosts(session, shown.assessment) : [];
@@ -149,7 +163,7 @@ async function finish(session: ApplySession, shown: Shown): Promise<number> {
   });
 }
 
-/** Writes what was asked for: JSON, and a report unless the plan was refused. Resolves with the exit code. */
+/** Prints the JSON and writes the report that the options ask for. A refused plan has no report. Resolves with the exit code. */
 async function tell(
   session: KubeadmSession,
   shown: Shown,
@@ -236,7 +250,7 @@ async function confirm(question: string, session: ApplySession): Promise<boolean
   );
 }
 
-/** `--yes` does not answer it: only a person knows whether a backup is the right one, and what may be lost. */
+/** Asks the user, even with `--yes`: only a person can decide whether a backup is the right one, and what may be lost. */
 export async function confirmInPerson(question: string, session: KubeadmSession): Promise<boolean> {
   return await ask(
     question,
@@ -261,10 +275,10 @@ async function ask(
   return false;
 }
 
-/** Without its API server the cluster cannot be asked for anything, not even for the lock: each host repairs itself. */
+/** Restores missing manifests on the hosts. No lock is taken, because the API server that keeps it may be down. */
 async function repair(hosts: readonly HostFacts[], session: ApplySession): Promise<boolean> {
   const { client, manifest, abort } = session;
-  // The API server may be what is missing: then the host's own files must show its role.
+  // If the API server is down, the files of a host show its role.
   const list = await listNodes(client, { abort }).catch(() => undefined);
   if (list) stopOn({ findings: preflight.membershipFindings({ manifest, nodes: list.items }) });
   const broken = hosts.filter(({ missing }) => missing.some(({ backup }) => backup === 'run'));
@@ -288,7 +302,7 @@ async function restore(
   byHand?: string,
 ): Promise<void> {
   const result = await shells.run(host, repairScript(byHand));
-  // A step of an earlier run is still at work and restores them itself.
+  // A step of an earlier run still works on this host and restores the manifests itself.
   if (result.code === EXIT_BUSY) return;
   const failed = `${host.name}: the manifests cannot be restored: ${saidBy(result)}`;
   if (result.code !== 0) throw new RefitError('REFIT_REFUSED', failed);
@@ -346,7 +360,10 @@ export function planLines(
   ];
 }
 
-/** Shown before the API server is asked, since it may be the one that is missing. */
+/**
+ * Returns the lines about missing manifests. They are shown before the first request to the API server, whose own manifest may
+ * be missing.
+ */
 export function repairLines(hosts: readonly HostFacts[]): string[] {
   return hosts.flatMap(({ host, missing }) =>
     missing.map(({ name, backup, detail }) => {

@@ -1,4 +1,7 @@
-/** The report of an upgrade: what ran where, how long, versions before and after. As JSON for programs, as Markdown for people. */
+/**
+ * Writes the report of an upgrade: what ran where, how long it took, and the versions before and after. Programs get JSON and
+ * people Markdown.
+ */
 import { writeFile } from 'node:fs/promises';
 import { formatDuration } from '../../../util/duration.ts';
 import { messageOf, RefitError } from '../../../util/errors.ts';
@@ -14,7 +17,7 @@ export type UpgradeReport = ReturnType<typeof reportOf>;
 
 export interface Ended {
   readonly outcome: 'planned' | 'refused' | 'nothing to do' | 'done' | 'failed';
-  /** RFC 3339. */
+  /** The start of the upgrade in RFC 3339. */
   readonly began: string;
   readonly ended: string;
   readonly survey: Survey;
@@ -32,10 +35,10 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
       ? state?.nodes?.find(({ metadata }) => metadata.name === name)
       : undefined;
     const said = reportOn(node);
-    // That of an earlier run stays on the Node.
+    // A report of an earlier run stays on the Node, so the rollout is compared.
     const found =
       said?.rollout === resumed || (said?.attempt ?? '') >= times.began ? said : undefined;
-    // Its kubelet comes later, as a target of its own.
+    // The kubelet of such a host is upgraded later, as a target of its own.
     const isLater = request.kubelets.includes(name) && found?.target !== `kubelets/${name}`;
     const verb = request.leader.includes(name) ? `apply ${request.version}` : 'node';
     const command = request.certificates.includes(name)
@@ -54,7 +57,7 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
       state:
         isLater && found?.state === 'finished' ? 'kubelet not started' : (found?.state ?? unsaid),
       message: found?.message,
-      /** Milliseconds by step. */
+      /** The milliseconds that each step took. */
       spent: found?.spent ?? {},
     };
   });
@@ -72,7 +75,11 @@ function versionsOf({
   return { kubeadm, kubelet, ...staticPods };
 }
 
-/** Markdown if the file is called so, otherwise JSON; nothing yet without a report. @throws RefitError REFIT_FILE */
+/**
+ * Writes Markdown if the name of the file ends with `.md`, otherwise JSON. Without a report it only checks that the file can be
+ * written.
+ * @throws RefitError REFIT_FILE
+ */
 export async function writeReport(file: string, report?: UpgradeReport): Promise<void> {
   const text =
     report && (file.endsWith('.md') ? markdownOf(report) : `${JSON.stringify(report, null, 2)}\n`);
@@ -134,7 +141,7 @@ export function markdownOf({
   ].join('\n');
 }
 
-/** Foreign text keeps to its cell. */
+/** Escapes the cells, so that text of others cannot add cells or rows to the table. */
 function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell) => cell.replaceAll(/[\\|]/g, '\\$&').replaceAll(/\s+/g, ' ')).join(' | ')} |`;

@@ -1,4 +1,4 @@
-/** Implements `refit kubeadm restore-etcd`: checks all hosts, asks a person, and restores a snapshot on all members. */
+/** Implements `refit kubeadm restore-etcd`: checks all hosts, asks the user, and restores a snapshot on all members. */
 
 import { leaderOf } from '../../../cli/status/load.ts';
 import { leases } from '../../../kube/resources.ts';
@@ -21,10 +21,10 @@ import {
   outputOn,
 } from './upgrade-session.ts';
 
-/** Milliseconds for the members to elect a leader. */
+/** The most milliseconds to wait until the members have elected a leader. */
 const HEALTHY_MS = 300_000;
 
-/** Resolves with the exit code: 1 if the answer was not yes. */
+/** Restores a snapshot of etcd. Resolves with the exit code: 1 if the user did not answer yes. */
 export async function restoreEtcd(
   flags: KubeadmFlags & { readonly snapshot: string },
   abort: AbortSignal,
@@ -32,7 +32,7 @@ export async function restoreEtcd(
   const restore = async (session: KubeadmSession): Promise<number> => {
     const { client, output, shells, clock } = session;
     const { snapshot } = flags;
-    // The API server may be what needs the restore.
+    // The restore may be for an API server that is down, so the Lease may be unreadable.
     const lease = await client.get(leases, PLACE.name, { ...PLACE, abort }).catch(() => undefined);
     const runs = `a run of refit kubeadm apply holds lease ${PLACE.namespace}/${PLACE.name}; let it end, or end it`;
     const { state } = leaderOf(lease, clock.now());
@@ -83,7 +83,8 @@ async function untilHealthy(
 ): Promise<void> {
   const alarms = await until(session, HEALTHY_MS, async () => {
     const wrong = problemsIn(await etcdAnswers(session.shells, hosts), hosts);
-    // It comes back with each restore, and ends only once an API server deletes what fills etcd.
+    // An alarm is part of the snapshot, so each restore brings it back. It ends only when an API server deletes enough of the
+    // data.
     expectNone(wrong.filter((problem) => !problem.startsWith('alarm ')));
     return wrong;
   });
@@ -104,7 +105,7 @@ function problemsIn(
   ];
 }
 
-/** What the script prints on each host. */
+/** Runs a script on each control-plane host, and resolves with what it prints on each. */
 async function onControlPlane(
   { manifest, shells }: KubeadmSession,
   script: string,
@@ -117,7 +118,7 @@ async function onControlPlane(
 
 export interface RestoreOptions {
   readonly snapshot: string;
-  /** Names the cluster, and what the members had before. */
+  /** Names the new cluster, and the backup of what the members had before. */
   readonly stamp: string;
 }
 
@@ -129,12 +130,18 @@ function restoreScript(part: RestorePart, options: RestoreOptions, members: stri
   return filledScript('restore-etcd.sh', values);
 }
 
-/** Prints `SHA256 NAME=URL` of the snapshot and the member, or what prevents a restore. Changes nothing. */
+/**
+ * Returns a script that prints `SHA256 NAME=URL` of the snapshot and the member, or what prevents a restore. It changes
+ * nothing.
+ */
 export function restoreFactsScript(options: RestoreOptions): string {
   return restoreScript('facts', options, '');
 }
 
-/** In this order, each on all hosts before the next. `members`: as of etcd's flag `--initial-cluster`. */
+/**
+ * Returns the scripts in their order. Each must end on all hosts before the next one starts. `members` has the form of etcd's
+ * flag `--initial-cluster`.
+ */
 export function restoreScripts(
   options: RestoreOptions,
   members: string,

@@ -1,4 +1,7 @@
-/** Tests where an API server is asked whether it is ready: a real script against a real TLS server, in place of a host's. */
+/**
+ * Tests how the readiness of an API server is asked for: a real script asks a real TLS server, in place of the API server of a
+ * host.
+ */
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';

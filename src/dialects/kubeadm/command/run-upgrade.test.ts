@@ -1,4 +1,4 @@
-/** Proves what `refit kubeadm apply` makes of a lock that it may not take, and of a plan that it cannot write. */
+/** Proves what `refit kubeadm apply` does if it may not take the lock, and if it cannot write the plan. */
 import { expect, onTestFinished, test } from 'vitest';
 import { startApiServer } from '../../../../sandbox/api-server/api-server.ts';
 import { cordonOwner, CORDON_ANNOTATION as MARK } from '../../../drain/cordon-marks.ts';
@@ -21,7 +21,10 @@ const refusal = (what: string) =>
     message: `${what} is forbidden`,
   });
 
-/** A cluster whose API server refuses these requests, after they were carried out if `late`. `before` each request. */
+/**
+ * Runs an upgrade against an API server that refuses the requests; with `late` it carries them out first. `before` is called
+ * before each request.
+ */
 async function against(
   refused: readonly string[],
   late = false,

@@ -34,10 +34,10 @@ import { type Assessment, hostsOf, isEmpty } from '../plan/preflight.ts';
 import { type ApproveServing, approveServing } from '../plan/serving-certificates.ts';
 import { type ApplySession, type KubeadmSession, onAll, outputOn } from './upgrade-session.ts';
 
-/** Milliseconds to get the lock before a message says that it is held. */
+/** Milliseconds without the lock after which a message says who has it. */
 const PATIENCE_MS = 2000;
 const RECHECK_MS = 50;
-/** Milliseconds for the last writes. */
+/** The most milliseconds to wait for the last writes of the leader. */
 const CLEAN_UP_WITHIN_MS = 10_000;
 
 export async function underLock<T>(
@@ -54,7 +54,7 @@ export async function underLock<T>(
     clock,
     log,
   });
-  // Ctrl-C ends the work first: its last writes need the lock.
+  // On Ctrl-C the work ends before the lock is released, because the last writes need the lock.
   const elected = election.run(stop.signal);
   try {
     await locked(election, session);
@@ -65,7 +65,10 @@ export async function underLock<T>(
   }
 }
 
-/** `decide` surveys once more under the lock. Resolves with the exit code. */
+/**
+ * Takes the lock and carries out the plan that `decide` returns. `decide` surveys the cluster again under the lock. Resolves
+ * with the exit code.
+ */
 export async function carryOut(
   session: ApplySession,
   decide: () => Promise<Assessment>,
@@ -85,7 +88,7 @@ export async function carryOut(
       if (!continues && request.leader.length + request.followers.length > 0)
         await untilAborted(takeSnapshot(session), abort);
       const plan = newPlan(request, start, { uid: randomUUID(), created: rfc3339(clock.now()) });
-      // In one write: the record of an ended rollout says what it left half done.
+      // One write replaces the old plan: its record says what an ended rollout did not finish.
       if (!(await ifFound(writer.replace(configMaps, plan)))) await writer.create(configMaps, plan);
     }
     const approve = approveServing({
@@ -101,11 +104,14 @@ export async function carryOut(
   });
 }
 
-/** A cordon of a person stays after the upgrade: `kubectl uncordon` leaves our mark, and a kubelet may write it. */
+/**
+ * Removes marks of cordons that a person removed with `kubectl uncordon`, which leaves the mark. Otherwise a later cordon of a
+ * person would look like ours and end with the upgrade.
+ */
 async function removeStaleMarks(client: KubeClient, abort: AbortSignal): Promise<void> {
-  // With the managed fields, which tell who has cordoned a node.
+  // Without a transform, the Nodes keep their managed fields, which say who cordoned them.
   const { items } = await client.listAll(nodes, { abort });
-  // Another leader may have written the mark of its own cordon meanwhile, or the Node may be gone.
+  // Meanwhile another leader may have cordoned the Node and written its mark, or the Node may be gone.
   for (const node of items.filter(isMarkStale)) {
     const patch = client.patch(nodes, node.metadata.name, removalOf(node, CORDON_ANNOTATION), {
       type: 'json',
@@ -120,7 +126,10 @@ async function addressesOf(names: readonly string[]): Promise<string[]> {
   return (await Promise.all(found)).flat().map(({ address }) => address);
 }
 
-/** All hosts, before the first is touched. One that is half upgraded might not pass: then this was done before. */
+/**
+ * Prepares all hosts before the first one is changed. A resumed rollout did this before, and its half upgraded hosts might fail
+ * the checks.
+ */
 async function prepare(
   { manifest, shells, output }: KubeadmSession,
   request: Request,
@@ -140,7 +149,7 @@ async function prepare(
   }
 }
 
-/** Before the first write of the upgrade; a person restores it if anything goes wrong with etcd. */
+/** Takes a snapshot of etcd before the upgrade writes anything. A person restores it if etcd breaks. */
 async function takeSnapshot({ manifest, shells, output }: KubeadmSession): Promise<void> {
   const { version, etcdSnapshots, etcdSnapshotCertificate } = manifest;
   if (etcdSnapshots === 0)
@@ -204,7 +213,7 @@ async function runRollout(
     const connection = defined({ ...flags, kubeconfig: flags.kubeconfig ?? manifest.kubeconfig });
     const parts = { dialects: controller.dialects, clock, output, abort: working, askThrough };
     const shown = showStatus({ ...connection, output: 'text', watch: true }, parts);
-    // The controller only ends by itself if it failed.
+    // The controller ends by itself only if it failed.
     const code = await Promise.race([shown, running.then(async () => await shown)]);
     if (!working.aborted) await untilCleanedUp(session, controller).catch(() => undefined);
     return code;
@@ -214,7 +223,10 @@ async function runRollout(
   }
 }
 
-/** Waits until the leader has removed its cordons and taints from hosts that were not upgraded. A read that fails changes no result. */
+/**
+ * Waits until the leader has removed its cordons and taints from hosts that were not upgraded. A failed read does not change
+ * the result.
+ */
 async function untilCleanedUp(
   session: KubeadmSession,
   controller: ControllerProcess,
@@ -238,10 +250,13 @@ async function untilCleanedUp(
   }
 }
 
-/** More than the script may take: a connection may have to be opened first. */
+/** Milliseconds for the script and for the SSH connection that it may have to open. */
 const SCRIPT_MS = 20_000;
 
-/** Hosts may lie behind a bastion: then the kubeconfig reaches the cluster, but no single API server. */
+/**
+ * Returns a function that asks each API server from its own host. Hosts may be behind a bastion, where the kubeconfig reaches
+ * the cluster but no single API server.
+ */
 export function throughHosts(ask: AskReadyz, manifest: Manifest, shells: Shells): AskReadyz {
   return async (address, name) => {
     try {

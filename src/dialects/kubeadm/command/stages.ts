@@ -1,4 +1,4 @@
-/** What comes after all hosts: addons, then MachineDeployments, one after the other. */
+/** Carries out what follows after all hosts: addons, then MachineDeployments, one after the other. */
 
 import { table } from '../../../cli/phrases.ts';
 import { guardedClient } from '../../../kube/election/write-guard.ts';
@@ -36,7 +36,10 @@ export function stageLines(
     : [...addons, `MachineDeployments stay as they are: ${stay.join(', ')}.`];
 }
 
-/** Addons first; if one fails, the others are still applied, and no MachineDeployment follows. */
+/**
+ * Applies all addons, and then upgrades the MachineDeployments. If an addon fails, the other addons are still applied, but no
+ * MachineDeployment is upgraded.
+ */
 export async function afterHosts(
   session: ApplySession,
   { toApply, toRoll, request: { version } }: Assessment,

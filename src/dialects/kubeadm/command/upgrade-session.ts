@@ -1,4 +1,4 @@
-/** The session of `refit kubeadm`: manifest, API connection and shells on the hosts, and the survey through them. */
+/** Opens the session of `refit kubeadm`: manifest, API connection and shells on the hosts. Surveys the cluster through them. */
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ConnectionFlags } from '../../../cli/options.ts';
@@ -45,11 +45,11 @@ import type { Survey } from '../plan/preflight.ts';
 import { openShells, type SshShells, turnsOf } from '../plan/ssh.ts';
 import { webhookFindings } from '../plan/webhooks.ts';
 
-/** Milliseconds for an API server to answer, once it listens and kubeadm has ended. */
+/** The most milliseconds for an API server to answer, once it listens and kubeadm has ended. */
 const BACK_WITHIN_MS = 60_000;
 /** Milliseconds between two attempts while the API server is away. */
 const ASK_AGAIN_MS = 500;
-/** Milliseconds in which a host must say its name. */
+/** The most milliseconds for a host to return its name. */
 const HOSTNAME_MS = 60_000;
 const ENDED = ': end that process if it hangs';
 
@@ -65,7 +65,7 @@ export interface KubeadmFlags extends ConnectionFlags {
 export interface KubeadmApplyFlags extends KubeadmFlags {
   readonly yes?: boolean;
   readonly digest?: string;
-  /** Milliseconds. */
+  /** The duration of the lease in milliseconds. */
   readonly leaseDuration: number;
 }
 
@@ -79,7 +79,7 @@ export interface KubeadmSession<Flags extends KubeadmFlags = KubeadmFlags>
   readonly client: KubeClient;
   readonly shells: SshShells;
   readonly outages: ExpectedOutages;
-  /** Shown to others who wait for the lock. */
+  /** The name of this process for others who wait for the lock. */
   readonly identity: string;
 }
 
@@ -100,7 +100,7 @@ export async function inSession<Flags extends KubeadmFlags>(
   using client = createClient(config, { userAgent: 'refit-kubeadm' });
   const random = randomBytes(4).toString('hex');
   const identity = leaderIdentity(hostname(), userName().slice(0, 16), String(process.pid), random);
-  // The status view shows progress, so only problems are logged.
+  // The status view shows the progress, so the log has only problems.
   const outages = expectedOutages(systemClock);
   const log = outages.logger(stderrLogger('warn'));
   const output = flags.output === 'json' ? plainErrors : plainOutput;
@@ -135,7 +135,7 @@ const nextStep: Choose = async (read, shells, client) => {
   const manifest = await withNames(read, shells);
   if (manifest.hops.length === 0) return { manifest, later: [], stay: '' };
   const facts = await onAll(manifest.hosts, async (host) => await readFacts(shells, host));
-  // The API server may be away.
+  // This read may fail while the API server is down.
   return nextHop(
     manifest,
     facts,
@@ -143,13 +143,15 @@ const nextStep: Choose = async (read, shells, client) => {
   );
 };
 
-/** Workers and the API server may be away. */
+/** Chooses the control-plane hosts without asking workers or the API server, which may be down. */
 export const controlPlaneAlone: Choose = async (manifest, shells) => {
   const hosts = controlPlaneOf(manifest);
   return { manifest: await withNames({ ...manifest, hosts }, shells), later: [], stay: '' };
 };
 
-/** A host of KubeOne's manifest may have no name: then it is asked, as KubeOne does. */
+/**
+ * Returns the manifest with a name for each host. A host without a name in KubeOne's manifest is asked for it, as KubeOne does.
+ */
 async function withNames(manifest: Manifest, shells: SshShells): Promise<Manifest> {
   const { asked } = manifest.kubeOne ?? {};
   if (asked === undefined) return manifest;
@@ -171,7 +173,7 @@ async function withNames(manifest: Manifest, shells: SshShells): Promise<Manifes
   );
 }
 
-/** Writes nothing. @throws RefitError REFIT_SSH with every host that does not answer */
+/** Reads the facts of all hosts, and writes nothing. @throws RefitError REFIT_SSH with every host that does not answer */
 export async function probeAll({ manifest, shells, clock }: KubeadmSession): Promise<HostFacts[]> {
   return await onAll(
     manifest.hosts,
@@ -179,7 +181,10 @@ export async function probeAll({ manifest, shells, clock }: KubeadmSession): Pro
   );
 }
 
-/** @throws RefitError with what every host says that fails; REFIT_SSH if one cannot be reached */
+/**
+ * Runs `ask` on all hosts.
+ * @throws RefitError with the message of every host that fails; REFIT_SSH if a host cannot be reached
+ */
 export async function onAll<T>(
   hosts: readonly ManifestHost[],
   work: (host: ManifestHost) => Promise<T>,
@@ -197,7 +202,7 @@ export async function onAll<T>(
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
 }
 
-/** What the script prints. @throws RefitError with `failed` and what the host says, unless it ends well */
+/** Returns the output of the script. @throws RefitError with `failed` and the output, if the exit code is not 0 */
 export async function outputOn(
   host: ManifestHost,
   script: string,
@@ -212,7 +217,9 @@ export async function outputOn(
   );
 }
 
-/** Does `work` with the facts of all hosts, and again while kubeadm replaces the API server, as long as a step waits at most. */
+/**
+ * Runs `work` with the facts of all hosts. Runs it again while kubeadm replaces the API server, for as long as a step may take.
+ */
 export async function throughOutages<T>(
   session: KubeadmSession,
   work: (session: KubeadmSession, hosts: readonly HostFacts[]) => Promise<T>,
@@ -234,7 +241,7 @@ export async function throughOutages<T>(
       const problem = describeProblem(error);
       if (problem.code !== 'REFIT_UNREACHABLE') throw error;
       const since = clock.monotonic();
-      // A load balancer may answer well for an API server that is away: then the work fails soon.
+      // A load balancer may report ready while the API server behind it is down. Then the work fails soon.
       if (since - readyAt >= BACK_WITHIN_MS) outage = undefined;
       hosts = await probeAll(session);
       const busy = hosts.flatMap(({ host, busy }) => busy.map((by) => `${host.name} (${by})`));
@@ -251,7 +258,7 @@ export async function throughOutages<T>(
   }
 }
 
-/** Adds to the problem what still works on the hosts, and what is wrong there. */
+/** Adds to the error which steps still run on the hosts, and what is wrong on them. */
 function withCauses(
   problem: RefitError,
   busy: readonly string[],
@@ -273,7 +280,7 @@ export async function surveyCluster(
   const mapOf = async (of: string) =>
     await ifFound(client.get(configMaps, of, { ...PLACE, abort }));
   const [{ items }, config, kubelets, plan, policies, webhooks, pools] = await Promise.all([
-    // With the managed fields, which tell who has cordoned a node.
+    // Without a transform, the Nodes keep their managed fields, which say who cordoned them.
     client.listAll(nodes, { abort }),
     mapOf('kubeadm-config'),
     mapOf('kubelet-config'),
@@ -319,7 +326,7 @@ export async function surveyCluster(
   return { manifest, hosts, nodes: items, pools, rollsPools, addons, kubeconfig, ...found };
 }
 
-/** It is a copy, which nobody renews. */
+/** Warns if the client certificate in the kubeconfig ends soon: it is a copy, which kubeadm does not renew. */
 async function kubeconfigFindings({ config, clock }: KubeadmSession): Promise<Finding[]> {
   const pem = config.user.clientCertificate;
   if (!pem) return [];
@@ -332,7 +339,7 @@ async function kubeconfigFindings({ config, clock }: KubeadmSession): Promise<Fi
   return clock.now() < soon ? [] : [warn('certificate', `${found}: ${cure}`)];
 }
 
-/** Of one field of the YAML document under `key`. */
+/** Returns one field of the YAML document under `key`. */
 function valueIn(config: ConfigMap | undefined, key: string, field: string): unknown {
   const { metadata, data } = config ?? {};
   const place = `ConfigMap ${metadata?.namespace}/${metadata?.name}: data.${key}: `;

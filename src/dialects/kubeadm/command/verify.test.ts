@@ -1,4 +1,4 @@
-/** Proves what the check of the whole cluster says where a part of it does not answer. */
+/** Proves what the check of the whole cluster reports if a part of it does not answer. */
 import { expect, onTestFinished, test } from 'vitest';
 import { startMemoryCluster } from '../../../../test/agent/memory-cluster.ts';
 import { nodes } from '../../../kube/resources.ts';
@@ -17,7 +17,7 @@ const manifest = parseManifest(
   `{version: ${VERSION}, hosts: [${hosts}], binaries: ${binaries}}`,
   'm.yaml',
 );
-/** cp1 does not answer. */
+/** The host cp1 does not answer. */
 const run: SshShells['run'] = async ({ name }) =>
   name === 'cp1'
     ? await Promise.reject(new RefitError('REFIT_SSH', 'cp1 (127.0.0.1): timed out'))

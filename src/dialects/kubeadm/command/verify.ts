@@ -1,4 +1,4 @@
-/** Looks at the whole cluster after an upgrade, and says what each host runs and what is wrong. */
+/** Checks the whole cluster after an upgrade, and says what each host runs and what is wrong. */
 
 import { type Node } from '../../../kube/resources.ts';
 import { ifFound } from '../../../kube/status-error.ts';
@@ -13,7 +13,10 @@ import type { KubeadmSession } from './upgrade-session.ts';
 
 export type ClusterState = Awaited<ReturnType<typeof checkCluster>>;
 
-/** CoreDNS and kube-proxy still roll out when kubeadm ends: waits so long for what is wrong. */
+/**
+ * Checks the cluster until nothing is wrong, for at most the given time: CoreDNS and kube-proxy still roll out when kubeadm
+ * ends.
+ */
 export async function verifyCluster(
   session: KubeadmSession,
   withinMs: number,
@@ -46,7 +49,7 @@ export function isRight({ checks }: ClusterState): boolean {
   return [...checks.values()].every((own) => verify.problemsOf(own).length === 0);
 }
 
-/** Prints nothing. What does not answer is one more problem. */
+/** Checks the cluster once and prints nothing. A host that does not answer is one of the problems. */
 export async function checkCluster(session: KubeadmSession) {
   const { client, manifest, shells, clock, abort } = session;
   const problems = new Map<string, verify.Check>();
@@ -80,28 +83,28 @@ export async function checkCluster(session: KubeadmSession) {
       ),
     ];
   });
-  // A host that does not answer may have a member, too.
+  // A host that does not answer may have a member of etcd, so members are judged only if all hosts answered.
   const etcd = facts.length === manifest.hosts.length ? verify.etcdChecks(facts) : [];
   const checks = new Map([...ofHosts, ['cluster', [...problems.values(), ...etcd, ...addons]]]);
   return {
     facts,
     /** Undefined if the API server does not answer. */
     nodes: list?.items,
-    /** Of each host, and of `cluster`. */
+    /** The checks of each host, and of `cluster`. */
     checks,
   };
 }
 
-/** A cluster may have others in their place. */
+/** Checks CoreDNS and kube-proxy. A cluster without one of them may use another product for its purpose. */
 async function addonChecks(
   { client, manifest, abort }: KubeadmSession,
   all: readonly Node[],
 ): Promise<verify.Check[]> {
   const known = new Set(manifest.hosts.map(({ name }) => name));
-  // kube-proxy runs only there.
+  // kube-proxy runs on Linux only.
   const linux = all.filter(({ metadata }) => metadata.labels?.['kubernetes.io/os'] === 'linux');
   const absent = verify.absentOf(linux).filter((name) => !known.has(name));
-  // Only an UpgradeConfiguration can leave them out of an upgrade.
+  // kubeadm leaves addons out of an upgrade only if an UpgradeConfiguration says so.
   const isSkippable = manifest.hosts.some(
     (host) => optionsFor(manifest, host).config !== undefined,
   );

@@ -1,4 +1,4 @@
-/** Proves which certificates of a host kubeadm renews, what it calls them, and when their end is near. */
+/** Proves which certificates of a host kubeadm renews, which names it has for them, and when their end is near. */
 import { X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createAuthority, issueClient, issueServer } from '../../../../tools/controlplane/certs.ts';
@@ -23,7 +23,7 @@ type Authority = ReturnType<typeof createAuthority> & {
 
 const lineOf = (certificate: string, file: string, written = NOW): string =>
   `${new X509Certificate(certificate).raw.toString('base64')} ${written / 1000} ${file}`;
-/** As kubeadm makes it: it begins with its authority. */
+/** Makes a certificate as kubeadm does: its start is the start of its authority. */
 function leaf(
   by: Authority,
   file: string,

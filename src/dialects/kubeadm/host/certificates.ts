@@ -1,4 +1,4 @@
-/** Reads the certificates of a host, and says which of them end soon. */
+/** Reads the certificates of a host, and finds those that end soon. */
 import { X509Certificate } from 'node:crypto';
 import { DAY_MS, rfc3339 } from '../../../util/clock.ts';
 import { ifPossible } from '../../../util/errors.ts';
@@ -7,23 +7,26 @@ import type { Problem } from './etcd.ts';
 export interface Certificate {
   readonly file: string;
   readonly isAuthority: boolean;
-  /** True if the kubelet of the host shows it to API servers. */
+  /** True if the kubelet of the host presents the certificate to API servers. */
   readonly isOfKubelet?: boolean;
-  /** Milliseconds since the Unix epoch: its end, and from when on that is near. */
+  /** The times are in milliseconds since the Unix epoch: the end, and the moment from which the end is near. */
   readonly until: number;
   readonly soon: number;
-  /** What `kubeadm certs renew` calls it; undefined if that would not make it as it is. */
+  /** The name that `kubeadm certs renew` has for it. Undefined if kubeadm would not make the same certificate. */
   readonly renewal?: string | undefined;
-  /** Name of the Node for whose kubelet it is. */
+  /** The name of the Node, if the certificate is one of a kubelet. */
   readonly nodeName?: string | undefined;
 }
 
-/** kubelets renew their own certificate months before its end: one that is nearer to it does not. */
+/** A kubelet renews its own certificate months before the end. If less time than this is left, the renewal does not work. */
 const SOON_MS = 30 * DAY_MS;
-/** An authority is not renewed with the certificates, so people need more time to replace it. */
+/** kubeadm does not renew authorities, so people need more time to replace one. */
 const AUTHORITY_SOON_MS = 180 * DAY_MS;
 
-/** Each line has base64 of DER, when the file was written (seconds since the Unix epoch), and its path; `keys` are paths. kubeadm renews only what an authority here has made, whose key is here. */
+/**
+ * Reads the certificates of a host. Each line has the DER in base64, the time when the file was written (seconds since the Unix
+ * epoch), and the path; `keys` are paths. kubeadm renews a certificate only if the key of its authority is on the host.
+ */
 export function certificatesIn(
   lines: readonly string[],
   keys: readonly string[],
@@ -56,7 +59,10 @@ function certificateIn(line: string, isOfKubelet: boolean) {
   return x509 && { file, x509, written: Number(written) * 1000, isOfKubelet };
 }
 
-/** Some have a short life from the start. `written`: kubeadm lets what it makes begin with its authority, so only the file tells when that was made. */
+/**
+ * Returns the end and the moment from which it is near. Certificates with a short life get a shorter warning time. kubeadm sets
+ * the start to that of the authority, so `written`, the time of the file, is used as the start.
+ */
 export function timesOf(
   { ca, validFrom, validTo }: X509Certificate,
   written = 0,
@@ -66,7 +72,10 @@ export function timesOf(
   return { until, soon: until - Math.min(ca ? AUTHORITY_SOON_MS : SOON_MS, most) };
 }
 
-/** `isRenewed`: kubeadm is about to renew what it can. */
+/**
+ * Returns a finding for each certificate that ends soon. `isRenewed`: kubeadm is about to renew the certificates that it can
+ * renew.
+ */
 export function endingSoon(
   certificates: readonly Certificate[],
   now: number,

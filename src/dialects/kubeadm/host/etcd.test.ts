@@ -1,4 +1,4 @@
-/** Proves what is made of the answers of etcd's members. The recorded answers are of etcd 3.6. */
+/** Proves how answers of etcd members are judged. The recorded answers come from etcd 3.6. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -194,7 +194,7 @@ test('the only member keeps its leadership', () => {
   expect(nextLeader(member('10'), [member('10')])).toBeUndefined();
 });
 
-/** The root directory of a host whose etcd listens there, where nobody does. */
+/** Returns the root directory of a host whose etcd has this URL. Nothing listens there. */
 function hostWith(url: string): string {
   const root = mkdtempSync(join(tmpdir(), 'refit-etcd-'));
   onTestFinished(() => rmSync(root, { recursive: true }));

@@ -1,13 +1,13 @@
-/** Asks the etcd members of the control-plane hosts for their health, and judges what they say. */
+/** Asks the etcd members of the control-plane hosts for their health, and judges their answers. */
 import { isRecord, parseJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { filledScript } from './filled-script.ts';
 
-/** What the member of one host says of itself and of the others. */
+/** The answer of the member on one host, about itself and the other members. */
 export interface EtcdMember {
   readonly cluster: string;
   readonly id: string;
-  /** Its id; `0` if there is none. */
+  /** The id of the leader; `0` if there is no leader. */
   readonly leader: string;
   readonly members: readonly {
     readonly ID: string;
@@ -18,10 +18,13 @@ export interface EtcdMember {
   readonly alarms: readonly string[];
 }
 
-/** A text is why the member did not answer; false: the host has a member that cannot be asked. */
+/** A string is the reason why the member did not answer. False means that the member of the host cannot be asked. */
 export type EtcdAnswer = EtcdMember | string | false;
 
-/** Returns a script that asks a member, with the certificates of the host that runs it. `url`: of a member on another host. */
+/**
+ * Returns a script that asks a member, with the certificates of the host on which it runs. `url` is that of a member on another
+ * host.
+ */
 export function etcdScript(url = ''): string {
   return filledScript('ask-etcd.sh', { MEMBER: url });
 }
@@ -30,16 +33,21 @@ export function moveLeaderScript(to: string): string {
   return filledScript('move-leader.sh', { TO: to });
 }
 
-/** Prints the file and its SHA-256, or why there is none. With a certificate, only who has its key can read the file. */
+/**
+ * Returns a script that prints the file of the snapshot and its SHA-256, or why there is no snapshot. If a certificate is
+ * given, only the owner of its key can read the file.
+ */
 export function snapshotScript(version: string, keep: number, certificate = ''): string {
   const values = { VERSION: version, KEEP: keep, CERTIFICATE: certificate };
   return filledScript('take-snapshot.sh', values);
 }
 
-/** From the lines that ask-etcd.sh prints. Undefined if the host has no member: etcd is external, or its manifest is missing. */
+/**
+ * Parses the lines that ask-etcd.sh prints. Undefined if the host has no member: etcd is external, or its manifest is missing.
+ */
 export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
   if (lines.length === 0) return undefined;
-  // Its gateway is off, or curl is missing.
+  // The gateway of the member is off, or curl is missing on the host.
   if (lines.every((line) => line.startsWith('404 '))) return false;
   const answer = memberBy(lines.map((line) => parseJson(line)));
   const odd =
@@ -47,7 +55,10 @@ export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
   return answer ?? (odd.slice(0, 200) || 'no answer');
 }
 
-/** Of values that are false or zero the gateway says nothing; a member that was added, but never started, has no name. */
+/**
+ * Returns the member that the answers describe. The gateway leaves out values that are false or zero. A member that was added
+ * but never started has no name.
+ */
 function memberBy([health, own, known, alarmed]: readonly unknown[]): EtcdMember | undefined {
   const { cluster_id: cluster, member_id: id } = recordIn(own, 'header');
   const leader = isRecord(own) ? (own['leader'] ?? '0') : undefined;
@@ -87,7 +98,7 @@ export interface Problem {
   readonly cure: string;
 }
 
-/** What forbids to stop a member; by host. */
+/** Returns the reasons not to stop any member. The answers are by host. */
 export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[] {
   const silent = [...answers].flatMap(([host, answer]): Problem[] => {
     if (typeof answer !== 'string') return [];
@@ -123,7 +134,7 @@ export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[
   ];
 }
 
-/** `here`: members of hosts in the manifest, if all of them are known. */
+/** Returns what is wrong with the members. `here` has the members on hosts of the manifest, if all of them are known. */
 function memberProblems(
   { ID, name, isLearner }: EtcdMember['members'][number],
   here?: ReadonlySet<string>,
@@ -138,7 +149,7 @@ function memberProblems(
   return [{ found: `member ${name} is on no host of the manifest`, cure: `add its host, ${or}` }];
 }
 
-/** Undefined unless this member leads, and another can. */
+/** Returns the id of a member that can become the leader. Undefined if `own` is not the leader, or no other member can lead. */
 export function nextLeader(
   own: EtcdAnswer | undefined,
   others: Iterable<EtcdAnswer>,

@@ -1,4 +1,4 @@
-/** Proves how a script for a host is put together, and that its header declares all that it gets. */
+/** Proves how a script for a host is built, and that its header declares all of its input. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

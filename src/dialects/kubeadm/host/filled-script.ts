@@ -1,8 +1,8 @@
-/** Puts a script for a host together: the values that it gets, the files that it uses, and its own text. */
+/** Builds a script for a host from its values, the files that it uses, and its own text. */
 import { RefitError } from '../../../util/errors.ts';
 import { scriptFile } from './script-file.ts';
 
-/** By the names that the header of the script declares. An empty text stands for a value that is absent. */
+/** The keys are the names that the header of the script declares. An empty text stands for a missing value. */
 export type ScriptValues = Readonly<Record<string, string | number>>;
 
 export interface ScriptInput {
@@ -34,7 +34,10 @@ function wrongValues(name: string, problem: string): RefitError {
   return new RefitError('REFIT_FILE', `the host script ${name} ${problem}`);
 }
 
-/** Returns the text of a script after those of the files that it uses. Each file comes once, after the files that it uses itself. */
+/**
+ * Returns the text of a script after the texts of the files that it uses. Each file appears once, after the files that it uses
+ * itself.
+ */
 export function wholeScript(name: string): string {
   const order = new Set<string>();
   addWithUsed(name, order);
@@ -53,7 +56,7 @@ export function usedBy(name: string): string[] {
   return names.split(' ').filter((used) => used !== '');
 }
 
-/** Returns what the lines `#   KEY=example  meaning` below the line `# input:` of the header declare. */
+/** Returns the inputs that the header declares. Below `# input:`, each line has the form `#   KEY=example  meaning`. */
 export function inputsOf(name: string): ScriptInput[] {
   const [, lines = ''] = headerOf(name).split('# input:\n');
   return [...lines.matchAll(/^# {3}([A-Z][A-Z0-9_]*)=((?:\S| (?! ))*) {2}(\S.*)$/gm)].map(
@@ -66,7 +69,7 @@ export function headerOf(name: string): string {
   return /^(?:#.*\n)*/.exec(scriptFile(name))?.[0] ?? '';
 }
 
-/** Returns the text as one word of a POSIX shell. No value enters a script in any other way. */
+/** Returns the text as one word of a POSIX shell. Every value in a script goes through this function. */
 export function quoted(text: string): string {
   if (text.includes('\0'))
     throw new RefitError('REFIT_FILE', 'a value for a script on a host contains a NUL byte');

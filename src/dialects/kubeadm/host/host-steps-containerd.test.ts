@@ -22,7 +22,7 @@ const nodeWith = (containerRuntimeVersion: string): Node => ({
   },
 });
 
-/** How often it was put back, and what the upgrade says. */
+/** Returns how often containerd was put back, and the result of the upgrade. */
 async function upgradeWith(
   node: () => Node,
   answer = { code: 0, stdout: 'containerd 2.3.2\n', stderr: '' },

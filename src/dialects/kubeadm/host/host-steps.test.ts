@@ -1,4 +1,4 @@
-/** Proves when a step on a host counts as done, is tried again, or is taken back, and what is said of it. */
+/** Proves when a step on a host counts as done, is tried again, or is rolled back, and what is reported about it. */
 import { describe, expect, test } from 'vitest';
 import {
   type Answer,

@@ -1,4 +1,7 @@
-/** What the upgrade of one host consists of, over SSH or by an agent: its steps, a healthy etcd, proof, and the way back. */
+/**
+ * Implements the upgrade of one host, over SSH or by an agent: its steps, the wait for a healthy etcd, the verification, and
+ * the roll-back.
+ */
 import { kubeletVersionOf, type Node, type Pod, readyCondition } from '../../../kube/resources.ts';
 import { sleep } from '../../../util/clock.ts';
 import { messageOf, RefitError } from '../../../util/errors.ts';
@@ -18,31 +21,34 @@ export interface HostStepsParts extends Pick<Tools, 'clock' | 'log'>, Omit<StepC
   readonly shells: Shells;
   readonly host: Host;
   readonly parts: readonly Part[];
-  /** What each member of etcd says, by the host that it is on. */
+  /** Resolves with the answer of each etcd member, by the name of its host. */
   readonly members: () => Promise<Map<string, EtcdAnswer>>;
   readonly node: () => Promise<Node>;
-  /** Mirror pods of its static pods; may be those of all hosts. */
+  /** Resolves with the mirror pods of the static pods of this host, or of all hosts. */
   readonly pods: () => Promise<readonly Pod[]>;
   readonly abort: AbortSignal;
-  /** Says, while the host is waited for, why it does not go on. */
+  /** Receives the reason why the host is not verified yet, while Refit still waits for it. */
   readonly tell?: (why: string) => void;
 }
 
-/** One that starts again is away for minutes: it refuses at once, or each attempt takes until its own time is over. */
+/** A host that reboots is away for minutes. Meanwhile it refuses connections at once, or each attempt ends with a timeout. */
 const SHELL_RETRIES = 100;
 const SHELL_RETRY_MS = 3000;
-/** Milliseconds for components to come up. */
+/** The most milliseconds to wait until all components run and are ready. */
 export const VERIFY_MS = 300_000;
-/** Milliseconds for etcd to recover from the restart before. */
+/** The most milliseconds to wait until etcd has recovered from the previous restart of a member. */
 export const ETCD_MS = 120_000;
-/** Milliseconds for containerd to start, and for the kubelet to report it. */
+/** The most milliseconds to wait until containerd has started and the kubelet reports its version. */
 const UP_MS = 120_000;
 
-/** All that can be checked before the host is drained, kubeadm's own preflight too. Stages the binaries; replaces nothing. */
+/**
+ * Checks before the drain all that can be checked, including kubeadm's own preflight. Stages the binaries, but replaces
+ * nothing.
+ */
 export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<void> {
   const { shells, host, clock, log } = on;
   const { problems, ground, busy } = await probeHost(shells, upgrade, host, clock.now());
-  // The kubelet's configuration may allow cgroup v1, and kubeadm looks there.
+  // The configuration of the kubelet may allow cgroup v1. kubeadm's preflight checks that.
   const node = nodeFindings({ ...ground, allowsCgroupV1: true }, parseVersion(upgrade.version));
   const others = busy
     .filter((what) => what.startsWith('kubeadm'))
@@ -54,17 +60,20 @@ export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<voi
     log.warn(message);
   if (wrong.length + others.length > 0)
     throw new RefitError('REFIT_REFUSED', '', { problems: [...wrong, ...others] });
-  // `kubeadm upgrade node` checks all hosts as it does workers.
+  // `kubeadm upgrade node` runs the same checks on all hosts as on workers.
   await succeed(on, 'stage', scripts.prepareScript(upgrade, { ...host, role: 'worker' }, false));
   await untilEtcdIsHealthy(on);
 }
 
-/** Does nothing if the journal on the host says that it is done; waits for one that runs. */
+/** Runs one step. Does nothing if the journal on the host has it as done, and waits if the step is still running there. */
 export async function carryOut(on: HostStepsParts, step: HostStep, body: StepBody): Promise<void> {
   await succeed(on, step, scripts.stepScript({ ...on, step }, body));
 }
 
-/** kubeadm asks the API server only once: where that is away, as after a power cut, the step is repeated when it is back. */
+/**
+ * Runs one step, and repeats it if the API server was away, for example after a power cut: kubeadm itself does not retry its
+ * requests.
+ */
 export async function carryOutOnceMore(
   on: HostStepsParts,
   step: HostStep,
@@ -93,14 +102,17 @@ export async function succeed(on: HostStepsParts, step: HostStep, script: string
   );
 }
 
-/** Before this member restarts, all others are healthy. One that leads gives that up first. */
+/**
+ * Waits until all other members of etcd are healthy, because the upgrade restarts the member of this host. If this member is
+ * the leader, it moves the leadership to another.
+ */
 export async function untilEtcdIsHealthy(on: HostStepsParts): Promise<void> {
   const { host, shells, members, log } = on;
   const { name, role } = host;
   if (role !== 'controlPlane') return;
   const answers = await until(on, ETCD_MS, async () => {
     const all = await members();
-    // This host may be half upgraded: its own kubeadm fixes it.
+    // A half upgraded host may have no healthy member. Its own upgrade repairs that.
     if (typeof all.get(name) !== 'object') all.set(name, false);
     expectNone(etcdProblems(all).map(({ found, cure }) => `etcd: ${found}; ${cure}`));
     return all;
@@ -117,7 +129,7 @@ export async function untilVerified(on: HostStepsParts): Promise<void> {
   let told = 0;
   await until(on, VERIFY_MS, async () => {
     const reading = Promise.all([on.node(), on.pods()]);
-    // Where the API server is away, the crash of the kubelet may be the reason.
+    // These reads may fail because the kubelet crashes, so the facts of the host are read first.
     reading.catch(() => undefined);
     const facts = await readFacts(shells, host);
     const { kubeletCrashes: crashes } = facts;
@@ -141,11 +153,14 @@ function tellCrashes(
   tell?.(why);
 }
 
-/** A kubelet that does not come up is replaced by the one before. Says what became of it; empty if nothing is to be undone. */
+/**
+ * Puts the previous kubelet back if the new one does not come up. Returns what happened, for the end of a message; empty if
+ * nothing was to be undone.
+ */
 export async function rollBack(on: HostStepsParts): Promise<string> {
   const { host, rollout, version, log, abort } = on;
   const reported = kubeletVersionOf(await on.node().catch(() => undefined));
-  // An API server that does not answer says nothing about the kubelet.
+  // If the API server does not answer, the state of the kubelet is unknown.
   if (!reported || reported === version) return '';
   log.warn('the kubelet did not come up; rolling back', { node: host.name });
   const back = await attempt(run(on, scripts.rollBackScript(rollout)));
@@ -158,7 +173,10 @@ export async function rollBack(on: HostStepsParts): Promise<string> {
   return `; the roll-back failed: ${said}`;
 }
 
-/** Until `ask` resolves. It rejects while something is wrong, also while the API server or a host is away. */
+/**
+ * Repeats `ask` until it resolves. Rejects with its last error after `ms` milliseconds. `ask` rejects while something is wrong,
+ * or the API server or a host is away.
+ */
 export async function until<T>(
   on: Pick<Tools, 'clock'> & { abort: AbortSignal },
   ms: number,
@@ -177,7 +195,9 @@ export function expectNone(problems: readonly string[]): void {
   if (problems.length > 0) throw new Error(problems.join('; '));
 }
 
-/** If the connection breaks, the step continues on its host: running the script again waits for it. */
+/**
+ * Runs a script, and runs it again if the connection breaks: the step continues on its host, and the script then waits for it.
+ */
 async function run(
   { shells, host, clock, log, abort }: HostStepsParts,
   script: string,
@@ -197,7 +217,10 @@ async function run(
   }
 }
 
-/** Its shims live on, so no container is restarted. Puts back what was there if the Node does not become Ready with that version. */
+/**
+ * Replaces containerd. Containers keep running, because their shims do. Puts the previous containerd back if the Node does not
+ * become Ready with the new version.
+ */
 export async function upgradeContainerd(
   on: HostStepsParts,
   containerd: NonNullable<Upgrade['containerd']>,

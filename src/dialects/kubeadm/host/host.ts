@@ -1,4 +1,6 @@
-/** A host with kubeadm, what it is upgraded to, and how scripts run on it: over SSH, or by an agent on the host itself. */
+/**
+ * Defines a host with kubeadm, what it is upgraded to, and how scripts run on it: over SSH, or by an agent on the host itself.
+ */
 import { messageOf } from '../../../util/errors.ts';
 import type { ShellResult } from '../../../util/run-program.ts';
 
@@ -6,14 +8,14 @@ export interface Host {
   readonly name: string;
   readonly role: 'controlPlane' | 'worker';
   readonly kubeadm?: KubeadmOptions;
-  /** Those of its own, which replace the ones for all hosts, each by itself. */
+  /** The binaries of this host only. Each replaces the one that is for all hosts. */
   readonly binaries?: Partial<Binaries>;
 }
 
-/** One for all processors, or one for each of them, such as `arm64`. */
+/** One hash for all processors, or one for each processor, such as `arm64`. */
 export type Hash = string | Readonly<Record<string, string>>;
 
-/** A file on the host, or a download with its hash. `{arch}` stands for the processor of the host, such as `amd64`. */
+/** A file on the host, or a download with its hash. The text `{arch}` stands for the processor of the host, such as `amd64`. */
 export type Binary =
   | { readonly path: string; readonly sha256?: Hash }
   | { readonly url: string; readonly sha256: Hash };
@@ -21,13 +23,13 @@ export type Binary =
 export interface KubeadmOptions {
   readonly ignorePreflightErrors?: readonly string[];
   readonly patches?: string;
-  /** File with an UpgradeConfiguration. */
+  /** The path of a file with an UpgradeConfiguration. */
   readonly config?: string;
   readonly certificateRenewal?: boolean;
   readonly etcdUpgrade?: boolean;
 }
 
-/** kubectl is replaced where a host has it. */
+/** The binaries to install. kubectl is replaced only on hosts that have it. */
 export interface Binaries {
   readonly kubeadm: Binary;
   readonly kubelet: Binary;
@@ -35,27 +37,30 @@ export interface Binaries {
 }
 
 export interface Upgrade {
-  /** With `v`. */
+  /** The version starts with `v`. */
   readonly version: string;
   readonly binaries: Binaries;
   readonly containerd?: Containerd;
   readonly kubeadm: KubeadmOptions;
-  /** In PEM: who has its key can read the snapshots of etcd. Absent: everybody who has a snapshot. */
+  /** A certificate in PEM, whose key is needed to read the snapshots of etcd. If it is missing, snapshots are not encrypted. */
   readonly etcdSnapshotCertificate?: string;
 }
 
-/** Without it, containerd stays as it is. */
+/** The containerd to install. If a host gets none, its containerd stays as it is. */
 export interface Containerd {
-  /** With `v`. */
+  /** The version starts with `v`. */
   readonly version: string;
-  /** By name, also of runc. Where containerd is a package, that is replaced instead. */
+  /** The binaries by name, including runc. If containerd was installed from a package, the package is replaced instead. */
   readonly binaries: Readonly<Record<string, Binary>>;
 }
 
-/** A host runs the first two at once, or its control plane part first and its kubelet later. */
+/**
+ * The parts of an upgrade. A host does kubeadm and kubelet together, or kubeadm first and the kubelet after all other
+ * control-plane hosts.
+ */
 export type Part = 'kubeadm' | 'kubelet' | 'certificates';
 
-/** What it says, in one line; a Node holds no more than 256 KiB of annotations. */
+/** Returns the end of the output in one line. It is short, because a Node holds at most 256 KiB of annotations. */
 export function saidBy({ stdout, stderr }: ShellResult): string {
   const lines = (stdout.trim() || stderr.trim()).slice(-1_000).split('\n');
   return lines
@@ -64,7 +69,7 @@ export function saidBy({ stdout, stderr }: ShellResult): string {
     .join('; ');
 }
 
-/** A host that is out of reach says why, too. */
+/** Resolves with the result. If the host cannot be reached, the error is the output of a failed result. */
 export async function attempt(running: Promise<ShellResult>): Promise<ShellResult> {
   return await running.catch((error: unknown) => ({
     code: 1,
@@ -74,6 +79,6 @@ export async function attempt(running: Promise<ShellResult>): Promise<ShellResul
 }
 
 export interface Shells {
-  /** Runs a POSIX script as root, on one of the hosts that this is for. @throws RefitError if the host is out of reach, or the script does not end */
+  /** Runs a POSIX script as root on a host. @throws RefitError if the host cannot be reached, or the script does not end */
   run(host: Host, script: string, patienceMs?: number): Promise<ShellResult>;
 }

@@ -12,34 +12,40 @@ import { factsScript, optionsFor, probeScript } from './scripts.ts';
 
 export interface HostFacts {
   readonly host: Host;
-  /** Versions of the binaries, with `v`; undefined if missing or not executable. */
+  /** The versions of the binaries start with `v`. Undefined if a binary is missing or cannot be executed. */
   readonly kubeadm: string | undefined;
   readonly kubelet: string | undefined;
-  /** How often the kubelet was started again by systemd since its last start by order, and the last line of its log. */
+  /** How often systemd restarted the kubelet after a crash since its last regular start, and the last line of its log. */
   readonly kubeletCrashes?: { readonly times: number; readonly line: string } | undefined;
   readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel' | 'ignores'>;
-  /** Versions by component; empty on workers. */
+  /** The versions by component. Workers have none. */
   readonly staticPods: Readonly<Record<string, string | undefined>>;
-  /** Images of static pods whose tag is no version, by component. */
+  /** The images of static pods whose tag is not a version, by component. */
   readonly unreadImages?: Readonly<Record<string, string>> | undefined;
-  /** On hosts of the control plane; a load balancer may have another. */
+  /** The port of the API server on a control-plane host. A load balancer may use another port. */
   readonly apiPort: number | undefined;
   readonly problems: readonly Finding[];
-  /** A step of Refit or another kubeadm, with its process, runs on it, or has just replaced the manifest of the API server. */
+  /**
+   * Names each running step of Refit and each other kubeadm, with its process, and a manifest of the API server that was
+   * replaced a moment ago.
+   */
   readonly busy: readonly string[];
-  /** On hosts of the control plane: manifests that are missing although backups of them exist. */
+  /** The manifests of a control-plane host that are missing although backups of them exist. */
   readonly missing: readonly MissingManifest[];
   readonly certificates: readonly Certificate[];
-  /** What the UpgradeConfiguration of the manifest switches off: `apply:etcdUpgrade:`. */
+  /** The phases that the UpgradeConfiguration of the manifest switches off, such as `apply:etcdUpgrade:`. */
   readonly leaves?: readonly string[];
-  /** Which of them kubeadm should renew now, and why; undefined where it may not. Only `probeHost` says that. */
+  /** Which certificates kubeadm should renew now, and why. Undefined if it may not renew any. Only `probeHost` sets this. */
   readonly toRenew?: readonly string[] | undefined;
   readonly etcd: EtcdAnswer | undefined;
 }
 
 export interface MissingManifest {
   readonly name: string;
-  /** `run`: made by a run of Refit that did not end. `hand`: by a kubeadm that a person ran. `refused`: must not be restored. */
+  /**
+   * `run`: a run of Refit that did not end made it. `hand`: a kubeadm that a person ran made it. `refused`: it must not be
+   * restored.
+   */
   readonly backup: 'run' | 'hand' | 'refused';
   readonly detail: string;
 }
@@ -71,12 +77,12 @@ export async function probeHost(
   };
 }
 
-/** Only what an upgrade should have changed. */
+/** Reads only the facts that an upgrade should have changed. */
 export async function readFacts(shells: Shells, host: Host): Promise<HostFacts> {
   return await factsBy(factsScript(host), shells, host);
 }
 
-/** By host; without hosts that have no member. */
+/** Asks the etcd member of each host. Hosts without a member are not in the result. */
 export async function etcdAnswers(
   shells: Shells,
   hosts: readonly Host[],
@@ -89,7 +95,10 @@ export async function etcdAnswers(
   return answersOf(await Promise.all(all));
 }
 
-/** The same, asked from one of these hosts alone. Only its own if that does not answer, and so does not know the others. */
+/**
+ * Asks all members from one host. If the member of that host does not answer, the result has only that host, because only its
+ * member can name the others.
+ */
 export async function etcdAnswersFrom(
   shells: Shells,
   host: Host,
@@ -98,7 +107,7 @@ export async function etcdAnswersFrom(
   const own = answers.get(host.name);
   if (typeof own !== 'object') return answers;
   for (const { ID, name, urls: [url] = [] } of own.members) {
-    // Without an address it was added, but never started.
+    // A member without a URL was added, but has never started.
     if (ID === own.id || url === undefined) continue;
     const { stdout } = await shells.run(host, etcdScript(url), PATIENCE_MS);
     answers.set(name, parseFacts(stdout).etcd ?? 'no answer');
@@ -125,7 +134,7 @@ async function factsBy(script: string, shells: Shells, host: Host): Promise<Host
   }
   const facts = { host, ...parseFacts(stdout) };
   if (host.role === 'controlPlane') return facts;
-  // Left by a control-plane host that was here, or a person's copy of admin.conf: a worker uses neither.
+  // A worker does not use these certificates. They come from a former control-plane host, or from a copy of admin.conf.
   const used = facts.certificates.filter(
     ({ isAuthority, isOfKubelet }) => isAuthority || isOfKubelet,
   );
@@ -180,7 +189,10 @@ function missingIn(line: string): MissingManifest | undefined {
     : undefined;
 }
 
-/** The version in the tag of an image reference, which may have quotes, a registry with a port, and a digest. A tag cannot hold the `+` of a version: it has `_` there. */
+/**
+ * Returns the version in the tag of an image reference, which may have quotes, a registry with a port, and a digest. A tag has
+ * `_` in place of `+`, which tags cannot contain.
+ */
 export function tagOf(image: string): string | undefined {
   const name = unquoted(image).split('@', 1)[0]?.split('/').at(-1) ?? '';
   const tag = name.slice(name.indexOf(':') + 1).replace('_', '+');
@@ -191,14 +203,17 @@ function unquoted(image: string): string {
   return /^(["'])([^"']*)\1/.exec(image)?.[2] ?? image.split(/\s/, 1)[0] ?? '';
 }
 
-/** By component; undefined if each image has a version. */
+/** Returns the images whose tag is not a version, by component; undefined if there are none. */
 function unreadIn(images: readonly (readonly [string, string])[]): HostFacts['unreadImages'] {
   const unread = images.filter(([, image]) => tagOf(image) === undefined);
   if (unread.length === 0) return undefined;
   return Object.fromEntries(unread.map(([name, image]) => [name, unquoted(image)]));
 }
 
-/** From the file system type of /sys/fs/cgroup, the output of `containerd --version`, and `uname -r` without suffix. A text that cannot be read stays, shortened. */
+/**
+ * Parses the file system type of /sys/fs/cgroup, the output of `containerd --version`, and `uname -r` without its suffix. A
+ * text that cannot be parsed is kept, shortened.
+ */
 function groundOf(
   lines: readonly (readonly [string, string])[],
   ignores: readonly string[],
@@ -219,7 +234,7 @@ function groundOf(
   });
 }
 
-/** Of `containerd github.com/containerd/containerd/v2 v2.3.3 1c4457e00facac03`, with or without suffix. */
+/** Matches `containerd github.com/containerd/containerd/v2 v2.3.3 1c4457e00facac03`, with or without a suffix of the version. */
 const RELEASE = /^\S+ \S+ v?(\d+\.\d+\.\d+)/;
 
 function unread(text: string): string {

@@ -1,4 +1,4 @@
-/** Renews the certificates of a control-plane host by its own kubeadm, and starts its static pods anew, one after the other. */
+/** Renews the certificates of a control-plane host with its own kubeadm, and restarts its static pods one after the other. */
 import { readyCondition } from '../../../kube/resources.ts';
 import { KUBELET_LOG } from '../../../util/kubelet-log.ts';
 import { endingSoon } from './certificates.ts';
@@ -15,7 +15,7 @@ import { readFacts } from './probe.ts';
 import { detached, LOCK_WAIT } from './scripts.ts';
 import { podOf } from './verify.ts';
 
-/** Of a static pod: which rollout renewed what it has loaded. */
+/** Annotation of a static pod. It names the rollout that renewed the certificates which the pod has loaded. */
 const RENEWED = 'upgrade.refit.dev/certificates';
 
 export async function renewCertificates(on: HostStepsParts): Promise<void> {
@@ -38,13 +38,19 @@ export async function renewCertificates(on: HostStepsParts): Promise<void> {
   await until(on, VERIFY_MS, async () => expectNone(await notRenewed(on)));
 }
 
-/** The kubelet starts a static pod anew if its manifest says something else. It is replaced by one rename, so it is never away. */
+/**
+ * Returns a script that changes the manifest of a static pod, so that the kubelet restarts the pod. A rename replaces the file,
+ * so it is never missing.
+ */
 function restartScript(component: string, rollout: string): string {
   const values = { COMPONENT: component, NAME: RENEWED, ROLLOUT: rollout };
   return detached(filledScript('restart-static-pod.sh', values), LOCK_WAIT);
 }
 
-/** On the disk, and what the API server serves: it reads its files by itself. */
+/**
+ * Returns the certificates that end soon on the disk, and whether the API server serves such a one. The API server reloads its
+ * files by itself.
+ */
 async function notRenewed({ shells, host, clock, log }: HostStepsParts): Promise<string[]> {
   const { certificates } = await readFacts(shells, host);
   const own = certificates.filter(({ renewal }) => renewal !== undefined);

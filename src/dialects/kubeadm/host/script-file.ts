@@ -1,4 +1,6 @@
-/** Reads the shell scripts that hosts run. A build puts their text in the place of this file, as of src/install/deploy-files.ts. */
+/**
+ * Reads the shell scripts for hosts. A build replaces this file with their texts, as it does with src/install/deploy-files.ts.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

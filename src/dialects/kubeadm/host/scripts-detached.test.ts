@@ -1,4 +1,4 @@
-/** A script runs where /run has room for the names of its files, and none for what is in them. */
+/** Proves that a script runs if /run has room for the names of its files, but not for their content. */
 import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { detached } from './scripts.ts';
 
-/** Every file in /run is a link to /dev/full. */
+/** This mktemp makes every file in /run a link to /dev/full. */
 const FULL = `#!/bin/sh
 case $1 in
 */run/*) file=$(/usr/bin/mktemp -u "$1") && ln -s /dev/full "$file" && echo "$file" ;;

@@ -4,7 +4,7 @@ import { wholeScript } from './filled-script.ts';
 import type { Host, Upgrade } from './host.ts';
 import * as scripts from './scripts.ts';
 
-/** The values of a script, which must end with the text of the script `name`. */
+/** Returns the values of a script. The script must end with the text of the script `name`. */
 function valuesIn(script: string, name: string): Record<string, string> {
   const own = wholeScript(name);
   expect(script.endsWith(own)).toBe(true);
@@ -14,7 +14,7 @@ function valuesIn(script: string, name: string): Record<string, string> {
   );
 }
 
-/** The same of a script that runs in a session of its own, and waits so many seconds for another. */
+/** Returns the values of a script that runs in its own session and waits `wait` seconds for another step. */
 function valuesInSession(script: string, name: string, wait = '1800'): Record<string, string> {
   const { BODY = '', ...others } = valuesIn(script, 'detached.sh');
   expect(others).toEqual({ BUSY: '75', WAIT: wait });
@@ -307,7 +307,7 @@ test('no character of a URL begins another option of curl, nor another line of t
     'shown',
     'sha256',
   ]);
-  // The shell takes one of two backslashes away, then curl does.
+  // The shell removes one of two backslashes, and curl removes another.
   const doubled = String.raw`kubeadm curl url = "https://h/\\"a\\\\b\\nc\\rd\\te\\vf"`;
   expect(lines).toContain(doubled);
 });

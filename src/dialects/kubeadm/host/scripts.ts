@@ -1,4 +1,7 @@
-/** The scripts on hosts: a step has its own session, lock and journal, so it outlives its caller and never runs twice. */
+/**
+ * Builds the scripts for hosts. A step has its own session, lock and journal, so it outlives its caller and never runs twice at
+ * the same time.
+ */
 import { printableUrl } from '../../../util/printable-url.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { filledScript, type ScriptValues } from './filled-script.ts';
@@ -8,23 +11,26 @@ export type HostStep = 'stage' | 'containerd' | 'kubeadm' | 'kubelet' | 'certifi
 
 export interface StepContext {
   readonly step: HostStep;
-  /** Uid of the rollout: journal lines of other rollouts do not count. */
+  /** The uid of the rollout. Journal lines of other rollouts are ignored. */
   readonly rollout: string;
-  /** With `v`. */
+  /** The version starts with `v`. */
   readonly version: string;
 }
 
-/** A script for a step. Its values are those besides `ROLLOUT`, `STEP` and `VERSION`, which every step has. */
+/** A script for a step. Its values come on top of `ROLLOUT`, `STEP` and `VERSION`, which every step has. */
 export interface StepBody {
   readonly script: string;
   readonly values: ScriptValues;
 }
 
-/** Seconds to wait for a running step of an earlier run: kubeadm may wait five minutes for each manifest. */
+/** Seconds to wait for a step of an earlier run that still runs: kubeadm may wait five minutes for each manifest. */
 export const LOCK_WAIT = 1800;
 export const EXIT_BUSY = 75;
 
-/** Returns a script that prints facts as lines `name=value`; `hard` and `warn` have sentences. It leaves nothing behind. `now`: milliseconds, here. */
+/**
+ * Returns a script that prints facts as lines `name=value`, and sentences as `hard` and `warn`. It leaves no file on the host.
+ * `now` is the time here, in milliseconds.
+ */
 export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   const { patches, config } = optionsFor(upgrade, host);
   return filledScript('probe.sh', {
@@ -44,24 +50,30 @@ export function factsScript({ role }: Host): string {
   return filledScript('facts.sh', { ROLE: role });
 }
 
-/** Returns a script that prints who else could change the configuration that kubeadm would read; nothing while it is missing. Empty if there is no configuration. */
+/**
+ * Returns a script that prints which other users could change the configuration of kubeadm; it prints nothing if the file is
+ * missing. Returns an empty text if no configuration is set.
+ */
 export function configurationScript({ config }: KubeadmOptions): string {
   return config === undefined ? '' : filledScript('configuration.sh', { CONFIG: config });
 }
 
-/** Restores manifests that a killed kubeadm left out. `byHand`: the backup of another kubeadm, which a person agreed to. */
+/**
+ * Returns a script that restores manifests which a killed kubeadm had removed. `byHand` is the backup of a kubeadm that a
+ * person ran; a person must agree to it.
+ */
 export function repairScript(byHand = ''): string {
   return detached(filledScript('repair.sh', { BY_HAND: byHand }), 5);
 }
 
-/** The script exits at once if the journal says that the step is done. */
+/** Returns the script of a step. It exits at once if the journal has the step as done. */
 export function stepScript(context: StepContext, { script, values }: StepBody): string {
   const { rollout, step, version } = context;
   const own = { ROLLOUT: rollout, STEP: step, VERSION: version };
   return detached(filledScript(script, { ...own, ...values }), LOCK_WAIT);
 }
 
-/** Fetches the binaries and checks their versions before anything on the node is replaced. */
+/** Returns the step that downloads the binaries and checks their versions, before anything on the node is replaced. */
 export function stageBody({
   binaries,
   containerd,
@@ -79,7 +91,7 @@ export function putBackScript(rollout: string, containerd: Containerd): string {
   return detached(filledScript('containerd-back.sh', values), LOCK_WAIT);
 }
 
-/** The daemon comes last. */
+/** Returns the names of the binaries. The daemon is the last one, so that it is replaced last. */
 function namesOf({ binaries }: Containerd): string {
   const others = Object.keys(binaries).filter((name) => name !== 'containerd');
   return [...others, 'containerd'].join(' ');
@@ -100,11 +112,15 @@ function yesIf(condition: boolean): string {
   return condition ? 'yes' : '';
 }
 
-/** Stages the binaries, and lets the staged kubeadm check the host: workers have no credentials for `upgrade apply`. */
+/**
+ * Returns a script that stages the binaries and checks the host with the staged kubeadm. Workers have no credentials for
+ * `upgrade apply`.
+ */
 export function prepareScript(upgrade: Upgrade, host: Host, leads: boolean): string {
   const { config, patches, ignorePreflightErrors: ignored = [] } = optionsFor(upgrade, host);
   const isController = host.role === 'controlPlane';
-  // Two checks that begin in the same millisecond give their Job the same name: that of the leader counts.
+  // kubeadm names its Job by the time. If two checks began in the same millisecond, their Jobs would have one name, so only the
+  // leader creates it.
   const isAlone =
     leads || !isController || config !== undefined || ignored.some((name) => /^all$/i.test(name));
   const has = !isController || hasPhases(upgrade.version);
@@ -121,7 +137,10 @@ export function prepareScript(upgrade: Upgrade, host: Host, leads: boolean): str
   return detached(script, LOCK_WAIT);
 }
 
-/** Prints what kubeadm would change in the static pod manifests; nothing if no kubeadm of the target is on the host. Leaves nothing behind. */
+/**
+ * Returns a script that prints what kubeadm would change in the static pod manifests. It prints nothing if the host has no
+ * kubeadm of the target version, and leaves no file.
+ */
 export function diffScript(upgrade: Upgrade, host: Host): string {
   const { kubeadm } = binariesFor(upgrade, host);
   const { SOURCES } = sourcesOf({ kubeadm }, 'binaries');
@@ -133,8 +152,8 @@ export function hasPhases(version: string): boolean {
 }
 
 /**
- * Returns the names of the binaries, and lines `NAME KEY VALUE` that say where each comes from, as `source_of` of binaries.sh
- * reads them. A binary without a field of its own stands in `fieldOfAll`.
+ * Returns the names of the binaries, and lines `NAME KEY VALUE` that say where each comes from, for `source_of` in binaries.sh.
+ * `fieldOfAll` names the field of binaries that are for all hosts.
  */
 function sourcesOf(
   binaries: Readonly<Record<string, Sourced>>,
@@ -148,7 +167,10 @@ function sourcesOf(
   return { NAMES: Object.keys(binaries).join(' '), SOURCES: lines.join('\n') };
 }
 
-/** A host whose processor has no hash must not take that for a file without a hash. */
+/**
+ * Returns the lines of one binary. If it has no hash for the processor of a host, the lines say so: the host must not accept
+ * the file without a hash.
+ */
 function sourceLines(
   source: Required<Pick<Sourced, 'field'>> & Binary,
 ): (readonly [key: string, value: string])[] {
@@ -170,7 +192,7 @@ function hashesByProcessor(hashes: Readonly<Record<string, string>>): Record<str
   return Object.fromEntries<string>([...own, ['sha256', 'missing']]);
 }
 
-/** Escapes for `printf '%b'` of a shell. */
+/** Escapes a text for `printf '%b'` of a shell. */
 function inOneLine(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
 }
@@ -182,12 +204,15 @@ const CURL_ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\v', '\\v'],
 ]);
 
-/** One line for `curl -K`, in which no character can begin another option. */
+/** Returns one line for `curl -K`. No character of the URL can begin another option. */
 function curlConfiguration(url: string): string {
   return `url = "${url.replaceAll(/[\\"\n\r\t\v]/g, (found) => CURL_ESCAPES.get(found) ?? `\\${found}`)}"`;
 }
 
-/** Puts kubeadm, kubelet and configuration back as the rollout found them. Static pods and etcd stay: etcd never goes back. */
+/**
+ * Returns a script that restores kubeadm, kubelet and configuration as the rollout found them. Static pods and etcd stay as
+ * they are, because etcd cannot be downgraded.
+ */
 export function rollBackScript(rollout: string): string {
   return detached(filledScript('roll-back.sh', { ROLLOUT: rollout }), LOCK_WAIT);
 }
@@ -196,11 +221,11 @@ export function optionsFor(upgrade: Pick<Upgrade, 'kubeadm'>, host: Host): Kubea
   return { ...upgrade.kubeadm, ...host.kubeadm };
 }
 
-/** A binary, and the field of the manifest that it stands in where that is one of a host. */
+/** A binary with the field of the manifest that defines it, if that is the field of one host. */
 type Sourced = Binary & { readonly field?: string };
 type SourcedBinaries = { readonly [Name in keyof Binaries]: Sourced };
 
-/** Those of the host replace those for all, one by one. */
+/** Returns the binaries of one host: each of its own binaries replaces the one for all hosts. */
 export function binariesFor(
   { binaries }: Pick<Upgrade, 'binaries'>,
   { name, binaries: own = {} }: Pick<Host, 'name' | 'binaries'>,
@@ -233,12 +258,15 @@ export function kubeadmBody(
   return { script: 'kubeadm.sh', values };
 }
 
-/** A host may have no kubectl. */
+/** Returns the step that replaces the kubelet. A host may have no kubectl. */
 export function kubeletBody({ kubectl }: Pick<Upgrade['binaries'], 'kubectl'>): StepBody {
   return { script: 'kubelet.sh', values: { KUBECTL: yesIf(kubectl !== undefined) } };
 }
 
-/** Runs in its own session under the host's lock, and prints the last lines of its log, which a full disk does not stop. */
+/**
+ * Returns a script that runs `body` in its own session under the lock of the host, and prints the last lines of its log even if
+ * the disk is full.
+ */
 export function detached(body: string, waitSeconds: number): string {
   return filledScript('detached.sh', { BODY: body, BUSY: EXIT_BUSY, WAIT: waitSeconds });
 }

@@ -1,4 +1,4 @@
-/** Judges what an upgrade left behind: each component of a host and of the cluster, what was found, and what to do. */
+/** Judges the result of an upgrade: for each component of a host and of the cluster, what was found and what to do. */
 import type { KubeClient } from '../../../kube/client.ts';
 import * as kube from '../../../kube/resources.ts';
 import { type Clock, sleep } from '../../../util/clock.ts';
@@ -14,7 +14,7 @@ import { answersOf, type HostFacts, tagOf } from './probe.ts';
 export interface Check {
   readonly component: string;
   readonly found: string;
-  /** What to do; absent if all is well. */
+  /** What to do. Undefined if nothing is wrong. */
   readonly cure?: string;
 }
 
@@ -77,7 +77,7 @@ function binaryCheck(component: string, found: string | undefined, version: stri
   };
 }
 
-/** Of its manifest: the version, or the whole image where its tag is none. */
+/** Returns the version in the manifest of a component, or the whole image if its tag is not a version. */
 function wantedOf(
   component: string,
   { staticPods, unreadImages = {} }: HostFacts,
@@ -114,7 +114,7 @@ export function podOf(
   );
 }
 
-/** Only what has ended is wrong. */
+/** Reports only certificates that have expired. */
 function certificateChecks(facts: HostFacts, now: number): Check[] {
   const leaves = facts.certificates
     .filter(({ isAuthority }) => !isAuthority)
@@ -146,7 +146,10 @@ export function absentOf(nodes: readonly kube.Node[]): string[] {
     .map(({ metadata }) => metadata.name);
 }
 
-/** `version`: undefined if it may have any. `absent`: Nodes that no pod can be expected on. */
+/**
+ * Checks the pods of an addon. `version` is undefined if any version is right. `absent` names Nodes on which no pod can be
+ * expected.
+ */
 export function addonCheck(
   workload: Workload,
   kind: string,
@@ -191,7 +194,7 @@ export function problemsOf(checks: readonly Check[]): string[] {
   );
 }
 
-/** Asks until nothing is wrong, or the time is over. Resolves with the last answer. */
+/** Repeats `ask` until nothing is wrong, or the time is over. Resolves with the last answer. */
 export async function untilRight<T>(
   ask: () => Promise<T>,
   isRight: (answer: T) => boolean,

@@ -1,4 +1,4 @@
-/** Shows how the files of an addon are read, and what is refused with file and field. */
+/** Shows how the files of an addon are read, and which mistakes are refused, each with file and field. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -98,11 +98,11 @@ interface Answers {
   readonly refusal?: StatusError;
   readonly record?: string;
   readonly discovery?: number;
-  /** Gets the path of each question for kinds. */
+  /** Collects the path of each discovery request. */
   readonly asked?: string[];
 }
 
-/** Answers each dry run with what is there, or with the refusal. */
+/** Plans an addon with an API server that answers each dry run with the existing object, or with the refusal. */
 async function planned(
   objects: Readonly<Record<string, readonly KubeObject[]>>,
   { refusal, record, discovery = 200, asked = [] }: Answers = {},

@@ -1,4 +1,7 @@
-/** Addons: manifests that are applied after all hosts, by server-side apply. What is taken out of them is told, and stays. */
+/**
+ * Reads and applies addons: manifests that are applied after all hosts, by server-side apply. Objects that were removed from an
+ * addon are reported and stay in the cluster.
+ */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -22,25 +25,25 @@ export interface Addon {
 export interface AddonPlan extends Addon, Pick<AddonTools, 'force'> {
   readonly changes: readonly string[];
   readonly problems: readonly string[];
-  /** Of what an earlier run applied, and is in no file of any addon now. */
+  /** Names the objects that an earlier run applied and that are no longer in any addon. */
   readonly notes: readonly string[];
 }
 
 export interface AddonTools extends Reading {
-  /** To apply, it must write only while the lock is held. */
+  /** To apply addons, this client must write only while the lock is held. */
   readonly writer: KubeClient;
-  /** Whether to take over fields that others manage. */
+  /** True to take over fields that others manage. */
   readonly force: boolean | undefined;
   readonly dryRun?: true;
   readonly clock: Clock;
 }
 
-/** Has a key for each addon: the identities of what was applied. */
+/** The ConfigMap with a key for each addon, which holds the identities of the objects that were applied. */
 const RECORD = 'refit-addons';
 const namespace = 'kube-system';
 const FIELD_MANAGER = 'refit-kubeadm-addons';
 
-/** @throws RefitError REFIT_FILE with file, field, found and expected */
+/** Reads the files of an addon. @throws RefitError REFIT_FILE with file, field, found and expected */
 export async function readAddon({
   name,
   path,
@@ -76,14 +79,17 @@ export async function readAddon({
     }
   }
   if (objects.length === 0) fail(path, 'found no object, expected YAML or JSON of Kubernetes');
-  // Others need them.
+  // Other objects need these kinds, so they come first.
   const first = objects.filter(({ kind = '' }) =>
     /^(Namespace|CustomResourceDefinition)$/.test(kind),
   );
   return { name, objects: [...new Set([...first, ...objects])] };
 }
 
-/** Changes nothing: the API server tries each object. @throws RefitError REFIT_FILE for an object that two addons have */
+/**
+ * Finds out by dry runs what each addon would change. Changes nothing.
+ * @throws RefitError REFIT_FILE for an object that two addons have
+ */
 export async function planAddons(
   tools: AddonTools,
   addons: readonly Addon[],
@@ -128,7 +134,7 @@ async function tryOut(
       const change = await changeOf(tools, object, await locate(object));
       if (change !== undefined) changes.push(`${change}: ${titleOf(object)}`);
     } catch (error) {
-      // Its definition may change, too.
+      // If the addon has the definition of this kind, the definition may change with it.
       const isOurs = objects.some(({ metadata }) =>
         metadata.name.endsWith(`.${object.apiVersion?.split('/')[0]}`),
       );
@@ -149,7 +155,7 @@ function titleOf({ kind, metadata }: kube.KubeObject): string {
 
 async function changeOf(tools: AddonTools, object: kube.KubeObject, found: Located | undefined) {
   const { kind = '', metadata } = object;
-  // Its kind or its namespace may come with another object of the addon.
+  // If the kind or the namespace is missing, another object of the addon may create it.
   const next = found && (await put({ ...tools, dryRun: true }, found, object));
   const live: Workload | undefined =
     found && (await ifFound(tools.client.get(found.resource, metadata.name, found.options)));
@@ -163,7 +169,7 @@ async function changeOf(tools: AddonTools, object: kube.KubeObject, found: Locat
     : 'not rolled out';
 }
 
-/** What a write changes by itself counts for nothing. */
+/** Returns the object without the fields that every write changes. */
 function essenceOf({ metadata, ...rest }: kube.KubeObject): object {
   return {
     ...rest,
@@ -174,7 +180,10 @@ function essenceOf({ metadata, ...rest }: kube.KubeObject): object {
 type Served = Readonly<Record<'name' | 'kind', string>> & { readonly namespaced: boolean };
 type Located = NonNullable<Awaited<ReturnType<ReturnType<typeof discovery>>>>;
 
-/** Of one pass, in which each API version is asked once; undefined for a kind that the API server does not serve now. */
+/**
+ * Returns a function that finds the resource of a kind, and asks for each API version once. The function resolves with
+ * undefined if the API server does not serve the kind now.
+ */
 function discovery({ client, abort }: AddonTools) {
   async function kindsOf(apiVersion: string): Promise<Served[]> {
     const path = `${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`;
@@ -212,7 +221,10 @@ async function put(
   return await ifFound(writer.patch(resource, object.metadata.name, object, whole));
 }
 
-/** Resolves with why it stopped, or undefined once everything has rolled out. One that has a problem is not touched. */
+/**
+ * Applies an addon and waits until it has rolled out. Resolves with the reason if it failed, otherwise with undefined. An addon
+ * with a problem is not applied.
+ */
 export async function applyAddon(tools: AddonTools, addon: Addon): Promise<string | undefined> {
   const { problems } = await tryOut(tools, addon);
   if (problems.length > 0) return problems.join('; ');

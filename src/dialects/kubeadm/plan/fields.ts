@@ -1,8 +1,8 @@
-/** Fields that Refit's manifest and KubeOne's share. */
+/** Defines fields that Refit's manifest and KubeOne's manifest share. */
 import { z } from 'zod';
 import { parseVersion } from '../../../util/version.ts';
 
-/** RFC 1123, as Kubernetes asks of node names. */
+/** Matches names of RFC 1123, which Kubernetes requires for Nodes. */
 const NODE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 export const nodeName = z

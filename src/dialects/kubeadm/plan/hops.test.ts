@@ -1,4 +1,4 @@
-/** Proves which of several hops a run goes, by what the hosts have and by a run that is not over, and which workers stay. */
+/** Proves which of several hops a run takes, depending on the hosts and on a run that has not ended, and which workers stay. */
 import { describe, expect, test } from 'vitest';
 import { type HostFacts, parseFacts } from '../host/probe.ts';
 import { binariesFor } from '../host/scripts.ts';
@@ -194,7 +194,7 @@ describe('workers that may skip minor versions', () => {
   });
 });
 
-/** Minor versions by host; 0 is one that cannot be read. */
+/** Returns facts with the minor versions of the hosts. The number 0 stands for a version that cannot be parsed. */
 function factsOf({ hosts }: Manifest, minors: readonly number[]): HostFacts[] {
   return hosts.map((host, index) => {
     const version = minors[index] === 0 ? '' : `v1.${minors[index]}.1`;

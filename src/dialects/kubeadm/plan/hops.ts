@@ -1,4 +1,4 @@
-/** Chooses the hop of a run where the target is several minor versions away: each has its own binaries. */
+/** Chooses the hop of a run if the target is several minor versions away. Each hop has its own binaries. */
 import type { ConfigMap } from '../../../kube/resources.ts';
 import { compareVersionTexts } from '../../../util/version.ts';
 import { canStay } from '../../../versions/version-rules.ts';
@@ -7,15 +7,18 @@ import { controlPlaneOf, type Manifest, type ManifestHost } from './manifest.ts'
 import { openRequest } from './plan-object.ts';
 
 export interface Hop {
-  /** Without workers that stay where they are. */
+  /** The manifest of this hop, without workers that stay at their version. */
   readonly manifest: Manifest;
-  /** For people: what comes after it. */
+  /** Says for people which hops follow. */
   readonly later: readonly string[];
-  /** For people: which workers stay, and where they go next; empty if none does. */
+  /** Says for people which workers stay at their version and when they are upgraded; empty if no worker stays. */
   readonly stay: string;
 }
 
-/** That of a run that is not over, else the first version that one of its hosts does not have yet. */
+/**
+ * Returns the hop of the run that has not ended. If there is none, returns the first hop whose version a host does not have
+ * yet.
+ */
 export function nextHop(
   manifest: Manifest,
   facts: readonly HostFacts[],
@@ -35,7 +38,7 @@ export function nextHop(
   });
   const { version, binaries, hosts } = way[at] ?? manifest;
   const after = at === -1 ? [] : way.slice(at + 1);
-  // Those that such a run began with stay in it.
+  // If an open run includes workers, they remain part of it.
   const stays = hosts !== manifest.hosts && (open?.workers ?? []).length === 0;
   const staying = manifest.hosts
     .filter((host) => stays && !hosts.includes(host))
@@ -56,14 +59,17 @@ export function nextHop(
   };
 }
 
-/** Its own binaries are those of the version that the run goes to. */
+/** Returns the host with its own binaries for `version`. */
 function hostAt(host: ManifestHost, version: string, last: string): ManifestHost {
   const { hops, binaries, ...others } = host;
   const own = version === last ? binaries : hops?.find((hop) => hop.version === version)?.binaries;
   return own === undefined ? others : { ...others, binaries: own };
 }
 
-/** Workers that may skip minor versions go as late as API servers allow their kubelets. */
+/**
+ * Returns the versions on the way. Workers that may skip minor versions are upgraded as late as the API servers allow their
+ * kubelets.
+ */
 function wayOf(manifest: Manifest, facts: readonly HostFacts[]) {
   const hops = [...manifest.hops, manifest];
   let kubelets = facts.filter(({ host }) => host.role === 'worker').map(({ kubelet }) => kubelet);

@@ -1,4 +1,4 @@
-/** The proof that a host's report arrives, also while an API server that has just started refuses it. */
+/** Proves that the report of a host is written even if an API server that has just started refuses it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type MemoryCluster, startMemoryCluster } from '../../../../test/agent/memory-cluster.ts';
 import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
@@ -23,7 +23,7 @@ const clock = new FakeClock();
 const warnings: string[] = [];
 const VERSION = 'v1.36.3';
 const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
-/** What any script prints. */
+/** The output of every script. */
 const FOUND = [
   `kubeadm=${VERSION}`,
   ...COMPONENTS.map((each) => `image.${each}=r/${each}:${VERSION}`),
@@ -49,10 +49,10 @@ async function setReady(component: string, status: 'True' | 'False'): Promise<vo
   await cluster.admin.patch(pods, `${component}-${name}`, patch, options);
 }
 
-/** What a script prints, if anything else than usual. */
+/** Returns the output of a script, if it differs from the usual one. */
 type Shell = (script: string, host: string) => Promise<string | void>;
 
-/** `refuses` is asked at each write. Its scripts end well at once, or when the test says so. */
+/** Sets up a host. `refuses` is called at each write. Scripts succeed at once, or when the test lets them end. */
 async function hostWith(
   refuses: (report: string) => boolean,
   shell: Shell = async () => await Promise.resolve(),
@@ -210,7 +210,7 @@ test('work that has touched the host is not stopped, though its Node does not sa
 });
 
 test('a host that refuses connections while it starts again is waited for, and that is told once', async () => {
-  // A server may take minutes; one that refuses them does so at once.
+  // An API server may be away for minutes, but if it refuses requests, it does so at once.
   let refusals = 80;
   const shell: Shell = async (script) => {
     if (script.includes("VERB='\\''apply'") && refusals-- > 0)
@@ -367,7 +367,7 @@ test('a host with binaries of its own stages them, and has its kubectl replaced'
   expect(scripts.get('kubelet')).toContain("KUBECTL='\\''yes'\\''");
 });
 
-/** As the member of one of two hosts says it; the first one leads. */
+/** Returns the answer of the member on one of two hosts. The first member is the leader. */
 function etcdOf(id: '10' | '11'): string {
   const header = `"header":{"cluster_id":"1","member_id":"${id}"}`;
   const members = '"members":[{"ID":"10","name":"a"},{"ID":"11","name":"b"}]';

@@ -1,4 +1,4 @@
-/** Runs the steps of one host in order and reports each on its Node. A later run continues after the last finished step. */
+/** Runs the steps of one host in order and reports each step on the Node. A later run continues after the last finished step. */
 import type { Drains } from '../../../drain/running-drains.ts';
 import { ownerOf, type Target } from '../../../engine/model/rollout.ts';
 import type { KubeClient } from '../../../kube/client.ts';
@@ -18,7 +18,7 @@ import type { ApprovalParts, ApproveServing } from './serving-certificates.ts';
 
 export interface ProcedureParts
   extends Pick<ApprovalParts, 'manifest' | 'shells' | 'clock' | 'log' | 'abort'> {
-  /** Writes only while this process holds the lease. */
+  /** This client writes only while this process holds the lease. */
   readonly writer: KubeClient;
   readonly drains: Drains;
   readonly outages: ExpectedOutages;
@@ -27,7 +27,7 @@ export interface ProcedureParts
 
 export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   const running = new Map<string, ReturnType<typeof procedureOf>>();
-  /** The last attempt that ended, by target: its Node may have been read before it said so. */
+  /** The last attempt that ended, by target. The Node may have been read before it had the end in its report. */
   const ended = new Map<string, string>();
   const stateOf = ({ key, since }: Target) =>
     ended.get(key) === since ? 'ended' : running.get(key)?.state();
@@ -71,7 +71,7 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
   const report = hostReport(procedure, work, abort);
   let isWaiting = false;
 
-  /** The step `Drain` in the report asks the leader to cordon and drain. */
+  /** Asks the leader to cordon and drain, by the step `Drain` in the report, and waits until the drain is done. */
   async function untilEmpty(): Promise<void> {
     isWaiting = true;
     await report.enter(STEPS.drain);
@@ -99,7 +99,7 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
   }
 
   return {
-    /** Until the drain is done, from before the Node asks for it. */
+    /** True from before the Node asks for the drain until the drain is done. */
     isWaiting: () => isWaiting,
     state: () => stateIn(report.latest()),
     acknowledge(): void {
@@ -110,7 +110,7 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
       stopping.abort(new Error(reason));
       await report.add({ state: 'failed', message: reason }, procedure.abort);
     },
-    /** Rejects if it was stopped, or if the report could not be written. */
+    /** Runs all steps. Rejects if it was stopped, or if the report could not be written. */
     async run(): Promise<void> {
       try {
         await upgradeHost(stepsOn(procedure, work, abort), report, untilEmpty);
@@ -154,7 +154,7 @@ async function upgradeHost(
   await report.enter(STEPS.verify);
   await hostSteps.untilVerified({
     ...on,
-    // Nothing waits for it: the API server may be away until the kubelet is up.
+    // The step does not wait for this write, because the API server may be away until the kubelet is up.
     tell: (message) => void report.add({ message }).catch(() => undefined),
   });
   if (parts.includes('kubelet')) await on.approveServing([host]);
@@ -166,7 +166,7 @@ function stateIn({ state, touched }: Report) {
   return touched === true ? 'busy' : 'open';
 }
 
-/** Certificates need no binaries. */
+/** Stages the binaries. New certificates need none. */
 async function stage(on: HostSteps, report: HostReport): Promise<void> {
   if (on.parts.includes('certificates')) return;
   await report.enter(STEPS.stage);
@@ -175,7 +175,7 @@ async function stage(on: HostSteps, report: HostReport): Promise<void> {
   await hostSteps.carryOut(on, 'stage', stageBody({ ...manifest, binaries }));
 }
 
-/** Where the host was drained: a new kubelet may need it. */
+/** Replaces containerd after the drain and before the kubelet, because a new kubelet may need a new containerd. */
 async function replaceContainerd(on: HostSteps, report: HostReport): Promise<void> {
   const { containerd } = on.manifest;
   if (!containerd || !on.parts.includes('kubelet')) return;

@@ -1,4 +1,4 @@
-/** Writes the report of one host's upgrade to its Node, which no other process does. */
+/** Writes the report about the upgrade of one host to its Node. No other process writes it. */
 import type { KubeClient } from '../../../kube/client.ts';
 import { kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
 import {
@@ -15,23 +15,26 @@ import { type HostUpgrade, type Report, reportOn, reportPatch } from './kubeadm-
 import { REFUSED_MS } from './outages.ts';
 
 export interface ReportParts extends Pick<Tools, 'clock' | 'log'> {
-  /** Writes only while this process holds the lease. */
+  /** This client writes only while this process holds the lease. */
   readonly writer: KubeClient;
 }
 
 export interface HostReport {
-  /** The last report, also while it is still being written. */
+  /** Returns the last report, even if it is not written yet. */
   latest(): Report;
-  /** Changes the report. Resolves when it is written; rejects if `until` aborts or the API server refuses it for too long. */
+  /**
+   * Changes the report. Resolves when the report is written. Rejects if `until` aborts, or if the API server refuses the write
+   * for too long.
+   */
   add(more: Partial<Report>, until?: AbortSignal): Promise<void>;
-  /** Begins a step, and adds up the time spent on the last one. Resolves and rejects as `add` does. */
+  /** Begins a step, and adds the time spent on the last one to the report. Resolves and rejects like `add`. */
   enter(step: string, more?: Partial<Pick<Report, 'state' | 'message' | 'touched'>>): Promise<void>;
 }
 
-/** Milliseconds. A single API server is down for more than a minute while kubeadm replaces it, so writes are retried. */
+/** Milliseconds between two attempts to write. While kubeadm replaces a single API server, it is down for more than a minute. */
 const RETRY_MS = 1000;
 
-/** Starts the report of an attempt; nothing is written yet. What the Node says may be older. */
+/** Returns the report of a new attempt, without writing it. The Node may still have an older report. */
 export function hostReport(
   { writer, clock, log }: ReportParts,
   { target, rollout }: HostUpgrade,
@@ -51,7 +54,7 @@ export function hostReport(
   let written: Promise<void> = Promise.resolve();
   let found: ReturnType<typeof foundOn> | undefined;
 
-  /** One write after the other, so that the last report wins. */
+  /** Writes one report after the other, so that the last one wins. */
   async function add(more: Partial<Report>, until = abort): Promise<void> {
     report = { ...report, ...more };
     const added = report;
@@ -60,7 +63,10 @@ export function hostReport(
     await written;
   }
 
-  /** Retries: API server and lease are unavailable while kubeadm replaces the API server. A failure must arrive. */
+  /**
+   * Retries, because API server and lease are unavailable while kubeadm replaces the API server. The report of a failure is
+   * retried without a limit.
+   */
   async function write(added: Report, until: AbortSignal): Promise<void> {
     let refusedAt = Number.POSITIVE_INFINITY;
     for (;;) {
@@ -100,7 +106,7 @@ export function hostReport(
   };
 }
 
-/** Returns what stays valid of the report of an earlier attempt that was killed: the version before it, and `touched`. */
+/** Returns what remains true from the report of an earlier attempt that was killed: the version before it, and `touched`. */
 function foundOn(node: Node, { rollout, target }: Report) {
   const earlier = reportOn(node);
   const isSame = earlier?.rollout === rollout && earlier.target === target;

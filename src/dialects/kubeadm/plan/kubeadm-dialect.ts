@@ -1,4 +1,4 @@
-/** The dialect of `refit kubeadm`: its recorded request as a rollout of the engine. */
+/** Implements the dialect of `refit kubeadm`, which turns the recorded request into a rollout of the engine. */
 import { pendingOwner } from '../../../drain/cordon-marks.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
 import type { OrphanedPlan } from '../../../engine/contract/features.ts';
@@ -24,7 +24,7 @@ import type { Part } from '../host/host.ts';
 import { drainDelegation, type HostUpgrades, LEADER, sshSignal } from './kubeadm-signal.ts';
 import * as planObject from './plan-object.ts';
 
-/** `upgrades` is undefined for commands that only read. */
+/** Returns the dialect. `upgrades` is undefined for commands that only read. */
 export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<ConfigMap> {
   return {
     name: 'kubeadm',
@@ -100,7 +100,10 @@ function stagesOf(request: planObject.Request, now: number): Stage[] {
   ];
 }
 
-/** Milliseconds, if no UpgradePolicy sets a deadline: one hour to drain and one for kubeadm, which waits up to five minutes per manifest. */
+/**
+ * The deadline of a host in milliseconds, if no UpgradePolicy sets one: one hour to drain and one for kubeadm, which waits up
+ * to five minutes for each manifest.
+ */
 export const HOST_DEADLINE_MS = 2 * 60 * 60 * 1000;
 
 export function policyOf(_plan: KubeObject, policy: RolloutPolicy): RolloutPolicy {
@@ -110,7 +113,7 @@ export function policyOf(_plan: KubeObject, policy: RolloutPolicy): RolloutPolic
 const { kind } = configMaps;
 const OWN = pendingOwnerOf({ kind, uid: '' });
 
-/** Leaves cordons alone: a host that failed halfway stays cordoned. */
+/** Finds taints of former requests. Cordons stay, because a host that failed halfway must remain cordoned. */
 export function orphanedPlans(
   world: World,
   plans: readonly ConfigMap[],
@@ -118,13 +121,13 @@ export function orphanedPlans(
   const current = plans.map((plan) => OWN + planObject.sourceOfPlan(plan).uid);
   return world.list(nodes).flatMap((node) => {
     const owner = pendingOwner(node);
-    // A taint without a uid is from an earlier version of Refit; a current request sets its own.
+    // An earlier version of Refit set taints without a uid. The current request sets its own taint.
     const isPast = owner === '' || (owner?.startsWith(OWN) === true && !current.includes(owner));
     return isPast ? [orphanedPlan(node, owner.slice(OWN.length))] : [];
   });
 }
 
-/** The target key is one that no rollout uses, so it never matches work on the host. */
+/** Returns a plan with one target. No rollout uses the key of this target, so it never matches work on the host. */
 function orphanedPlan({ metadata: { name } }: Node, uid: string): OrphanedPlan<ConfigMap> {
   const source = {
     apiVersion: apiVersionOf(configMaps),

@@ -13,20 +13,20 @@ import { type HostStepsParts, VERIFY_MS } from '../host/host-steps.ts';
 
 const REPORT = 'upgrade.refit.dev/kubeadm';
 
-/** The node's kubelet may write it, too. */
+/** Checks the report on a Node, which the kubelet of the node may write as well. */
 const reportSchema = z.object({
-  /** Uid of the rollout, and key of the target. */
+  /** The uid of the rollout and the key of the target. */
   rollout: z.string(),
   target: z.string(),
-  /** RFC 3339, as `since`: that of the target at the start. */
+  /** The `since` of the target at the start of the attempt. Both times are in RFC 3339. */
   attempt: z.string(),
   state: z.enum(['working', 'finished', 'failed']),
   step: z.string().max(20),
   since: z.string(),
   from: z.string().optional(),
-  /** True once something on the host may have been replaced, also by an earlier attempt that was killed. */
+  /** True once something on the host may have been replaced, by this attempt or by an earlier one that was killed. */
   touched: z.boolean().optional(),
-  /** Milliseconds of each finished step. */
+  /** The milliseconds of each finished step. */
   spent: z.record(z.string(), z.number()).refine((spent) => Object.keys(spent).length <= 10),
   message: z.string().optional(),
 });
@@ -45,7 +45,7 @@ export function reportPatch(report: Report): object {
 export const LEADER = 'leader';
 
 const PARTS = { kubeadm: 'Kubeadm', kubelet: 'Kubelet', certificates: 'Certificates' } as const;
-/** As reports name them, also what comes before and after the parts. */
+/** The names of the steps in reports, including those before and after the parts. */
 export const STEPS = {
   ...PARTS,
   stage: 'Stage',
@@ -53,7 +53,7 @@ export const STEPS = {
   containerd: 'Containerd',
   verify: 'Verify',
 } as const;
-/** The other steps have no deadline of their own, only that of the whole host. */
+/** These steps have deadlines of their own. The other steps have only the deadline of the whole host. */
 const TIMED: Readonly<Record<string, TimedStep>> = {
   [STEPS.stage]: 'download',
   [STEPS.drain]: 'drain',
@@ -65,18 +65,21 @@ export interface HostUpgrade extends Pick<HostStepsParts, 'rollout' | 'version' 
 }
 
 export interface HostUpgrades {
-  /** `open`: nothing is changed yet, so it can be stopped. The Node may say something else, since its kubelet can write it. */
+  /**
+   * Returns the state of the work in this process. `open` means that nothing is changed yet, so the work can be stopped. The
+   * Node may say something else, because its kubelet can write the report.
+   */
   stateOf(target: Target): 'open' | 'busy' | 'ended' | undefined;
   isWaiting(target: Target): boolean;
-  /** Resolves once it has started; does nothing if it already runs. */
+  /** Starts the work. Resolves once it has started; does nothing if it already runs. */
   begin(work: HostUpgrade): Promise<void>;
-  /** The node is drained: continues, if it waits for that. */
+  /** Says that the node is drained. The work continues if it waits for that. */
   acknowledge(target: Target): void;
-  /** Ends work that has changed nothing yet; resolves once the reason is on the Node. */
+  /** Ends work that has changed nothing yet. Resolves once the reason is on the Node. */
   stop(target: Target, reason: string): Promise<void>;
 }
 
-/** `upgrades` is undefined for commands that only read. */
+/** Returns the signal of the dialect. `upgrades` is undefined for commands that only read. */
 export function sshSignal(upgrades: HostUpgrades | undefined): Signal {
   return {
     read: readerOf(upgrades),
@@ -86,7 +89,7 @@ export function sshSignal(upgrades: HostUpgrades | undefined): Signal {
       const work = { rollout: source.uid, target, version, verb, parts: partsOf(stage) } as const;
       return upgrades && begun(async () => await upgrades.begin(work));
     },
-    // The work begins on the host itself.
+    // A signal writes no object: the work begins on the host itself.
     touches: () => undefined,
     acknowledge: (_world, _rollout, _stage, target) =>
       upgrades && begun(() => upgrades.acknowledge(target)),
@@ -102,7 +105,10 @@ export function sshSignal(upgrades: HostUpgrades | undefined): Signal {
   };
 }
 
-/** A host that failed after it was changed stays cordoned: it may not be able to run pods. */
+/**
+ * The leader drains hosts for the step of the kubelet. A host that failed after it was changed stays cordoned, because it may
+ * not be able to run pods.
+ */
 export const drainDelegation: DrainDelegation = {
   always: true,
   nodeOf(stage, target, world) {
@@ -119,7 +125,7 @@ function partsOf({ procedure }: Stage): readonly Part[] {
   return part ? [part] : ['kubeadm', 'kubelet'];
 }
 
-/** Only the kubelet step needs a drain. */
+/** True if the stage upgrades kubelets, because only that step needs a drain. */
 function drains(stage: Stage): boolean {
   return partsOf(stage).includes('kubelet');
 }
@@ -128,7 +134,10 @@ function begun(begin: () => Promise<void> | void): Instruction {
   return { kind: 'begin', begin: async () => await begin() };
 }
 
-/** A report says `working`, but this process does not work on the host: an earlier process was killed. Then start again. */
+/**
+ * Reads the report of a target. If a report says `working` but this process does not work on the host, an earlier process was
+ * killed, so the work starts again.
+ */
 function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
   return (world, { source }, stage, target) => {
     const node = world.get(nodes, target.name);

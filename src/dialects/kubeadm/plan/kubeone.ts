@@ -1,4 +1,4 @@
-/** Reads KubeOne's own manifest as one of Refit: hosts, how to reach them, and the version. */
+/** Converts KubeOne's own manifest to a manifest of Refit: hosts, how to reach them, and the version. */
 import { z } from 'zod';
 import { defined, isRecord } from '../../../util/json.ts';
 import { nodeName, port, version } from './fields.ts';
@@ -8,11 +8,11 @@ const OF_KUBEONE =
 const NOT_READ = `${OF_KUBEONE} operatingSystem`.split(' ');
 const READ = ['apiVersion', 'kind', 'name', 'versions', 'controlPlane', 'staticWorkers'];
 
-/** `kubeone config dump` writes empty ones. */
+/** Treats an empty text as missing, because `kubeone config dump` writes empty texts. */
 const orNone = (type: z.ZodString) => type.optional().transform((given) => given || undefined);
 const text = orNone(z.string());
 
-/** ssh puts them into commands. */
+/** The address becomes part of an ssh command, so its characters are limited. */
 const address = orNone(
   z.string().regex(/^[\w.:-]*$/, 'is not an address; use a host name or an IP address'),
 );
@@ -40,7 +40,7 @@ const host = z
 
 const cluster = z.looseObject({
   apiVersion: z.enum(['kubeone.k8c.io/v1beta2', 'kubeone.k8c.io/v1beta3']),
-  /** It becomes the name of a file. */
+  /** The name becomes the name of a file, so its characters are limited. */
   name: z
     .string()
     .regex(/^[a-z0-9][-a-z0-9.]*$/, 'is not a name; use lower-case letters, digits, "-" and "."'),
@@ -49,17 +49,23 @@ const cluster = z.looseObject({
   staticWorkers: z.strictObject({ hosts: z.array(host).nullish() }).nullish(),
 });
 
-/** What Refit's own manifest has no field for. */
+/** The fields of KubeOne's manifest that Refit's manifest does not have. */
 export interface KubeOneParts {
   readonly name: string;
   readonly untouched: readonly string[];
-  /** What a host without `hostname` is asked, and how these hosts are called until they have answered. */
+  /**
+   * The command that prints the name of a host without `hostname`. Until it has run, the host is called `unnamed-` and a
+   * number.
+   */
   readonly asked: string;
 }
 
 export const UNNAMED = 'unnamed-';
 
-/** The same in the form of Refit's manifest, and the rest. The binaries lie where the guide puts them. */
+/**
+ * Converts the manifest to the form of Refit's manifest, and keeps the other fields. The binaries are where the guide puts
+ * them.
+ */
 export const kubeOneManifest = cluster.transform((value) => {
   const { name, versions, controlPlane, staticWorkers, cloudProvider } = value;
   const controllers = controlPlane.hosts.map((each) => ({ each, role: 'controlPlane' }));
@@ -88,7 +94,10 @@ export const kubeOneManifest = cluster.transform((value) => {
   return { manifest, parts };
 });
 
-/** KubeOne's defaults are Refit's, too: root, port 22, and on the bastion the user and the key of the host. */
+/**
+ * Returns how to reach a host. KubeOne has the same defaults as Refit: root, port 22, and on the bastion the user and the key
+ * of the host.
+ */
 function reached(of: z.infer<typeof host>, unnamed: string) {
   const bastion = {
     port: of.bastionPort,

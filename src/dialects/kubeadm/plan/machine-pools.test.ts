@@ -1,4 +1,4 @@
-/** Shows the next step of a MachineDeployment in each state, and when a roll-out that does not move is given up. */
+/** Shows the next step of a MachineDeployment in each state, and when Refit gives up on a roll-out that makes no progress. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
 import type { KubeClient, RequestOptions } from '../../../kube/client.ts';
@@ -14,9 +14,9 @@ const ALL_THERE = { observedGeneration: 1, replicas: 2, updatedReplicas: 2, avai
 interface Given {
   readonly version?: string;
   readonly begun?: boolean;
-  /** Who has paused it. */
+  /** The field manager that paused the MachineDeployment. */
   readonly paused?: string;
-  /** Who has applied the same. */
+  /** Another field manager that applied the same fields. */
   readonly alsoBy?: string;
   readonly replicas?: number;
   readonly rollingUpdate?: {
@@ -227,18 +227,18 @@ test.each<[string, Given[] | undefined, string]>([
 
 interface Stuck {
   readonly versions?: readonly string[];
-  /** Of all Machines. */
+  /** The error of all Machines. */
   readonly errorReason?: string;
-  /** How a read or a write ends. */
+  /** Returns the error with which a read or a write ends. */
   readonly onGet?: () => Error | undefined;
   readonly onPatch?: () => Error | undefined;
-  /** What a read finds, the first one with 0. */
+  /** Returns what a read finds. The first read has number 0. */
   readonly shows?: (read: number) => Given;
-  /** All Machines have a Node that is Ready. */
+  /** True if all Machines have a Node that is Ready. */
   readonly joined?: boolean;
 }
 
-/** Of one pool that nobody reconciles. */
+/** Rolls out a MachineDeployment that no controller reconciles. */
 function stuck(
   given: Given,
   { versions = [OLD, NEW], errorReason, onGet, onPatch, shows, joined }: Stuck = {},
@@ -365,7 +365,7 @@ test('a version that somebody reverts is not written again, and not paused', asy
 });
 
 test('an autoscaler adds more Machines than there were: each one counts', async () => {
-  // One more in ten minutes, for more than an hour.
+  // One more Machine joins every ten minutes, for more than an hour.
   const shows = (read: number): Given => {
     const ready = 4 + Math.floor(read / 600);
     const replicas = ready > 4 ? 12 : 5;

@@ -1,4 +1,4 @@
-/** Rolls a version out to MachineDeployments of machine-controller: a canary first, and no further than the first failure. */
+/** Rolls a version out to MachineDeployments of machine-controller. It starts with a canary and stops at the first failure. */
 import type { KubeClient } from '../../../kube/client.ts';
 import * as kube from '../../../kube/resources.ts';
 import { matchesLabels } from '../../../kube/selectors.ts';
@@ -37,17 +37,23 @@ interface Machine extends kube.KubeObject {
 const machineDeployments = kube.namespaced<Pool>('cluster.k8s.io/v1alpha1', 'MachineDeployment');
 const machines = kube.namespaced<Machine>('cluster.k8s.io/v1alpha1', 'Machine');
 const namespace = 'kube-system';
-/** On a MachineDeployment: the version that Refit rolls out. machine-controller copies it to a MachineSet, where it stays. */
+/**
+ * Annotation of a MachineDeployment with the version that Refit rolls out. machine-controller copies it to a MachineSet, where
+ * it stays.
+ */
 const OURS = 'upgrade.refit.dev/machines';
-/** Tells Refit's pause from that of others, in `metadata.managedFields`. */
+/** The name in `metadata.managedFields` that distinguishes Refit's pause from pauses of others. */
 const FIELD_MANAGER = 'refit-kubeadm';
 const ASK_AGAIN_MS = 1000;
-/** Without one more Machine: twice as long as machine-controller gives a Machine to join. */
+/** Minutes to wait for one more ready Machine. This is twice the time in which machine-controller expects a Machine to join. */
 const PATIENCE_MIN = 30;
 const PAUSE_ATTEMPTS = 10;
 const LAST_PAUSE_WITHIN_MS = 10_000;
 
-/** In the order of their names; undefined without machine-controller, or without the right to list them. */
+/**
+ * Returns the MachineDeployments in the order of their names. Undefined if machine-controller is not installed, or the right to
+ * list them is missing.
+ */
 export async function listPools(
   client: KubeClient,
   abort: AbortSignal,
@@ -60,7 +66,7 @@ export function poolVersion({ spec }: Pool): string {
   return spec.template.spec.versions?.kubelet ?? '';
 }
 
-/** By Refit, and not ended. */
+/** True if Refit began to roll out a version and has not ended. */
 export function isBegun({ metadata }: Pool): boolean {
   return metadata.annotations?.[OURS] !== undefined;
 }
@@ -78,7 +84,7 @@ export function poolsToRoll(pools: readonly Pool[], target: string): Pool[] {
   });
 }
 
-/** By the rules for kubelets, once the API servers have the target. */
+/** Checks MachineDeployments by the rules for kubelets, as if all API servers had the target version. */
 export function poolFindings(pools: readonly Pool[] | undefined, target: string): Finding[] {
   const found =
     'MachineDeployments cannot be read: machine-controller is not installed, or a right is missing';
@@ -86,7 +92,7 @@ export function poolFindings(pools: readonly Pool[] | undefined, target: string)
     'grant what deploy/rbac-kubeadm.yaml lists, or leave --upgrade-machine-deployments out';
   if (pools === undefined) return [hard('machines', found, remedy)];
   const kubelets = pools.map((pool) => {
-    // A version that cannot be read counts as one that must change.
+    // A version that cannot be parsed counts as older than the target.
     const isThere = compareVersionTexts(poolVersion(pool), target) >= 0;
     const next = isThere ? {} : { target, replaced: true };
     return { name: `MachineDeployment ${pool.metadata.name}`, version: poolVersion(pool), ...next };
@@ -109,14 +115,20 @@ export function poolFindings(pools: readonly Pool[] | undefined, target: string)
   ];
 }
 
-/** With `patch` it is written, with `left` (Machines that are not there or not gone) awaited, with neither it is the end. */
+/**
+ * One step of the roll-out. With `patch`, Refit writes it; with `left`, Refit waits for that number of Machines to come or go;
+ * with neither, the roll-out is done.
+ */
 interface PoolStep {
   readonly message: string;
   readonly patch?: { metadata?: object; spec?: object };
   readonly left?: number;
 }
 
-/** Undefined once all is done. What it needs is in the objects, so a new run goes on where the last one was killed. */
+/**
+ * Returns the next step; undefined once all is done. All it needs is in the objects, so a new run continues where the last one
+ * was killed.
+ */
 export function nextPoolStep(
   pool: Pool,
   target: string,
@@ -152,7 +164,7 @@ export function nextPoolStep(
       message: `waits for a first Machine Ready at ${target}`,
       left: Number.POSITIVE_INFINITY,
     };
-  // An earlier pause would leave the new MachineSet without a Machine.
+  // If the pause of an earlier run stayed, the new MachineSet would get no Machine.
   if (isOpen)
     return { message: 'is paused until a canary has joined', patch: { spec: { paused: true } } };
   if (paused)
@@ -177,11 +189,14 @@ export function nextPoolStep(
 }
 
 export interface PoolTools extends Pick<AddonTools, 'client' | 'writer' | 'clock' | 'abort'> {
-  /** Gets each change, in words that follow its name. */
+  /** Receives a message for each change. The name of the MachineDeployment comes before it. */
   readonly tell: (message: string) => void;
 }
 
-/** Resolves with why it stopped, or undefined at the end. On an abort it says what is left, and rejects. */
+/**
+ * Rolls the target version out. Resolves with the reason if it stopped, or with undefined at the end. On an abort it reports
+ * what is left to do, and rejects.
+ */
 export async function rollPool(
   tools: PoolTools,
   named: Pool,
@@ -229,7 +244,7 @@ function freshOf(all: readonly Machine[], target: string): Machine[] {
 
 type Machines = Awaited<ReturnType<typeof look>>;
 
-/** `hasCanary`: a Machine of the target has a Node that is Ready at it. */
+/** Reads the Machines. `hasCanary` is true if a Machine of the target version has a Node that is Ready at that version. */
 async function look({ client, abort }: PoolTools, pool: Pool, target: string) {
   const { items } = await client.listAll(machines, { namespace, abort });
   const all = items.filter(({ metadata }) => matchesLabels(pool.spec.selector, metadata.labels));
@@ -243,7 +258,7 @@ async function look({ client, abort }: PoolTools, pool: Pool, target: string) {
   return { all, hasCanary: false };
 }
 
-/** Resolves with what is there now: somebody else may have written meanwhile. */
+/** Writes the patch, and resolves with the stored object. Others may have written it meanwhile. */
 async function write(
   { writer, abort }: PoolTools,
   pool: Pool,
@@ -255,7 +270,10 @@ async function write(
   return (await ifUnchanged(writer.patch(machineDeployments, name, whole, options))) ?? pool;
 }
 
-/** Pauses what rolls on: with a new Machine, or on Ctrl-C before the canary. Resolves with what is left, in words that follow its name. */
+/**
+ * Pauses a roll-out in progress. It is called when a new Machine came, or on Ctrl-C before the canary is ready. Resolves with
+ * what is left to do; the name of the MachineDeployment comes before it.
+ */
 async function hold(tools: PoolTools, pool: Pool, target: string): Promise<string> {
   const isAborted = tools.abort.aborted;
   const ending = isAborted ? { ...tools, abort: AbortSignal.timeout(LAST_PAUSE_WITHIN_MS) } : tools;

@@ -21,19 +21,19 @@ const optionalText = filledText.exactOptional();
 
 const hash = z.string().regex(/^[0-9a-fA-F]{64}$/, 'is no SHA-256: use 64 hexadecimal digits');
 
-/** For which Kubernetes is built. */
+/** The processors for which Kubernetes is built. */
 const architecture = z
   .string()
   .regex(
     /^(amd64|arm64|arm|386|ppc64le|s390x|riscv64)$/,
     'is no architecture that Kubernetes has; use for example amd64 or arm64',
   );
-/** One for all hosts, or one for each processor. */
+/** One hash for all hosts, or one for each processor. */
 const sha256 = z.union([hash, z.record(architecture, hash)]);
 
 const absolute = z.string().regex(/^\/\P{Cc}*$/u, 'is not an absolute path on the host');
 
-/** A file on each host, or a download with its hash. `{arch}` in either is replaced on the host by its processor. */
+/** A file on each host, or a download with its hash. On the host, the processor replaces `{arch}` in either. */
 const binary = z.union(
   [
     z.strictObject({ path: absolute, sha256: sha256.exactOptional() }),
@@ -42,7 +42,7 @@ const binary = z.union(
   'expected path for a file on the host, or url with sha256 (64 hex digits), or with one for each processor, such as {amd64: …, arm64: …}',
 );
 
-/** Options of `kubeadm upgrade`, by its own names; those of a host replace those for all. */
+/** Options of `kubeadm upgrade` with kubeadm's own names. Those of a host replace those for all hosts. */
 const kubeadmOptions = z.strictObject({
   ignorePreflightErrors: z
     .array(z.string().regex(/^[\w.-]+$/, "is not the name of a check of kubeadm's preflight"))
@@ -54,7 +54,7 @@ const kubeadmOptions = z.strictObject({
   etcdUpgrade: z.boolean().exactOptional(),
 });
 
-/** An unquoted `yes` is a boolean, and `yes` and `no` are what ssh knows. */
+/** Accepts a boolean, because YAML parses an unquoted `yes` as one. ssh knows only `yes` and `no`. */
 const sshValue = z.preprocess((given) => {
   if (typeof given !== 'boolean') return given;
   return given ? 'yes' : 'no';
@@ -64,9 +64,9 @@ const access = {
   user: optionalText,
   port: port.exactOptional(),
   identityFile: optionalText,
-  /** PATH of scripts; sudo may have set a shorter one. */
+  /** The PATH of scripts. It is needed if sudo sets a shorter one. */
   path: absolute.exactOptional(),
-  /** Passed to ssh as `-o NAME=VALUE`; those for all count for each, too. */
+  /** Options for ssh as `-o NAME=VALUE`. Each host also gets the options for all hosts. */
   options: z.record(z.string(), sshValue).exactOptional(),
 };
 
@@ -76,7 +76,7 @@ const binaries = z.strictObject({
   kubectl: binary.exactOptional(),
 });
 
-/** Of one host; the others of its binaries are those for all. */
+/** The binaries of one host. For the others, the host uses those for all hosts. */
 const ownBinaries = z
   .strictObject({
     kubeadm: binary.exactOptional(),
@@ -94,11 +94,11 @@ const host = z.strictObject({
   role: z.enum(['controlPlane', 'worker']),
   ...access,
   kubeadm: kubeadmOptions.exactOptional(),
-  /** As for a processor or a system that the others do not have. */
+  /** Binaries of this host only, for example for another processor or another operating system. */
   binaries: ownBinaries.exactOptional(),
-  /** The same for versions on the way. */
+  /** Binaries of this host only, for versions on the way. */
   hops: z.array(z.strictObject({ version, binaries: ownBinaries })).exactOptional(),
-  /** The way to the host leads through it. User and key are by default those of the host. */
+  /** The host through which ssh reaches this one. By default it has the user and the key of the host. */
   bastion: z
     .strictObject({
       address: filledText,
@@ -109,7 +109,7 @@ const host = z.strictObject({
     .exactOptional(),
 });
 
-/** On hosts that get a new version of Kubernetes, before that. */
+/** The containerd to install on each host that gets a new version of Kubernetes, before that version. */
 const containerd = z.strictObject({
   version: z
     .string()
@@ -125,9 +125,12 @@ const containerd = z.strictObject({
 
 const manifest = z.strictObject({
   version,
-  /** Versions on the way, one for each minor version between. */
+  /** Versions on the way: one for each minor version between the current one and the target. */
   hops: z.array(z.strictObject({ version, binaries })).default([]),
-  /** They stay while control planes go through the hops, as long as API servers allow their kubelets. */
+  /**
+   * True to leave workers at their version while control planes go through the hops, as long as the API servers allow their
+   * kubelets.
+   */
   workersSkipMinors: z.boolean().default(false),
   kubeconfig: optionalText,
   concurrent: z.int().min(1).default(1),
@@ -135,43 +138,46 @@ const manifest = z.strictObject({
   binaries,
   containerd: containerd.exactOptional(),
   kubeadm: kubeadmOptions.prefault({}),
-  /** Rules of the preflight that only warn, since a person has looked into what they say. */
+  /** Rules of the preflight that only warn, because a person has looked into their findings. */
   allow: z.array(z.enum(LIFTABLE)).default([]),
-  /** How many are kept on the host that takes them; 0: none is taken. */
+  /** How many snapshots stay on the host that takes them; 0 if none is taken. */
   etcdSnapshots: z.int().min(0).max(100).default(2),
-  /** File with a certificate for which they are encrypted; once it is loaded, the certificate. */
+  /** The file with the certificate that snapshots are encrypted for. After loading, the certificate itself. */
   etcdSnapshotCertificate: optionalText,
-  /** Requests of kubelets with serverTLSBootstrap. */
+  /** True to approve the requests of kubelets with serverTLSBootstrap. */
   approveServingCertificates: z.boolean().default(false),
-  /** Files or folders of plain manifests. */
+  /** Files or folders with plain manifests. */
   addons: z.array(z.strictObject({ name: nodeName, path: filledText })).default([]),
   ssh: z
     .strictObject({ ...access, knownHostsFile: optionalText, configFile: optionalText })
     .prefault({}),
 });
 
-/** `kubeOne` if it was written for KubeOne. */
+/** The manifest after loading. It has `kubeOne` if it was written for KubeOne. */
 export type Manifest = z.infer<typeof manifest> & { readonly kubeOne?: KubeOneParts };
 export type ManifestHost = Manifest['hosts'][number];
 
-/** Options that Refit sets itself, since its safety depends on them. */
+/** Options of ssh that users cannot set: Refit sets them itself, because its safety depends on them. */
 const RESERVED =
   /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|knownhostscommand|updatehostkeys|verifyhostkeydns|nohostauthenticationforlocalhost|forward(agent|x11)|control(master|path|persist))$/i;
 
-/** ssh ignores blanks, quotes and `=` around a name, which would hide a reserved one. */
+/** Accepts only letters and digits. ssh ignores blanks, quotes and `=` around a name, and these would hide a reserved name. */
 const OPTION_NAME = /^[A-Za-z0-9]+$/;
 
 export function controlPlaneOf({ hosts }: Pick<Manifest, 'hosts'>): ManifestHost[] {
   return hosts.filter(({ role }) => role === 'controlPlane');
 }
 
-/** Relative paths start at the manifest's directory, those with ~/ at home. @throws RefitError REFIT_FILE with file, field, found and expected */
+/**
+ * Loads a manifest. Relative paths start at its directory, and paths with ~/ at the home directory.
+ * @throws RefitError REFIT_FILE with file, field, found and expected
+ */
 export async function loadManifest(path: string): Promise<Manifest> {
   const read = parseManifest(await readNamed(path), path);
   const { ssh, kubeOne } = read;
   const resolved = (file?: string) =>
     file && resolve(dirname(path), file.replace(/^~(?=\/)/, homedir()));
-  // KubeOne's manifest names neither of them.
+  // KubeOne's manifest has neither of these two fields.
   const beside = (file: string): string | undefined =>
     kubeOne && existsSync(resolve(dirname(path), file)) ? file : undefined;
   const withKey = <T extends { readonly identityFile?: string }>(each: T) =>
@@ -193,7 +199,7 @@ export async function loadManifest(path: string): Promise<Manifest> {
   });
 }
 
-/** Without anything else that the file has: it goes to a host. */
+/** Returns the certificate in the file without any other content, because it is copied to a host. */
 async function certificateIn(file: string | undefined): Promise<string | undefined> {
   try {
     return file && new X509Certificate(await readBounded(file)).toString();
@@ -219,7 +225,7 @@ export function parseManifest(text: string, file: string): Manifest {
   return defined({ ...data, kubeOne: kubeOne?.data?.parts });
 }
 
-/** What the schema cannot express, each with its field. */
+/** Returns the problems that the schema cannot find, each with its field. */
 function problemsIn(data: z.infer<typeof manifest>): string[] {
   return [
     ...repeatedIn(data),
@@ -235,7 +241,7 @@ function problemsIn(data: z.infer<typeof manifest>): string[] {
 
 function repeatedIn({ hosts, ssh, addons }: z.infer<typeof manifest>): string[] {
   const first = new Map(hosts.map((each) => [each.name, each]));
-  // Of a host that is listed twice the address is, too.
+  // A host that is listed twice has its address twice as well, so it is left out here.
   const ways = [...first.values()].map(
     ({ name, address = name, port: at = ssh.port ?? 22, bastion }) =>
       [address, `port ${at}`, ...(bastion ? [`through ${bastion.address}`] : [])].join(' '),
@@ -281,7 +287,7 @@ function hopProblems({ hops, version: last }: z.infer<typeof manifest>): string[
   });
 }
 
-/** Those of a host only replace binaries of the hops for all. */
+/** Returns a problem for each hop of a host that has no hop for all hosts: a host can only replace binaries of these. */
 function hopsOfHostsProblems({ hops, hosts }: z.infer<typeof manifest>): string[] {
   const known = hops.map(({ version: each }) => each);
   const advice =

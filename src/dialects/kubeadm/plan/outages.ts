@@ -1,8 +1,8 @@
-/** Warnings about an API server that kubeadm replaces at this moment: one line stands for all of them. */
+/** Replaces the many warnings about an API server that kubeadm is replacing with one line. */
 import type { Clock } from '../../../util/clock.ts';
 import type { LogFields, Logger } from '../../../util/log.ts';
 
-/** Milliseconds: a new API server refuses what it allows once it has read its roles. */
+/** Milliseconds. A new API server refuses all requests until it has read its roles. */
 export const REFUSED_MS = 60_000;
 
 export type ExpectedOutages = ReturnType<typeof expectedOutages>;
@@ -25,7 +25,7 @@ export function expectedOutages(clock: Pick<Clock, 'monotonic'>) {
       hosts: [...hosts],
     });
   };
-  /** Everything that asks API servers logs here. */
+  /** Returns the logger for everything that sends requests to API servers. */
   const logger = (log: Logger): Logger => ({
     ...log,
     warn: (message, fields = {}) => warn(log, message, fields),

@@ -1,4 +1,4 @@
-/** The ConfigMap that holds the request of a rollout, which never changes, and the record of its progress. */
+/** Defines the ConfigMap with the request of a rollout, which never changes, and the record of its progress. */
 import { z } from 'zod';
 import {
   RECORDED_STATES,
@@ -21,22 +21,25 @@ export const RENEWAL = 'certificates';
 const request = z.object({
   version: z.string(),
   concurrent: z.int().min(1),
-  /** Control-plane hosts that are not upgraded, and whose certificates end soon. */
+  /** The control-plane hosts that are not upgraded, and whose certificates end soon. */
   certificates: z.array(z.string()).default([]),
-  /** In order; without hosts that already had the version. */
+  /** The hosts in order, without those that already had the version. */
   leader: z.array(z.string()),
   followers: z.array(z.string()),
-  /** Control-plane hosts whose kubelets are upgraded after all API servers; if empty, each with its host. */
+  /**
+   * The control-plane hosts whose kubelets are upgraded after all API servers. If the list is empty, each kubelet is upgraded
+   * together with its host.
+   */
   kubelets: z.array(z.string()),
   workers: z.array(z.string()),
 });
 
-/** Fixed at the start of the rollout: a later edit of the manifest does not change it. */
+/** The request is fixed at the start of the rollout. A later edit of the manifest does not change it. */
 export type Request = z.infer<typeof request>;
 
 export type Recorded = Pick<Rollout, 'phase' | 'blocked' | 'reason' | 'stages'>;
 
-/** Takes the place of the plan before. `run`: hosts tell rollouts apart by its uid. */
+/** Returns the plan that replaces the previous one. `run` is the uid by which hosts distinguish rollouts. */
 export function newPlan(
   wanted: Request,
   start: string,
@@ -50,7 +53,9 @@ export function newPlan(
   };
 }
 
-/** An earlier release made a new object for each run: its own uid and age are those of the run. */
+/**
+ * Returns uid and age of the run. An earlier release created a new object for each run, so there they are those of the object.
+ */
 export function sourceOfPlan(plan: ConfigMap): Source {
   return {
     ...sourceOf(configMaps, plan),
@@ -75,7 +80,7 @@ const stage = z.looseObject({
 });
 const record = z.looseObject({ phase: z.enum(ROLLOUT_PHASES), stages: z.array(stage) });
 
-/** Empty before the first `withRecord`. `unread` is for a person who edited it. */
+/** Returns the record; it is empty before the first `withRecord`. `unread` is a message for the person who edited the record. */
 export function readRecord({ data }: ConfigMap): {
   readonly recorded?: Recorded;
   readonly unread?: string;
@@ -107,7 +112,7 @@ export function withRecord(
 export interface Progress {
   readonly done: ReadonlySet<string>;
   readonly leaderIsDone: boolean;
-  /** An API server is a minor version behind: no kubelet may be newer than an API server that it can reach. */
+  /** True if an API server is a minor version behind. No kubelet may be newer than an API server that it can reach. */
   readonly isMinor: boolean;
   readonly toRenew?: ReadonlySet<string>;
 }

@@ -64,9 +64,9 @@ test.each([
 
 test.each([
   ['3.6.8-0', 'v1.36.3', []],
-  // As an interrupted upgrade to v1.37 leaves it, and any later patch finds it.
+  // An interrupted upgrade to v1.37 leaves this version, and any later patch finds it.
   ['3.7.0-0', 'v1.37.1', []],
-  // Put there by a person: kubeadm leaves alone what is newer than its own.
+  // A person installed it: kubeadm does not change an etcd that is newer than its own.
   ['3.7.0-0', 'v1.36.3', []],
   ['3.8.0-0', 'v1.37.1', []],
   ['3.6.11-0', 'v1.37.1', []],

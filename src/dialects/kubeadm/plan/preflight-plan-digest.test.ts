@@ -1,4 +1,4 @@
-/** Proves what the digest of a plan binds: what would be done, and where it would begin. */
+/** Proves what the digest of a plan covers: what would be done, and from which start. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
@@ -15,20 +15,20 @@ hosts:
 binaries: { kubeadm: { path: /a }, kubelet: { path: /b } }`;
 
 interface Given {
-  /** To be replaced in the manifest. */
+  /** A text of the manifest and its replacement. */
   readonly edit?: readonly [from: string, to: string];
   readonly kubeadm?: string;
-  /** Lines of each host's probe. */
+  /** Lines of the probe of each host. */
   readonly more?: string;
   readonly uid?: string;
   readonly configuration?: readonly unknown[];
   readonly policy?: Partial<RolloutPolicy>;
   readonly plan?: Survey['plan'];
-  /** MachineDeployments that are to be upgraded, too. */
+  /** MachineDeployments that are upgraded as well. */
   readonly pools?: readonly string[];
 }
 
-/** Read anew each time, as by two runs. */
+/** Returns a survey with new objects each time, as two runs would read them. */
 function surveyOf({
   edit = ['', ''],
   kubeadm = 'v1.36.2',

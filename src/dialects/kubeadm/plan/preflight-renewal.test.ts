@@ -1,4 +1,4 @@
-/** Proves what preflight plans and refuses where all hosts have the version, and certificates end soon. */
+/** Proves what preflight plans and refuses if all hosts have the version and certificates end soon. */
 import { expect, test } from 'vitest';
 import { ORDINARY, stageWith } from '../../../../test/support/kubeadm/survey.ts';
 import { withCordon, writeOwner } from '../../../drain/cordon-marks.ts';
@@ -19,7 +19,7 @@ hosts: [{ name: cp1, role: controlPlane }, { name: cp2, role: controlPlane }, { 
 binaries: { kubeadm: { path: /a }, kubelet: { path: /b } }`,
   'cluster.yaml',
 );
-/** That of `cp1` has failed. */
+/** The renewal of `cp1` has failed. */
 const RENEWED = stageWith('certificates', { cp1: 'failed', cp2: 'pending' });
 
 function node(name: string, ready: 'True' | 'False' = 'True'): Node {
@@ -32,7 +32,7 @@ function node(name: string, ready: 'True' | 'False' = 'True'): Node {
   };
 }
 
-/** All certificates on each host end soon. */
+/** Returns a survey in which all certificates on each host end soon. */
 function surveyOf(more: Partial<HostFacts>): Survey {
   const facts = manifest.hosts.map((host) => ({
     host,
@@ -117,7 +117,7 @@ test('a node that no run will uncordon is told, with the command', () => {
       'node w1: an earlier run left it cordoned; once it works, run kubectl uncordon w1',
     ),
   ]);
-  // kubectl uncordon leaves the mark.
+  // `kubectl uncordon` leaves Refit's mark on the Node.
   const uncordoned = nodes.map((each) => ({ ...each, spec: {} }));
   expect(assess({ ...survey, nodes: uncordoned }).findings).toEqual(assess(survey).findings);
   const plan = planWith('running', []);

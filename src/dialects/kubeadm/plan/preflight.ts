@@ -38,26 +38,26 @@ import type { WebhookFinding } from './webhooks.ts';
 export interface Survey {
   readonly manifest: Manifest;
   readonly hosts: readonly HostFacts[];
-  /** All of the cluster, also those that the manifest does not list. */
+  /** All Nodes of the cluster, including those that the manifest does not list. */
   readonly nodes: readonly Node[];
-  /** kubernetesVersion in ConfigMap kubeadm-config, if any. */
+  /** The `kubernetesVersion` in ConfigMap kubeadm-config. Undefined if it is missing. */
   readonly clusterVersion: string | undefined;
-  /** `failCgroupV1: false` in ConfigMap kubelet-config, which kubeadm writes to each host. */
+  /** True if ConfigMap kubelet-config has `failCgroupV1: false`. kubeadm writes that configuration to each host. */
   readonly allowsCgroupV1: boolean;
   readonly configuration: readonly unknown[];
   readonly plan: ConfigMap | undefined;
   readonly policy: RolloutPolicy;
-  /** By node; empty if nodes are not drained. */
+  /** The drain previews by node; empty if nodes are not drained. */
   readonly drainPreviews: ReadonlyMap<string, DrainPreview>;
-  /** What may refuse pods or Nodes amid the upgrade. */
+  /** The webhooks that may refuse pods or Nodes during the upgrade. */
   readonly webhooks: readonly WebhookFinding[];
-  /** MachineDeployments, in the order of their names; undefined if they cannot be read. */
+  /** The MachineDeployments in the order of their names; undefined if they cannot be read. */
   readonly pools: readonly Pool[] | undefined;
-  /** True if they are to be upgraded, too. */
+  /** True if the MachineDeployments are to be upgraded as well. */
   readonly rollsPools: boolean;
-  /** Without those that are skipped. */
+  /** The addons without those that are skipped. */
   readonly addons: readonly AddonPlan[];
-  /** About that of the person who runs the command. */
+  /** Findings about the kubeconfig of the person who runs the command. */
   readonly kubeconfig?: readonly Finding[];
 }
 
@@ -65,20 +65,20 @@ export interface Assessment {
   readonly request: Request;
   /** True if a rollout of this request has started and not ended. */
   readonly resumes: boolean;
-  /** Why a person aborted that one. */
+  /** The reason of the person who aborted that rollout. */
   readonly aborted?: string | undefined;
-  /** True if its hosts may be half upgraded, also by a rollout that failed. */
+  /** True if hosts of the request may be half upgraded, even by a rollout that failed. */
   readonly continues: boolean;
   readonly start: string;
-  /** Two plans that would do the same from the same start have the same. */
+  /** A hash. Two plans have the same digest if they would do the same from the same start. */
   readonly digest: string;
-  /** MachineDeployments to upgrade, once all hosts are done. */
+  /** The MachineDeployments to upgrade once all hosts are done. */
   readonly toRoll: readonly Pool[];
   readonly toApply: readonly AddonPlan[];
   readonly findings: readonly Finding[];
 }
 
-/** KubeOne sets this label on each node, also on workers, during its upgrade. */
+/** KubeOne sets this label on each node, including workers, during its upgrade. */
 const KUBEONE_LOCK = 'kubeone.io/upgrade-in-progress';
 const LOGIN = ['user', 'identityFile', 'knownHostsFile', 'configFile'];
 const OF_ONE_HOST = new Set(['Kd', 'cgroup', 'containerd', 'kernel']);
@@ -87,7 +87,7 @@ export function assess(survey: Survey): Assessment {
   const { manifest, plan } = survey;
   const open = openRequest(plan);
   const resumes = open !== undefined && open.version === manifest.version;
-  // A failed rollout is over, but its hosts may be half upgraded.
+  // A failed rollout has ended, but its hosts may be half upgraded.
   const isSame = plan !== undefined && requestOf(plan)?.version === manifest.version;
   const continues =
     isSame &&
@@ -96,12 +96,12 @@ export function assess(survey: Survey): Assessment {
   const request = resumes ? open : freshRequest(survey);
   const uids = survey.hosts.map(({ host }) => nodeNamed(host.name, survey.nodes)?.metadata.uid);
   const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
-  // Stays once an upgrade has begun; an earlier release recorded none.
+  // The start does not change once an upgrade has begun. An earlier release recorded no start.
   const start = resumes
     ? (plan?.data?.['start'] ?? '')
     : JSON.stringify([uids, versions, survey.configuration]);
   const toRoll = survey.rollsPools ? poolsToRoll(survey.pools ?? [], manifest.version) : [];
-  // kubeadm may overwrite what addons changed, such as CoreDNS.
+  // kubeadm may overwrite changes of addons, for example of CoreDNS.
   const isUpgrade = resumes || hostsOf(request).length > 0;
   const toApply = survey.addons.filter(
     ({ changes, problems }) => isUpgrade || changes.length + problems.length > 0,
@@ -139,7 +139,7 @@ export function assess(survey: Survey): Assessment {
 
 function digestOf(survey: Survey, fresh: Request, begin: string): string {
   const { manifest, policy, plan, pools, rollsPools, addons } = survey;
-  // What comes after the hosts is still under the digest of the whole plan.
+  // If all hosts are done, the remaining stages still belong to the digest of the whole plan.
   const isAfter = plan && isEmpty(fresh) && readRecord(plan).recorded?.phase === 'done';
   const ended = isAfter ? requestOf(plan) : undefined;
   const [request, start] =
@@ -173,18 +173,18 @@ export function hostsOf({ leader, followers, kubelets, workers }: Request): stri
   return [...new Set([...leader, ...followers, ...kubelets, ...workers])];
 }
 
-/** Leaves out hosts on which everything has the target version. */
+/** Returns a request without the hosts on which everything has the target version. */
 function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey): Request {
   const done = new Set(
     hosts.filter((facts) => isDone(facts, nodes, manifest.version)).map(({ host }) => host.name),
   );
   const first = controlPlaneOf(manifest)[0]?.name ?? '';
-  // As after a restore of etcd: only `kubeadm upgrade apply` upgrades what kubeadm keeps in the cluster.
+  // This happens after a restore of etcd. Only `kubeadm upgrade apply` upgrades the objects that kubeadm keeps in the cluster.
   if (clusterVersion !== undefined && clusterVersion !== manifest.version) done.delete(first);
   const apiServers = hosts.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []);
   const leaderIsDone = clusterVersion === manifest.version && done.has(first);
   const minor = parseVersion(manifest.version)?.minor;
-  // An API server whose version is unknown may have another minor version.
+  // If the version of an API server is unknown, its minor version may differ from the target.
   const isMinor =
     hosts.some(({ unreadImages }) => unreadImages?.['kube-apiserver'] !== undefined) ||
     apiServers.some((version) => parseVersion(version)?.minor !== minor);
@@ -196,7 +196,10 @@ function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey):
   return requestFor(manifest, { done, leaderIsDone, isMinor, toRenew });
 }
 
-/** Their files may be new, though not everything has loaded them. Nothing else was begun. */
+/**
+ * Returns the hosts whose renewal has not ended. Their files may be new although a component has not loaded them. The rollout
+ * has begun nothing else.
+ */
 function leftToRenew(plan: ConfigMap): string[] {
   const begun = readRecord(plan).recorded?.stages.find(({ id }) => id === RENEWAL)?.targets ?? [];
   return begun.filter(({ state }) => state !== 'done').map(({ name }) => name);
@@ -213,7 +216,7 @@ function isDone(
   return known.length === found.length && !isNeeded(known, version);
 }
 
-/** F4: one upgrade at a time, also of other tools; an open one must end first. */
+/** F4: only one upgrade may run at a time, including upgrades of other tools. An open upgrade must end first. */
 function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): Finding[] {
   const marked = nodes.filter(({ metadata }) => metadata.labels?.[KUBEONE_LOCK] !== undefined);
   const names = marked.map(({ metadata }) => metadata.name).join(', ');
@@ -225,7 +228,7 @@ function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): F
   if (open.version !== manifest.version)
     return [hard('F4', other, 'finish it with its own manifest first')];
   const listed = new Set(manifest.hosts.map(({ name }) => name));
-  // One whose Node is gone is never begun.
+  // A host whose Node is gone is left out, because the rollout never starts it.
   const lost = [...open.certificates, ...hostsOf(open)].filter(
     (name) => !listed.has(name) && nodeNamed(name, nodes),
   );
@@ -233,7 +236,7 @@ function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): F
   return lost.length === 0 ? [] : [hard('F4', missing, `add ${lost.join(', ')} again`)];
 }
 
-/** A target that cannot be right is one finding: all other rules about versions would only repeat it. */
+/** Returns one finding for a target that cannot be right. All other rules about versions would only repeat it. */
 function targetFinding({ manifest, hosts }: Survey): Finding | undefined {
   const to = parseVersion(manifest.version);
   const found = hosts.flatMap(
@@ -254,7 +257,7 @@ function targetFinding({ manifest, hosts }: Survey): Finding | undefined {
   return hard('R12', `${back}; set version to ${textOf(newest)} or later`);
 }
 
-/** F1, F2: the manifest lists every control-plane host, and only hosts of the cluster. */
+/** F1, F2: the manifest must list every control-plane host, and only hosts of the cluster. */
 export function membershipFindings({
   manifest,
   nodes,
@@ -278,7 +281,7 @@ export function membershipFindings({
   ];
 }
 
-/** Of Refit itself, which no run ends: a person upgraded the node, or its host left the manifest. */
+/** Finds cordons of Refit that no run removes, because a person upgraded the node or its host left the manifest. */
 function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
   const ours = nodes.filter(
     (of) => !isMarkStale(of) && readOwner(cordonOwner(of) ?? '')?.kind === configMaps.kind,
@@ -298,7 +301,7 @@ function readyFindings({ manifest, nodes }: Survey): Finding[] {
   return absentOf(listed).map((name) => hard('F3', `node ${name} is not Ready`));
 }
 
-/** Each control-plane host restarts its member. */
+/** Checks the members of etcd, because the upgrade restarts each of them. */
 function etcdHealth({ hosts }: Survey): Finding[] {
   const checks = etcdChecks(hosts);
   const two =
@@ -316,7 +319,7 @@ function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): V
   const managed = new Map(manifest.hosts.map((host) => [host.name, host]));
   const unjudged = virtualNodes(survey);
   const members = controllers.flatMap(({ host, leaves, staticPods, unreadImages = {} }) => {
-    // One whose image has no version is still a member.
+    // A host has a member even if the version of its image cannot be parsed.
     const etcd = staticPods['etcd'] ?? unreadImages['etcd'] ?? [];
     const own = `${leader.includes(host.name) ? 'apply' : 'node'}:etcdUpgrade:`;
     return (optionsFor(manifest, host).etcdUpgrade ?? !leaves?.includes(own)) ? etcd : [];
@@ -331,7 +334,7 @@ function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): V
       const host = managed.get(name);
       const skips = manifest.workersSkipMinors && host?.role === 'worker';
       const way = { target: manifest.version, drained: policy.drain.enabled, skips };
-      // A host that is to join has none yet.
+      // A host that has not joined yet has no version.
       if (version === '' && host) return [];
       if (unjudged.has(name)) return [];
       return [{ name, version, ...(host ? way : {}) }];
@@ -344,7 +347,7 @@ function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): V
       }),
     ),
     etcd: etcdFacts(members, manifest.version),
-    // The staged kubeadm will run; its version is checked on the host before that.
+    // The staged kubeadm carries out the upgrade. Its version is checked on the host before that.
     kubeadm: {
       verb: 'apply',
       version: manifest.version,
@@ -370,7 +373,7 @@ function hostFindings(
         ),
       );
     findings.push(...imageFindings(facts));
-    // The restorable ones are restored before the survey that counts.
+    // Manifests that can be restored are restored before the survey that decides.
     for (const { name, backup, detail } of missing)
       if (backup === 'refused')
         findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`, BY_HAND));
@@ -378,7 +381,8 @@ function hostFindings(
     const leads = `host ${host.name}: its address leads to the host of Node ${other}, as its kubelet's certificate says`;
     if (other !== undefined) findings.push(hard('F2', leads, 'correct the address'));
     const runtime = runtimeOf(nodeNamed(host.name, nodes));
-    // The Node says what its kubelet uses; the file on the host may be of another runtime, or newer than its process.
+    // The Node names the runtime that its kubelet uses. The containerd on the host may be unused, or newer than its running
+    // process.
     const isContainerd = runtime === undefined || runtime.name === 'containerd';
     const current = isContainerd ? (runtime?.version ?? ground.containerd) : undefined;
     const has = parseVersion(current);
@@ -394,7 +398,7 @@ function hostFindings(
     }
     const { containerd: _, ...rest } = ground;
     const containerd = isContainerd && wanted ? textOf(wanted) : current;
-    // kubeadm keeps nothing of its versions on a worker.
+    // kubeadm records no version of a worker.
     const skips = manifest.workersSkipMinors && host.role === 'worker';
     const managedBy = kubeadm && !skips ? { managedBy: kubeadm } : {};
     const own: VersionFacts = {
@@ -411,7 +415,7 @@ function hostFindings(
   });
 }
 
-/** The versions of what runs on a control-plane host are in the tags of its images. */
+/** Finds images without a version in their tag. Only the tags say which versions a control-plane host runs. */
 function imageFindings({ host, staticPods, unreadImages = {}, missing }: HostFacts): Finding[] {
   if (host.role !== 'controlPlane') return [];
   const unread = STATIC_PODS.flatMap((name) => unreadImages[name] ?? []);
@@ -441,7 +445,7 @@ export function describeRefused(name: string, why: string): string {
   return `${name}.yaml is missing and its backup is not restored: ${why}`;
 }
 
-/** Of hosts that are not upgraded the files may be gone. Certificates end everywhere. */
+/** Returns what would stop kubeadm. Hosts that are not upgraded need no files, but their certificates end as well. */
 function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
   const upgraded = hostsOf(request);
   const all = [...upgraded, ...request.certificates];
@@ -457,7 +461,7 @@ function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
   return hasPhases(request.version) ? found : [...found, warn('host', late)];
 }
 
-/** Only a warning: the drain waits, and the obstacle may be gone when it is the host's turn. */
+/** Warns about drains that would be blocked. They only warn, because the obstacle may be gone when the host is drained. */
 function drainFindings({ drainPreviews }: Survey, request: Request): Finding[] {
   return hostsOf(request).flatMap((name) => {
     const { obstacles = [], refused = [] } = drainPreviews.get(name) ?? {};

@@ -1,4 +1,4 @@
-/** Shows when requests for serving certificates are looked at, and how long a request is waited for. */
+/** Shows when requests for serving certificates are checked, and how long Refit waits for a request. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
 import type { KubeClient } from '../../../kube/client.ts';
@@ -12,10 +12,10 @@ interface Given {
   readonly isWanted?: boolean;
   /** Hosts after the one that answers. */
   readonly more?: string;
-  /** What the host says each time; the last one stays. */
+  /** The output of the host at each look. The last one repeats. */
   readonly looks?: readonly string[];
   readonly requests?: readonly KubeObject[];
-  /** What reads of requests fail with, one after the other. */
+  /** The errors with which reads of requests fail, one after the other. */
   readonly failures?: readonly Error[];
 }
 

@@ -1,4 +1,7 @@
-/** Approves what kubelets with `serverTLSBootstrap` ask for, where the manifest says so. The rest stays pending, with a warning. */
+/**
+ * Approves the certificate requests of kubelets with `serverTLSBootstrap`, if the manifest allows it. Other requests stay
+ * pending, with a warning.
+ */
 import type { KubeClient } from '../../../kube/client.ts';
 import { approved, type SigningRequest, signingRequests } from '../../../kube/resources.ts';
 import { isForbidden } from '../../../kube/status-error.ts';
@@ -15,19 +18,22 @@ import { turnsOf } from './ssh.ts';
 
 export interface ApprovalParts extends KnowledgeParts, Pick<Tools, 'clock' | 'log'> {
   readonly shells: Shells;
-  /** Writes only while this process holds the lease. */
+  /** This client writes only while this process holds the lease. */
   readonly client: KubeClient;
 }
 
-/** Waits for requests of kubelets that have no certificate yet. Never fails: a Node is Ready without one. */
+/**
+ * Waits for requests of kubelets that have no certificate yet, and approves them. Never rejects: a Node is Ready without such a
+ * certificate.
+ */
 export type ApproveServing = (hosts: readonly ManifestHost[]) => Promise<void>;
 
 const SIGNER = 'kubernetes.io/kubelet-serving';
-/** Milliseconds for a kubelet to ask for its certificate and get it. */
+/** The most milliseconds for a kubelet to request its certificate and get it. */
 const WITHIN_MS = 30_000;
-/** Milliseconds for the host of the kubelet to answer. */
+/** The most milliseconds for the host of the kubelet to answer. */
 const LOOK_MS = 10_000;
-/** Of one host: whoever has its credentials may make any number. */
+/** The most requests of one host that are checked. A thief of its credentials can create any number. */
 const MOST_REQUESTS = 5;
 
 export function approveServing(parts: ApprovalParts): ApproveServing {
@@ -42,7 +48,10 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
     left.add(name);
   }
 
-  /** What is still to be waited for; empty at the end. A request that is wrong may be an old one. */
+  /**
+   * Approves what is right. Resolves with what to wait for; empty at the end. A wrong request may be an old one, so it does not
+   * end the wait.
+   */
   async function settle(host: ManifestHost): Promise<string> {
     const { stdout } = await shells.run(host, filledScript('serving.sh', {}), LOOK_MS);
     const { items } = await client.listAll(signingRequests, {
@@ -71,7 +80,10 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
   }
 
   const inTurn = turnsOf(manifest.hosts);
-  /** One host that does not answer, or a request that somebody else has changed, holds up no other host. */
+  /**
+   * Waits for the requests of one host. A host that does not answer, or a request that somebody else changed, does not delay
+   * the other hosts.
+   */
   async function visit(host: ManifestHost): Promise<void> {
     let isOver = false;
     const look = async (): Promise<string> =>

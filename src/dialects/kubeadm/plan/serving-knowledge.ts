@@ -1,4 +1,7 @@
-/** Gathers what a request for a serving certificate is compared with: the host, its Node, and the addresses of the cluster. */
+/**
+ * Gathers the facts that a request for a serving certificate is compared with: the host, its Node, and the addresses of the
+ * cluster.
+ */
 import { z } from 'zod';
 import type { KubeClient } from '../../../kube/client.ts';
 import { configMaps } from '../../../kube/resources.ts';
@@ -13,7 +16,7 @@ export interface KnowledgeParts {
   readonly client: KubeClient;
   /** URL of the API server that this process uses. */
   readonly server: string;
-  /** As this machine resolves them; addresses stay. */
+  /** Resolves with the IP addresses of the names, as this machine resolves them. Names that are addresses stay as they are. */
   readonly addressesOf: (names: readonly string[]) => Promise<readonly string[]>;
   readonly abort: AbortSignal;
 }

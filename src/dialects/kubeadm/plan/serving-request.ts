@@ -1,6 +1,6 @@
 /**
- * Judges what a kubelet asks for to serve with. Who has stolen its credentials may also write the addresses in the status of its
- * Node: so each name must come from the operator, or from the host itself, and be nobody else's.
+ * Judges the certificate request of a kubelet. A thief of its credentials may also write the addresses in the status of its
+ * Node, so each name must come from the operator or from the host itself, and must belong to nobody else.
  */
 import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
 import { CertificationRequest, type CertificationRequestInfo } from '@peculiar/asn1-csr';
@@ -26,18 +26,18 @@ const PEM =
 
 export interface Known extends Pick<Manifest, 'hosts'> {
   readonly host: Pick<ManifestHost, 'name' | 'address'>;
-  /** Addresses of the host, by the manifest. */
+  /** The addresses of the host in the manifest. */
   readonly own: readonly string[];
   readonly nodes: readonly Node[];
-  /** Addresses, by root on the host. */
+  /** The addresses that root on the host reads. */
   readonly shown: readonly string[];
-  /** Of the control plane as a whole, by kubeadm's configuration and the kubeconfig. */
+  /** The addresses of the control plane as a whole, from kubeadm's configuration and the kubeconfig. */
   readonly controlPlane: readonly string[];
-  /** Ranges in CIDR form, with commas between. */
+  /** The address ranges of Services in CIDR form, separated by commas. */
   readonly services: string;
 }
 
-/** Undefined if all is right. */
+/** Returns what is wrong with the request; undefined if nothing is wrong. */
 export function problemOfRequest({ spec }: SigningRequest, known: Known): string | undefined {
   const user = `${NODE_USER}${known.host.name}`;
   if (spec.username !== user) return `it was made by ${spec.username}, not by ${user}`;
@@ -91,7 +91,7 @@ function problemOfName(
   return has(shown) ? undefined : `${ip} is no address of the host`;
 }
 
-/** In the one way of writing it; IPv4 in IPv6 is IPv4. */
+/** Returns the canonical form of an address. An IPv4 address that is written as IPv6 becomes IPv4. */
 function canonical(address: string): string {
   if (!isIPv6(address)) return address;
   return new SocketAddress({ address, family: 'ipv6' }).address.replace(/^::ffff:(?=.*\.)/, '');
@@ -105,7 +105,7 @@ function isOfService(ip: string, services: string): boolean {
   return list.check(ip, familyOf(ip));
 }
 
-/** One that is nothing where it asks for no names, or for anything else. */
+/** Returns the SANs. Undefined if the CSR has no SANs, or asks for anything else. */
 function namesIn({ attributes }: CertificationRequestInfo): readonly Partial<GeneralName>[] {
   const [value, ...others] = attributes.flatMap(({ type, values }) =>
     type === EXTENSION_REQUEST ? values : undefined,
@@ -116,7 +116,7 @@ function namesIn({ attributes }: CertificationRequestInfo): readonly Partial<Gen
   return names.length === 0 ? [{}] : names;
 }
 
-/** What is not written in the one way that DER allows may mean something else to the signer. */
+/** Parses DER, and throws if the bytes are not in the only form that DER allows: the signer might read them differently. */
 function strictly<T>(type: new () => T, der: ArrayBuffer): T {
   const value = AsnConvert.parse(der, type);
   if (!Buffer.from(AsnConvert.serialize(value)).equals(new Uint8Array(der)))

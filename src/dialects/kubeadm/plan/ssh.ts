@@ -9,23 +9,23 @@ import { quoted } from '../host/filled-script.ts';
 import type { Shells } from '../host/host.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 
-/** Their end closes the shared connections; running scripts continue on their hosts. */
+/** Runs scripts over SSH. Disposing it closes the shared connections; running scripts continue on their hosts. */
 export type SshShells = Shells & AsyncDisposable;
 
-/** Hosts at a time: each takes processes here. */
+/** The most hosts at a time, because each takes processes on this machine. */
 const AT_ONCE = 32;
-/** Hosts at a time behind one bastion: with its default, sshd may refuse more than ten logins at once. */
+/** The most hosts at a time behind one bastion. By default, sshd may refuse more than ten logins at once. */
 const THROUGH_BASTION = 10;
-/** Seconds that a shared connection stays open after its last script, if this process is killed. */
+/** Seconds that a shared connection stays open after its last script if this process is killed. */
 const PERSIST = 15;
 
-/** Before it, the user's .bashrc may greet whoever logs in. */
+/** Marks the start of the output. The user's .bashrc may print a greeting before it. */
 const BEGINS = 'refit begins';
 
-/** The sockets are in a private directory, since access to them is root access to the hosts. */
+/** Opens shells on the hosts. The sockets are in a private directory, because access to them is root access to the hosts. */
 export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
-  /** By host name; numbered, since socket paths are limited to about 100 bytes. */
+  /** The path of the socket by host name. Paths have numbers, because they are limited to about 100 bytes. */
   const used = new Map<string, string>();
   return {
     async run(host: ManifestHost, script, patienceMs) {
@@ -56,12 +56,12 @@ export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
   };
 }
 
-/** Of whatever is to be done on each of these hosts, at most some at a time. */
+/** Returns a function that does work on each host, for a limited number of hosts at a time. */
 export function turnsOf(hosts: readonly ManifestHost[]) {
   return semaphore(hosts.some(({ bastion }) => bastion) ? THROUGH_BASTION : AT_ONCE);
 }
 
-/** Without a socket: of a bastion, on the way to a host. */
+/** Returns the arguments of ssh. There is no socket on the way to a bastion. */
 function argumentsOf(
   { bastion, ...host }: ManifestHost,
   ssh: Manifest['ssh'],
@@ -69,7 +69,7 @@ function argumentsOf(
 ): string[] {
   const port = host.port ?? ssh.port;
   const identity = host.identityFile ?? ssh.identityFile;
-  // ssh's own ProxyJump would give the bastion neither our options nor our key.
+  // ssh's own ProxyJump would use neither our options nor our key for the bastion.
   const toBastion =
     bastion && argumentsOf({ ...host, ...bastion }, ssh).map((each) => each.replaceAll('%', '%%'));
   const way = toBastion && ['ssh', '-W', '[%h]:%p', ...toBastion].map(quoted).join(' ');
@@ -77,7 +77,7 @@ function argumentsOf(
     BatchMode: 'yes',
     StrictHostKeyChecking: 'yes',
     UpdateHostKeys: 'no',
-    // Root on one host must not log in to others with the caller's keys.
+    // Otherwise root on one host could log in to other hosts with the keys of the caller.
     ForwardAgent: 'no',
     ForwardX11: 'no',
     ...(ssh.knownHostsFile
@@ -112,7 +112,7 @@ function reasonOf(stderr: string, user: string): string {
     return 'its host key is unknown: check it, then add it to the known hosts';
   if (stderr.includes('Permission denied'))
     return `login as ${user} is denied; check user and identityFile`;
-  // ssh swallows what the one on the way to the bastion says.
+  // ssh hides the error of the connection to the bastion.
   if (stderr.includes('UNKNOWN port 65535'))
     return 'no connection through its bastion: check that both are up, and the host key, user and key of the bastion';
   return stderr.trim().split('\n').at(-1)?.trim().slice(0, 200) || 'ssh failed without a message';

@@ -1,4 +1,4 @@
-/** What the Nodes of a surveyed cluster say: which of them are virtual, and which container runtime a kubelet uses. */
+/** Reads from the Nodes of a surveyed cluster which of them are virtual, and which container runtime a kubelet uses. */
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import type { Node } from '../../../kube/resources.ts';
 import { virtualBy } from '../../../kube/virtual-nodes.ts';
@@ -12,7 +12,7 @@ interface Surveyed {
   readonly policy: RolloutPolicy;
 }
 
-/** By name, what shows that they are virtual. A Node that the manifest lists is a host. */
+/** Returns by name why Nodes count as virtual. A Node that the manifest lists never does. */
 export function virtualNodes({ manifest, nodes, policy }: Surveyed): ReadonlyMap<string, string> {
   if (policy.countsVirtual === true) return new Map();
   const listed = new Set(manifest.hosts.map(({ name }) => name));
@@ -31,7 +31,10 @@ export function virtualFindings(survey: Surveyed): Finding[] {
   );
 }
 
-/** Of `containerd://1.7.29`: the container runtime that answers the kubelet. A version that cannot be read is left to the host. */
+/**
+ * Returns the container runtime that the kubelet uses, from a text such as `containerd://1.7.29`. If the version cannot be
+ * parsed, the check on the host decides.
+ */
 export function runtimeOf(
   node: Node | undefined,
 ): { readonly name: string; readonly version: string | undefined } | undefined {

@@ -1,4 +1,4 @@
-/** Shows which admission webhooks are said to hold an upgrade up, and which are not. */
+/** Shows which admission webhooks count as able to block an upgrade. */
 import { expect, test } from 'vitest';
 import type { KubeClient } from '../../../kube/client.ts';
 import type { EndpointSlice, KubeObject, Resource } from '../../../kube/resources.ts';
@@ -15,7 +15,7 @@ const SILENT =
 const ALONE =
   'only node w1 answers for webhook guard.example.com, which must allow pods, Nodes or Machines: while it is drained, nobody does; run a replica on another node';
 
-/** Endpoints by node; one with `-` before its name is not ready. */
+/** Returns a client with endpoints, each given by its node. One with `-` before the node is not ready. */
 function clientWith(webhook: object, endpoints: readonly string[]): KubeClient {
   const slice: EndpointSlice = {
     metadata: { name: 'guard-1' },

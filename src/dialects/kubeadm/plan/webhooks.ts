@@ -1,4 +1,7 @@
-/** Finds admission webhooks that would hold an upgrade up: they must allow pods, Nodes or Machines, but nobody answers, or only from one node. */
+/**
+ * Finds admission webhooks that would block an upgrade: they must allow pods, Nodes or Machines, but nothing serves them, or
+ * only one node does.
+ */
 import type { KubeClient } from '../../../kube/client.ts';
 import { clusterScoped, endpointSlices, type KubeObject } from '../../../kube/resources.ts';
 import { isForbidden, StatusError } from '../../../kube/status-error.ts';
@@ -14,7 +17,7 @@ interface Webhook {
 
 export interface WebhookFinding {
   readonly finding: Finding;
-  /** The only node that answers: it matters where this is drained. */
+  /** The only node that serves the webhook. Its drain makes the webhook fail. */
   readonly only?: string;
 }
 
@@ -22,10 +25,16 @@ const CONFIGURATIONS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfig
   (kind) =>
     clusterScoped<KubeObject & { webhooks?: Webhook[] }>('admissionregistration.k8s.io/v1', kind),
 );
-/** Drains need new pods elsewhere, kubelets write their Nodes, machine-controller its Machines; deletions do not count. */
+/**
+ * Matches the resources that an upgrade writes: drains create pods elsewhere, kubelets write their Nodes, and
+ * machine-controller its Machines. Deletions do not count.
+ */
 const WRITTEN = /^(\*|pods|nodes|machine(deployment|set)?s)(\/|$)/;
 
-/** Selectors and conditions of webhooks are not evaluated, so these are warnings. */
+/**
+ * Returns the webhooks that may block an upgrade. Callers only warn, because selectors and conditions of webhooks are not
+ * evaluated.
+ */
 export async function webhookFindings(
   client: KubeClient,
   abort: AbortSignal,
@@ -42,7 +51,7 @@ export async function webhookFindings(
     );
     return found.flatMap((finding) => finding ?? []);
   } catch (error) {
-    // A plan is good without it, also where an API server knows no webhooks.
+    // A plan is valid without this check, for example if the API server knows no webhooks.
     if (!(error instanceof StatusError)) throw error;
     const cure = isForbidden(error) ? '; apply deploy/rbac-kubeadm.yaml' : '';
     return [{ finding: warn('webhook', `webhooks are not checked: ${messageOf(error)}${cure}`) }];
@@ -60,7 +69,7 @@ function isRequired({ failurePolicy, rules = [] }: Webhook): boolean {
 }
 
 async function problemOf({ name, clientConfig }: Webhook, client: KubeClient, abort: AbortSignal) {
-  // Others are asked by URL, outside of the cluster.
+  // A webhook without a Service has a URL outside of the cluster.
   if (clientConfig?.service === undefined) return undefined;
   const { namespace, name: service } = clientConfig.service;
   const labelSelector = `kubernetes.io/service-name=${service}`;
