@@ -1,4 +1,7 @@
-/** Tells once, with an Event, that a newer release exists. For clusters without an UpdateConfig, and only if asked for. */
+/**
+ * Reports each newer release once, with an Event. It is for clusters without an UpdateConfig, and runs only if the user asks
+ * for it.
+ */
 import type { KubeClient } from '../kube/client.ts';
 import { events, namespaces } from '../kube/resources.ts';
 import { ifNew } from '../kube/status-error.ts';
@@ -11,7 +14,7 @@ import type { Channels, Current } from './channel/follow-channel.ts';
 import { withScheme } from './config/read-config.ts';
 
 export interface ProbeOptions {
-  /** Such as `https://updates.k0sproject.io`, or without the scheme. */
+  /** The server, such as `https://updates.k0sproject.io`, or the same without the scheme. */
   readonly server: string;
   readonly intervalMs: number;
 }
@@ -20,7 +23,7 @@ interface ProbeParts extends Pick<Tools, 'clock' | 'log'> {
   readonly writer: KubeClient;
 }
 
-/** Each question resolves with the milliseconds until the next one. */
+/** Returns a function that asks the server once, and resolves with the milliseconds until the next request. */
 export function newVersionProbe(
   parts: ProbeParts,
   { server, intervalMs }: ProbeOptions,
@@ -28,7 +31,7 @@ export function newVersionProbe(
 ) {
   const { clock, log } = parts;
   let last = Number.NEGATIVE_INFINITY;
-  // The server forgets Events after an hour.
+  // The API server deletes Events after an hour, so they cannot show what was reported.
   const reported = new Set<string>();
   return async (current: Current, abort: AbortSignal): Promise<number> => {
     const age = clock.monotonic() - last;
@@ -48,7 +51,10 @@ export function newVersionProbe(
   };
 }
 
-/** As k0s writes it (the API server wants the namespace twice), but its name is the same for every leader. */
+/**
+ * Writes the Event that k0s writes. The API server requires the namespace twice. The name is the same for every leader, so
+ * there is only one Event.
+ */
 async function report(
   version: string,
   { writer, clock }: ProbeParts,

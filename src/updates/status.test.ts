@@ -1,4 +1,4 @@
-/** Tests what of a status is written into an annotation. */
+/** Tests which parts of a status are written into the annotation. */
 import { expect, test } from 'vitest';
 import type { UpdateConfig } from '../api/autopilot/update-config.ts';
 import { printableStatus, statusOf, statusPatch } from './status.ts';

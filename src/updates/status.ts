@@ -1,4 +1,4 @@
-/** What is known of an UpdateConfig, as JSON in an annotation: its kind has no status. */
+/** Defines the status of an UpdateConfig. It is JSON in an annotation, because this kind has no status. */
 import { z } from 'zod';
 import type { UpdateConfig } from '../api/autopilot/update-config.ts';
 import { annotated } from '../kube/resources.ts';
@@ -6,26 +6,29 @@ import { parseJson } from '../util/json.ts';
 import { printable } from '../util/printable.ts';
 
 const STATUS_ANNOTATION = 'upgrade.refit.dev/update-status';
-/** Any new value asks for a check now. */
+/** Any new value of this annotation requests a check now. */
 export const CHECK_ANNOTATION = 'upgrade.refit.dev/check';
 export const KEPT_ANNOTATIONS = [STATUS_ANNOTATION, CHECK_ANNOTATION];
 
 const statusSchema = z.object({
-  /** RFC 3339, as all times here. */
+  /** The time of the last check. All times here are in RFC 3339. */
   checkedAt: z.string().optional(),
-  /** Of the controllers; the lowest one. */
+  /** The lowest version of the controllers. */
   current: z.string().optional(),
   available: z.string().optional(),
-  /** One word: what is done, or why nothing is. */
+  /** One word for what is done, or why nothing is done. */
   reason: z.string(),
   message: z.string(),
   nextCheck: z.string().optional(),
   nextWindow: z.string().optional(),
-  /** Checks that failed in a row, with one that may still run: the next leader waits as long as this one would have. */
+  /**
+   * The number of failed checks in a row, including one that may still run. It makes the next leader wait as long as this one
+   * would have.
+   */
   failures: z.int().min(0).optional(),
-  /** The generation of the UpdateConfig that `failures` is about. */
+  /** The generation of the UpdateConfig to which `failures` belongs. */
   generation: z.int().optional(),
-  /** The last value of `CHECK_ANNOTATION` that was obeyed. */
+  /** The last value of `CHECK_ANNOTATION` for which a check was made. */
   obeyed: z.string().optional(),
 });
 
@@ -35,18 +38,21 @@ export function statusOf({ metadata }: UpdateConfig): UpdateStatus | undefined {
   return statusSchema.safeParse(parseJson(metadata.annotations?.[STATUS_ANNOTATION])).data;
 }
 
-/** As it is written: a server or the author of an UpdateConfig may have chosen a part of the message. */
+/**
+ * Returns the status with printable text only, because a server or the author of an UpdateConfig may have chosen a part of the
+ * message.
+ */
 export function printableStatus(status: UpdateStatus): UpdateStatus {
   return { ...status, message: printable(status.message) };
 }
 
-/** Without a status, the patch removes it. */
+/** Returns the patch that writes the status. Without a status, the patch removes the annotation. */
 export function statusPatch(status: UpdateStatus | undefined): unknown {
   const text = status ? JSON.stringify(printableStatus(status)) : null;
   return { metadata: { annotations: { [STATUS_ANNOTATION]: text } } };
 }
 
-/** The UpdateConfig as it is once this status is written. */
+/** Returns the UpdateConfig as it is after this status is written. */
 export function withStatus(config: UpdateConfig, status: UpdateStatus): UpdateConfig {
   return annotated(config, { [STATUS_ANNOTATION]: JSON.stringify(printableStatus(status)) });
 }

@@ -1,4 +1,4 @@
-/** The controller of UpdateConfigs: which changes wake it, and the follower behind its queue. */
+/** Runs the controller of UpdateConfigs: selects the changes that wake it, and starts the follower behind its queue. */
 import { PLAN_NAME, type Plan, plans } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
 import { LEAD_TIME_ANNOTATION } from '../engine/policy/plan-windows.ts';
@@ -10,9 +10,9 @@ import { AFTER_FAILURE_ANNOTATION, TIME_ZONE_ANNOTATION } from './config/read-co
 import { CHECK_ANNOTATION } from './status.ts';
 import { UpdateFollower, type UpdateParts } from './update-follower.ts';
 
-/** All UpdateConfigs are one key: only one of them may own the Plan. */
+/** All UpdateConfigs share one key, because only one of them may own the Plan. */
 const KEY = 'updates';
-/** More than a slow server and the writes after it take. */
+/** Milliseconds for one run. A slow server and the writes after its answer take less. */
 const TIMEOUT_MS = 120_000;
 
 export function updateController(parts: UpdateParts): Controller {
@@ -28,7 +28,7 @@ export function updateController(parts: UpdateParts): Controller {
   let follower = new UpdateFollower(parts);
   return {
     name: 'updates',
-    // The Plan wakes it when it ends.
+    // The follower also runs when the Plan ends.
     sources: [
       wholeTerm(configs, () => parts.metrics.keepUpdates([])),
       fromMapping(ours, () => [KEY], hasChanged),
@@ -42,9 +42,9 @@ export function updateController(parts: UpdateParts): Controller {
   };
 }
 
-/** Wakes at the start, too: without an UpdateConfig there may be a new version to tell. */
+/** Starts a run when the term begins: without an UpdateConfig, there may be a new version to report. */
 function wholeTerm(configs: Informer<UpdateConfig>, atEnd: () => void): EventSource {
-  // Our own notes on it wake nobody.
+  // The annotations that Refit itself writes start no run.
   const isOther = (config: UpdateConfig, before?: UpdateConfig): boolean =>
     !before || !sameJson(wishesOf(config), wishesOf(before));
   const changes = fromMapping(configs, () => [KEY], isOther);

@@ -1,4 +1,7 @@
-/** Follows the channel of the UpdateConfig that owns the Plan, and creates a Plan for each new release. One for each term. */
+/**
+ * Follows the channel of the UpdateConfig that owns the Plan, and creates a Plan for each new release. Each term of a leader
+ * has a new follower.
+ */
 import { PLAN_NAME, type Plan, plans } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
 import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
@@ -43,21 +46,24 @@ import {
 } from './status.ts';
 
 export interface UpdateParts extends ChannelTools, CheckPace, UpdateRules {
-  /** Writes only while this process leads. */
+  /** This client writes only while this process leads. */
   readonly writer: KubeClient;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly phaseOf: (state: string | undefined) => RolloutPhase;
-  /** Asks for new versions while there is no UpdateConfig; undefined: no server is asked. */
+  /** Asks for new versions while there is no UpdateConfig. Undefined if no server is to be asked. */
   readonly probe: ProbeOptions | undefined;
 }
 
-/** The original's. Refit needs none, but a deleted UpdateConfig must be able to go. */
+/** The finalizer of the original. Refit needs none, but removes it, so that a deleted UpdateConfig disappears. */
 const FINALIZER = 'updateconfig.autopilot.k0sproject.io';
-/** A status that differs in its times only is written so often; one from the future, of a wrong clock, at once. */
+/**
+ * Milliseconds between two writes of a status that differs only in its times. A status from the future, written by a wrong
+ * clock, is replaced at once.
+ */
 const REFRESH_MS = 60_000;
-/** Reasons that people should act on, or know of. */
+/** Reasons whose Events have type Normal. People should act on all others. */
 const NORMAL: ReadonlySet<string> = new Set([
   'UpToDate',
   'UpdateStarted',
@@ -71,15 +77,15 @@ const NOT_SURVIVED = 'a leader ended while it asked the channel; the next check 
 interface Memory {
   release?: Release;
   last?: number;
-  /** The last tick of the schedule, until what was decided on it is carried out. */
+  /** The last tick of the schedule, until the decision at that tick is carried out. */
   due?: number | undefined;
   failures: number;
   problem?: string | undefined;
-  /** The generation that this is about. */
+  /** The generation of the UpdateConfig to which this memory belongs. */
   readonly generation: number;
 }
 
-/** `stop`: the term ends, and what is at work has a moment left to write, until `abort`. */
+/** `stop` aborts at the end of the term. Work in progress then has a moment for its last writes, until `abort` aborts. */
 type Ends = Pick<ReconcileContext, 'abort' | 'stop'>;
 
 interface Check {
@@ -118,12 +124,12 @@ export class UpdateFollower {
       live.length === 0
         ? await this.#probe?.(current, abort)
         : await this.#followLive(live, current, ends);
-    // One that may not be released holds up no other.
+    // If one UpdateConfig cannot be released, the others are released nevertheless.
     for (const each of released) if (each.status === 'rejected') throw each.reason;
     return { requeueAfterMs: next };
   }
 
-  /** Resolves with the milliseconds until the next check. */
+  /** Follows one UpdateConfig. Resolves with the milliseconds until the next check. */
   async #followLive(
     live: readonly UpdateConfig[],
     current: Cluster,
@@ -151,7 +157,7 @@ export class UpdateFollower {
     return Number.isFinite(next) ? Math.max(0, next - this.#parts.clock.now()) : undefined;
   }
 
-  /** Resolves with the time of the next check, in milliseconds since the Unix epoch. */
+  /** Checks if a check is due. Resolves with the time of the next check, in milliseconds since the Unix epoch. */
   async #follow(
     listed: UpdateConfig,
     settings: UpdateSettings,
@@ -169,7 +175,7 @@ export class UpdateFollower {
     const isAsked = asked !== undefined && asked !== statusOf(config)?.obeyed;
     const isTick = dueAt() <= clock.now();
     if (isTick) memory.due = clock.now();
-    // The last leader took what it knew with it.
+    // A new leader does not have the answers of the previous one.
     const isUnknown = !memory.release && memory.failures === 0;
     if (isAsked || isTick || isUnknown) {
       config = await this.#check({ config, settings, cluster, memory }, ends);
@@ -179,11 +185,11 @@ export class UpdateFollower {
         memory.failures > 0,
       );
     }
-    // A schedule starts Plans at its ticks only, a window at any time.
+    // A schedule starts Plans only at its ticks, and a window at any time.
     const isTime =
       settings.schedule.kind === 'periodic' ||
       clock.now() - (memory.due ?? -Infinity) <= CATCH_UP_MS;
-    // What the server said before it failed may have been withdrawn.
+    // The release that the server offered before its failure may have been withdrawn meanwhile.
     const mayCreate = isTime && memory.problem === undefined;
     const decided =
       memory.release && (await this.#decide(settings, memory.release, cluster, abort));
@@ -220,12 +226,13 @@ export class UpdateFollower {
     return next;
   }
 
-  /** Resolves with the UpdateConfig as it is stored afterwards. */
+  /** Asks the channel. Resolves with the UpdateConfig as it is stored afterwards. */
   async #check(
     { config, settings, cluster, memory }: Check,
     { abort, stop = abort }: Ends,
   ): Promise<UpdateConfig> {
-    // Without a release this leader does not know what the answer does to it: it may be its end.
+    // Before the first answer, this leader does not know whether it survives the parsing of an answer, so it records the
+    // attempt.
     const isFirst = !memory.release;
     const stored = isFirst ? await this.#reportAttempt(config, memory, abort) : config;
     memory.last = this.#parts.clock.now();
@@ -235,7 +242,7 @@ export class UpdateFollower {
       memory.failures = 0;
       memory.problem = undefined;
     } catch (error) {
-      // The end of a term is no failure of the channel.
+      // A check that the end of the term interrupted does not count as a failure of the channel.
       if (isFirst && stop.aborted) await this.#write(config, statusOf(config), abort);
       asking.throwIfAborted();
       memory.failures++;
@@ -244,7 +251,7 @@ export class UpdateFollower {
     return stored;
   }
 
-  /** Asks for a release in between when the channel is more than one minor version ahead. */
+  /** Decides what to do. Asks for a release in between if the channel is more than one minor version ahead. */
   async #decide(
     settings: UpdateSettings,
     release: Release,
@@ -284,7 +291,10 @@ export class UpdateFollower {
     }
   }
 
-  /** Fails if the Plan that is there has changed, or if another one came: the next decision, within seconds, sees it. */
+  /**
+   * Creates the Plan, or replaces the previous one. Rejects if the previous Plan has changed or another one exists; the next
+   * decision, within seconds, sees that.
+   */
   async #start(plan: Plan, { plan: previous }: Cluster, abort: AbortSignal): Promise<void> {
     const { writer, log } = this.#parts;
     if (previous) {
@@ -305,8 +315,8 @@ export class UpdateFollower {
   }
 
   /**
-   * Counts the check as failed before it begins, so that a leader which does not survive the answer leaves that behind.
-   * Resolves with the UpdateConfig as it is stored afterwards.
+   * Counts the check as failed before it begins, so that the count includes a check that kills the leader. Resolves with the
+   * UpdateConfig as it is stored afterwards.
    */
   async #reportAttempt(
     config: UpdateConfig,
@@ -321,7 +331,7 @@ export class UpdateFollower {
     return withStatus(config, status);
   }
 
-  /** Without a status, removes it. */
+  /** Writes the status, or removes it if it is undefined. */
   async #write(
     { metadata: { name } }: UpdateConfig,
     status: UpdateStatus | undefined,
@@ -331,7 +341,7 @@ export class UpdateFollower {
     await ifFound(writer.patch(updateConfigs, name, statusPatch(status), { type: 'merge', abort }));
   }
 
-  /** Writes what changed, and an Event when the reason did. */
+  /** Writes the status if it changed, and an Event if the reason changed. */
   async #report(config: UpdateConfig, verdict: UpdateStatus, abort: AbortSignal): Promise<void> {
     const { events, metrics, log, clock } = this.#parts;
     const { name, annotations } = config.metadata;
@@ -340,7 +350,7 @@ export class UpdateFollower {
     metrics.update(name, status.reason, status.current ?? '', status.available ?? '');
     const before = statusOf(config);
     const isNew = before?.reason !== status.reason || before.message !== status.message;
-    // A next check that has passed is no longer the next one: people would read "now" until the minute is over.
+    // If the time of the next check has passed, the status is written now. Otherwise people would read "now" for up to a minute.
     const isFresh =
       Math.abs(clock.now() - Date.parse(before?.checkedAt ?? '')) < REFRESH_MS &&
       !(Date.parse(before?.nextCheck ?? '') <= clock.now());
@@ -410,7 +420,7 @@ function failuresOf({ failures, generation }: Memory): Partial<UpdateStatus> {
 
 type Cluster = Current & Pick<UpdateFacts, 'plan' | 'versions'>;
 
-/** The oldest one owns the Plan. */
+/** Sorts by age, because the oldest UpdateConfig owns the Plan. */
 function byAge(a: UpdateConfig, b: UpdateConfig): number {
   return timeAndName(a) < timeAndName(b) ? -1 : 1;
 }

@@ -1,4 +1,4 @@
-/** Proves that a directory of releases has whole files only, changes at once, and survives the way into an air gap. */
+/** Proves that a directory of releases has only complete files, changes atomically, and can be carried into an air gap. */
 import { createHash } from 'node:crypto';
 import {
   chmod,
@@ -36,7 +36,7 @@ interface Wanted {
   readonly channels?: Record<string, unknown>;
 }
 
-/** Resolves with the problem; undefined if there is none. */
+/** Publishes, and resolves with the problem; undefined if there is none. */
 async function publish({
   file = { k0s: 'k0s' },
   channels = { stable: [{ version: VERSION }] },

@@ -1,4 +1,4 @@
-/** Makes the directory of an update server: gathers files, verifies each, and only then replaces the catalog. */
+/** Creates the directory of an update server: gathers files, verifies each, and only then replaces the catalog. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { copyFile, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { repeated } from '../../util/repeated.ts';
 import { parseYaml } from '../../util/yaml.ts';
 import * as catalogs from '../server/catalog.ts';
 
-/** Downloads to `path`, resumed if a part is there, and verified. Rejects with one sentence. */
+/** Downloads a file to `path` and verifies it. Continues a partial download. Rejects with one sentence. */
 export type FileDownload = (url: string, sha256: string, path: string) => Promise<void>;
 
 export interface Publishing {
@@ -42,7 +42,7 @@ export async function publishBundle(publishing: Publishing): Promise<void> {
 const titleOf = ({ version, platform, kind }: WantedFile): string =>
   `${version} ${platform} ${kind}`;
 
-/** One file with the catalog and all that it names, to carry into an air gap. */
+/** Packs the catalog and all files that it names into one archive, to carry it into an air gap. */
 export async function packBundle(directory: string, archive: string): Promise<void> {
   const hashes = hashesOf(await catalogs.readCatalog(directory));
   for (const hash of hashes) await verify(catalogs.pathOfFile(directory, hash), hash);
@@ -52,7 +52,7 @@ export async function packBundle(directory: string, archive: string): Promise<vo
   await settle(next, archive);
 }
 
-/** Publishes what the archive has, once every file of it is verified. Other members are ignored. */
+/** Publishes the content of the archive once every file is verified. Other files in the archive are ignored. */
 export async function unpackBundle(archive: string, directory: string): Promise<void> {
   const incoming = join(directory, 'incoming');
   await rm(incoming, { recursive: true, force: true });
@@ -127,7 +127,7 @@ async function publish(directory: string, catalog: catalogs.Catalog): Promise<vo
   await settle(next, join(directory, catalogs.CATALOG_FILE));
 }
 
-/** In place as a whole, also after power loss, and readable for the account that serves it. */
+/** Moves a file to its place at once and durably, readable for the account of the server. */
 async function settle(path: string, target: string): Promise<void> {
   await using file = await open(path, 'r');
   await file.chmod(0o644);
@@ -165,12 +165,12 @@ const bundleSchema = z.strictObject({
 
 export interface WantedFile extends Pick<catalogs.CatalogFile, 'platform' | 'kind'> {
   readonly version: string;
-  /** URL, or path relative to the bundle file. */
+  /** A URL, or a path relative to the bundle file. */
   readonly source: string;
   readonly sha256: string | undefined;
 }
 
-/** Rejects with REFIT_FILE: the field, what was found, and what would be right. */
+/** Reads the bundle file. Rejects with REFIT_FILE: the field, what was found, and what would be right. */
 export async function readBundleFile(path: string) {
   const fail = failing('REFIT_FILE', `${path}: `, {
     hint: 'docs/guides/updates.md has an example',
@@ -217,9 +217,9 @@ export async function readBundleFile(path: string) {
   return { versions, files, channels: data.channels };
 }
 
-/** Clusters would get the one or the other. */
+/** Returns the versions and files that occur twice. Clusters could get either of the two. */
 function repeatedIn(versions: readonly string[], files: readonly WantedFile[]): string[] {
-  // A release that is there twice has each of its files twice, too.
+  // If a release occurs twice, its files do as well, so only the release is named.
   const releases = repeated(versions);
   const others = files.filter(({ version }) => !releases.includes(version)).map(titleOf);
   return [...releases, ...repeated(others)].map(
@@ -242,7 +242,7 @@ function channelProblems(
 ): string[] {
   return Object.entries(channels).flatMap(([channel, entries]) => {
     const unknown = entries.filter(({ version }) => !versions.includes(version));
-    // Without an index no cluster would hear what was withdrawn.
+    // Without an index for all, no cluster would learn which releases were withdrawn.
     const isForAll = entries.some(
       ({ percent = 100, hold, withdrawn }) => percent === 100 && !hold && withdrawn === undefined,
     );

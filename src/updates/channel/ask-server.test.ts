@@ -1,4 +1,7 @@
-/** Proves what an update server may answer: hostile ones end with one sentence, and good ones are asked for changes only. */
+/**
+ * Proves which answers an update server may give: a hostile answer ends with one sentence, and known answers are not sent
+ * again.
+ */
 import { expect, test } from 'vitest';
 import { startStubServer } from '../../../test/faults/stub-server.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';

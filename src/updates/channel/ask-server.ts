@@ -1,4 +1,7 @@
-/** Asks an update server or a channel: bounded in size and time, through proxies, and not answered in full when nothing changed. */
+/**
+ * Sends requests to update servers and channels, with limits of size and time, through proxies. The server sends no body if
+ * nothing changed.
+ */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { chunksOf, type Get, getOnce, httpGet } from '../../http/http-get.ts';
 import type { Environment } from '../../http/proxy-choice.ts';
@@ -7,26 +10,32 @@ import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 
 export interface ServerQuestion extends Pick<Get, 'url' | 'secretHeaders'> {
-  /** Sent after every redirect, too. */
+  /** These headers are sent again after every redirect. */
   readonly headers?: OutgoingHttpHeaders;
-  /** ETag of the answer that is known already. */
+  /** The ETag of the answer that the caller already has. */
   readonly known?: string | undefined;
 }
 
 export interface ServerTools {
   readonly clock: Clock;
-  /** Names the proxies. */
+  /** The environment variables that name the proxies. */
   readonly environment: Environment;
   readonly userAgent: string;
   readonly abort: AbortSignal;
 }
 
-/** An index has one entry for each platform, so it is small. The parser of YAML blocks this process for as long as it reads. */
+/**
+ * The most bytes of an answer. An index has one entry for each platform, so it is small. The YAML parser blocks this process
+ * while it reads.
+ */
 const MAX_BYTES = 64 * 1024;
-/** Head and body together, as for k0s. */
+/** Milliseconds for head and body together. k0s has the same limit. */
 const TIMEOUT_MS = 10_000;
 
-/** Follows redirects; no text: as known. Rejects with one sentence that names the host, never with user, password or token. */
+/**
+ * Sends a GET and follows redirects. The result has no text if the answer is the known one. Rejects with one sentence that
+ * names the host, but never user, password or token.
+ */
 export async function askServer(question: ServerQuestion, tools: ServerTools) {
   const { url, secretHeaders, known } = question;
   const headers = {
@@ -55,7 +64,10 @@ export async function askServer(question: ServerQuestion, tools: ServerTools) {
   });
 }
 
-/** Where a redirect leads is the answer: none is followed, and no body is read. */
+/**
+ * Sends a request and returns the head of the answer. No redirect is followed and no body is read, because the target of the
+ * redirect is the answer.
+ */
 export async function askHead(
   question: ServerQuestion,
   tools: ServerTools,

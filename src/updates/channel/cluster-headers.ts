@@ -1,15 +1,15 @@
-/** What an update server is told about the cluster, in the headers of k0s. Nothing is sent unless somebody asks for it. */
+/** Builds the headers that describe the cluster to an update server, as k0s does. They are sent only if the user asks for it. */
 import { arch } from 'node:process';
 import type { Reading } from '../../kube/client.ts';
 import { namespaces } from '../../kube/resources.ts';
 import { listNodes } from '../../kube/trimmed.ts';
 import { controlNodes } from '../../signal/names.ts';
 
-/** What the API does not say. */
+/** Facts about the cluster that the API does not have, so the user provides them. */
 export interface ClusterInfo {
-  /** Such as `etcd`. */
+  /** The storage of the cluster, such as `etcd`. */
   readonly storage: string;
-  /** Such as `kuberouter`. */
+  /** The network of the cluster, such as `kuberouter`. */
   readonly network: string;
 }
 
@@ -19,7 +19,7 @@ export async function clusterIdOf({ client, abort }: Reading): Promise<string> {
   return (await client.get(namespaces, 'kube-system', { abort })).metadata.uid ?? '';
 }
 
-/** Spelt as Go sends them, underscores included. */
+/** Resolves with the headers. Their names are spelt as Go sends them, including underscores. */
 export async function clusterHeaders(
   { client, abort }: Reading,
   { storage, network }: ClusterInfo,

@@ -1,4 +1,4 @@
-/** Asks a channel for its release, in the way of the strategy, and remembers the answer until it changes. */
+/** Asks a channel for its release, as the strategy requires, and remembers the answer until it changes. */
 import type { Reading } from '../../kube/client.ts';
 import { secrets } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
@@ -8,11 +8,11 @@ import { type ClusterInfo, clusterHeaders, clusterIdOf } from './cluster-headers
 import { type Release, readIndex } from './read-index.ts';
 
 export interface ChannelTools extends Omit<ServerTools, 'abort'>, Pick<Reading, 'client'> {
-  /** Undefined: update servers are told nothing about the cluster. */
+  /** Undefined if update servers get no information about the cluster. */
   readonly clusterInfo: ClusterInfo | undefined;
 }
 
-/** The token for update servers; read by name for each question, so that it can be renewed at any time. */
+/** The Secret with the token for update servers. It is read before each request, so it can be renewed at any time. */
 const TOKEN = { namespace: 'kube-system', name: 'update-server-token' } as const;
 
 const MOST_ANSWERS = 20;
@@ -20,7 +20,7 @@ const MOST_ANSWERS = 20;
 type Texts = Record<string, string>;
 export type Channels = ReturnType<typeof channelMemory>;
 
-/** One for each term: the answers of the last one may be outdated. */
+/** Returns a memory for one term of a leader. Answers of an earlier term may be outdated. */
 export function channelMemory(tools: ChannelTools) {
   const { client, clusterInfo } = tools;
   const answers = new Map<
@@ -39,13 +39,16 @@ export function channelMemory(tools: ChannelTools) {
     const question = { url, headers, secretHeaders, known: known?.etag };
     const { text, etag } = await askServer(question, { ...tools, abort });
     const release = text === undefined && known ? known.release : readIndex(text ?? '');
-    // Addresses of cron requests change with the version.
+    // The URLs of cron requests change with the version, so old answers add up.
     if (answers.size > MOST_ANSWERS) answers.clear();
     answers.set(url, { etag, release });
     return release;
   };
   return {
-    /** `current` is what runs. With `minor`, such as `v1.37`, the newest release of that minor version. Rejects with one sentence. */
+    /**
+     * Asks the channel. `current` describes what runs. With `minor`, such as `v1.37`, resolves with the newest release of that
+     * minor version. Rejects with one sentence.
+     */
     async ask(
       settings: UpdateSettings,
       current: Current,
@@ -57,7 +60,7 @@ export function channelMemory(tools: ChannelTools) {
       return await read(url, headers, await tokenOf({ client, abort }), abort);
     },
 
-    /** The newest release of all, for clusters that follow no channel. No token is sent. */
+    /** Asks for the newest release of all, for clusters that follow no channel. No token is sent. */
     async askLatest(server: string, current: Current, abort: AbortSignal): Promise<Release> {
       return await read(`${server}/latest/index.yaml`, await headersFor(current, abort), {}, abort);
     },
@@ -73,7 +76,7 @@ async function addressOf(
   const { server, channel, schedule } = settings;
   if (schedule.kind === 'periodic' || minor !== undefined)
     return `${server}/${channel}${minor === undefined ? '' : `/${minor}`}/index.yaml`;
-  // The original replaces the path of the server.
+  // The channel replaces the path of the server, as in the original.
   const url = new URL(`/${channel}`, server);
   url.searchParams.set('clusterID', await clusterIdOf(asking));
   url.searchParams.set('currentVersion', version);
@@ -89,10 +92,10 @@ async function tokenOf({ client, abort }: Reading): Promise<Texts> {
   return token === '' ? {} : { authorization: `Bearer ${token}` };
 }
 
-/** What runs when a channel is asked. */
+/** Describes what runs when a channel is asked. */
 export interface Current {
-  /** Empty if it is unknown. */
+  /** The version that runs. Empty if it is unknown. */
   readonly version: string;
-  /** As the Plan's status has it; empty without a Plan. */
+  /** The state in the status of the Plan. Empty if there is no Plan. */
   readonly planState: string;
 }

@@ -1,4 +1,4 @@
-/** Proves which answers of update servers are a release: both formats of k0s, and nothing that could mislead. */
+/** Proves which answers of update servers are accepted as a release: both formats of k0s, and nothing misleading. */
 
 import { expect, test } from 'vitest';
 import { cpuMsOf } from '../../../test/support/cpu-time.ts';
@@ -105,6 +105,6 @@ test.each([
   '- a:\n',
 ])('the largest index, of %j alone, is refused before a leader could lose its lease', (part) => {
   const body = part.repeat((64 * 1024) / part.length);
-  // A lease lasts 15 s.
+  // A lease lasts 15 s, so the parser must not block the process for that long.
   expect(cpuMsOf(() => expect(() => readIndex(body)).toThrow('the index'))).toBeLessThan(5_000);
 });

@@ -1,17 +1,17 @@
-/** Reads the answer of an update server. It is foreign text: every rule of a Plan is checked here already. */
+/** Reads the answer of an update server. The text is foreign, so every rule of a Plan is already checked here. */
 import { z } from 'zod';
 import { isRecord } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
 import { parseVersion } from '../../util/version.ts';
 import { parseForeignYaml } from '../../util/yaml.ts';
 
-/** By platform, `<os>-<architecture>`. */
+/** The downloads by platform, `<os>-<architecture>`. */
 export type Downloads = Readonly<
   Record<string, { readonly url: string; readonly sha256?: string }>
 >;
 
 export interface Release {
-  /** With `v`: nodes report it so. */
+  /** The version starts with `v`, as in the reports of nodes. */
   readonly version: string;
   readonly k0s: Downloads;
   readonly airgap: Downloads;
@@ -21,7 +21,10 @@ export interface Release {
 
 const text = z.string().nullish();
 
-/** In lower case, because the original ignores case. As there, optional ones may have no value. Others are ignored. */
+/**
+ * Keys are in lower case, because the original ignores case. As in the original, optional fields may be empty, and unknown
+ * fields are ignored.
+ */
 const entrySchema = z.object({
   os: z.string(),
   arch: z.string(),
@@ -38,7 +41,7 @@ const indexSchema = z.object({
   withdrawn: texts,
 });
 
-/** Throws an error with one sentence: what the index has, and what would be right. */
+/** Parses an index. Throws an error with one sentence: what the index has, and what would be right. */
 export function readIndex(body: string): Release {
   if (/^\s*</.test(body))
     throw new Error('the update server sent HTML instead of an index; is it a login page?');
@@ -93,7 +96,7 @@ function checked(url: string, sha256?: string | null): Downloads[string] {
   return { url, sha256: sha256.toLowerCase() };
 }
 
-/** The original's own Plans fail without the `v`, which some indexes lack. */
+/** Adds the `v` that some indexes lack. Without it, even Plans of the original fail. */
 function versionOf(found: string): string {
   const version = found.trim();
   if (!parseVersion(version) || version.length > 64)

@@ -1,14 +1,14 @@
-/** Asks a channel whose answer is a 302: the version is the last segment of the URL that it leads to. */
+/** Asks a channel that answers with a 302. The version is the last segment of the URL in the redirect. */
 import type { IncomingMessage } from 'node:http';
 import { basename } from 'node:path/posix';
 import { askHead, type ServerTools } from './ask-server.ts';
 
 const MOST_ANSWERS = 1_000;
-/** These lead to another place of the same channel, whose answer counts. */
+/** These statuses lead to another address of the same channel, and its answer counts. */
 const MOVED = [301, 303, 307, 308];
 const MOST_MOVES = 5;
 
-/** The returned function resolves with the version as the channel writes it. `latestVersion`: empty if none is known yet. */
+/** Returns a function that resolves with the version as the channel writes it. `latestVersion` is empty if none is known yet. */
 export function redirectChannels(tools: ServerTools) {
   const answers = new Map<
     string,
@@ -32,7 +32,7 @@ export function redirectChannels(tools: ServerTools) {
       }
       if (response.statusCode === 304 && isFirst && known?.etag !== undefined) return known.version;
       const version = versionIn(url, response);
-      // Plans may name any number of channels.
+      // Plans may name any number of channels, so the memory is bounded.
       if (answers.size > MOST_ANSWERS) answers.clear();
       answers.set(channel, { etag: isFirst ? response.headers.etag : undefined, version });
       return version;
@@ -55,7 +55,7 @@ function movedTo(
 
 type Head = Pick<IncomingMessage, 'statusCode' | 'statusMessage' | 'httpVersion' | 'headers'>;
 
-/** The last path segment: of the redirect target for a 302, of the URL itself for any other status below 400. */
+/** Returns the last path segment: of the redirect target for a 302, of the URL itself for any other status below 400. */
 export function versionIn(channel: string, response: Head): string {
   const { statusCode = 0, statusMessage = '', httpVersion, headers } = response;
   const { location } = headers;

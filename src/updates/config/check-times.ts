@@ -1,14 +1,17 @@
-/** When a channel is asked next: at windows and at ticks of a schedule, sooner or later after a failure. */
+/**
+ * Calculates when a channel is asked next: at windows and at ticks of a schedule, and after a pause that grows with each
+ * failure.
+ */
 import { backoffDelay } from '../../util/clock.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
 import type { Schedule } from './read-config.ts';
 
 export interface CheckHistory {
-  /** Milliseconds since the Unix epoch; undefined before the first check. */
+  /** The time of the last check in milliseconds since the Unix epoch; undefined before the first check. */
   readonly last?: number | undefined;
-  /** Failed checks in a row. */
+  /** The number of failed checks in a row. */
   readonly failures: number;
-  /** Since when the UpdateConfig exists. */
+  /** The time at which the UpdateConfig was created. */
   readonly created: number;
 }
 
@@ -17,11 +20,11 @@ export interface CheckPace {
   readonly random: () => number;
 }
 
-/** A tick that nobody heard is made up for so long: later it would surprise people. */
+/** Milliseconds after a tick in which a missed check is still made. A later check would surprise people. */
 export const CATCH_UP_MS = 10 * 60_000;
 const RETRY_MS = 30_000;
 
-/** Milliseconds since the Unix epoch; in the past when a check is due. */
+/** Returns the time of the next check in milliseconds since the Unix epoch. It is in the past if a check is due. */
 export function nextCheck(
   schedule: Schedule,
   history: CheckHistory,
@@ -30,7 +33,7 @@ export function nextCheck(
 ): number {
   const { last: recorded, failures, created } = history;
   const { periodMs, random } = pace;
-  // The clock of another leader may have been ahead.
+  // If the clock of another leader was ahead, the recorded time is in the future and is ignored.
   const last = recorded !== undefined && recorded > now ? undefined : recorded;
   const retry =
     failures === 0
@@ -48,7 +51,7 @@ export function nextCheck(
   return Math.min(regular, opensAt, retry ?? regular);
 }
 
-/** When the window opens next, or has opened; undefined for a schedule without windows. */
+/** Returns when the next window opens, or when the current one has opened; undefined for a schedule without windows. */
 export function nextWindow(schedule: Schedule, now: number): number | undefined {
   if (schedule.kind === 'cron') return undefined;
   const opening = openAt({ windows: [schedule.window], blackouts: [] }, now);

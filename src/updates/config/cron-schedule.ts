@@ -1,19 +1,19 @@
-/** Reads the cron field of an UpdateConfig, which k0s and crontab read differently. */
+/** Reads the cron field of an UpdateConfig, which k0s and crontab interpret differently. */
 import { Cron } from 'croner';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { ifPossible } from '../../util/errors.ts';
 
 export interface CronSchedule {
-  /** The first moment after `time`, both in milliseconds since the Unix epoch; undefined if none comes. */
+  /** Returns the first moment after `time`, both in milliseconds since the Unix epoch; undefined if there is none. */
   next(time: number): number | undefined;
 }
 
 const EXAMPLE = 'use six fields, seconds first, such as "0 0 3 * * *" for 03:00 each day';
-/** For the two readings in an error. */
+/** An error shows the next moment of both interpretations from this time on. */
 const SHOWN_FROM = Date.UTC(2026, 0, 1) - 1;
 
-/** Throws an error with one sentence that says what was found and what would be right. */
+/** Parses the field. Throws an error with one sentence that says what was found and what would be right. */
 export function readCron(text: string, timeZone: string): CronSchedule {
   const [, every] = /^@every\s+(\S+)$/.exec(text) ?? [];
   if (every !== undefined) return everyDuration(text, every);
@@ -37,16 +37,16 @@ function everyDuration(text: string, every: string): CronSchedule {
   const ms = (parseGoDuration(every) ?? 0) / 1e6;
   if (ms < 1_000)
     throw new Error(`"${text}" is no cron schedule; use at least a second, such as "@every 6h"`);
-  // From the epoch on, so that every leader has the same moments.
+  // The moments are counted from the epoch, so that every leader has the same ones.
   return { next: (time) => (Math.floor(time / ms) + 1) * ms };
 }
 
 function scheduleOf(pattern: string, timeZone: string): CronSchedule {
   try {
-    // Words such as @hourly stand for five fields, and mean the same to all.
+    // Words such as @hourly stand for five fields and have one meaning for all.
     const mode = pattern.startsWith('@') ? '5-part' : '6-part';
     const [, , , days, , weekdays] = pattern.split(/\s+/);
-    // As for k0s, both kinds of days must fit where one has a star, also as in */2; and 0/15 stands for 0-59/15.
+    // As for k0s, both day fields must match if one of them has a star, even as in */2. The text 0/15 stands for 0-59/15.
     const domAndDow = [days, weekdays].some((field) => /(^|,)\*/.test(field ?? ''));
     const cron = new Cron(pattern, { timezone: timeZone, mode, sloppyRanges: true, domAndDow });
     if (!cron.nextRun(new Date(SHOWN_FROM))) throw new Error('no month has such a day');

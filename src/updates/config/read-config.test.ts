@@ -1,4 +1,6 @@
-/** Proves that what an UpdateConfig cannot mean is refused with what would be right, the documented examples included. */
+/**
+ * Proves that mistakes in an UpdateConfig are refused with what would be right, and that the documented examples are accepted.
+ */
 import { expect, test } from 'vitest';
 import type { UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { targetProblems } from '../../dialects/autopilot/plan/problems.ts';

@@ -1,4 +1,4 @@
-/** Reads an UpdateConfig: every field that cannot work gets one sentence with what was found and what would be right. */
+/** Reads an UpdateConfig. Every field that cannot work gets one sentence with what was found and what would be right. */
 import type { TargetSpec } from '../../api/autopilot/plan.ts';
 import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { type UpgradePolicySpec, WEEKDAYS } from '../../api/refit/upgrade-policy.ts';
@@ -16,18 +16,18 @@ import { type CronSchedule, readCron } from './cron-schedule.ts';
 
 /** The time zone of windows and schedules, such as `Europe/Berlin`; UTC by default. */
 export const TIME_ZONE_ANNOTATION = 'upgrade.refit.dev/time-zone';
-/** What comes after a failed Plan: `Wait` for a person, or go on with a `Newer` release only. */
+/** What happens after a failed Plan: `Wait` for a person, or continue with a `Newer` release only. */
 export const AFTER_FAILURE_ANNOTATION = 'upgrade.refit.dev/after-failure';
 
 const SETTINGS = [TIME_ZONE_ANNOTATION, AFTER_FAILURE_ANNOTATION, LEAD_TIME_ANNOTATION];
 
 export interface UpdateSettings {
   readonly channel: string;
-  /** Without a slash at its end. */
+  /** The URL of the server, without a slash at its end. */
   readonly server: string;
   readonly schedule: Schedule;
   readonly afterFailure: 'Wait' | 'Newer';
-  /** Undefined: all controllers and all workers. */
+  /** Undefined if all controllers and all workers are upgraded. */
   readonly commands: readonly PlannedCommand[] | undefined;
 }
 
@@ -36,9 +36,9 @@ export type Schedule = PeriodicSchedule | { readonly kind: 'cron'; readonly cron
 export interface PeriodicSchedule {
   readonly kind: 'periodic';
   readonly window: MaintenanceWindow;
-  /** The same as an UpgradePolicy has it; the Plan is held to it. */
+  /** The same window in the form of an UpgradePolicy. The Plan may run only in it. */
   readonly written: NonNullable<UpgradePolicySpec['windows']>[number];
-  /** How long before the window nodes download; undefined: they do not. */
+  /** How long before the window nodes start their downloads; undefined if they do not download ahead. */
   readonly lead: Lead;
 }
 
@@ -49,17 +49,17 @@ type Fail = (field: string, found: unknown, advice: string) => undefined;
 type Strategy = NonNullable<UpdateConfig['spec']['upgradeStrategy']>;
 
 export interface UpdateRules {
-  /** What is wrong with targets that a Plan will have. */
+  /** Returns what is wrong with the targets that a Plan will have. */
   readonly targetProblems: (
     spec: TargetSpec | undefined,
     role: Role,
     at: string,
   ) => readonly Reason[];
-  /** As the original: plain http, and downloads with neither https nor a sha256. */
+  /** True to allow, as the original does, plain http, and downloads with neither https nor a sha256. */
   readonly allowInsecure: boolean;
 }
 
-/** Either the settings or, if anything is wrong, only problems. */
+/** Returns either the settings or, if anything is wrong, only problems. */
 export function readUpdateConfig(
   { metadata, spec }: UpdateConfig,
   { targetProblems, allowInsecure }: UpdateRules,
@@ -104,7 +104,7 @@ export function readUpdateConfig(
     problems.push(...wrong.map(({ message }) => message));
   }
   if (problems.length > 0 || !schedule || !server) return { problems };
-  // The original takes a list without commands for none.
+  // The original treats an empty list of commands as missing.
   const commands = planSpec?.commands.length ? planSpec.commands : undefined;
   return {
     problems,
@@ -173,7 +173,7 @@ function periodicOf(
   const { days = [], startTime = '', length = '' } = strategy.periodic ?? {};
   const known = days.flatMap((day, index) => {
     const found = WEEKDAYS.find((each) => each === day);
-    // For `Tuesdays`, `tue`, or `Tuesdsay`, as documents of the original have it.
+    // Users write `Tuesdays`, `tue`, or `Tuesdsay`, as in the documents of the original.
     const likely = WEEKDAYS.find(
       (each) => each.slice(0, 3).toLowerCase() === day.trim().slice(0, 3).toLowerCase(),
     );

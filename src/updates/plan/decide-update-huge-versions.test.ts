@@ -1,4 +1,4 @@
-/** A version with more minors than anybody could skip is refused in a sentence that can be written. */
+/** Proves that a version with a huge minor is refused in a sentence that is short enough to write. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
@@ -7,7 +7,7 @@ import { T0 } from '../../../test/support/clock/times.ts';
 import { readIndex } from '../channel/read-index.ts';
 import { decideUpdate } from './decide-update.ts';
 
-// With v1.372026001.0 instead the process is gone (FATAL ERROR … heap out of memory), so a smaller one here.
+// A version such as v1.372026001.0 would end the process (out of memory), so the test uses a smaller one.
 test('a Plan whose version has a huge minor is refused in a short sentence', async () => {
   const update = {
     ...buildUpdate({ targets: { workers: listed('w1') } }),

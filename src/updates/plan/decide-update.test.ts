@@ -1,4 +1,4 @@
-/** Proves which release becomes a Plan: once, in order, in its window, and never over what a person wrote. */
+/** Proves which release becomes a Plan: once, in order, in its window, and never in place of a Plan that a person wrote. */
 import { expect, test } from 'vitest';
 import { buildPlan } from '../../../test/support/builders/plans.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
@@ -36,7 +36,7 @@ function release(version: string, more: Partial<Release> = {}): Release {
   return { version, k0s: files, airgap: {}, withdrawn: {}, ...more };
 }
 
-/** The Plan for a release, as it stands. */
+/** Returns the Plan for a release in that state. */
 function planFor(version: string, state?: string): Plan {
   const made = makePlan(config(), settingsOf(config()), release(version));
   return { ...made, ...(state ? { status: { state, commands: [] } } : {}) };

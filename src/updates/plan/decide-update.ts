@@ -1,4 +1,7 @@
-/** Decides what to do about the release that a channel offers. Pure: the same input gives every leader the same answer. */
+/**
+ * Decides what to do about the release that a channel offers. The decision is pure: the same input gives every leader the same
+ * answer.
+ */
 import type { Plan } from '../../api/autopilot/plan.ts';
 import type { RolloutPhase } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -15,7 +18,7 @@ import type { Release } from '../channel/read-index.ts';
 import type { UpdateSettings } from '../config/read-config.ts';
 import { originOf } from './make-plan.ts';
 
-/** Why nothing is done, or what is. The words are those of Events, of metrics and of `refit updates`. */
+/** Why nothing is done, or what is done. Events, metrics and `refit updates` use these words. */
 export type UpdateReason =
   | 'UpToDate'
   | 'NotUpgraded'
@@ -32,28 +35,30 @@ export type UpdateReason =
   | 'UpdateStarted';
 
 export interface UpdateDecision {
-  /** create: a Plan for the release · abort: the running Plan · ask: for the newest release of `minor` first. */
+  /**
+   * create: creates a Plan for the release. abort: aborts the running Plan. ask: asks for the newest release of `minor` first.
+   */
   readonly action: 'none' | 'create' | 'abort' | 'ask';
   readonly reason: UpdateReason;
   readonly message: string;
   /** The next minor version, such as `v1.37`. */
   readonly minor?: string;
-  /** Milliseconds since the Unix epoch: when time alone changes the answer. */
+  /** When time alone changes the answer, in milliseconds since the Unix epoch. */
   readonly until?: number;
 }
 
 export interface UpdateFacts {
   readonly settings: UpdateSettings;
   readonly release: Release;
-  /** What runs now, of all controllers. */
+  /** The versions that all controllers run now. */
   readonly versions: readonly string[];
-  /** Of the kubelets of workers that the UpdateConfig selects; they do not tell the build of k0s. */
+  /** The kubelet versions of the workers that the UpdateConfig selects. They do not include the build of k0s. */
   readonly kubelets: readonly string[];
   readonly plan: Plan | undefined;
   readonly phaseOf: (state: string | undefined) => RolloutPhase;
-  /** As the original: downloads with neither https nor a sha256. */
+  /** True to allow, as the original does, downloads with neither https nor a sha256. */
   readonly allowUnverified: boolean;
-  /** Milliseconds since the Unix epoch. */
+  /** The current time in milliseconds since the Unix epoch. */
   readonly now: number;
 }
 
@@ -73,7 +78,7 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
       reason: 'Withdrawn',
       message: `release ${origin?.version} was withdrawn: ${withdrawn}`,
     };
-  // A channel that went back does not hide what the Plan left half done.
+  // If the channel now offers an older release, the Plan of the newer one may still be half done.
   const ahead = compareVersionTexts(origin?.version, release.version);
   const isHalfDone = ahead > 0 && phase !== 'done' && withdrawn === undefined;
   const own = plan && (ahead === 0 || isHalfDone) ? planVerdict(facts, plan) : undefined;
@@ -102,7 +107,7 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
   );
 }
 
-/** The version of a worker that is older than the release. */
+/** Returns the version of a worker that is older than the release; undefined if there is none. */
 function workerBehind(
   { kubelets }: Pick<UpdateFacts, 'kubelets'>,
   wanted: Version,
@@ -113,7 +118,7 @@ function workerBehind(
   )?.text;
 }
 
-/** What the Plan that is there forbids. */
+/** Returns the decision if the existing Plan forbids a new one. */
 function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined {
   const { release, settings, phaseOf } = facts;
   const { name } = plan.metadata;
@@ -142,10 +147,10 @@ function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined
   return none('PlanFailed', `${failed}; correct the cause and ${then}`);
 }
 
-/** Milliseconds in which nodes may still report their old version after the end of the Plan. */
+/** Milliseconds after the end of the Plan in which nodes may still report their old version. */
 const REPORT_MS = 120_000;
 
-/** The Plan for this release has ended, and something runs an older version all the same. */
+/** Returns the decision if the Plan for this release has ended although a node runs an older version. */
 function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined {
   const { release, versions, now } = facts;
   const wanted = parseVersion(release.version);
@@ -164,7 +169,7 @@ function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined 
   const who = isControllerBehind
     ? `a controller still runs ${lowest.text}`
     : `a worker still runs ${worker}`;
-  // Only workers that spec.planSpec selects count here, so such a worker joined later or left the rollout.
+  // Only workers that spec.planSpec selects count here, so this worker joined later or left the rollout.
   const remedy = isControllerBehind
     ? `see that the targets in spec.planSpec select all controllers, then delete Plan ${name}`
     : `delete Plan ${name}, and the next Plan upgrades that worker, which joined after the Plan or was not upgraded by it`;
@@ -174,7 +179,7 @@ function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined 
   );
 }
 
-/** Milliseconds since the Unix epoch; far back for a Plan without targets. */
+/** Returns the end of the Plan in milliseconds since the Unix epoch. A Plan without targets ended long ago. */
 function endOf({ status }: Plan): number {
   const targets = (status?.commands ?? []).flatMap(({ k0supdate = {} }) => [
     ...(k0supdate.controllers ?? []),
@@ -184,7 +189,7 @@ function endOf({ status }: Plan): number {
   return Math.max(...times.filter((time) => !Number.isNaN(time)), Number.NEGATIVE_INFINITY);
 }
 
-/** An update never skips a minor version. */
+/** Returns the decision if the update would skip a minor version. */
 function stepVerdict(from: Version, to: Version): UpdateDecision | undefined {
   const broken = brokenStep(from, to);
   if (!broken) return undefined;
@@ -229,17 +234,17 @@ function windowVerdict({
 }: UpdateFacts): UpdateDecision | undefined {
   if (schedule.kind === 'cron') return undefined;
   const opening = openAt({ windows: [schedule.window], blackouts: [] }, now);
-  // In the lead time nodes download; the Plan itself waits for the window.
+  // In the lead time nodes only download, and the Plan itself waits for the window.
   const leadMs = schedule.lead?.ms ?? 0;
   if (opening.open || opening.opensAt - now <= leadMs) return undefined;
   const message = `${release.version} waits for the window, which opens at ${rfc3339(opening.opensAt)}`;
   return { ...none('WindowClosed', message), until: opening.opensAt - leadMs };
 }
 
-/** Undefined if there is none, or if one cannot be read. */
+/** Returns the lowest version. Undefined if there is none, or if one cannot be parsed. */
 export function lowestOf(versions: readonly string[]) {
   const read = versions.map((text) => ({ text, version: parseVersion(text) }));
-  // An unreadable one could be the lowest.
+  // A version that cannot be parsed could be the lowest.
   const known = read.flatMap(({ text, version }) => (version ? [{ text, version }] : []));
   if (known.length < read.length) return undefined;
   return known.toSorted((a, b) => compareVersions(a.version, b.version))[0];

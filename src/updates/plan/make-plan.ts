@@ -1,4 +1,4 @@
-/** Makes the Plan for a release. It says on itself which UpdateConfig and which release it comes from. */
+/** Creates the Plan for a release. An annotation of the Plan names the UpdateConfig and the release. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { PLAN_NAME, type Plan, type PlanCommand } from '../../api/autopilot/plan.ts';
@@ -8,7 +8,7 @@ import { parseJson } from '../../util/json.ts';
 import type { Release } from '../channel/read-index.ts';
 import type { UpdateSettings } from '../config/read-config.ts';
 
-/** JSON on a Plan that Refit created by itself; a Plan without it belongs to a person. */
+/** The annotation, in JSON, of each Plan that Refit created by itself. A Plan without it belongs to a person. */
 const ORIGIN_ANNOTATION = 'upgrade.refit.dev/update';
 
 const originSchema = z.object({ config: z.string(), version: z.string() });
@@ -17,7 +17,7 @@ export function originOf({ metadata }: Plan) {
   return originSchema.safeParse(parseJson(metadata.annotations?.[ORIGIN_ANNOTATION])).data;
 }
 
-/** `previous` is the Plan that this one replaces. */
+/** Returns the Plan for a release. `previous` is the Plan that it replaces. */
 export function makePlan(
   config: UpdateConfig,
   settings: UpdateSettings,
@@ -27,7 +27,7 @@ export function makePlan(
   const { name, uid = '' } = config.metadata;
   const { schedule } = settings;
   const parts = [uid, release.version, previous?.metadata.uid ?? ''];
-  // Two leaders that see the same give the same Plan the same id; the Plan that replaces it has another one.
+  // Two leaders with the same facts give the same Plan the same id. The Plan that replaces it has another id.
   const id = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
   const origin = { config: name, version: release.version };
   const { written, lead } = schedule.kind === 'periodic' ? schedule : {};

@@ -6,7 +6,10 @@ import type { UpdateSettings } from '../config/read-config.ts';
 
 type Selected = Pick<UpdateSettings, 'commands'>;
 
-/** All hosts without a planSpec: no upgrade changes the version of a virtual Node. A list of names wins over a selector, as in a Plan. */
+/**
+ * Returns the Nodes of the selected workers. Without a planSpec these are all hosts, but no virtual Node, because no upgrade
+ * changes its version. A list of names takes precedence over a selector, as in a Plan.
+ */
 export function targetedWorkers(fleet: readonly Node[], { commands }: Selected): readonly Node[] {
   const all = fleet.filter((node) => virtualBy(node) === undefined);
   if (commands === undefined) return all;

@@ -1,4 +1,7 @@
-/** What an update server offers: releases with their files, and channels. `refit bundle` writes it, `refit serve` reads it. */
+/**
+ * Defines the catalog of an update server: releases with their files, and channels. `refit bundle` writes it, and `refit serve`
+ * reads it.
+ */
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +10,7 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
 
-/** Replaced as a whole: a reader finds an old catalog or a new one, and all files of both. */
+/** The file is replaced as a whole. A reader finds an old catalog or a new one, and all files of both. */
 export const CATALOG_FILE = 'catalog.json';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -20,7 +23,7 @@ export const versionSchema = z
   );
 
 const fileSchema = z.strictObject({
-  /** `<os>-<architecture>`. */
+  /** The platform as `<os>-<architecture>`. */
   platform: z.string().regex(/^[a-z0-9]+-[a-z0-9]+$/),
   kind: z.enum(['k0s', 'airgap']),
   sha256,
@@ -29,11 +32,11 @@ const fileSchema = z.strictObject({
 
 export const entrySchema = z.strictObject({
   version: versionSchema,
-  /** Of clusters that get it; all by default. */
+  /** The percentage of clusters that get the release. By default all clusters get it. */
   percent: z.int().min(0).max(100).optional(),
-  /** True: nobody gets it for now. */
+  /** True to give the release to no cluster for now. */
   hold: z.boolean().optional(),
-  /** The reason: nobody gets it any more, and running Plans stop. */
+  /** The reason why the release was withdrawn. No cluster gets it any more, and running Plans for it stop. */
   withdrawn: z.string().min(1).optional(),
 });
 
@@ -53,12 +56,12 @@ const catalogSchema = z.strictObject({
 export type CatalogFile = z.infer<typeof fileSchema>;
 export type Catalog = z.infer<typeof catalogSchema>;
 
-/** A file lies under its hash, so it never changes. */
+/** Returns the path of a file. The path has the hash of the content, so the file never changes. */
 export function pathOfFile(directory: string, hash: string): string {
   return join(directory, 'files', hash);
 }
 
-/** Rejects with REFIT_FILE. */
+/** Reads the catalog. Rejects with REFIT_FILE if it cannot be read or is invalid. */
 export async function readCatalog(directory: string): Promise<Catalog> {
   const path = join(directory, CATALOG_FILE);
   try {
@@ -70,7 +73,7 @@ export async function readCatalog(directory: string): Promise<Catalog> {
   }
 }
 
-/** The returned function reads the catalog again when it was replaced. */
+/** Returns a function that resolves with the catalog, and reads it again after it was replaced. */
 export function followCatalog(directory: string): () => Promise<Catalog> {
   let read: { readonly at: string; readonly catalog: Catalog } | undefined;
   return async () => {
@@ -81,14 +84,14 @@ export function followCatalog(directory: string): () => Promise<Catalog> {
   };
 }
 
-/** The newest version that the channel has for a cluster; `minor` such as `v1.37` limits the choice. */
+/** Returns the newest version that the channel has for a cluster. `minor`, such as `v1.37`, limits the choice. */
 export function versionFor(
   catalog: Catalog,
   channel: string,
   clusterId: string,
   minor?: string,
 ): string | undefined {
-  // The name comes from the request, and may be that of an inherited property.
+  // The name comes from the request, so it may be the name of an inherited property.
   const entries = ownMember(catalog.channels, channel);
   const offered = (entries ?? []).flatMap((entry) => {
     const version = parseVersion(entry.version);
@@ -100,7 +103,7 @@ export function versionFor(
   return offered.toSorted((a, b) => compareVersions(b.version, a.version))[0]?.text;
 }
 
-/** A cluster without an id gets a release when all do. */
+/** True if the cluster is in the percentage of the release. A cluster without an id gets a release only when all clusters do. */
 function isIncluded(
   clusterId: string,
   { version, percent = 100 }: z.infer<typeof entrySchema>,

@@ -1,4 +1,4 @@
-/** Tests by which names clients may ask an update server. */
+/** Tests by which host names clients may ask an update server. */
 import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
 import { isKnownHost } from './known-hosts.ts';

@@ -1,8 +1,14 @@
-/** By which names clients may ask an update server that has no `--url`: the name decides the addresses in its answers. */
+/**
+ * Decides by which host names clients may ask an update server that has no `--url`. The name becomes part of the URLs in its
+ * answers.
+ */
 import { isIPv4 } from 'node:net';
 import { hostname } from 'node:os';
 
-/** `asked` is the header Host, `reached` the address of the server at which the client arrived. Ports do not matter. */
+/**
+ * True if clients may use this name. `asked` is the header Host, and `reached` is the address of the server at which the client
+ * arrived. Ports do not matter.
+ */
 export function isKnownHost(
   asked: string,
   reached: string | undefined,
@@ -18,7 +24,10 @@ export function isKnownHost(
   return [address, own, shortName, ...given].some((known) => bareName(known) === name);
 }
 
-/** Without a port and brackets, in lower case; an IPv6 address in its shortest form. Empty for what is no host. */
+/**
+ * Returns the host without port and brackets, in lower case; an IPv6 address in its shortest form. Returns an empty text if it
+ * is not a host.
+ */
 function bareName(host: string): string {
   const isAddress = host.includes(':') && /^[\da-f:]+$/i.test(host) && host.split(':').length > 2;
   const url = URL.parse(`http://${isAddress ? `[${host}]` : host}`);

@@ -1,4 +1,4 @@
-/** Proves that a client that takes all at once keeps no other one waiting. */
+/** Proves that a client which requests everything at once does not delay the other clients. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { BLOCK_BYTES, BlockCache, sendFile } from './send-file.ts';

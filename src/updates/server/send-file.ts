@@ -1,13 +1,13 @@
-/** Sends files and ranges of them. All downloads share one bounded cache, and copy nothing of it. */
+/** Sends files and ranges of them. All downloads share one bounded cache and copy nothing from it. */
 import { open } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** So much waits for one client, also for one that reads slowly or not at all. */
+/** The most bytes that wait in memory for one client, even if it reads slowly or not at all. */
 export const BLOCK_BYTES = 128 * 1024;
-/** 128 MiB at most. */
+/** This is 128 MiB at most. */
 const MOST_BLOCKS = 1024;
 
-/** Blocks of immutable files, by path; the least recent one goes first. */
+/** Caches blocks of immutable files by path. It removes the block that was not used for the longest time. */
 export class BlockCache {
   readonly #blocks = new Map<string, Promise<Buffer>>();
 
@@ -34,12 +34,12 @@ async function readBlock(path: string, index: number): Promise<Buffer> {
 export interface ServedFile {
   readonly path: string;
   readonly size: number;
-  /** Strong: of the content. */
+  /** A strong ETag, made from the content. */
   readonly etag: string;
   readonly cache: BlockCache;
 }
 
-/** Resolves with the number of bytes that were sent, also when the client leaves. */
+/** Sends the file. Resolves with the number of bytes that were sent, even if the client leaves. */
 export async function sendFile(
   request: IncomingMessage,
   response: ServerResponse,
@@ -72,7 +72,10 @@ export async function sendFile(
   return await sendBytes(response, file, from, to);
 }
 
-/** Undefined: the whole file. `to` is the last byte. More than one range is answered with it, too (RFC 9110, 14.2). */
+/**
+ * Returns the requested range; undefined stands for the whole file. `to` is the last byte. A request for several ranges gets
+ * the whole file (RFC 9110, 14.2).
+ */
 function rangeOf({ headers }: IncomingMessage, size: number, etag: string) {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(headers.range ?? '') ?? [];
   const isStale = headers['if-range'] !== undefined && headers['if-range'] !== etag;
@@ -89,14 +92,14 @@ async function sendBytes(
   from: number,
   to: number,
 ) {
-  // A listener for each piece would cost more than the piece.
+  // One listener serves all pieces, because a listener for each would cost more than the piece itself.
   let wake = (): void => undefined;
   response.once('close', () => wake());
   let at = from;
   while (at <= to && !response.destroyed) {
     const block = await cache.read(path, Math.floor(at / BLOCK_BYTES));
     const piece = block.subarray(at % BLOCK_BYTES, (at % BLOCK_BYTES) + to - at + 1);
-    // The file was cut short: the client must not take this for its end.
+    // The file was truncated. The connection breaks, so that the client does not mistake this for the end.
     if (piece.length === 0) response.destroy();
     await new Promise<void>((resolve) => {
       wake = resolve;

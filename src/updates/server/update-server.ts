@@ -1,4 +1,7 @@
-/** The update server: channels in both formats of k0s, as the redirect of system-upgrade-controller, and the files. */
+/**
+ * Runs the update server, which serves channels in both formats of k0s and as the redirect of system-upgrade-controller, and
+ * the files.
+ */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFile, realpath, stat } from 'node:fs/promises';
 import {
@@ -26,29 +29,29 @@ import { isKnownHost } from './known-hosts.ts';
 import { BLOCK_BYTES, BlockCache, sendFile } from './send-file.ts';
 
 export interface UpdateServerOptions extends Pick<Tools, 'clock' | 'log'> {
-  /** Made by `refit bundle`. */
+  /** The directory that `refit bundle` created. */
   readonly directory: string;
-  /** `host:port`. */
+  /** The address to listen on, as `host:port`. */
   readonly address: string;
-  /** What clients reach this server by; as they ask if absent. */
+  /** The URL by which clients reach this server. If it is undefined, answers use the host name of the request. */
   readonly url: string | undefined;
-  /** Without `url`: names by which clients may ask, beside those of this machine. */
+  /** If `url` is undefined: names by which clients may ask, in addition to those of this machine. */
   readonly hosts: readonly string[];
-  /** Plain http if absent. */
+  /** The files for TLS. If it is undefined, the server speaks plain http. */
   readonly certificate: CertificateFiles | undefined;
-  /** A file with one token a line; without it anybody may read the channels. */
+  /** A file with one token on each line. If it is undefined, everybody may read the channels. */
   readonly tokenFile: string | undefined;
   readonly metrics: Metrics;
 }
 
-/** A client that sends or reads nothing for a minute is disconnected. */
+/** The server disconnects a client that sends or reads nothing for a minute. */
 const LIMITS = { headersTimeout: 10_000, requestTimeout: 20_000, keepAliveTimeout: 30_000 };
 const IDLE_MS = 60_000;
 const MOST_CONNECTIONS = 4_000;
-/** Of one client, or of all behind one proxy. */
+/** The most connections of one client, or of all clients behind one proxy. */
 const MOST_OF_ONE = 1_000;
 
-/** Serves until `abort`. Rejects at once with REFIT_FILE or REFIT_USAGE. */
+/** Serves until `abort` aborts. Rejects at once with REFIT_FILE or REFIT_USAGE if an option is wrong. */
 export async function runUpdateServer(
   options: UpdateServerOptions,
   abort: AbortSignal,
@@ -76,7 +79,7 @@ export async function runUpdateServer(
   await closeOnAbort(listening, abort);
 }
 
-/** Without a token file: none is needed. */
+/** Returns the valid tokens; undefined if no token is needed. */
 async function tokensOf({
   tokenFile,
 }: Pick<UpdateServerOptions, 'tokenFile'>): Promise<string[] | undefined> {
@@ -85,12 +88,12 @@ async function tokensOf({
   return lines.filter((line) => line !== '');
 }
 
-/** Answers never reject. */
+/** Returns the handler of requests. It never rejects. */
 function updateRequests(options: UpdateServerOptions) {
   const { directory, clock, log, metrics } = options;
   const cache = new BlockCache();
   const latestCatalog = catalogs.followCatalog(directory);
-  /** The path is as hard to guess as the content, so agents need no token. */
+  /** Sends a file. No token is needed, because the path has the hash of the content, which nobody can guess. */
   const sendContent = async (
     sha256: string,
     request: IncomingMessage,
@@ -98,7 +101,7 @@ function updateRequests(options: UpdateServerOptions) {
   ): Promise<number> => {
     const path = await pathInside(directory, catalogs.pathOfFile(directory, sha256));
     if (path === undefined) return refuse(response, 404);
-    // Running Plans need the files of releases that the catalog has dropped, too.
+    // The file may belong to a release that is no longer in the catalog: running Plans still need it.
     const found = await stat(path, { throwIfNoEntry: false });
     if (!found?.isFile()) return refuse(response, 404);
     return await sendFile(request, response, {
@@ -159,7 +162,7 @@ function updateRequests(options: UpdateServerOptions) {
   };
 }
 
-/** The path without symbolic links; undefined if nothing is there, or if a link leads out of the folder. */
+/** Resolves with the path after all symbolic links. Undefined if there is no such file, or if a link leads out of the folder. */
 async function pathInside(directory: string, path: string): Promise<string | undefined> {
   const [folder, real] = await Promise.all([
     realpath(directory),
@@ -172,7 +175,9 @@ function isMissing(error: unknown): boolean {
   return isRecord(error) && ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(String(error['code']));
 }
 
-/** Takes the same time for every token. The file may change at any time. */
+/**
+ * True if the token of the request is valid. It takes the same time for every token. The file of tokens may change at any time.
+ */
 async function isAllowed(options: UpdateServerOptions, authorization = ''): Promise<boolean> {
   const tokens = await tokensOf(options);
   if (!tokens) return true;
@@ -187,7 +192,10 @@ function baseOf({ url, certificate }: UpdateServerOptions, host = ''): string | 
   return isHost ? `${certificate ? 'https' : 'http'}://${host}` : undefined;
 }
 
-/** The UID of the namespace kube-system, in the ways of k0s and of system-upgrade-controller; empty if it is not told. */
+/**
+ * Returns the UID of the namespace kube-system, from the header of k0s or of system-upgrade-controller; empty if the request
+ * has neither.
+ */
 function clusterOf(request: IncomingMessage): string {
   const { k0s_clusterid: ofK0s, 'x-suc-cluster-id': ofSuc } = request.headers;
   const given = ofK0s ?? ofSuc;
@@ -222,7 +230,7 @@ function refuse(
   return 0;
 }
 
-/** Whoever can choose the Host of others' requests could otherwise choose from where they download. */
+/** Refuses an unknown Host: whoever can set that header in requests of others could otherwise choose where they download from. */
 function misdirected(response: ServerResponse, host: string): number {
   const text = `This server is not known by the name "${host}": start refit serve with --host ${host}, or with --url.\n`;
   const head = { 'content-type': 'text/plain; charset=utf-8', 'content-length': text.length };
@@ -245,7 +253,9 @@ export function limitEachClient(server: Server, most: number): void {
   });
 }
 
-/** The address; of IPv6 its first 64 bits, because a client may have all of the rest. */
+/**
+ * Returns the address of the client. For IPv6 these are its first 64 bits, because a client may have all addresses below them.
+ */
 export function clientOf(address: string): string {
   if (address.includes('.')) return address.replace(/^.*:/, '');
   const [head = [], tail = []] = address.split('::').map((part) => part.split(':'));
@@ -253,7 +263,7 @@ export function clientOf(address: string): string {
   return [...head, ...zeros, ...tail].slice(0, 4).join(':');
 }
 
-/** JSON, which is YAML too. `base` is the address of this server, without a slash at its end. */
+/** Returns the index as JSON, which is also YAML. `base` is the URL of this server, without a slash at its end. */
 export function listedIndex(
   catalog: catalogs.Catalog,
   channel: string,
@@ -279,7 +289,7 @@ export function listedIndex(
   return `${JSON.stringify({ channel, version, downloadURLs, withdrawn: catalogs.withdrawnOf(catalog, channel) })}\n`;
 }
 
-/** Has no hashes: serve it over TLS. */
+/** Returns the index in the format without hashes, so the server should use TLS. */
 export function mappedIndex(
   catalog: catalogs.Catalog,
   channel: string,
@@ -297,7 +307,7 @@ export function mappedIndex(
   return `${JSON.stringify({ version, downloadURLs, withdrawn: catalogs.withdrawnOf(catalog, channel) })}\n`;
 }
 
-/** Nodes name image bundles by the last segment. */
+/** Returns the URL of a file. Nodes name an image bundle by the last segment. */
 function urlOf(
   base: string,
   version: string,
