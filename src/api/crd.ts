@@ -1,8 +1,8 @@
-/** What the schemas of custom kinds are written with. tools/crds/definition.ts makes definitions of them. */
+/** Provides the parts that schemas of custom kinds are made of. tools/crds/definition.ts turns such schemas into CRDs. */
 import { z } from 'zod';
 import type { Resource } from '../kube/resources.ts';
 
-/** An object of a schema, which refuses fields that it does not name. */
+/** Returns the schema of an object. The schema refuses fields that it does not name. */
 export function object<S extends z.core.$ZodLooseShape>(
   what: string,
   fields: S,
@@ -10,23 +10,26 @@ export function object<S extends z.core.$ZodLooseShape>(
   return z.strictObject(fields).describe(what);
 }
 
-/** `most` characters; kinds of other products have no such limit, so that they take what the originals take. */
+/**
+ * Returns the schema of an optional text of at most `most` characters. Kinds of other products pass no limit, so that they
+ * accept what the originals accept.
+ */
 export function text(what: string, most?: number): z.ZodExactOptional<z.ZodString> {
   return optional(what, most === undefined ? z.string() : z.string().max(most));
 }
 
-/** Characters of names and of other text in kinds of our own, as API servers limit them. */
+/** The most characters of names and other texts in kinds of our own. API servers have the same limits. */
 export const LONGEST = {
-  /** Of an object or a Node. */
+  /** The name of an object or a Node. */
   name: 253,
   namespace: 63,
-  /** Of a label: prefix, slash and name. */
+  /** The key of a label consists of a prefix, a slash and a name. */
   labelKey: 317,
   labelValue: 63,
-  /** Of a condition. */
+  /** The type of a condition. */
   conditionType: 316,
   reason: 1024,
-  /** A kind, a namespace and a name, or such. */
+  /** A reference consists of a kind, a namespace and a name, or of similar parts. */
   reference: 512,
   word: 64,
 } as const;
@@ -47,7 +50,10 @@ export function time(what: string): z.ZodString {
   return z.string().meta({ format: 'date-time', description: what });
 }
 
-/** As Go has it; `whole` is for what has limits of its own. */
+/**
+ * Returns the schema of an optional integer within the limits of the Go type `format`. Use `whole` for a field with limits of
+ * its own.
+ */
 export function integer(format: 'int32' | 'int64', what: string): z.ZodExactOptional<z.ZodInt> {
   return optional(what, z.int().meta({ format }));
 }
@@ -60,11 +66,11 @@ export function choice<const T extends string>(what: string, ...values: readonly
   return optional(what, z.enum(values));
 }
 
-/** Of a list of conditions: one of each type. */
+/** Marks a list of conditions, which has at most one condition of each type. */
 export const BY_TYPE = { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] };
 
 export interface CustomKind {
   readonly resource: Resource;
-  /** The fields beside `apiVersion`, `kind` and `metadata`; a `status` is a subresource. */
+  /** The schema has every field except `apiVersion`, `kind` and `metadata`. If it has `status`, that is a subresource. */
   readonly schema: z.ZodObject;
 }

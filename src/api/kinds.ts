@@ -1,4 +1,7 @@
-/** Kinds that controllers ask for at their start: to load the schema of one takes as long as to list its objects. */
+/**
+ * Lists the kinds that controllers look for when they start. It imports no schema, because loading one takes as long as listing
+ * the objects of its kind.
+ */
 import { clusterScoped, namespaced } from '../kube/resources.ts';
 import type { CattlePlan } from './cattle/plan.ts';
 import type { UpgradePolicy } from './refit/upgrade-policy.ts';

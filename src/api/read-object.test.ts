@@ -1,4 +1,4 @@
-/** The proof that a file becomes a Plan, or one line that a person can act on. */
+/** Proves that a file becomes a Plan, or one line that tells a person what to correct. */
 import { expect, test } from 'vitest';
 import { RefitError } from '../util/errors.ts';
 import { type Plan, planKind } from './autopilot/plan.ts';

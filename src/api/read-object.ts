@@ -1,4 +1,4 @@
-/** Reads objects of custom kinds from YAML or JSON; each problem names its field. */
+/** Reads objects of custom kinds from YAML or JSON. Each problem names its field. */
 import { z } from 'zod';
 import { apiVersionOf, type KubeObject } from '../kube/resources.ts';
 import { describeValue, listIssues } from '../util/describe-issue.ts';
@@ -8,22 +8,25 @@ import { parseYaml } from '../util/yaml.ts';
 import type { CustomKind } from './crd.ts';
 
 export interface ReadObject {
-  /** Names the object in a message: the file, and the document where the file has several. */
+  /** Names the object in messages: the file, and the number of the document if the file has several. */
   readonly place: string;
   readonly kind: CustomKind;
-  /** As it is written, without defaults. */
+  /** The object as the user wrote it, without default values. */
   readonly object: KubeObject;
 }
 
 export interface ReadObjects {
   readonly objects: readonly ReadObject[];
-  /** Each names the place and the field. */
+  /** Each problem names the place and the field. */
   readonly problems: readonly string[];
-  /** Objects of other kinds, such as the Secret that a Plan needs; each names the place. */
+  /** Names the place of each object of another kind, such as the Secret that a Plan needs. */
   readonly others: readonly string[];
 }
 
-/** The objects of `kinds` in `text`, which may have several documents. Throws REFIT_FILE if it is not YAML, or empty. */
+/**
+ * Returns the objects of `kinds` in `text`, which may have several documents. Throws REFIT_FILE if the text is not YAML, or is
+ * empty.
+ */
 export function readObjects(
   text: string,
   file: string,
@@ -62,24 +65,24 @@ function isOf(resource: CustomKind['resource'], value: unknown): boolean {
   return kind === resource.kind && apiVersion === apiVersionOf(resource);
 }
 
-/** A kind of ours in an unknown version is a mistake, and no object beside it. */
+/** Returns false for one of our kinds in an unknown version, because that is a mistake of the user. */
 function isOfOtherKind(value: unknown, ours: ReadonlySet<string>): boolean {
   const { kind, apiVersion } = isRecord(value) ? value : {};
   return typeof kind === 'string' && typeof apiVersion === 'string' && !ours.has(kind);
 }
 
-/** With its article: `an UpgradePolicy of upgrade.refit.dev/v1alpha1`. */
+/** Returns the kind with its article, such as `an UpgradePolicy of upgrade.refit.dev/v1alpha1`. */
 export function nameOf({ resource }: CustomKind): string {
   return withArticle(`${resource.kind} of ${apiVersionOf(resource)}`);
 }
 
 function withArticle(noun: string): string {
-  // It is "an UpgradePolicy", but "a User".
+  // English says "an UpgradePolicy", but "a User".
   const isVowel = /^[AEIO]|^U(?!ser)/i.test(noun);
   return `${isVowel ? 'an' : 'a'} ${noun}`;
 }
 
-/** As strict as `kubectl apply`, which refuses misspelt fields too: a lost `sha256` would be a file nobody verifies. */
+/** Refuses unknown fields, as `kubectl apply` does. If a misspelt `sha256` were ignored, nobody would verify the file. */
 const HEADER = {
   apiVersion: z.string(),
   kind: z.string(),

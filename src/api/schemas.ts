@@ -1,4 +1,4 @@
-/** The schemas of the kinds that are asked for without them. */
+/** Provides the schemas of the kinds in kinds.ts, which has none. */
 import { cattlePlanSchema } from './cattle/plan.ts';
 import type { CustomKind } from './crd.ts';
 import { cattlePlans, upgradePolicies } from './kinds.ts';

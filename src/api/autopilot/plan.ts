@@ -1,4 +1,7 @@
-/** Schema and types of the autopilot Plan, `autopilot.k0sproject.io/v1beta2`: the same shape as the original, and no stricter. */
+/**
+ * Defines schema and types of the autopilot Plan, `autopilot.k0sproject.io/v1beta2`. It has the shape of the original and is no
+ * stricter.
+ */
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
 import { type CustomKind, flag, list, object, optional, text, time } from '../crd.ts';
@@ -31,7 +34,7 @@ export const targetSchema = object('Nodes, selected once when the plan starts.',
   }).default({ concurrent: 1 }),
 });
 
-/** As written by users: fields with a default may be absent. */
+/** This is the form that users write: fields with a default may be missing. */
 export type TargetSpec = z.input<typeof targetSchema>;
 
 export const targetsSchema = object('The nodes to update.', {

@@ -1,4 +1,7 @@
-/** Schema and types of the autopilot UpdateConfig: the source of new versions, and when Plans may be created from them. */
+/**
+ * Defines schema and types of the autopilot UpdateConfig, which names the source of new versions and says when Plans may be
+ * created from them.
+ */
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
 import { type CustomKind, flag, list, object, optional, text } from '../crd.ts';

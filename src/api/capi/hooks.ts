@@ -1,4 +1,4 @@
-/** The messages of Cluster API's in-place update hooks, `hooks.runtime.cluster.x-k8s.io/v1alpha1`. */
+/** Declares the messages of Cluster API's in-place update hooks, `hooks.runtime.cluster.x-k8s.io/v1alpha1`. */
 import { z } from 'zod';
 import type { KubeObject } from '../../kube/resources.ts';
 
@@ -6,7 +6,7 @@ export const HOOK_GROUP = 'hooks.runtime.cluster.x-k8s.io/v1alpha1';
 
 export type HookName = 'Discovery' | 'CanUpdateMachine' | 'CanUpdateMachineSet' | 'UpdateMachine';
 
-/** Any object in a hook's body: without uid, resourceVersion and status. */
+/** Accepts any object in the body of a hook. Such objects have no uid, resourceVersion or status. */
 const withName = z.looseObject({
   kind: z.string(),
   metadata: z.looseObject({ name: z.string().min(1) }),
@@ -44,10 +44,10 @@ export const updateMachineRequest = z.object({ settings, desired: machineTriple 
 export type UpdateMachineRequest = z.infer<typeof updateMachineRequest>;
 export type Settings = Readonly<Record<string, string>>;
 
-/** Two or three objects, by the key that each has in the body. */
+/** The body of a hook has two or three objects, each under its key. */
 export type Triple = Readonly<Record<string, HookObject | null | undefined>>;
 
-/** `patch` is the document in base64. */
+/** A change of one object. `patch` is the document in base64. */
 export interface Patch {
   readonly patchType: 'JSONPatch' | 'JSONMergePatch';
   readonly patch: string;
@@ -61,13 +61,16 @@ export interface HookResponse {
 }
 
 export interface UpdateMachineResponse extends HookResponse {
-  /** An integer, 0 or more: callers take a negative number as the end. 0 with `Success` means done. */
+  /**
+   * A whole number of seconds, 0 or more: callers treat a negative number as the end. With `Success`, 0 means that the update
+   * is done.
+   */
   readonly retryAfterSeconds: number;
 }
 
 export type PatchedObject = keyof z.infer<typeof machineTriple> | keyof z.infer<typeof setTriple>;
 
-/** By the key that each has in the response. */
+/** The patches of a response. The key names the object that a patch changes. */
 export type Patches = Readonly<Partial<Record<`${PatchedObject}Patch`, Patch>>>;
 
 export type CanUpdateResponse = HookResponse & Patches;

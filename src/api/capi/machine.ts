@@ -1,4 +1,4 @@
-/** The fields that Refit reads of a Cluster API Machine. */
+/** Declares the fields of a Cluster API Machine that Refit reads. */
 import { type KubeObject, type LabelSelector, namespaced } from '../../kube/resources.ts';
 import { MACHINE_ANNOTATION } from '../../signal/names.ts';
 
@@ -23,7 +23,7 @@ export interface Cluster extends KubeObject {
 
 export const clusters = namespaced<Cluster>('cluster.x-k8s.io/v1beta2', 'Cluster');
 
-/** Lists of selectors are not empty. */
+/** A MachineDrainRule. The API server accepts no empty list of selectors. */
 export interface DrainRule extends KubeObject {
   spec: {
     drain: { behavior: string; order?: number };
@@ -34,16 +34,16 @@ export interface DrainRule extends KubeObject {
 
 export const drainRules = namespaced<DrainRule>('cluster.x-k8s.io/v1beta2', 'MachineDrainRule');
 
-/** On each MachineSet of a MachineDeployment and on its Machines. */
+/** Cluster API sets these labels on each MachineSet of a MachineDeployment and on its Machines. */
 export const SET_LABELS = {
   deployment: 'cluster.x-k8s.io/deployment-name',
   hash: 'machine-template-hash',
 } as const;
 
-/** Label of control plane Machines, with any value. */
+/** Cluster API sets this label, with any value, on Machines of the control plane. */
 export const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';
 
-/** On each Node, written by Cluster API: the Machine that it belongs to. */
+/** Cluster API writes these annotations to each Node. They name the Machine that the Node belongs to. */
 export const NODE_ANNOTATIONS = {
   cluster: 'cluster.x-k8s.io/cluster-name',
   namespace: 'cluster.x-k8s.io/cluster-namespace',

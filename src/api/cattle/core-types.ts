@@ -1,4 +1,6 @@
-/** Core types of Kubernetes that a Plan hands through to its pods. A typo in one is refused with the Plan. */
+/**
+ * Defines the core types of Kubernetes that Refit copies from a Plan to its pods. A typo in one of them makes the Plan invalid.
+ */
 import { z } from 'zod';
 
 type Fields = Readonly<Record<string, z.ZodType>>;
@@ -12,7 +14,7 @@ const list = z.array(z.string()).meta({ 'x-kubernetes-list-type': 'atomic' });
 const reference = (members: Fields): z.ZodType =>
   z.strictObject(members).meta({ 'x-kubernetes-map-type': 'atomic' });
 
-/** Of an object in the Plan's namespace. */
+/** The object is in the namespace of the Plan. */
 const nameSchema = z.string().default('').describe('Name of the object.');
 export const referenceSchema = reference({ name: nameSchema });
 const divisorSchema = z.unknown().meta({

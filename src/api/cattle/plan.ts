@@ -1,11 +1,11 @@
-/** Schema and types of the Plan of Rancher's system-upgrade-controller, `upgrade.cattle.io/v1`. */
+/** Defines schema and types of the Plan of Rancher's system-upgrade-controller, `upgrade.cattle.io/v1`. */
 import { z } from 'zod';
 import type { KubeObject } from '../../kube/resources.ts';
 import { BY_TYPE, flag, integer, list, object, optional, text } from '../crd.ts';
 import { referenceSchema, tolerationSchema } from './core-types.ts';
 import { containerSchema, drainSchema, labelSelectorSchema, secretSchema } from './workload.ts';
 
-/** In lower case only; 0 is Sunday. */
+/** The names of the days are in lower case, as the original requires. The digit 0 is Sunday. */
 const DAYS = [
   '0 su sun sunday 1 mo mon monday 2 tu tue tuesday 3 we wed wednesday',
   '4 th thu thursday 5 fr fri friday 6 sa sat saturday',

@@ -1,4 +1,6 @@
-/** What a Plan of `upgrade.cattle.io` says about the pod on each node: containers, volumes, drain, secrets. */
+/**
+ * Defines the fields of a Plan of `upgrade.cattle.io` that describe the pod on each node: containers, volumes, drain, secrets.
+ */
 import { z } from 'zod';
 import { flag, integer, list, object, optional } from '../crd.ts';
 import { securityContextSchema, variableSchema, variablesSchema } from './core-types.ts';

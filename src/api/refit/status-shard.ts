@@ -1,4 +1,7 @@
-/** Schema of the StatusShard: the progress of some targets of a plan that has too many for one object. */
+/**
+ * Defines the schema of the StatusShard, which holds the progress of some targets of a plan that has too many targets for one
+ * object.
+ */
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
 import { type CustomKind, LONGEST, list, object, time } from '../crd.ts';

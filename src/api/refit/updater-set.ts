@@ -1,10 +1,13 @@
-/** Schema and types of the UpdaterSet: who makes which changes of a Cluster API Machine in place, in which order. */
+/**
+ * Defines schema and types of the UpdaterSet, which says who makes which changes of a Cluster API Machine in place, and in
+ * which order.
+ */
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
 import { type CustomKind, choice, LONGEST, list, object, optional, time } from '../crd.ts';
 import { conditionsSchema, rules } from './upgrade-policy.ts';
 
-/** As Cluster API has it for an ExtensionConfig: no user, no query, no fragment. */
+/** Matches the URLs that Cluster API accepts for an ExtensionConfig: they have no user, no query and no fragment. */
 const URL_PATTERN = /^https:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/;
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -14,7 +17,7 @@ const valueSchema = z.string().max(LONGEST.labelValue);
 const MANY = 100;
 const ATOMIC = { 'x-kubernetes-list-type': 'atomic' };
 
-/** A label selector of Kubernetes, of a size that is read in no time. */
+/** Describes a label selector of Kubernetes. The limits keep it cheap to evaluate. */
 const selectorSchema = z
   .strictObject({
     matchLabels: optional(

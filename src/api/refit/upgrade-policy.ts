@@ -1,4 +1,4 @@
-/** Schema and types of the UpgradePolicy: the settings of Refit that no plan has. */
+/** Defines schema and types of the UpgradePolicy, which holds the settings of Refit that plans have no field for. */
 import { z } from 'zod';
 import type { KubeObject } from '../../kube/resources.ts';
 import {
@@ -33,23 +33,26 @@ const TIME_ZONE = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/;
 const MOMENT =
   /^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2}))?$/;
 const PERCENT = /^([1-9][0-9]?|100)%$/;
-/** Of a label. */
+/** Matches the key of a label, or a key and a value with `=` between them. */
 const KEY_OR_PAIR = /^([a-z0-9.-]+[/])?[A-Za-z0-9._-]+(=[A-Za-z0-9._-]*)?$/;
 const WANTED_LABEL = 'must be the key of a label such as topology.kubernetes.io/zone, or key=value';
 const LONGEST_PAIR = 381;
 const SET = { 'x-kubernetes-list-type': 'set' };
-/** Limits lists, so that no policy makes each decision slow. */
+/** The most entries of a list. Without this limit, a policy could make each decision slow. */
 const MANY = 100;
 
-/** Policies select plans by these names. */
+/** Policies select plans by these names of their dialects. */
 export const DIALECT_NAMES = ['autopilot', 'cattle', 'kubeadm', 'capi'] as const;
 
-/** What a schema cannot say; the API server refuses an object for which a rule is false, with its message. */
+/**
+ * Adds CEL rules to a schema, for what the schema itself cannot express. If a rule is false for an object, the API server
+ * refuses the object with the message.
+ */
 export function rules(...all: readonly (readonly [rule: string, message: string])[]) {
   return { 'x-kubernetes-validations': all.map(([rule, message]) => ({ rule, message })) };
 }
 
-/** Rules cost time by the length of what they read. */
+/** The most characters of texts that rules read: the API server estimates the cost of a rule by the length of its texts. */
 const SHORT = 64;
 const isBelow = (longest: string): string =>
   `duration(self) > duration('0s') && duration(self) <= duration('${longest}')`;
@@ -149,7 +152,7 @@ const windowSchema = object('One window.', {
   timeZone: timeZoneSchema,
 });
 
-/** Of the calendar: CEL cannot read the 30th of February. */
+/** This rule accepts only days that exist: CEL itself cannot parse the 30th of February. */
 const isMoment =
   "timestamp(self.contains('T') ? self : self + 'T00:00:00Z') > timestamp('0001-01-01T00:00:00Z')";
 const momentSchema = z
@@ -162,7 +165,7 @@ const momentSchema = z
       'must be a date of the calendar such as 2026-12-20, or a time such as 2026-12-20T18:00:00Z',
     ]),
   );
-/** Where one is a date and the other a time, the time zone decides: the controller checks that. */
+/** If one end is a date and the other a time, the order depends on the time zone. The controller checks that case. */
 const isInOrder =
   "self.from.contains('T') != self.to.contains('T') || " +
   "(self.from.contains('T') ? timestamp(self.from) < timestamp(self.to) : self.from <= self.to)";
