@@ -23,17 +23,19 @@ interface ProbeParts extends Pick<Tools, 'clock' | 'log'> {
   readonly writer: KubeClient;
 }
 
-/** Returns a function that asks the server once, and resolves with the milliseconds until the next request. */
+/** Asks the server if a request is due. Resolves with the milliseconds until the next request. */
+export type NewVersionProbe = (current: Current, abort: AbortSignal) => Promise<number>;
+
 export function newVersionProbe(
   parts: ProbeParts,
   { server, intervalMs }: ProbeOptions,
   channels: Channels,
-) {
+): NewVersionProbe {
   const { clock, log } = parts;
   let last = Number.NEGATIVE_INFINITY;
   // The API server deletes Events after an hour, so they cannot show what was reported.
   const reported = new Set<string>();
-  return async (current: Current, abort: AbortSignal): Promise<number> => {
+  return async (current, abort) => {
     const age = clock.monotonic() - last;
     if (age < intervalMs) return intervalMs - age;
     last = clock.monotonic();

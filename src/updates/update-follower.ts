@@ -27,7 +27,7 @@ import {
 import type { Release } from './channel/read-index.ts';
 import { CATCH_UP_MS, type CheckPace, nextCheck, nextWindow } from './config/check-times.ts';
 import { readUpdateConfig, type UpdateRules, type UpdateSettings } from './config/read-config.ts';
-import { newVersionProbe, type ProbeOptions } from './new-version.ts';
+import { type NewVersionProbe, newVersionProbe, type ProbeOptions } from './new-version.ts';
 import {
   decideUpdate,
   lowestOf,
@@ -101,7 +101,7 @@ export class UpdateFollower {
   readonly #parts: UpdateParts;
   readonly #channels: Channels;
   readonly #memories = new Map<string, Memory>();
-  readonly #probe: ReturnType<typeof newVersionProbe> | undefined;
+  readonly #probe: NewVersionProbe | undefined;
 
   constructor(parts: UpdateParts) {
     this.#parts = parts;

@@ -7,15 +7,12 @@ import { startStubServer } from '../../../test/faults/stub-server.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import { askServer, type ServerQuestion } from './ask-server.ts';
+import { askServer, type ServerAnswer, type ServerQuestion } from './ask-server.ts';
 
 const NEVER = new AbortController().signal;
 type Listener = Parameters<typeof startStubServer>[0];
 
-async function ask(
-  question: ServerQuestion,
-  clock: Clock = systemClock,
-): Promise<Awaited<ReturnType<typeof askServer>>> {
+async function ask(question: ServerQuestion, clock: Clock = systemClock): Promise<ServerAnswer> {
   return await askServer(question, {
     clock,
     environment: {},

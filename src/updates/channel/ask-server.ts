@@ -32,11 +32,20 @@ const MAX_BYTES = 64 * 1024;
 /** Milliseconds for head and body together. k0s has the same limit. */
 const TIMEOUT_MS = 10_000;
 
+export interface ServerAnswer {
+  /** Undefined if the answer is the known one. */
+  readonly text: string | undefined;
+  readonly etag: string | undefined;
+}
+
 /**
  * Sends a GET and follows redirects. The result has no text if the answer is the known one. Rejects with one sentence that
  * names the host, but never user, password or token.
  */
-export async function askServer(question: ServerQuestion, tools: ServerTools) {
+export async function askServer(
+  question: ServerQuestion,
+  tools: ServerTools,
+): Promise<ServerAnswer> {
   const { url, secretHeaders, known } = question;
   const headers = {
     accept: 'application/yaml, */*',

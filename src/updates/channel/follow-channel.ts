@@ -18,10 +18,25 @@ const TOKEN = { namespace: 'kube-system', name: 'update-server-token' } as const
 const MOST_ANSWERS = 20;
 
 type Texts = Record<string, string>;
-export type Channels = ReturnType<typeof channelMemory>;
+
+/** Asks channels and remembers their answers. */
+export interface Channels {
+  /**
+   * Asks the channel. `current` describes what runs. With `minor`, such as `v1.37`, resolves with the newest release of that
+   * minor version. Rejects with one sentence.
+   */
+  ask(
+    settings: UpdateSettings,
+    current: Current,
+    abort: AbortSignal,
+    minor?: string,
+  ): Promise<Release>;
+  /** Asks for the newest release of all, for clusters that follow no channel. No token is sent. */
+  askLatest(server: string, current: Current, abort: AbortSignal): Promise<Release>;
+}
 
 /** Returns a memory for one term of a leader. Answers of an earlier term may be outdated. */
-export function channelMemory(tools: ChannelTools) {
+export function channelMemory(tools: ChannelTools): Channels {
   const { client, clusterInfo } = tools;
   const answers = new Map<
     string,
@@ -45,23 +60,13 @@ export function channelMemory(tools: ChannelTools) {
     return release;
   };
   return {
-    /**
-     * Asks the channel. `current` describes what runs. With `minor`, such as `v1.37`, resolves with the newest release of that
-     * minor version. Rejects with one sentence.
-     */
-    async ask(
-      settings: UpdateSettings,
-      current: Current,
-      abort: AbortSignal,
-      minor?: string,
-    ): Promise<Release> {
+    async ask(settings, current, abort, minor) {
       const url = await addressOf({ client, abort }, settings, current, minor);
       const headers = settings.schedule.kind === 'cron' ? {} : await headersFor(current, abort);
       return await read(url, headers, await tokenOf({ client, abort }), abort);
     },
 
-    /** Asks for the newest release of all, for clusters that follow no channel. No token is sent. */
-    async askLatest(server: string, current: Current, abort: AbortSignal): Promise<Release> {
+    async askLatest(server, current, abort) {
       return await read(`${server}/latest/index.yaml`, await headersFor(current, abort), {}, abort);
     },
   };
