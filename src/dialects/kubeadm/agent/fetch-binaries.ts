@@ -8,10 +8,14 @@ import type { SignalCommand } from '../../../signal/annotations.ts';
 import type { Tools } from '../../../util/tools.ts';
 import type { Upgrade } from '../host/host.ts';
 
-export interface FetchParts extends Tools, Pick<FetchRequest, 'userAgent' | 'limits'> {
+/** What the downloads of one agent share. */
+export interface FetchTools extends Tools, Pick<FetchRequest, 'userAgent' | 'limits'> {
   readonly directory: string;
   /** The root directory of the host, which scripts get as REFIT_ROOT. Paths in scripts do not include it. */
   readonly root: string;
+}
+
+export interface FetchParts extends FetchTools {
   readonly abort: AbortSignal;
 }
 

@@ -219,8 +219,8 @@ test.each<[string, string, string]>([
 
 test('an agent that ends in the middle goes on before it can read its Node', async () => {
   store.send(SIGNAL);
-  const held = Promise.withResolvers<undefined>();
-  answer = async (step) => (step === 'kubeadm' ? await held.promise : undefined);
+  const blocked = Promise.withResolvers<undefined>();
+  answer = async (step) => (step === 'kubeadm' ? await blocked.promise : undefined);
   start();
   await until('Cordoning');
   store.advance('ApplyingUpdate');
@@ -232,7 +232,7 @@ test('an agent that ends in the middle goes on before it can read its Node', asy
   agents = [];
   start({ agent: { object } });
   await vi.waitFor(() => expect(steps).toEqual(['prepare', 'kubeadm', 'kubeadm']), PATIENCE);
-  held.resolve(undefined);
+  blocked.resolve(undefined);
   await vi.waitFor(() => expect(steps).toContain('kubelet'), PATIENCE);
   agents.push(...before);
 });
@@ -427,18 +427,18 @@ test('a kubelet that crashes is in the report while the agent still waits for it
 });
 
 test('a signal that is cancelled while it is prepared is not carried on', async () => {
-  const held = Promise.withResolvers<typeof BINARIES>();
+  const blocked = Promise.withResolvers<typeof BINARIES>();
   let abort: AbortSignal | undefined;
   store.send(SIGNAL);
   const fetch: KubeadmTools['fetch'] = async (_command, own) => {
     abort = own.abort;
-    return await held.promise;
+    return await blocked.promise;
   };
   start({ tools: { fetch } });
   await vi.waitFor(() => expect(abort).toBeDefined(), PATIENCE);
   store.advance('Failed');
   expect(abort?.aborted).toBe(true);
-  held.resolve(BINARIES);
+  blocked.resolve(BINARIES);
   store.send({ ...SIGNAL, created: '2026-11-22T09:00:00Z' });
   await until('Cordoning');
   expect(store.statuses).toEqual(['Downloading', 'Failed', 'Downloading', 'Cordoning']);

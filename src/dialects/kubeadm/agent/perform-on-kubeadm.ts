@@ -26,9 +26,9 @@ import type { Host, KubeadmOptions, Shells } from '../host/host.ts';
 import * as hostSteps from '../host/host-steps.ts';
 import { etcdAnswersFrom } from '../host/probe.ts';
 import { configurationScript, kubeadmBody, kubeletBody, repairScript } from '../host/scripts.ts';
-import type { FetchParts, fetchBinaries } from './fetch-binaries.ts';
+import type { FetchParts, FetchTools, fetchBinaries } from './fetch-binaries.ts';
 
-export interface KubeadmTools extends Omit<FetchParts, 'abort'> {
+export interface KubeadmTools extends FetchTools {
   readonly client: Pick<KubeClient, 'get' | 'listAll' | 'raw'>;
   readonly host: Host;
   readonly kubeadm: KubeadmOptions;
@@ -75,7 +75,7 @@ export async function performOnKubeadm(
   }
 }
 
-type Tools = KubeadmTools & Pick<FetchParts, 'abort'>;
+type Tools = KubeadmTools & FetchParts;
 
 function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.HostStepsParts {
   const { client, host, abort } = tools;

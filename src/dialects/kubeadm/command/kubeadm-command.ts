@@ -149,7 +149,13 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
   });
 }
 
-type Shown = Awaited<ReturnType<typeof show>>;
+/** A plan that the user has seen. */
+interface Shown {
+  readonly survey: preflight.Survey;
+  readonly assessment: preflight.Assessment;
+  /** The time of the survey in RFC 3339. */
+  readonly began: string;
+}
 
 /** Verifies the cluster, and then applies addons and upgrades MachineDeployments. Nothing follows if a host is wrong. */
 async function finish(session: ApplySession, shown: Shown): Promise<number> {
@@ -211,7 +217,7 @@ export function questionOf(request: Request, addons: number, pools: number): str
   return `${[...renewal, ...upgrade].join('. ')}?`;
 }
 
-async function show(session: KubeadmSession, survey: preflight.Survey) {
+async function show(session: KubeadmSession, survey: preflight.Survey): Promise<Shown> {
   const { output, clock } = session;
   const shown = { survey, assessment: preflight.assess(survey), began: rfc3339(clock.now()) };
   const { columns } = output.size();

@@ -6,14 +6,46 @@ import { writeFile } from 'node:fs/promises';
 import { formatDuration } from '../../../util/duration.ts';
 import { messageOf, RefitError } from '../../../util/errors.ts';
 import { ownMember } from '../../../util/own-member.ts';
-import { describeFinding } from '../../../versions/findings.ts';
+import { describeFinding, type Finding } from '../../../versions/findings.ts';
+import type { Host } from '../host/host.ts';
 import type { HostFacts } from '../host/probe.ts';
+import type { Check } from '../host/verify.ts';
 import { reportOn } from '../plan/kubeadm-signal.ts';
 import { sourceOfPlan } from '../plan/plan-object.ts';
 import { type Assessment, hostsOf, type Survey } from '../plan/preflight.ts';
 import type { ClusterState } from './verify.ts';
 
-export type UpgradeReport = ReturnType<typeof reportOf>;
+/** The report as JSON has it. */
+export interface UpgradeReport {
+  readonly version: string;
+  readonly digest: string;
+  readonly outcome: Ended['outcome'];
+  /** The start of the upgrade in RFC 3339. */
+  readonly began: string;
+  /** The end of the upgrade in RFC 3339. */
+  readonly ended: string;
+  readonly hosts: readonly ReportedHost[];
+  readonly findings: readonly Finding[];
+  /** The checks after the upgrade. `of` is a host or `cluster`. */
+  readonly checks: readonly (Check & { readonly of: string })[];
+}
+
+export interface ReportedHost {
+  readonly name: string;
+  readonly role: Host['role'];
+  /** Undefined if the plan does not change the host. */
+  readonly command: string | undefined;
+  readonly before: Versions;
+  /** Undefined if the host did not answer afterwards. */
+  readonly after: Versions | undefined;
+  readonly state: string;
+  readonly message: string | undefined;
+  /** The milliseconds that each step took. */
+  readonly spent: Readonly<Record<string, number>>;
+}
+
+/** Versions by component; undefined if the version of one is unknown. */
+type Versions = Readonly<Record<string, string | undefined>>;
 
 export interface Ended {
   readonly outcome: 'planned' | 'refused' | 'nothing to do' | 'done' | 'failed';
@@ -25,11 +57,11 @@ export interface Ended {
   readonly state: ClusterState | undefined;
 }
 
-export function reportOf({ survey, assessment, state, ...times }: Ended) {
+export function reportOf({ survey, assessment, state, ...times }: Ended): UpgradeReport {
   const { request, findings, digest } = assessment;
   const resumed = assessment.resumes && survey.plan && sourceOfPlan(survey.plan).uid;
   const wanted = new Set([...request.certificates, ...hostsOf(request)]);
-  const hosts = survey.hosts.map((before) => {
+  const hosts = survey.hosts.map((before): ReportedHost => {
     const { name, role } = before.host;
     const node = wanted.has(name)
       ? state?.nodes?.find(({ metadata }) => metadata.name === name)
@@ -57,7 +89,6 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
       state:
         isLater && found?.state === 'finished' ? 'kubelet not started' : (found?.state ?? unsaid),
       message: found?.message,
-      /** The milliseconds that each step took. */
       spent: found?.spent ?? {},
     };
   });
@@ -67,11 +98,7 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
   return { version: request.version, digest, ...times, hosts, findings, checks };
 }
 
-function versionsOf({
-  kubeadm,
-  kubelet,
-  staticPods,
-}: HostFacts): Readonly<Record<string, string | undefined>> {
+function versionsOf({ kubeadm, kubelet, staticPods }: HostFacts): Versions {
   return { kubeadm, kubelet, ...staticPods };
 }
 

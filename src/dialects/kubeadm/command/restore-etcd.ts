@@ -70,7 +70,7 @@ export async function restoreEtcd(
       await onControlPlane(session, script);
     }
     output.write(
-      `Done. Each host keeps the data of before as before-restore-${options.stamp}, beside that of etcd.\n`,
+      `Done. Each host keeps the previous data as before-restore-${options.stamp}, next to the data of etcd.\n`,
     );
     return EXIT.ok;
   };
@@ -122,7 +122,7 @@ export interface RestoreOptions {
   readonly stamp: string;
 }
 
-type RestorePart = 'facts' | 'restore_beside' | 'stop' | 'start_etcd' | 'start_api_server';
+type RestorePart = 'facts' | 'restore_aside' | 'stop' | 'start_etcd' | 'start_api_server';
 
 function restoreScript(part: RestorePart, options: RestoreOptions, members: string): string {
   const { snapshot, stamp } = options;
@@ -148,7 +148,7 @@ export function restoreScripts(
 ): Readonly<Record<string, string>> {
   const script = (part: RestorePart): string => detached(restoreScript(part, options, members), 5);
   return {
-    'Restoring it beside the data in use': script('restore_beside'),
+    'Restoring it next to the data in use': script('restore_aside'),
     'Stopping the API server and etcd': script('stop'),
     'Starting etcd with the restored data': script('start_etcd'),
     'Starting the API server': script('start_api_server'),

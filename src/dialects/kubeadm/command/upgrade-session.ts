@@ -42,7 +42,7 @@ import {
 import { type ExpectedOutages, expectedOutages } from '../plan/outages.ts';
 import { PLACE, readRecord } from '../plan/plan-object.ts';
 import type { Survey } from '../plan/preflight.ts';
-import { openShells, type SshShells, turnsOf } from '../plan/ssh.ts';
+import { limitFor, openShells, type SshShells } from '../plan/ssh.ts';
 import { webhookFindings } from '../plan/webhooks.ts';
 
 /** The most milliseconds for an API server to answer, once it listens and kubeadm has ended. */
@@ -112,7 +112,7 @@ export async function inSession<Flags extends KubeadmFlags>(
   const files = read.kubeOne
     ? [read.kubeconfig, read.ssh.knownHostsFile].flatMap((file) => file ?? [])
     : [];
-  if (files.length > 0) output.write(`Refit uses what lies beside it: ${files.join(', ')}\n`);
+  if (files.length > 0) output.write(`Refit uses these files in its folder: ${files.join(', ')}\n`);
   const hop = await choose(read, shells, client);
   const here = {
     flags,
@@ -189,9 +189,9 @@ export async function onAll<T>(
   hosts: readonly ManifestHost[],
   work: (host: ManifestHost) => Promise<T>,
 ): Promise<T[]> {
-  const inTurn = turnsOf(hosts);
+  const limited = limitFor(hosts);
   const answers = await Promise.allSettled(
-    hosts.map(async (host) => await inTurn(async () => await work(host))),
+    hosts.map(async (host) => await limited(async () => await work(host))),
   );
   const failures = answers.flatMap((answer) =>
     answer.status === 'rejected' ? describeProblem(answer.reason) : [],
@@ -264,11 +264,11 @@ function withCauses(
   busy: readonly string[],
   hosts: readonly HostFacts[],
 ): RefitError {
-  const held = busy.map((by) => `${by} is still at work${by.includes('process') ? ENDED : ''}`);
+  const running = busy.map((by) => `${by} is still at work${by.includes('process') ? ENDED : ''}`);
   const found = hosts.flatMap(({ host, problems }) =>
     problems.map(({ message }) => `${host.name}: ${message}`),
   );
-  const problems = [problem.message, ...held, ...found];
+  const problems = [problem.message, ...running, ...found];
   return new RefitError(problem.code, '', { problems, cause: problem });
 }
 

@@ -1,17 +1,25 @@
 /** Checks the whole cluster after an upgrade, and says what each host runs and what is wrong. */
 
-import { type Node } from '../../../kube/resources.ts';
+import type { Node } from '../../../kube/resources.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import { listNodes } from '../../../kube/trimmed.ts';
 import { formatDuration } from '../../../util/duration.ts';
 import { messageOf } from '../../../util/errors.ts';
-import { readFacts } from '../host/probe.ts';
+import { type HostFacts, readFacts } from '../host/probe.ts';
 import { optionsFor } from '../host/scripts.ts';
 import * as verify from '../host/verify.ts';
-import { turnsOf } from '../plan/ssh.ts';
+import { limitFor } from '../plan/ssh.ts';
 import type { KubeadmSession } from './upgrade-session.ts';
 
-export type ClusterState = Awaited<ReturnType<typeof checkCluster>>;
+/** What was found in a cluster at one time. */
+export interface ClusterState {
+  /** The facts of each host that answered. */
+  readonly facts: readonly HostFacts[];
+  /** Undefined if the API server does not answer. */
+  readonly nodes: readonly Node[] | undefined;
+  /** The checks of each host, and of `cluster`. */
+  readonly checks: ReadonlyMap<string, readonly verify.Check[]>;
+}
 
 /**
  * Checks the cluster until nothing is wrong, for at most the given time: CoreDNS and kube-proxy still roll out when kubeadm
@@ -50,7 +58,7 @@ export function isRight({ checks }: ClusterState): boolean {
 }
 
 /** Checks the cluster once and prints nothing. A host that does not answer is one of the problems. */
-export async function checkCluster(session: KubeadmSession) {
+export async function checkCluster(session: KubeadmSession): Promise<ClusterState> {
   const { client, manifest, shells, clock, abort } = session;
   const problems = new Map<string, verify.Check>();
   const unlessAway = async <T>(asked: Promise<T>): Promise<T | undefined> =>
@@ -61,8 +69,8 @@ export async function checkCluster(session: KubeadmSession) {
       problems.set(found, { component: 'verification', found, cure });
       return undefined;
     });
-  const inTurn = turnsOf(manifest.hosts);
-  const reads = manifest.hosts.map((host) => inTurn(async () => await readFacts(shells, host)));
+  const limited = limitFor(manifest.hosts);
+  const reads = manifest.hosts.map((host) => limited(async () => await readFacts(shells, host)));
   const facts = (await Promise.all(reads.map(unlessAway))).filter((each) => each !== undefined);
   const [list, pods] = await Promise.all([
     unlessAway(listNodes(client, { abort })),
@@ -85,14 +93,11 @@ export async function checkCluster(session: KubeadmSession) {
   });
   // A host that does not answer may have a member of etcd, so members are judged only if all hosts answered.
   const etcd = facts.length === manifest.hosts.length ? verify.etcdChecks(facts) : [];
-  const checks = new Map([...ofHosts, ['cluster', [...problems.values(), ...etcd, ...addons]]]);
-  return {
-    facts,
-    /** Undefined if the API server does not answer. */
-    nodes: list?.items,
-    /** The checks of each host, and of `cluster`. */
-    checks,
-  };
+  const checks = new Map<string, readonly verify.Check[]>([
+    ...ofHosts,
+    ['cluster', [...problems.values(), ...etcd, ...addons]],
+  ]);
+  return { facts, nodes: list?.items, checks };
 }
 
 /** Checks CoreDNS and kube-proxy. A cluster without one of them may use another product for its purpose. */

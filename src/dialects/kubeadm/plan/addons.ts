@@ -5,7 +5,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { KubeClient, Reading } from '../../../kube/client.ts';
+import type { KubeClient, Reading, RequestOptions } from '../../../kube/client.ts';
 import * as kube from '../../../kube/resources.ts';
 import { ifFound, isConflict, StatusError } from '../../../kube/status-error.ts';
 import { listNodes } from '../../../kube/trimmed.ts';
@@ -178,13 +178,20 @@ function essenceOf({ metadata, ...rest }: kube.KubeObject): object {
 }
 
 type Served = Readonly<Record<'name' | 'kind', string>> & { readonly namespaced: boolean };
-type Located = NonNullable<Awaited<ReturnType<ReturnType<typeof discovery>>>>;
+/** Where the API server keeps an object. */
+interface Located {
+  readonly resource: kube.Resource;
+  readonly options: RequestOptions;
+  /** Names the object as arguments of kubectl do. */
+  readonly identity: string;
+}
+type Locate = (object: kube.KubeObject) => Promise<Located | undefined>;
 
 /**
  * Returns a function that finds the resource of a kind, and asks for each API version once. The function resolves with
  * undefined if the API server does not serve the kind now.
  */
-function discovery({ client, abort }: AddonTools) {
+function discovery({ client, abort }: AddonTools): Locate {
   async function kindsOf(apiVersion: string): Promise<Served[]> {
     const path = `${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`;
     const { status, body } = await client.raw(path, { abort });
@@ -194,7 +201,7 @@ function discovery({ client, abort }: AddonTools) {
     return ((status === 200 ? JSON.parse(body) : {}) as { resources?: Served[] }).resources ?? [];
   }
   const known = new Map<string, Promise<Served[]>>();
-  return async ({ apiVersion = '', kind, metadata }: kube.KubeObject) => {
+  return async ({ apiVersion = '', kind, metadata }) => {
     const kinds = await known.getOrInsertComputed(apiVersion, kindsOf);
     const served = kinds.find((each) => each.kind === kind && !each.name.includes('/'));
     if (!served) return undefined;

@@ -12,7 +12,7 @@ import { binariesFor, kubeadmBody, kubeletBody, optionsFor, stageBody } from '..
 import { controlPlanePods } from '../host/verify.ts';
 import { type HostReport, hostReport } from './host-report.ts';
 import { type HostUpgrade, type HostUpgrades, type Report, STEPS } from './kubeadm-signal.ts';
-import { controlPlaneOf } from './manifest.ts';
+import { controlPlaneOf, type ManifestHost } from './manifest.ts';
 import type { ExpectedOutages } from './outages.ts';
 import type { ApprovalParts, ApproveServing } from './serving-certificates.ts';
 
@@ -26,7 +26,7 @@ export interface ProcedureParts
 }
 
 export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
-  const running = new Map<string, ReturnType<typeof procedureOf>>();
+  const running = new Map<string, Procedure>();
   /** The last attempt that ended, by target. The Node may have been read before it had the end in its report. */
   const ended = new Map<string, string>();
   const stateOf = ({ key, since }: Target) =>
@@ -62,7 +62,20 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   };
 }
 
-function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
+/** The work on one host. */
+interface Procedure {
+  /** True from before the Node asks for the drain until the drain is done. */
+  isWaiting(): boolean;
+  state(): 'open' | 'busy' | 'ended';
+  /** Says that the drain is done. */
+  acknowledge(): void;
+  /** Ends the work. Resolves once the reason is on the Node. */
+  stop(reason: string): Promise<void>;
+  /** Runs all steps. Rejects if it was stopped, or if the report could not be written. */
+  run(): Promise<void>;
+}
+
+function procedureOf(procedure: ProcedureParts, work: HostUpgrade): Procedure {
   const { drains, outages, log } = procedure;
   const { target, parts, rollout } = work;
   const stopping = new AbortController();
@@ -99,19 +112,17 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
   }
 
   return {
-    /** True from before the Node asks for the drain until the drain is done. */
     isWaiting: () => isWaiting,
     state: () => stateIn(report.latest()),
-    acknowledge(): void {
+    acknowledge() {
       isWaiting = false;
       emptied.resolve();
     },
-    async stop(reason: string): Promise<void> {
+    async stop(reason) {
       stopping.abort(new Error(reason));
       await report.add({ state: 'failed', message: reason }, procedure.abort);
     },
-    /** Runs all steps. Rejects if it was stopped, or if the report could not be written. */
-    async run(): Promise<void> {
+    async run() {
       try {
         await upgradeHost(stepsOn(procedure, work, abort), report, untilEmpty);
       } catch (error) {
@@ -161,7 +172,7 @@ async function upgradeHost(
   await report.enter(STEPS.verify, { state: 'finished' });
 }
 
-function stateIn({ state, touched }: Report) {
+function stateIn({ state, touched }: Report): 'open' | 'busy' | 'ended' {
   if (state !== 'working') return 'ended';
   return touched === true ? 'busy' : 'open';
 }
@@ -183,10 +194,12 @@ async function replaceContainerd(on: HostSteps, report: HostReport): Promise<voi
   await hostSteps.upgradeContainerd(on, containerd);
 }
 
-type HostSteps = ReturnType<typeof stepsOn>;
+interface HostSteps extends ProcedureParts, HostUpgrade, hostSteps.HostStepsParts {
+  readonly host: ManifestHost;
+}
 
 /** Returns what the steps of one host need. Throws REFIT_FILE if the manifest does not name the host. */
-function stepsOn(procedure: ProcedureParts, work: HostUpgrade, abort: AbortSignal) {
+function stepsOn(procedure: ProcedureParts, work: HostUpgrade, abort: AbortSignal): HostSteps {
   const { manifest, shells, writer } = procedure;
   const { name } = work.target;
   const host = manifest.hosts.find((each) => each.name === name);

@@ -52,7 +52,7 @@ export function hostReport(
   };
   let began = clock.monotonic();
   let written: Promise<void> = Promise.resolve();
-  let found: ReturnType<typeof foundOn> | undefined;
+  let found: EarlierReport | undefined;
 
   /** Writes one report after the other, so that the last one wins. */
   async function add(more: Partial<Report>, until = abort): Promise<void> {
@@ -106,8 +106,13 @@ export function hostReport(
   };
 }
 
+interface EarlierReport {
+  readonly from: string | undefined;
+  readonly touched?: boolean;
+}
+
 /** Returns what remains true from the report of an earlier attempt that was killed: the version before it, and `touched`. */
-function foundOn(node: Node, { rollout, target }: Report) {
+function foundOn(node: Node, { rollout, target }: Report): EarlierReport {
   const earlier = reportOn(node);
   const isSame = earlier?.rollout === rollout && earlier.target === target;
   return {

@@ -80,7 +80,7 @@ test.each<[string, Given, string[], boolean, object | undefined]>([
     { patch: { ...start, spec: { template: { spec: { versions: { kubelet: TARGET } } } } } },
   ],
   [
-    'was held for an earlier version',
+    'was paused for an earlier version',
     { version: OLD, paused: 'refit-kubeadm' },
     [OLD],
     false,
@@ -99,16 +99,16 @@ test.each<[string, Given, string[], boolean, object | undefined]>([
     { left: Number.POSITIVE_INFINITY },
   ],
   [
-    'was held before its first new Machine',
+    'was paused before its first new Machine',
     { paused: 'refit-kubeadm' },
     [OLD, OLD],
     false,
     { patch: { spec: { paused: false } } },
   ],
   ['has a new Machine', {}, [OLD, NEW], false, { patch: { spec: { paused: true } } }],
-  ['is held', { paused: 'refit-kubeadm' }, [OLD, NEW], false, { left: Number.POSITIVE_INFINITY }],
+  ['is paused', { paused: 'refit-kubeadm' }, [OLD, NEW], false, { left: Number.POSITIVE_INFINITY }],
   [
-    'is held, and its canary is good',
+    'is paused, and its canary is good',
     { paused: 'refit-kubeadm' },
     [OLD, NEW],
     true,
@@ -152,7 +152,7 @@ test.each<[string, Given, string[], boolean, object | undefined]>([
     { message: 'somebody else has paused it' },
   ],
   [
-    'is held, and GitOps applies the same pause',
+    'is paused, and GitOps applies the same pause',
     { paused: 'refit-kubeadm', alsoBy: 'argocd' },
     [OLD, NEW],
     true,

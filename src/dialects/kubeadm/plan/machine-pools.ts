@@ -132,7 +132,7 @@ interface PoolStep {
 export function nextPoolStep(
   pool: Pool,
   target: string,
-  { all, hasCanary }: Machines,
+  { all, hasCanary }: FoundMachines,
 ): PoolStep | undefined {
   const { metadata, spec, status = {} } = pool;
   const { replicas: wanted = 1, paused = false } = spec;
@@ -218,7 +218,7 @@ export async function rollPool(
       if (step === undefined) return undefined;
       const { message, patch, left } = step;
       if (patch === undefined && left === undefined)
-        return `${message}; it ${await hold(tools, pool, target)}`;
+        return `${message}; it ${await pause(tools, pool, target)}`;
       const isNew = !told.has(message);
       if (isNew) tell(message);
       told.add(message);
@@ -226,10 +226,10 @@ export async function rollPool(
       if (patch ? isNew : (left ?? 0) < last) since = clock.monotonic();
       last = left ?? last;
       if (isOver())
-        return `nothing has moved for ${PATIENCE_MIN} min: it ${message}; it ${await hold(tools, pool, target)}`;
+        return `nothing has moved for ${PATIENCE_MIN} min: it ${message}; it ${await pause(tools, pool, target)}`;
       if (patch && isNew) continue;
     } catch (error) {
-      if (abort.aborted) tell(await hold(tools, pool, target));
+      if (abort.aborted) tell(await pause(tools, pool, target));
       abort.throwIfAborted();
       const { code, message } = describeProblem(error);
       if (code !== 'REFIT_UNREACHABLE' || isOver()) return `${message}; it ${leftAs(pool)}`;
@@ -242,10 +242,18 @@ function freshOf(all: readonly Machine[], target: string): Machine[] {
   return all.filter(({ spec }) => compareVersionTexts(spec.versions?.kubelet, target) === 0);
 }
 
-type Machines = Awaited<ReturnType<typeof look>>;
+interface FoundMachines {
+  readonly all: readonly Machine[];
+  /** True if a Machine of the target version has a Node that is Ready at that version. */
+  readonly hasCanary: boolean;
+}
 
-/** Reads the Machines. `hasCanary` is true if a Machine of the target version has a Node that is Ready at that version. */
-async function look({ client, abort }: PoolTools, pool: Pool, target: string) {
+/** Reads the Machines of the MachineDeployment. */
+async function look(
+  { client, abort }: PoolTools,
+  pool: Pool,
+  target: string,
+): Promise<FoundMachines> {
   const { items } = await client.listAll(machines, { namespace, abort });
   const all = items.filter(({ metadata }) => matchesLabels(pool.spec.selector, metadata.labels));
   for (const { status } of freshOf(all, target)) {
@@ -274,7 +282,7 @@ async function write(
  * Pauses a roll-out in progress. It is called when a new Machine came, or on Ctrl-C before the canary is ready. Resolves with
  * what is left to do; the name of the MachineDeployment comes before it.
  */
-async function hold(tools: PoolTools, pool: Pool, target: string): Promise<string> {
+async function pause(tools: PoolTools, pool: Pool, target: string): Promise<string> {
   const isAborted = tools.abort.aborted;
   const ending = isAborted ? { ...tools, abort: AbortSignal.timeout(LAST_PAUSE_WITHIN_MS) } : tools;
   let now = pool;

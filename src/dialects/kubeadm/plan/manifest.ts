@@ -178,17 +178,17 @@ export async function loadManifest(path: string): Promise<Manifest> {
   const resolved = (file?: string) =>
     file && resolve(dirname(path), file.replace(/^~(?=\/)/, homedir()));
   // KubeOne's manifest has neither of these two fields.
-  const beside = (file: string): string | undefined =>
+  const writtenByKubeOne = (file: string): string | undefined =>
     kubeOne && existsSync(resolve(dirname(path), file)) ? file : undefined;
   const withKey = <T extends { readonly identityFile?: string }>(each: T) =>
     defined({ ...each, identityFile: resolved(each.identityFile) });
   return defined({
     ...read,
-    kubeconfig: resolved(read.kubeconfig ?? beside(`${kubeOne?.name}-kubeconfig`)),
+    kubeconfig: resolved(read.kubeconfig ?? writtenByKubeOne(`${kubeOne?.name}-kubeconfig`)),
     ssh: defined({
       ...ssh,
       identityFile: resolved(ssh.identityFile),
-      knownHostsFile: resolved(ssh.knownHostsFile ?? beside('known_hosts')),
+      knownHostsFile: resolved(ssh.knownHostsFile ?? writtenByKubeOne('known_hosts')),
       configFile: resolved(ssh.configFile),
     }),
     etcdSnapshotCertificate: await certificateIn(resolved(read.etcdSnapshotCertificate)),

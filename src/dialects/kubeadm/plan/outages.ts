@@ -5,9 +5,16 @@ import type { LogFields, Logger } from '../../../util/log.ts';
 /** Milliseconds. A new API server refuses all requests until it has read its roles. */
 export const REFUSED_MS = 60_000;
 
-export type ExpectedOutages = ReturnType<typeof expectedOutages>;
+export interface ExpectedOutages {
+  /** Returns the logger for everything that sends requests to API servers. */
+  logger(log: Logger): Logger;
+  /** Says that kubeadm starts to replace the API server of `host`. */
+  begin(host: string): void;
+  /** Says that the API server of `host` is expected to answer again. */
+  end(host: string): void;
+}
 
-export function expectedOutages(clock: Pick<Clock, 'monotonic'>) {
+export function expectedOutages(clock: Pick<Clock, 'monotonic'>): ExpectedOutages {
   const hosts = new Set<string>();
   let isSaid = false;
   let refusedAt = Number.POSITIVE_INFINITY;
@@ -25,7 +32,6 @@ export function expectedOutages(clock: Pick<Clock, 'monotonic'>) {
       hosts: [...hosts],
     });
   };
-  /** Returns the logger for everything that sends requests to API servers. */
   const logger = (log: Logger): Logger => ({
     ...log,
     warn: (message, fields = {}) => warn(log, message, fields),
@@ -33,11 +39,11 @@ export function expectedOutages(clock: Pick<Clock, 'monotonic'>) {
   });
   return {
     logger,
-    begin(host: string): void {
+    begin(host) {
       if (hosts.size === 0) refusedAt = Number.POSITIVE_INFINITY;
       hosts.add(host);
     },
-    end(host: string): void {
+    end(host) {
       hosts.delete(host);
       isSaid = false;
     },

@@ -14,7 +14,7 @@ import { untilRight } from '../host/verify.ts';
 import type { ManifestHost } from './manifest.ts';
 import { type KnowledgeParts, knownAbout } from './serving-knowledge.ts';
 import { type Known, NODE_USER, problemOfRequest } from './serving-request.ts';
-import { turnsOf } from './ssh.ts';
+import { limitFor } from './ssh.ts';
 
 export interface ApprovalParts extends KnowledgeParts, Pick<Tools, 'clock' | 'log'> {
   readonly shells: Shells;
@@ -79,7 +79,7 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
     return stdout.includes('waits=') ? 'its kubelet has no certificate yet' : '';
   }
 
-  const inTurn = turnsOf(manifest.hosts);
+  const limited = limitFor(manifest.hosts);
   /**
    * Waits for the requests of one host. A host that does not answer, or a request that somebody else changed, does not delay
    * the other hosts.
@@ -87,7 +87,7 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
   async function visit(host: ManifestHost): Promise<void> {
     let isOver = false;
     const look = async (): Promise<string> =>
-      await inTurn(async () => await settle(host)).catch((error: unknown) => {
+      await limited(async () => await settle(host)).catch((error: unknown) => {
         abort.throwIfAborted();
         isOver = isForbidden(error);
         return messageOf(error);

@@ -57,7 +57,7 @@ export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
 }
 
 /** Returns a function that does work on each host, for a limited number of hosts at a time. */
-export function turnsOf(hosts: readonly ManifestHost[]) {
+export function limitFor(hosts: readonly ManifestHost[]) {
   return semaphore(hosts.some(({ bastion }) => bastion) ? THROUGH_BASTION : AT_ONCE);
 }
 

@@ -4,7 +4,7 @@
 #   SNAPSHOT=/var/backups/etcd.db  The snapshot on this host.
 #   STAMP=20260101T000000Z  Names the new cluster, and what the member had before.
 #   MEMBERS=cp1=https://10.0.0.1:2380,cp2=https://10.0.0.2:2380  All members, as in etcd's flag --initial-cluster; empty for facts.
-#   DO=stop  The part of the restore: facts, restore_beside, stop, start_etcd or start_api_server, on all hosts in this order.
+#   DO=stop  The part of the restore: facts, restore_aside, stop, start_etcd or start_api_server, on all hosts in this order.
 
 # A run that was cut off may have moved the manifests away already.
 AWAY=$D/restore
@@ -29,7 +29,7 @@ facts() {
 }
 
 # Nothing has stopped yet. etcd may run as another user.
-restore_beside() {
+restore_aside() {
   echo "$STAMP" >"$D/restore.stamp"
   rm -rf "$DATA/restoring"
   etcdutl snapshot restore "$R$SNAPSHOT" --data-dir "$DATA/restoring" --name "$(flag name "$YAML")" \
@@ -75,7 +75,7 @@ start_api_server() {
 
 case $DO in
 facts) facts ;;
-restore_beside) restore_beside ;;
+restore_aside) restore_aside ;;
 stop) stop ;;
 start_etcd) start_etcd ;;
 start_api_server) start_api_server ;;
