@@ -8,7 +8,7 @@ import { type CustomKind, flag, list, object, optional, text } from '../crd.ts';
 import { targetSchema, targetsSchema } from './plan.ts';
 
 const strategySchema = object('When Refit checks for updates.', {
-  type: optional('Which of the two fields below counts.', z.enum(['periodic', 'cron'])),
+  type: optional('Selects one of the two fields below.', z.enum(['periodic', 'cron'])),
   cron: text(
     'Deprecated: the schedule, with six fields, seconds first, or a word such as `@daily`.',
   ),

@@ -15,8 +15,11 @@ const requirementSchema = object('One requirement.', {
 
 export const labelSelectorSchema = z
   .strictObject({
-    matchLabels: optional('Labels with exactly these values.', z.record(z.string(), z.string())),
-    matchExpressions: list('Further requirements; all must hold.', requirementSchema).meta(ATOMIC),
+    matchLabels: optional(
+      'The labels, with exactly these values.',
+      z.record(z.string(), z.string()),
+    ),
+    matchExpressions: list('More requirements; each must be true.', requirementSchema).meta(ATOMIC),
   })
   .meta({ 'x-kubernetes-map-type': 'atomic' });
 
@@ -52,7 +55,9 @@ export const drainSchema = z.strictObject({
   deleteEmptydirData: flag('Also evicts pods with emptyDir volumes; this is the default.'),
   ignoreDaemonSets: flag('Ignores pods of DaemonSets; this is the default.'),
   force: flag('Also deletes unmanaged pods.'),
-  disableEviction: flag('Deletes instead of evicting: PodDisruptionBudgets do not count.'),
+  disableEviction: flag(
+    'Deletes pods instead of evicting them, so PodDisruptionBudgets are ignored.',
+  ),
   skipWaitForDeleteTimeout: optional(
     'Stops waiting for a pod this many seconds after its deletion; 0 waits for every pod.',
     z.int(),

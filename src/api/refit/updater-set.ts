@@ -21,11 +21,11 @@ const ATOMIC = { 'x-kubernetes-list-type': 'atomic' };
 const selectorSchema = z
   .strictObject({
     matchLabels: optional(
-      'Labels with exactly these values.',
+      'The labels, with exactly these values.',
       z.record(keySchema, valueSchema).meta({ maxProperties: MANY }),
     ),
     matchExpressions: optional(
-      'Further requirements; all must hold.',
+      'More requirements; each must be true.',
       z
         .array(
           object('One requirement.', {
@@ -77,13 +77,13 @@ const updaterSchema = object('One updater.', {
     namespace: label('Its namespace.'),
     name: label('Its name.'),
     path: optional(
-      'What comes before the path of each hook.',
+      'The part of the path before that of each hook.',
       z.string().regex(/^\//, 'is not a path; begin it with /').max(512),
     ),
     port: optional('Its port; 443 by default.', z.int().min(1).max(65_535)),
   }).exactOptional(),
   caBundle: optional(
-    'The CA of its certificate, as base64 of PEM. No other CA counts.',
+    'The CA of its certificate, as base64 of PEM. No other CA is trusted.',
     z
       .string()
       .regex(BASE64, 'is not base64; encode the PEM file with base64')
@@ -92,7 +92,7 @@ const updaterSchema = object('One updater.', {
       .meta({ format: 'byte' }),
   ),
   clientCertificate: label(
-    'The folder below `--updater-certs` with the `tls.crt` and `tls.key` that Refit shows it; none by default.',
+    'The folder below `--updater-certs` with the `tls.crt` and `tls.key` that Refit presents to it; none by default.',
   ).exactOptional(),
   handlers: object('Names of handlers; those of its own discovery by default.', {
     canUpdateMachine: handler('CanUpdateMachine'),
@@ -100,15 +100,15 @@ const updaterSchema = object('One updater.', {
     updateMachine: handler('UpdateMachine'),
   }).exactOptional(),
   selector: optional(
-    'It is asked only about Machines with these labels, and MachineSets whose template has them.',
+    'Refit asks it only about Machines with these labels, and about MachineSets whose template has them.',
     selectorSchema,
   ),
   settings: optional(
-    'Sent to it with each call, in place of the settings of the ExtensionConfig.',
+    'Settings that Refit sends with each call, instead of the settings of the ExtensionConfig.',
     z.record(z.string().max(253), z.string().max(4096)).meta({ maxProperties: 100 }),
   ),
   timeoutSeconds: optional(
-    'Seconds for each call of it; 3 by default. Less where the updaters after it need the time.',
+    'Timeout of each call in seconds; 3 by default. A call gets less time if the updaters after it need it.',
     z.int().min(1).max(10),
   ),
   onUnavailable: choice(
@@ -127,7 +127,7 @@ const updaterSchema = object('One updater.', {
   ),
 );
 
-const specSchema = object('The updaters, and for which Machines.', {
+const specSchema = object('The updaters, and the Machines that they update.', {
   selector: optional(
     'Machines with these labels, and MachineSets whose template has them; all by default.',
     selectorSchema,
@@ -146,7 +146,7 @@ const specSchema = object('The updaters, and for which Machines.', {
     })
     .describe('Asked in this order; each gets the changes that the ones before it leave.'),
   uncovered: choice(
-    'What happens with a change that no updater covers. `Replace`, the default: Cluster API replaces the Machine. `Refuse`: ' +
+    'What happens to a change that no updater covers. `Replace`, the default: Cluster API replaces the Machine. `Refuse`: ' +
       'nothing is accepted and nothing replaced, until you undo the change or an updater covers it. `Ask`: the same, until ' +
       '`refit approve` names the object.',
     'Replace',
@@ -155,15 +155,15 @@ const specSchema = object('The updaters, and for which Machines.', {
   ),
 });
 
-const uncoveredSchema = object('What was refused last.', {
+const uncoveredSchema = object('A change that was refused last.', {
   object: z.string().max(LONGEST.reference).describe('Such as `MachineSet prod/workers-x7k2`.'),
   message: z.string().describe('The changes that no updater covers.'),
-  asked: time('When Cluster API asked for it last; up to 5 minutes old.'),
+  asked: time('When Cluster API last asked for this change; up to 5 minutes old.'),
 });
 
 const statusSchema = object('Written by the extension, and by `refit approve`.', {
   approved: list(
-    'What may be replaced although nobody covers its change, such as `Machine prod/cp-1`.',
+    'Objects that may be replaced although no updater covers their change, such as `Machine prod/cp-1`.',
     z.string().max(LONGEST.reference),
   ),
   uncovered: list('Machines and MachineSets whose change is refused; at most 20.', uncoveredSchema),
