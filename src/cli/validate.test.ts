@@ -138,7 +138,7 @@ test('an UpdateConfig as the documentation of k0s has it: what would be right', 
   expect(documented).toContain(
     'metadata.namespace: "default" is not used, because the kind has no namespaces; remove it',
   );
-  expect(documented).toContain('days[0]: "Tuesdsay" is no weekday; use Tuesday');
+  expect(documented).toContain('days[0]: "Tuesdsay" is not a weekday; use Tuesday');
   expect(await lineOf(await file(text('UpdaterConfig', 'name: example', 'Tuesday')))).toContain(
     'holds an UpdaterConfig of autopilot.k0sproject.io/v1beta2, expected',
   );

@@ -72,7 +72,7 @@ const NORMAL: ReadonlySet<string> = new Set([
   'NotOwner',
 ]);
 
-const NOT_SURVIVED = 'a leader ended while it asked the channel; the next check comes later';
+const NOT_SURVIVED = 'a leader ended while it asked the channel; the next check is later';
 
 interface Memory {
   release?: Release;

@@ -177,7 +177,7 @@ test.each<[string, Script, string, RegExp, string?]>([
     'offers an older release',
     says(index('v1.36.2+k0s.0')),
     'Downgrade',
-    /Refit never goes back by itself/,
+    /Refit never downgrades by itself/,
   ],
   [
     'offers a withdrawn release',

@@ -88,7 +88,7 @@ test.each([
   async (_what, releases, twice) => {
     const channels = { stable: [{ version: VERSION }] };
     await writeFile(join(at, 'bundle.yaml'), JSON.stringify({ releases, channels }));
-    const problem = `releases: ${twice} is there twice; keep one`;
+    const problem = `releases: ${twice} is listed twice; keep one`;
     expect(await bundle({ file: join(at, 'bundle.yaml') }, 'twice')).toContain(problem);
   },
 );
@@ -103,7 +103,7 @@ test('all that is wrong in the file of a bundle is told at once', async () => {
   await writeFile(join(at, 'bundle.yaml'), JSON.stringify({ releases, channels }));
   const told = await bundle({ file: join(at, 'bundle.yaml') }, 'wrong');
   for (const each of [
-    `releases: ${VERSION} linux-amd64 k0s is there twice`,
+    `releases: ${VERSION} linux-amd64 k0s is listed twice`,
     'release v1.35.1+k0s.0 linux-amd64 k0s: comes from a URL without a SHA-256; add k0sSha256',
     'channels.stable: v1.34.0+k0s.0 is not among the releases',
     'channels.stable: no release is for every cluster',
@@ -183,7 +183,7 @@ test.each<readonly [string, Wanted, string]>([
   [
     'a channel that clients could not ask for',
     { channels: { Stable: [{ version: VERSION }] } },
-    'is no channel: use lower-case',
+    'is not a channel: use lower-case',
   ],
   ['150 percent', { channels: { stable: [{ version: VERSION, percent: 150 }] } }, 'percent'],
   ['a field that is none', { channels: { stable: [{ version: VERSION, held: true }] } }, 'held'],

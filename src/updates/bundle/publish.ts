@@ -149,7 +149,7 @@ const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/, 'is no SHA-256: use 64 hexa
 const sourceSchema = z.strictObject({
   platform: z
     .string()
-    .regex(/^[a-z0-9]+-[a-z0-9]+$/, 'is no platform: use for example linux-amd64'),
+    .regex(/^[a-z0-9]+-[a-z0-9]+$/, 'is not a platform: use for example linux-amd64'),
   k0s: z.string().optional(),
   k0sSha256: sha256.optional(),
   airgapBundle: z.string().optional(),
@@ -223,7 +223,7 @@ function repeatedIn(versions: readonly string[], files: readonly WantedFile[]): 
   const releases = repeated(versions);
   const others = files.filter(({ version }) => !releases.includes(version)).map(titleOf);
   return [...releases, ...repeated(others)].map(
-    (twice) => `releases: ${twice} is there twice; keep one`,
+    (twice) => `releases: ${twice} is listed twice; keep one`,
   );
 }
 

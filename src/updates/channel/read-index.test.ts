@@ -69,7 +69,7 @@ test('keys in any case, JSON, and releases that were withdrawn', () => {
 
 test.each([
   ['HTML', '\n<!doctype html><html>', 'sent HTML instead of an index'],
-  ['nothing', '', 'the index is no object'],
+  ['nothing', '', 'the index is not an object'],
   ['no YAML', '{', 'the index is not YAML'],
   ['no version', 'downloadURLs: []', 'no valid version'],
   ['no downloads', 'version: v1.2.3', 'no valid downloadurls'],
@@ -79,11 +79,11 @@ test.each([
     'version: latest\ndownloadURLs: []',
     'version "latest"; expected one such as v1.36.3+k0s.0',
   ],
-  ['a path', LISTED.replace('https://example.com/k0s', '/k0s'), 'a download that is no URL'],
+  ['a path', LISTED.replace('https://example.com/k0s', '/k0s'), 'a download that is not a URL'],
   [
     'a file',
     LISTED.replace('https://example.com/k0s', 'file:///etc/shadow'),
-    'a download that is no URL',
+    'a download that is not a URL',
   ],
   ['half a hash', LISTED.replace(SHA.toUpperCase(), 'abab'), 'a sha256 that is not 64'],
 ])('%s is refused', (_name, body, problem) => {

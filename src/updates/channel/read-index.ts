@@ -49,7 +49,7 @@ export function readIndex(body: string): Release {
     throw new Error(`the index is not YAML: ${why}`);
   });
   if (!isRecord(document))
-    throw new Error('the index is no object; it needs version and downloadURLs');
+    throw new Error('the index is not an object; it needs version and downloadURLs');
   const { data, error } = indexSchema.safeParse(withLowerKeys(document));
   if (error) {
     const [issue] = error.issues;
@@ -89,7 +89,7 @@ function mappedFiles(files: Readonly<Record<string, string>>): Downloads {
 
 function checked(url: string, sha256?: string | null): Downloads[string] {
   if (!/^https?:\/\/[^\s/]\S*$/i.test(url) || !URL.canParse(url))
-    throw new Error('the index has a download that is no URL with http or https');
+    throw new Error('the index has a download that is not a URL with http or https');
   if (!sha256) return { url };
   if (!/^[0-9a-f]{64}$/i.test(sha256))
     throw new Error('the index has a sha256 that is not 64 hexadecimal digits');

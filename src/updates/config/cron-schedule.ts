@@ -21,14 +21,14 @@ export function readCron(text: string, timeZone: string): CronSchedule {
   const pattern = text.replaceAll('?', '*').trim();
   const fields = pattern.split(/\s+/);
   if (fields.length === 6) return scheduleOf(pattern, timeZone);
-  if (fields.length !== 5) throw new Error(`"${text}" is no cron schedule; ${EXAMPLE}`);
+  if (fields.length !== 5) throw new Error(`"${text}" is not a cron schedule; ${EXAMPLE}`);
   const crontab = ifPossible(() => scheduleOf(`0 ${pattern}`, timeZone));
   const k0s = ifPossible(() => scheduleOf(`${pattern} *`, timeZone));
   const only = crontab ?? k0s;
-  if (!only) throw new Error(`"${text}" is no cron schedule; ${EXAMPLE}`);
+  if (!only) throw new Error(`"${text}" is not a cron schedule; ${EXAMPLE}`);
   if (!crontab || !k0s) return only;
   throw new Error(
-    `"${text}" has two readings: k0s takes the first field as seconds (${timesOf(k0s)}, …), ` +
+    `"${text}" has two meanings: k0s takes the first field as seconds (${timesOf(k0s)}, …), ` +
       `crontab as minutes (${timesOf(crontab)}, …); write six fields: "${pattern} *" or "0 ${pattern}"`,
   );
 }
@@ -36,7 +36,7 @@ export function readCron(text: string, timeZone: string): CronSchedule {
 function everyDuration(text: string, every: string): CronSchedule {
   const ms = (parseGoDuration(every) ?? 0) / 1e6;
   if (ms < 1_000)
-    throw new Error(`"${text}" is no cron schedule; use at least a second, such as "@every 6h"`);
+    throw new Error(`"${text}" is not a cron schedule; use at least a second, such as "@every 6h"`);
   // The moments are counted from the epoch, so that every leader has the same ones.
   return { next: (time) => (Math.floor(time / ms) + 1) * ms };
 }
@@ -52,7 +52,7 @@ function scheduleOf(pattern: string, timeZone: string): CronSchedule {
     if (!cron.nextRun(new Date(SHOWN_FROM))) throw new Error('no month has such a day');
     return { next: (time) => cron.nextRun(new Date(time))?.getTime() };
   } catch (error) {
-    throw new Error(`"${pattern}" is no cron schedule; ${EXAMPLE}`, { cause: error });
+    throw new Error(`"${pattern}" is not a cron schedule; ${EXAMPLE}`, { cause: error });
   }
 }
 

@@ -68,47 +68,47 @@ test.each<readonly [string, Spec, string]>([
   [
     'Tuesdsay of the documentation',
     periodic({ days: ['Tuesdsay'] }),
-    'days[0]: "Tuesdsay" is no weekday; use Tuesday',
+    'days[0]: "Tuesdsay" is not a weekday; use Tuesday',
   ],
   [
     'a plural',
     periodic({ days: ['Monday', 'Tuesdays'] }),
-    'days[1]: "Tuesdays" is no weekday; use Tuesday',
+    'days[1]: "Tuesdays" is not a weekday; use Tuesday',
   ],
-  ['a day of nowhere', periodic({ days: ['Caturday'] }), 'is no weekday; use Monday, Tuesday,'],
+  ['a day of nowhere', periodic({ days: ['Caturday'] }), 'is not a weekday; use Monday, Tuesday,'],
   [
     'no start',
     periodic({ startTime: undefined }),
-    'startTime: "" is no time of day; use for example 22:00',
+    'startTime: "" is not a time of day; use for example 22:00',
   ],
-  ['25 hours', periodic({ startTime: '25:00' }), 'startTime: "25:00" is no time of day'],
+  ['25 hours', periodic({ startTime: '25:00' }), 'startTime: "25:00" is not a time of day'],
   [
     'no length',
     periodic({ length: undefined }),
-    'length: "" is no length up to 168h; use for example 2h30m',
+    'length: "" is not a length up to 168h; use for example 2h30m',
   ],
-  ['a month', periodic({ length: '720h' }), 'length: "720h" is no length up to 168h'],
-  ['no strategy', {}, 'spec.upgradeStrategy.type: nothing is no strategy; use periodic or cron'],
+  ['a month', periodic({ length: '720h' }), 'length: "720h" is not a length up to 168h'],
+  ['no strategy', {}, 'spec.upgradeStrategy.type: nothing is not a strategy; use periodic or cron'],
   [
     'five fields',
     cron('0 3 * * *'),
-    '"0 3 * * *" has two readings: k0s takes the first field as seconds (2026-01-01T00:03',
+    '"0 3 * * *" has two meanings: k0s takes the first field as seconds (2026-01-01T00:03',
   ],
-  ['no day of any month', cron('0 0 0 31 2 *'), 'is no cron schedule; use six fields'],
+  ['no day of any month', cron('0 0 0 31 2 *'), 'is not a cron schedule; use six fields'],
   [
     'plain http',
     { ...PERIODIC, updateServer: 'http://example.com' },
-    'is plain http, so anybody on the way decides',
+    'is plain http, so anybody on the network path can decide',
   ],
   [
     'no server',
     { ...PERIODIC, updateServer: 'ftp://me:secret@example.com' },
-    '"ftp://***@example.com" is no server',
+    '"ftp://***@example.com" is not a server',
   ],
   [
     'a channel elsewhere',
     { ...PERIODIC, channel: '../../admin' },
-    'spec.channel: "../../admin" is no channel',
+    'spec.channel: "../../admin" is not a channel',
   ],
   [
     'an empty command',
@@ -137,7 +137,7 @@ test('unknown annotations of ours are refused, too', () => {
     'upgrade.refit.dev/after-failure': 'newer',
   };
   expect(read(PERIODIC, annotations).problems).toEqual([
-    'metadata.annotations[upgrade.refit.dev/time-zone]: "Mars/Base" is no time zone; use for example Europe/Berlin',
+    'metadata.annotations[upgrade.refit.dev/time-zone]: "Mars/Base" is not a time zone; use for example Europe/Berlin',
     'metadata.annotations[upgrade.refit.dev/after-failure]: "newer" is unknown; use Wait or Newer',
   ]);
 });

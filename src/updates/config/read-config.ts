@@ -77,7 +77,7 @@ export function readUpdateConfig(
     fail(
       `metadata.annotations[${TIME_ZONE_ANNOTATION}]`,
       zone,
-      'is no time zone; use for example Europe/Berlin',
+      'is not a time zone; use for example Europe/Berlin',
     );
   const afterFailure = annotations[AFTER_FAILURE_ANNOTATION] ?? 'Wait';
   if (afterFailure !== 'Wait' && afterFailure !== 'Newer')
@@ -88,7 +88,7 @@ export function readUpdateConfig(
     );
   const { channel = 'stable', updateServer = 'https://updates.k0sproject.io', planSpec } = spec;
   if (!/^[\w][\w.-]*(?:\/[\w][\w.-]*)*$/.test(channel))
-    fail('spec.channel', channel, 'is no channel; use for example stable');
+    fail('spec.channel', channel, 'is not a channel; use for example stable');
   const server = serverOf(updateServer, allowInsecure, fail);
   const lead = leadOf(annotations[LEAD_TIME_ANNOTATION], fail);
   const schedule = scheduleOf(spec.upgradeStrategy, timeZone, lead, fail);
@@ -121,7 +121,11 @@ export function readUpdateConfig(
 function leadOf(text: string | undefined, fail: Fail): Lead {
   const ms = text === undefined ? undefined : parseDuration(text);
   if (text !== undefined && ms === undefined)
-    fail(`metadata.annotations[${LEAD_TIME_ANNOTATION}]`, text, 'is no length; use for example 2h');
+    fail(
+      `metadata.annotations[${LEAD_TIME_ANNOTATION}]`,
+      text,
+      'is not a length; use for example 2h',
+    );
   return text === undefined || ms === undefined ? undefined : { text, ms };
 }
 
@@ -136,10 +140,11 @@ function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefi
     return fail(
       'spec.updateServer',
       shown,
-      'is no server; use for example https://updates.k0sproject.io',
+      'is not a server; use for example https://updates.k0sproject.io',
     );
   if (protocol === 'http:' && !allowHttp) {
-    const why = 'is plain http, so anybody on the way decides what runs on every node; use https';
+    const why =
+      'is plain http, so anybody on the network path can decide what runs on every node; use https';
     fail('spec.updateServer', shown, `${why}, or start the controller with --insecure-updates`);
   }
   return address.replace(/(?<!\/)\/+$/, '');
@@ -154,7 +159,7 @@ function scheduleOf(
   const { type, cron = '' } = strategy;
   if (type === 'periodic') return periodicOf(strategy, timeZone, lead, fail);
   if (type !== 'cron')
-    return fail('spec.upgradeStrategy.type', type, 'is no strategy; use periodic or cron');
+    return fail('spec.upgradeStrategy.type', type, 'is not a strategy; use periodic or cron');
   try {
     return { kind: 'cron', cron: readCron(cron || '@hourly', timeZone) };
   } catch (error) {
@@ -178,11 +183,11 @@ function periodicOf(
       (each) => each.slice(0, 3).toLowerCase() === day.trim().slice(0, 3).toLowerCase(),
     );
     if (!found)
-      fail(`${AT}.days[${index}]`, day, `is no weekday; use ${likely ?? WEEKDAYS.join(', ')}`);
+      fail(`${AT}.days[${index}]`, day, `is not a weekday; use ${likely ?? WEEKDAYS.join(', ')}`);
     return found ?? [];
   });
   const isTime = /^([01]?\d|2[0-3]):[0-5]\d$/.test(startTime);
-  if (!isTime) fail(`${AT}.startTime`, startTime, 'is no time of day; use for example 22:00');
+  if (!isTime) fail(`${AT}.startTime`, startTime, 'is not a time of day; use for example 22:00');
   const lengthMs = (parseGoDuration(length) ?? 0) / 1e6;
   const start = startTime.padStart(5, '0');
   const written = {
@@ -192,7 +197,7 @@ function periodicOf(
     timeZone,
   };
   const complain = (): void =>
-    fail(`${AT}.length`, length, 'is no length up to 168h; use for example 2h30m');
+    fail(`${AT}.length`, length, 'is not a length up to 168h; use for example 2h30m');
   const window = readWindow(written, '', complain);
   return window && isTime && known.length === days.length
     ? { kind: 'periodic', window, written, lead }

@@ -90,7 +90,7 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
       'UpToDate',
       `the controllers run ${lowest.text}, the newest release of the channel`,
     );
-  const back = `the channel offers ${release.version}, and the controllers run ${lowest.text}: Refit never goes back by itself`;
+  const back = `the channel offers ${release.version}, and the controllers run ${lowest.text}: Refit never downgrades by itself`;
   if (order < 0) return none('Downgrade', back);
   const gone = ownMember(release.withdrawn, release.version);
   if (gone !== undefined)

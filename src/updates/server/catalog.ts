@@ -19,7 +19,7 @@ export const versionSchema = z
   .string()
   .refine(
     (text) => parseVersion(text) !== undefined && text.startsWith('v'),
-    'is no version such as v1.36.3+k0s.0',
+    'is not a version such as v1.36.3+k0s.0',
   );
 
 const fileSchema = z.strictObject({
@@ -45,7 +45,7 @@ export const channelsSchema = z.record(
   z.array(entrySchema),
   {
     error: ({ code }) =>
-      code === 'invalid_key' ? 'is no channel: use lower-case letters, digits and -' : undefined,
+      code === 'invalid_key' ? 'is not a channel: use lower-case letters, digits and -' : undefined,
   },
 );
 const catalogSchema = z.strictObject({

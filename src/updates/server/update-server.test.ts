@@ -160,7 +160,9 @@ test('a token file that is missing, or without a token, is told before anything 
     `cannot use the tokens in ${tokenFile}: ENOENT`,
   );
   await writeFile(tokenFile, '\n');
-  await expect(serve([OLDER], { tokenFile })).rejects.toThrow('it has no token; write one a line');
+  await expect(serve([OLDER], { tokenFile })).rejects.toThrow(
+    'it has no token; write one on each line',
+  );
 });
 
 test('a staged release goes to its share of clusters, the same ones each time', async () => {

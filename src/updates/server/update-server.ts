@@ -60,7 +60,7 @@ export async function runUpdateServer(
   await catalogs.readCatalog(directory);
   const fail = failing('REFIT_FILE', `cannot use the tokens in ${options.tokenFile}: `);
   const tokens = await tokensOf(options).catch((error: unknown) => fail(messageOf(error)));
-  if (tokens?.length === 0) fail('it has no token; write one a line');
+  if (tokens?.length === 0) fail('it has no token; write one on each line');
   const answer = updateRequests(options);
   const listener: RequestListener = (request, response) => void answer(request, response);
   const limits = { ...LIMITS, highWaterMark: BLOCK_BYTES };
