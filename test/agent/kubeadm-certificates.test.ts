@@ -190,7 +190,7 @@ test('each certificate of kubeadm is renewed, and each static pod starts anew, e
 test('the next static pod waits for the one before', async () => {
   const { started, work } = renewed('r1', (component) => component !== 'kube-apiserver');
   await expect(work).rejects.toThrow(
-    'kube-apiserver was not started anew by the kubelet; see journalctl',
+    'kube-apiserver was not restarted by the kubelet; see journalctl',
   );
   expect(started).toEqual(['etcd']);
   expect(await readFile(pathOf('kube-scheduler'), 'utf8')).not.toContain(RENEWED);

@@ -222,7 +222,7 @@ test('a control-plane host, whose API server is away while kubeadm works, with a
   const release = await holdUp(host, 'kubeadm');
   const first = await startAgent('cp1');
   await request('cp1');
-  await hasLogged(first, 'kubeadm begins');
+  await hasLogged(first, 'kubeadm starts');
   await first.stop('SIGKILL');
   proxy.partition();
   const second = await startAgent('cp1');
@@ -255,10 +255,10 @@ test('a worker whose agent is killed in each step', async () => {
   await killedAt('"step":"fetch-bundle"');
   download.resolve();
   await killedAt('"status":"Cordoning"');
-  await killedAt('kubeadm begins');
+  await killedAt('kubeadm starts');
   const releaseKubelet = await holdUp(host, 'kubelet');
   await releaseKubeadm();
-  await killedAt('the kubelet is replaced');
+  await killedAt('replacing the kubelet');
   await releaseKubelet();
   await startAgent('w1');
   expect(await ended('w1')).toEqual(['done', '']);

@@ -268,13 +268,13 @@ test.each<[string, string, string, string]>([
     'the version of the cluster',
     '<none>',
     TO,
-    'clusterConfiguration.kubernetesVersion of ConfigMap kube-system/kubeadm-config is "<none>", which is no version',
+    'clusterConfiguration.kubernetesVersion of ConfigMap kube-system/kubeadm-config is "<none>", which is not a version',
   ],
   [
     'the version of the API server',
     TO,
     'devel',
-    'the API server says that its version is "devel", which is no version',
+    'the API server says that its version is "devel", which is not a version',
   ],
 ])(
   'a worker fails before the drain where %s cannot be read',

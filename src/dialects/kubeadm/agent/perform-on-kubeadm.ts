@@ -116,7 +116,7 @@ async function assertVersionFits({ client, host }: Tools, version: string): Prom
   const server = await serverVersion(client);
   const wanted = parseVersion(version);
   if (wanted === undefined)
-    throw new Error(`the wanted version is "${version}", which is no version`);
+    throw new Error(`the wanted version is "${version}", which is not a version`);
   if (host.role === 'worker' && isNewerMinor(wanted, server))
     throw new Error(
       `the API server still has ${textOf(server)}: upgrade the control plane before this worker`,
@@ -136,7 +136,7 @@ async function clusterVersion(client: Tools['client']): Promise<string> {
   const found = (line?.[1] ?? '').trim().replaceAll(/^["']|["']$/g, '');
   if (parseVersion(found) === undefined)
     throw new Error(
-      `clusterConfiguration.kubernetesVersion of ConfigMap kube-system/kubeadm-config is "${found}", which is no version: correct it, then retry`,
+      `clusterConfiguration.kubernetesVersion of ConfigMap kube-system/kubeadm-config is "${found}", which is not a version: correct it, then retry`,
     );
   return found;
 }
@@ -148,7 +148,7 @@ async function serverVersion(client: Tools['client']): Promise<Version> {
   const version = parseVersion(found);
   if (version === undefined)
     throw new Error(
-      `the API server says that its version is "${found}", which is no version: check where the kubeconfig leads`,
+      `the API server says that its version is "${found}", which is not a version: check where the kubeconfig leads`,
     );
   return version;
 }
@@ -159,10 +159,10 @@ async function upgrade(
 ): Promise<void> {
   let isKubeletTouched = false;
   try {
-    log.info('kubeadm begins');
+    log.info('kubeadm starts');
     await hostSteps.untilEtcdIsHealthy(on);
     await hostSteps.carryOutOnceMore(on, 'kubeadm', kubeadmBody('node', host.role, kubeadm));
-    log.info('the kubelet is replaced');
+    log.info('replacing the kubelet');
     isKubeletTouched = true;
     const kubectl = { path: join(directory, 'kubectl') };
     await hostSteps.carryOut(

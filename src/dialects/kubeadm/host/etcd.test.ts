@@ -175,7 +175,7 @@ test.each<[string, Answers, readonly string[]]>([
   [
     'another cluster',
     of(member('10'), member('11'), member('12', { cluster: '2' })),
-    ['cp3 and cp1 have different clusters; join one of them anew'],
+    ['cp3 and cp1 have different clusters; join one of them again'],
   ],
 ])('%s', (_name, answers, wanted) => {
   expect(said(answers)).toEqual(wanted);

@@ -118,7 +118,7 @@ export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[
       .filter(({ cluster }) => cluster !== first.cluster)
       .map(({ host }) => ({
         found: `${host} and ${first.host} have different clusters`,
-        cure: 'join one of them anew',
+        cure: 'join one of them again',
       })),
     ...told
       .filter(({ leader }) => leader === '0')

@@ -34,7 +34,11 @@ describe('a step', () => {
     ['fails', { code: 3, stdout: ' one \n two\n' }, 'exit code 3: one; two'],
     ['fails, with nothing on its output', { code: 3, stderr: 'three' }, 'exit code 3: three'],
     ['fails without a word', { code: 1 }, 'exit code 1: no output'],
-    ['waits too long for another', { code: 75 }, 'exit code 75: another step still runs there'],
+    [
+      'waits too long for another',
+      { code: 75 },
+      'exit code 75: another step still runs on this host',
+    ],
   ])('that %s is not', async (_name, answer, expected) => {
     const { on, outcome } = rig(() => answer);
     expect(await outcome(steps.carryOut(on, 'kubelet', KUBELET))).toBe(

@@ -94,7 +94,7 @@ export async function succeed(on: HostStepsParts, step: HostStep, script: string
   if (result.code === 0) return;
   const what =
     result.code === scripts.EXIT_BUSY
-      ? 'another step still runs there'
+      ? 'another step still runs on this host'
       : saidBy(result) || 'no output';
   throw new RefitError(
     'REFIT_REFUSED',

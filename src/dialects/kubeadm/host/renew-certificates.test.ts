@@ -121,12 +121,12 @@ test.each<[string, Situation, string]>([
   [
     'a component that the kubelet did not start anew',
     { pods: [podOf('kube-apiserver', 'an earlier one')] },
-    'kube-apiserver was not started anew by the kubelet; see journalctl -u kubelet on the host',
+    'kube-apiserver was not restarted by the kubelet; see journalctl -u kubelet on the host',
   ],
   [
     'a component without a pod',
     { pods: [podOf('kube-apiserver')] },
-    'etcd was not started anew by the kubelet; see journalctl -u kubelet on the host',
+    'etcd was not restarted by the kubelet; see journalctl -u kubelet on the host',
   ],
   [
     'a component that is not ready',

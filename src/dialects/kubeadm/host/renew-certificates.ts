@@ -30,7 +30,7 @@ export async function renewCertificates(on: HostStepsParts): Promise<void> {
     await until(on, VERIFY_MS, async () => {
       const pod = podOf(await on.pods(), host.name, component);
       const isNew = pod?.metadata.annotations?.[RENEWED] === rollout;
-      const state = isNew ? 'is not ready' : 'was not started anew by the kubelet';
+      const state = isNew ? 'is not ready' : 'was not restarted by the kubelet';
       if (!isNew || readyCondition(pod)?.status !== 'True')
         throw new Error(`${component} ${state}; ${KUBELET_LOG}`);
     });

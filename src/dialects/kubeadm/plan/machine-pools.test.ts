@@ -312,7 +312,7 @@ test('an API server that is away for a while changes nothing', async () => {
 test('a refusal of the API server ends it, and says that the Machines are replaced further', async () => {
   const { tools, clock, pool: given } = stuck({}, { onGet: () => refusal(403, 'Forbidden') });
   expect(await clock.runUntil(rollPool(tools, given, TARGET))).toMatch(
-    /refused: because; it goes on without Refit; run/,
+    /refused: because; it continues without Refit; run/,
   );
 });
 
@@ -335,14 +335,14 @@ test('a pause that an admission policy refuses is said', async () => {
   const { tools, clock, pool: given } = stuck({}, { errorReason: 'CreateMachineError', onPatch });
   const why = await clock.runUntil(rollPool(tools, given, TARGET));
   expect(why).toMatch(
-    /it cannot be paused: .*because; it goes on without Refit; run the same command again$/,
+    /it cannot be paused: .*because; it continues without Refit; run the same command again$/,
   );
 });
 
 test('without a new Machine it is not paused when nothing moves', async () => {
   const { tools, clock, writes, pool: given } = stuck({}, { versions: [OLD] });
   const why = await clock.runUntil(rollPool(tools, given, TARGET));
-  expect([why, writes]).toEqual([expect.stringContaining('it goes on without Refit'), []]);
+  expect([why, writes]).toEqual([expect.stringContaining('it continues without Refit'), []]);
 }, 60_000);
 
 test('a canary that machine-controller makes anew all the time is given up, too', async () => {
@@ -359,7 +359,7 @@ test('a version that somebody reverts is not written again, and not paused', asy
   const { tools, clock, writes, pool: given } = stuck(before, { versions: [OLD], shows });
   const why = await clock.runUntil(rollPool(tools, given, TARGET));
   expect(why).toBe(
-    'somebody has changed its version to 1.36.2; it goes on without Refit; run the same command again',
+    'somebody has changed its version to 1.36.2; it continues without Refit; run the same command again',
   );
   expect(writes.filter((write) => JSON.stringify(write).includes(NEW))).toHaveLength(1);
 });

@@ -156,7 +156,7 @@ export function nextPoolStep(
   const isOpen = !hasCanary && wanted > 0;
   if (isOpen && paused && fresh.length === 0)
     return {
-      message: 'was paused before its first Machine and goes on',
+      message: 'was paused before its first Machine and continues',
       patch: { spec: { paused: false } },
     };
   if (isOpen && (paused || fresh.length === 0))
@@ -168,7 +168,7 @@ export function nextPoolStep(
   if (isOpen)
     return { message: 'is paused until a canary has joined', patch: { spec: { paused: true } } };
   if (paused)
-    return { message: 'has a good canary and goes on', patch: { spec: { paused: false } } };
+    return { message: 'has a good canary and continues', patch: { spec: { paused: false } } };
   const old = all.length - fresh.length;
   const {
     replicas = 0,
@@ -307,6 +307,6 @@ async function pause(tools: PoolTools, pool: Pool, target: string): Promise<stri
 function leftAs(pool: Pool): string {
   const { name } = pool.metadata;
   const unpause = `kubectl -n ${namespace} patch machinedeployment ${name} --type merge -p '{"spec":{"paused":false}}'`;
-  const unpaused = isBegun(pool) ? 'goes on without Refit' : 'stays as it is';
+  const unpaused = isBegun(pool) ? 'continues without Refit' : 'stays as it is';
   return `${pool.spec.paused ? `stays paused, until ${unpause}` : unpaused}; run the same command again`;
 }

@@ -63,7 +63,7 @@ test('containerd, with the binaries that it needs', () => {
     'cluster.yaml: containerd.binaries.containerd-shim-runc-v2: is missing, expected path for a file on the host, or url',
   );
   expect(() => read({ version: '2.4.0-rc.1', binaries })).toThrow(
-    'cluster.yaml: containerd.version: "2.4.0-rc.1" is no release of containerd; use for example v2.3.3',
+    'cluster.yaml: containerd.version: "2.4.0-rc.1" is not a release of containerd; use for example v2.3.3',
   );
 });
 
@@ -280,7 +280,7 @@ test('snapshots are encrypted for the certificate of a file, and nothing else of
   expect(etcdSnapshotCertificate?.trim()).toBe(certificate.trim());
   await writeFile(join(folder, 'pair.pem'), key);
   await expect(loadManifest(join(folder, 'cluster.yaml'))).rejects.toThrow(
-    `etcdSnapshotCertificate: ${join(folder, 'pair.pem')} is no certificate in PEM`,
+    `etcdSnapshotCertificate: ${join(folder, 'pair.pem')} is not a certificate in PEM`,
   );
 });
 

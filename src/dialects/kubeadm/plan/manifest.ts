@@ -26,7 +26,7 @@ const architecture = z
   .string()
   .regex(
     /^(amd64|arm64|arm|386|ppc64le|s390x|riscv64)$/,
-    'is no architecture that Kubernetes has; use for example amd64 or arm64',
+    'is not an architecture that Kubernetes has; use for example amd64 or arm64',
   );
 /** One hash for all hosts, or one for each processor. */
 const sha256 = z.union([hash, z.record(architecture, hash)]);
@@ -113,7 +113,7 @@ const host = z.strictObject({
 const containerd = z.strictObject({
   version: z
     .string()
-    .regex(/^v?\d+\.\d+\.\d+$/, 'is no release of containerd; use for example v2.3.3')
+    .regex(/^v?\d+\.\d+\.\d+$/, 'is not a release of containerd; use for example v2.3.3')
     .transform(withV),
   binaries: z.strictObject({
     containerd: binary,
@@ -204,7 +204,7 @@ async function certificateIn(file: string | undefined): Promise<string | undefin
   try {
     return file && new X509Certificate(await readBounded(file)).toString();
   } catch (error) {
-    const why = `is no certificate in PEM: ${messageOf(error)}`;
+    const why = `is not a certificate in PEM: ${messageOf(error)}`;
     throw new RefitError('REFIT_FILE', `etcdSnapshotCertificate: ${file} ${why}`);
   }
 }

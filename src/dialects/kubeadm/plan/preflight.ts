@@ -253,7 +253,7 @@ function targetFinding({ manifest, hosts }: Survey): Finding | undefined {
       `API servers are at ${textOf(oldest)}: go to v${next} first, then to ${textOf(to)}`,
     );
   if (compareVersions(to, newest) >= 0) return undefined;
-  const back = `API servers are at ${textOf(newest)}: Refit does not go back to ${textOf(to)}`;
+  const back = `API servers are at ${textOf(newest)}: Refit does not downgrade to ${textOf(to)}`;
   return hard('R12', `${back}; set version to ${textOf(newest)} or later`);
 }
 
@@ -305,7 +305,7 @@ function readyFindings({ manifest, nodes }: Survey): Finding[] {
 function etcdHealth({ hosts }: Survey): Finding[] {
   const checks = etcdChecks(hosts);
   const two =
-    'etcd has two members: while one restarts, the cluster cannot be written to; three can spare one';
+    'etcd has two members: while one restarts, etcd accepts no writes; with three members it does';
   const isTwo = hosts.some(({ etcd }) => typeof etcd === 'object' && etcd.members.length === 2);
   return [
     ...problemsOf(checks).map((problem) => hard('etcd', problem)),
@@ -393,7 +393,7 @@ function hostFindings(
       findings.push(hard('containerd', other, 'leave containerd out of the manifest'));
     }
     if (has && wanted && isUpgraded && compareVersions(wanted, has) < 0) {
-      const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not go back to ${textOf(wanted)}`;
+      const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not downgrade to ${textOf(wanted)}`;
       findings.push(hard('containerd', back, `set containerd.version to ${textOf(has)} or later`));
     }
     const { containerd: _, ...rest } = ground;
@@ -449,7 +449,7 @@ export function describeRefused(name: string, why: string): string {
 function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
   const upgraded = hostsOf(request);
   const all = [...upgraded, ...request.certificates];
-  const late = `kubeadm ${request.version} has no phases: it checks a control-plane host only at its turn`;
+  const late = `kubeadm ${request.version} has no phases: it checks a control-plane host only when it upgrades that host`;
   const found = hosts.flatMap(({ host, problems }) =>
     problems
       .filter(

@@ -117,7 +117,7 @@ test('an old request that is wrong does not end the wait for one that is right',
   const found = await visit({ looks: ['waits=\n', 'waits=\n', ''], requests: [request] });
   expect(found).toMatchObject({
     asked: 3,
-    problems: ['the groups of its maker lack system:nodes'],
+    problems: ['the groups of its creator lack system:nodes'],
   });
 });
 

@@ -167,8 +167,8 @@ test('right: a DNS name that the manifest has as its address', () => {
   ).toBeUndefined();
 });
 
-const MORE = 'it asks for something else than DNS names and IP addresses';
-const NO_DER = 'it is no PKCS #10 in DER';
+const MORE = 'it asks for something other than DNS names and IP addresses';
+const NO_DER = 'it is not a PKCS #10 in DER';
 const SUBJECT = 'its subject is not CN=system:node:w1, O=system:nodes';
 const challenge = new Attribute({
   type: '1.2.840.113549.1.9.7',
@@ -185,7 +185,7 @@ test.each<[string, Asked, string]>([
   [
     'no group of nodes',
     { spec: { groups: ['system:authenticated'] } },
-    'the groups of its maker lack system:nodes',
+    'the groups of its creator lack system:nodes',
   ],
   [
     'another usage',
@@ -234,7 +234,7 @@ test.each<[string, Asked, string]>([
   [
     'an address that only its Node reports',
     { names: [...GOOD, { iPAddress: '10.0.0.9' }] },
-    '10.0.0.9 is no address of the host',
+    '10.0.0.9 is not an address of the host',
   ],
   [
     'an address of another',

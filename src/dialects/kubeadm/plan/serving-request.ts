@@ -41,7 +41,7 @@ export interface Known extends Pick<Manifest, 'hosts'> {
 export function problemOfRequest({ spec }: SigningRequest, known: Known): string | undefined {
   const user = `${NODE_USER}${known.host.name}`;
   if (spec.username !== user) return `it was made by ${spec.username}, not by ${user}`;
-  if (!spec.groups?.includes(GROUP)) return `the groups of its maker lack ${GROUP}`;
+  if (!spec.groups?.includes(GROUP)) return `the groups of its creator lack ${GROUP}`;
   const usages = (spec.usages ?? []).toSorted();
   const needed = usages.filter((usage) => usage !== 'key encipherment');
   if (!sameJson(needed, ['digital signature', 'server auth']))
@@ -59,7 +59,7 @@ export function problemOfRequest({ spec }: SigningRequest, known: Known): string
       return `its subject is not CN=${user}, O=${GROUP}`;
     return namesIn(asked).flatMap((name) => problemOfName(name, known) ?? [])[0];
   } catch {
-    return 'it is no PKCS #10 in DER';
+    return 'it is not a PKCS #10 in DER';
   }
 }
 
@@ -76,7 +76,7 @@ function problemOfName(
   );
   const isAddress = isIP(ip) !== 0 && !ip.startsWith('::ffff:');
   if (dns === undefined && !isAddress)
-    return 'it asks for something else than DNS names and IP addresses';
+    return 'it asks for something other than DNS names and IP addresses';
   if (!holders.some(({ metadata }) => metadata.name === host.name))
     return `the status of its Node lacks ${wanted}`;
   if (dns !== undefined)
@@ -88,7 +88,7 @@ function problemOfName(
   if (holders.length > 1 || has(others)) return `${ip} is also an address of another host or Node`;
   if (has(own)) return undefined;
   if (has(controlPlane)) return `${ip} is an address of the control plane`;
-  return has(shown) ? undefined : `${ip} is no address of the host`;
+  return has(shown) ? undefined : `${ip} is not an address of the host`;
 }
 
 /** Returns the canonical form of an address. An IPv4 address that is written as IPv6 becomes IPv4. */

@@ -114,6 +114,6 @@ function reasonOf(stderr: string, user: string): string {
     return `login as ${user} is denied; check user and identityFile`;
   // ssh hides the error of the connection to the bastion.
   if (stderr.includes('UNKNOWN port 65535'))
-    return 'no connection through its bastion: check that both are up, and the host key, user and key of the bastion';
+    return 'no connection through its bastion: check that host and bastion are up, and check the host key, user and key of the bastion';
   return stderr.trim().split('\n').at(-1)?.trim().slice(0, 200) || 'ssh failed without a message';
 }

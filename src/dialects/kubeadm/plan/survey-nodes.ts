@@ -27,7 +27,7 @@ export function virtualNodes({ manifest, nodes, policy }: Surveyed): ReadonlyMap
 
 export function virtualFindings(survey: Surveyed): Finding[] {
   return [...virtualNodes(survey)].map(([name, shown]) =>
-    warn('Km1', `${name} is a virtual Node by its ${shown}: no rule of versions is checked for it`),
+    warn('Km1', `${name} is a virtual Node by its ${shown}: Refit checks no version rule for it`),
   );
 }
 

@@ -13,7 +13,7 @@ const HOOK = { name: 'guard.example.com', rules: [CORE], clientConfig: SERVICE }
 const SILENT =
   'no endpoint of service guard/guard is ready for webhook guard.example.com, which must allow pods, Nodes or Machines: fix it first';
 const ALONE =
-  'only node w1 answers for webhook guard.example.com, which must allow pods, Nodes or Machines: while it is drained, nobody does; run a replica on another node';
+  'only node w1 serves webhook guard.example.com, which must allow pods, Nodes or Machines: while it is drained, no node does; run a replica on another node';
 
 /** Returns a client with endpoints, each given by its node. One with `-` before the node is not ready. */
 function clientWith(webhook: object, endpoints: readonly string[]): KubeClient {

@@ -84,6 +84,6 @@ async function problemOf({ name, clientConfig }: Webhook, client: KubeClient, ab
   }
   const [only] = nodes;
   if (nodes.size > 1 || only === undefined) return undefined;
-  const alone = `only node ${only} answers for webhook ${who}: while it is drained, nobody does; run a replica on another node`;
+  const alone = `only node ${only} serves webhook ${who}: while it is drained, no node does; run a replica on another node`;
   return { finding: warn('webhook', alone), only };
 }
