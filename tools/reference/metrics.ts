@@ -11,7 +11,7 @@ export async function metricReference(): Promise<string> {
     '',
     '`npm run generate` writes this page from `src/runtime/metrics.ts`. A process serves its metrics at `/metrics` of `--health-address`.',
     'Names without `refit_` are those of client-go and mean the same, so that existing dashboards work. The reasons are',
-    'listed in [reasons](reasons.md); a gate has the name of its file in `src/engine/gates/`; the phases are those of `refit status`. Metrics of the Node.js process come along.',
+    'listed in [reasons](reasons.md); a gate has the name of its file in `src/engine/gates/`; the phases are those of `refit status`. Each process also serves the metrics of its Node.js process.',
     '',
     '| metric | type | meaning |',
     '|---|---|---|',

@@ -1,4 +1,4 @@
-/** Writes docs/reference/tested.md: which versions of what the tests run Refit with. */
+/** Writes docs/reference/tested.md: which programs, in which versions, the tests run Refit with. */
 import { readFileSync } from 'node:fs';
 import { RECIPES } from '../controlplane/components.ts';
 
@@ -33,7 +33,7 @@ function built(): Row[] {
     [
       'kwok',
       RECIPES.kwok.version,
-      "the real program, with the API server's versions of libraries; plays nodes and pods",
+      "the real program, with the API server's versions of libraries; simulates nodes and pods",
       'test/testenv',
     ],
     [
@@ -63,7 +63,7 @@ const OTHERS: readonly Row[] = [
   [
     'the agents as a DaemonSet',
     '',
-    'runc runs the container beside real systemd; no kubelet ever started it, pulled its image, mounted an image volume or restarted it',
+    'runc runs the container beside real systemd; no test uses a kubelet to start it, pull its image, mount an image volume or restart it',
     'test/agent/install.test.ts',
   ],
   [
@@ -91,35 +91,35 @@ const OTHERS: readonly Row[] = [
     'the real programs upgrade packages on an overlay',
     'test/agent/kubeadm-packages.test.ts',
   ],
-  ['promtool', "Debian's", 'the real program judges the alerts', 'tools/deploy/monitoring.test.ts'],
+  ['promtool', "Debian's", 'the real program checks the alerts', 'tools/deploy/monitoring.test.ts'],
   [
     'k0s',
-    'v1.36.3, older ones by their differences',
+    'v1.36.3, and how older versions differ',
     'a double, compared with recordings of real clusters',
     'test/support/doubles',
   ],
   [
     'system-upgrade-controller',
     'v0.20.1',
-    'its Plans, hashes, Jobs and labels; the program does not run',
+    'its Plans, hashes, Jobs and labels; the tests do not run the program',
     'test/testenv/cattle.test.ts',
   ],
   [
     'kubeadm, kubelet',
     'v1.36',
-    'stand-ins that do what was seen of the real ones',
+    'stand-ins that behave as the real programs were observed to behave',
     'test/testenv/kubeadm.test.ts',
   ],
   [
     'kubeadm and kubelet',
     'v1.34.4 to v1.36.3',
-    'the real programs, on machines of namespaces; only in `npm run proof:kubeadm`',
+    'the real programs, on machines that are Linux namespaces; only in `npm run proof:kubeadm`',
     'test/proof/kubeadm',
   ],
   [
     'Cluster API',
     'v1.13.4',
-    'a manager of the tests calls the hooks as recorded',
+    'a stand-in for the manager calls the hooks as recorded',
     'test/testenv/capi.test.ts',
   ],
   [
@@ -143,7 +143,7 @@ export function testedReference(): string {
   return `${[
     '# What Refit is tested with',
     '',
-    '`npm run generate` writes this page. *The real program* means that the tests start it; a double or a stand-in plays it. Neither `npm test` nor `npm run test:real` runs a real k0s,',
+    '`npm run generate` writes this page. *The real program* means that the tests start it. A double or a stand-in imitates it. Neither `npm test` nor `npm run test:real` runs a real k0s,',
     'kubeadm, kubelets, system-upgrade-controller or managers of Cluster API: try a first upgrade on a cluster that you can lose. Other versions of Kubernetes are not tested.',
     '',
     '| what | version | how | test |',
