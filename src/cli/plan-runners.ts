@@ -104,13 +104,17 @@ export function fixOf(plan: PlanView): string {
   return `Failed. ${back} back, ${retried}. Or delete the Plan and apply one without the missing nodes.`;
 }
 
-/** For a command about this plan: others in its namespace are common. */
-export function planFlag({
-  dialect,
-  namespace,
-  name,
-}: Pick<PlanView, 'dialect' | 'namespace' | 'name'>): string {
-  return namespace === undefined ? '' : ` --plan ${dialect}/${namespace}/${name}`;
+/**
+ * Returns the option, after a space, that makes a command about this plan find it.
+ * A plan in a namespace is always named, because such a namespace often has several plans.
+ * Any other plan is named only if `hasOthers` is true: the cluster has more than one plan.
+ */
+export function planFlag(
+  { dialect, namespace, name }: Pick<PlanView, 'dialect' | 'namespace' | 'name'>,
+  { hasOthers = false }: { readonly hasOthers?: boolean } = {},
+): string {
+  if (namespace !== undefined) return ` --plan ${dialect}/${namespace}/${name}`;
+  return hasOthers ? ` --plan ${dialect}/${name}` : '';
 }
 
 function namesOf(targets: readonly TargetView[]): string {

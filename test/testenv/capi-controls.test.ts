@@ -78,12 +78,14 @@ test('a pause holds the update of one Machine for every caller; resume continues
   );
   await open();
   await vi.waitFor(
-    () => expect(words.at(-1)).toBe('the plan is paused: nothing new starts until refit resume'),
+    () => expect(words.at(-1)).toBe('the plan is paused: nothing new starts until it is resumed'),
     PATIENCE,
   );
   const { stdout } = await told('why', PAUSED);
-  expect(stdout).toContain('the plan is paused: nothing new starts until refit resume');
-  expect(stdout).toContain('\n  ends    when the plan is resumed (refit resume)');
+  expect(stdout).toContain('the plan is paused: nothing new starts until it is resumed');
+  expect(stdout).toContain(
+    '\n  ends    when the plan is resumed (refit resume, or refit resume --plan NAME if there are several plans)',
+  );
   expect(stdout).toContain('`refit capi-extension` carries it out');
 
   const viewer = await runRefit('status', '--kubeconfig', await kubeconfigFor('viewer'));

@@ -81,8 +81,10 @@ describe('while a controller leads', () => {
       expect((await admin.get(plans, 'autopilot')).status?.state).toBe('Schedulable'),
     );
     const why = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
-    expect(why).toContain('the plan is paused: nothing new starts until refit resume');
-    expect(why).toContain('\n  ends    when the plan is resumed (refit resume)\n');
+    expect(why).toContain('the plan is paused: nothing new starts until it is resumed');
+    expect(why).toContain(
+      '\n  ends    when the plan is resumed (refit resume, or refit resume --plan NAME if there are several plans)\n',
+    );
     expect(await puppets.signal('controls-w2')).toBeUndefined();
 
     expect(await outputOf('resume')).toBe('Plan autopilot (id1) continues.\nNext: controls-w2.');

@@ -76,8 +76,10 @@ test('with a pause, the current host finishes and no other starts; why says what
   await vi.waitFor(async () => {
     const { stdout } = await told('why');
     expect(stdout).toMatch(new RegExp(`^${PLAN}  running 1/4 for .*, paused  `));
-    expect(stdout).toContain('the plan is paused: nothing new starts until refit resume');
-    expect(stdout).toContain('\n  ends    when the plan is resumed (refit resume)\n');
+    expect(stdout).toContain('the plan is paused: nothing new starts until it is resumed');
+    expect(stdout).toContain(
+      '\n  ends    when the plan is resumed (refit resume, or refit resume --plan NAME if there are several plans)\n',
+    );
   }, PATIENCE);
   await expect(access(join(cp2.root, 'var/lib/refit/kubeadm.journal'))).rejects.toThrow('ENOENT');
 

@@ -303,15 +303,15 @@ test.each<[string, Case, readonly string[]]>([
   [
     'somebody paused it a while after the last node moved',
     { controls: { [PAUSE_ANNOTATION]: later(8 * MINUTE) } },
-    ['waits   the plan is paused: nothing new starts until refit resume (Paused, 2 min)\n'],
+    ['waits   the plan is paused: nothing new starts until it is resumed (Paused, 2 min)\n'],
   ],
   [
     'somebody paused it, and wrote no moment',
     { controls: { [PAUSE_ANNOTATION]: 'true' } },
     [
       'Plan autopilot (id1)  running 0/2 for 10 min, paused',
-      'waits   the plan is paused: nothing new starts until refit resume (Paused, 9 min)\n',
-      'ends    when the plan is resumed (refit resume)\n  next    w1\n  you can refit resume, refit abort',
+      'waits   the plan is paused: nothing new starts until it is resumed (Paused, 9 min)\n',
+      'ends    when the plan is resumed (refit resume, or refit resume --plan NAME if there are several plans)\n  next    w1\n  you can refit resume, refit abort',
     ],
   ],
   [

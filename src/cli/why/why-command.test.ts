@@ -28,6 +28,7 @@ import { AGENT_ANNOTATION } from '../../signal/names.ts';
 import { mediumOf } from '../output.ts';
 import type { LeaderView } from '../status/load.ts';
 import { observe } from '../status/observe.ts';
+import { isMoving } from '../status/sentences.ts';
 import type { PlanView } from '../status/view.ts';
 import { whyLines } from './why-command.ts';
 
@@ -184,9 +185,53 @@ test('a worker is told what holds back the controllers before it, too', async ()
   };
   const [text] = why(await lookAt([paused], [buildControlNode('c1')], [W2], NOW), 'w1');
   expect(text).toContain(
-    '\n  waits   the plan is paused: nothing new starts until refit resume (Paused, 59 s)\n',
+    '\n  waits   the plan is paused: nothing new starts until it is resumed (Paused, 59 s)\n',
   );
   expect(text).toContain('\n  waits   until the controllers are done (59 s)');
+});
+
+test('a paused plan that something else holds first: the pause is named, too', async () => {
+  const bare = plan(statusOf('Schedulable', [], recorded({ w1: 'SignalPending' })));
+  const paused = {
+    ...bare,
+    metadata: { ...bare.metadata, annotations: { [PAUSE_ANNOTATION]: 'true' } },
+  };
+  const [view] = await lookAt([paused], [], [buildNode('w1'), W2], NOW);
+  if (view === undefined) throw new Error('the plan is not shown');
+  const unreadable = {
+    gate: 'policy-readable',
+    reason: { code: 'PolicyUnreadable', message: 'UpgradePolicy nightly cannot be read' },
+    since: later(0),
+    ofStage: true,
+  } as const;
+  const line = '\n  paused  the plan is paused, too: nothing new starts until it is resumed\n';
+  const held = { ...view, waits: [unreadable] };
+  expect(why([held])[0]).toContain(line);
+  expect(why([held], 'w1')[0]).toContain(line);
+  // If the pause is what holds the plan first, the wait already names it.
+  expect(why([view])[0]).not.toContain('is paused, too');
+});
+
+test('a node in progress finishes during a pause, so why does not name the pause', async () => {
+  const [view] = await lookAt([running], [], [W1, W2], NOW);
+  if (view === undefined) throw new Error('the plan is not shown');
+  const paused = { ...view, paused: 'plan' } as const;
+  const moving = view.stages.flatMap(({ targets }) => targets).find(isMoving);
+  expect(moving).toBeDefined();
+  expect(why([paused], moving?.name)[0]).not.toContain('is paused, too');
+});
+
+test('if there are several plans, the advice names the plan', async () => {
+  const [view] = await lookAt([running], [], [W1, W2], NOW);
+  if (view === undefined) throw new Error('the plan is not shown');
+  expect(why([view])[0]).toMatch(/\n {2}you can refit pause, refit abort$/);
+  const flag = '--plan autopilot/autopilot';
+  expect(why([view, { ...view, name: 'other' }])[0]).toMatch(
+    new RegExp(`\\n {2}you can refit pause ${flag}, refit abort ${flag}$`),
+  );
+  // A filter of the user leaves one plan of several.
+  const filtered = whyLines({ leader: HELD, plans: [view], hasOthers: true }, undefined, NOW, PIPE);
+  expect(filtered.at(-1)).toBe(`  you can refit pause ${flag}, refit abort ${flag}`);
 });
 
 test('a gate that holds all of them, and says so of the first only, is told of each', async () => {

@@ -9,7 +9,7 @@ import { age } from '../phrases.ts';
 import { planFlag, runnerOf } from '../plan-runners.ts';
 import type { PlanFilter } from '../status/plan-names.ts';
 import * as sentences from '../status/sentences.ts';
-import { inSession, observeOnce, type SessionParts } from '../status/status-session.ts';
+import { inSession, observeOnce, plansIn, type SessionParts } from '../status/status-session.ts';
 import * as text from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 
@@ -22,15 +22,22 @@ export async function showWhy(
   const { clock, output } = parts;
   await inSession(flags, parts, 'refit-why', async (session) => {
     const now = clock.now();
-    output.write(
-      `${whyLines(await observeOnce(session, now), node, now, mediumOf(output)).join('\n')}\n`,
-    );
+    const status = await observeOnce(session, now);
+    // The filter of the user may have left out other plans.
+    const hasOthers = plansIn(session.loaded).length > 1;
+    const lines = whyLines({ ...status, hasOthers }, node, now, mediumOf(output));
+    output.write(`${lines.join('\n')}\n`);
   });
 }
 
-/** `now` in milliseconds since the epoch. Throws REFIT_CONTROL for a node that is no target. */
+interface ExplainedStatus extends StatusView {
+  /** True if the cluster has more than one plan, so that commands must name the plan. */
+  readonly hasOthers?: boolean;
+}
+
+/** Returns the output. `now` is in milliseconds since the Unix epoch. Throws REFIT_CONTROL if `node` is not a target of any plan. */
 export function whyLines(
-  status: StatusView,
+  status: ExplainedStatus,
   node: string | undefined,
   now: number,
   medium: Medium,
@@ -57,7 +64,7 @@ export function whyLines(
   return blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]));
 }
 
-function planSections(status: StatusView, plan: PlanView, now: number): text.Section[] {
+function planSections(status: ExplainedStatus, plan: PlanView, now: number): text.Section[] {
   const failed = sentences.failedRows(plan, now);
   return [
     ...(text.isOpen(plan) ? runnerSections(status, plan, now) : []),
@@ -73,7 +80,7 @@ function planSections(status: StatusView, plan: PlanView, now: number): text.Sec
     text.warningSection(plan),
     { heading: 'agents', lines: text.agentLines(plan) },
     { heading: 'to do', lines: text.toDo(plan) },
-    { heading: 'you can', lines: controlsOf(plan) },
+    { heading: 'you can', lines: controlsOf(plan, status) },
   ];
 }
 
@@ -136,7 +143,14 @@ function sectionsOf(
     return isTrue ? [done] : [done, ...whyAndToDo(reason ?? '', plan)];
   }
   const stages = [{ ...stage, targets: [target] }];
-  const own: PlanView = { ...rest, stages, waits: waitsOf(plan, stage, target), next: [] };
+  const own: PlanView = {
+    ...rest,
+    stages,
+    waits: waitsOf(plan, stage, target),
+    next: [],
+    // A pause does not stop a node in progress.
+    paused: sentences.isMoving(target) ? undefined : plan.paused,
+  };
   const isStopped = text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
   if (phase === 'failed')
     return whyAndToDo(sentences.sentenceOf(sentences.failedRow(plan, target, now)), plan);
@@ -195,6 +209,7 @@ function progress(status: StatusView, plan: PlanView, now: number): text.Section
   return [
     { heading: 'now', lines: sentences.movingRows(plan, now).map(sentences.sentenceOf) },
     { heading: isLater ? 'then' : 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
+    { heading: 'paused', lines: refused ? [] : sentences.pauseLines(plan) },
     { heading: 'ends', lines: refused ? [] : sentences.endLines(plan.waits) },
     { heading: 'fails', lines: refused || isLater ? [] : deadlineLines(plan, now) },
     { heading: 'unknown', lines: plan.unseen ?? [] },
@@ -267,8 +282,8 @@ function isLeaderless({ leader, silentSince }: StatusView, plan: PlanView): bool
   return isGone && silentSince === undefined && text.notesOf({ leader, plans: [plan] }).length > 0;
 }
 
-function controlsOf(plan: PlanView): string[] {
+function controlsOf(plan: PlanView, { plans, hasOthers = plans.length > 1 }: ExplainedStatus) {
   if (!text.isOpen(plan) || plan.abort !== undefined || text.isRefused(plan)) return [];
-  const flag = planFlag(plan);
+  const flag = planFlag(plan, { hasOthers });
   return [`refit ${plan.paused === 'plan' ? 'resume' : 'pause'}${flag}, refit abort${flag}`];
 }

@@ -1,4 +1,4 @@
-/** Gate: nothing starts while the plan or its policy is paused. Nodes in progress finish. */
+/** Gate: no target starts while the plan or its policy is paused. Nodes in progress finish. */
 import { type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 export const notPaused = {
@@ -11,10 +11,10 @@ export const notPaused = {
     if (heldBy !== undefined)
       return wait('Paused', `${heldBy} is paused: nothing new starts`, `${heldBy} is resumed`);
     if (controls.paused) {
-      const message = 'the plan is paused: nothing new starts until refit resume';
-      return wait('Paused', message, 'the plan is resumed (refit resume)', {
-        since: controls.pausedSince,
-      });
+      const message = 'the plan is paused: nothing new starts until it is resumed';
+      const ends =
+        'the plan is resumed (refit resume, or refit resume --plan NAME if there are several plans)';
+      return wait('Paused', message, ends, { since: controls.pausedSince });
     }
     if (!paused) return PASS;
     const message = `UpgradePolicy ${name} has spec.paused: nothing new starts`;

@@ -345,7 +345,7 @@ const rows: [Gate, string, GateInput, string][] = [
     notPaused,
     'somebody paused the plan',
     { ...input('worker'), controls: { ...NO_CONTROLS, paused: true } },
-    'wait Paused: the plan is paused: nothing new starts until refit resume',
+    'wait Paused: the plan is paused: nothing new starts until it is resumed',
   ],
   [
     policyReadable,

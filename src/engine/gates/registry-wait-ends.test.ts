@@ -129,7 +129,10 @@ test.each<[Gate, string, GateInput, object]>([
     notPaused,
     'the plan',
     { ...input('worker'), controls: paused },
-    { ends: 'the plan is resumed (refit resume)', since: later(0) },
+    {
+      ends: 'the plan is resumed (refit resume, or refit resume --plan NAME if there are several plans)',
+      since: later(0),
+    },
   ],
   [
     notPaused,
