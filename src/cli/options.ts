@@ -23,32 +23,32 @@ export const CONNECTION_OPTIONS: readonly Option[] = [
   ...CLUSTER_OPTIONS,
   new Option(
     '--api-port <port>',
-    'port of the API server on every controller; default: that of the server in the kubeconfig',
+    'port of /readyz on every controller; default: as in the kubeconfig',
   ).argParser(parsePort),
 ];
 
 export const FILTER_OPTIONS: readonly Option[] = [
   new Option('-n, --namespace <name>', 'only plans in this namespace'),
   new Option('--plan <kind/name>', 'only this plan'),
-  new Option('--dialect <name>', 'only plans of this kind').choices(DIALECT_NAMES),
+  new Option('--dialect <name>', 'only plans of this dialect').choices(DIALECT_NAMES),
 ];
 
 const template = matching(
   /^(?i:https?):\/\/(?=[^\s/]+\/\S*\{version\})(?:[^\s{}]|\{(?:version|os|arch|procedure)\})+$/,
-  'write a URL of http or https with {version}, and no others than {os}, {arch} and {procedure}, such as https://mirror.example.com/{version}/k0s',
+  'write an http or https URL that contains {version}; it may also contain {os}, {arch} and {procedure}, such as https://mirror.example.com/{version}/k0s',
 );
 
 /** What Machines of Cluster API get. */
 export const PAYLOAD_OPTIONS: readonly Option[] = [
   new Option(
     '--payload-url <template>',
-    'URL of a version, with {version}, {os}, {arch} and {procedure}',
+    'URL to download a version from, with {version}, {os}, {arch} and {procedure}',
   )
     .argParser(template)
     .makeOptionMandatory(),
   new Option(
     '--checksum-url <template>',
-    'URL of its SHA-256, in the same form; default: none is checked',
+    'URL of its SHA-256, with the same placeholders; default: no checksum is checked',
   ).argParser(template),
 ];
 
@@ -75,8 +75,11 @@ const { targetDeadlineMs } = DEFAULT_POLICY;
 
 export const CONTROLLER_OPTIONS: readonly Option[] = [
   ...CONNECTION_OPTIONS,
-  leaseDuration('how long a leader that stopped renewing keeps the lease, in whole seconds'),
-  new Option('--target-deadline <time>', 'time for one node, from its signal on; 0 for no deadline')
+  leaseDuration('how long the lease stays valid without renewal, in whole seconds'),
+  new Option(
+    '--target-deadline <time>',
+    'time for one node from its signal on; after that the node and its plan have failed. 0: no deadline',
+  )
     .argParser((text) => (text === '0' ? Number.POSITIVE_INFINITY : parseTime(text)))
     .default(targetDeadlineMs, formatDuration(targetDeadlineMs)),
   HEALTH_ADDRESS,
@@ -99,7 +102,7 @@ export function leaseDuration(description: string): Option {
 export function parseTime(text: string): number {
   const milliseconds = parseDuration(text);
   if (milliseconds !== undefined) return milliseconds;
-  throw new InvalidArgumentError('a duration is a number with ms, s, m or h, such as 90s');
+  throw new InvalidArgumentError('a duration is a number with a unit (ms, s, m or h), such as 90s');
 }
 
 export function matching(pattern: RegExp, advice: string) {
@@ -119,15 +122,10 @@ function parsePort(text: string): number {
 function parseLease(text: string): number {
   const milliseconds = parseTime(text);
   if (milliseconds % 1000 === 0) return milliseconds;
-  throw new InvalidArgumentError('a lease duration is in whole seconds');
+  throw new InvalidArgumentError('write whole seconds, such as 15s');
 }
 
-/** For an option that may be repeated. */
+/** Parses an option that may be repeated: returns all of its values, in order. */
 export function addValue(value: string, before: readonly string[] = []): string[] {
-  return [...before, value];
-}
-
-/** For an option that may be given several times. */
-export function collected(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
 }

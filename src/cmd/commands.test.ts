@@ -125,11 +125,11 @@ test.each<[string, string]>([
   ]),
   [
     'controller --lease-duration 1500ms',
-    "option '--lease-duration <time>' argument '1500ms' is invalid. a lease duration is in whole seconds",
+    "option '--lease-duration <time>' argument '1500ms' is invalid. write whole seconds, such as 15s",
   ],
   ...['lease-duration', 'target-deadline'].map((option): [string, string] => [
     `controller --${option} 90`,
-    `option '--${option} <time>' argument '90' is invalid. a duration is a number with ms, s, m or h, such as 90s`,
+    `option '--${option} <time>' argument '90' is invalid. a duration is a number with a unit (ms, s, m or h), such as 90s`,
   ]),
   [
     'controller --log-level loud',
@@ -144,12 +144,12 @@ test.each<[string, string]>([
   ].flatMap((url) =>
     ['payload', 'checksum'].map((what): [string, string] => [
       `capi-extension --${what}-url ${url}`,
-      `option '--${what}-url <template>' argument '${url}' is invalid. write a URL of http or https with {version}, and no others than {os}, {arch} and {procedure}, such as https://mirror.example.com/{version}/k0s`,
+      `option '--${what}-url <template>' argument '${url}' is invalid. write an http or https URL that contains {version}; it may also contain {os}, {arch} and {procedure}, such as https://mirror.example.com/{version}/k0s`,
     ]),
   ),
   ...['etcd', 'etcd,', ',kuberouter', 'etcd,kuberouter,more'].map((info): [string, string] => [
     `controller --cluster-info ${info}`,
-    `option '--cluster-info <storage,network>' argument '${info}' is invalid. write storage and network, such as etcd,kuberouter`,
+    `option '--cluster-info <storage,network>' argument '${info}' is invalid. write the storage and the network, such as etcd,kuberouter`,
   ]),
   [
     'install controller --image ',

@@ -16,32 +16,32 @@ const EXTENSION_OPTIONS: readonly Option[] = [
   new Option('--address <host:port>', 'serve the hooks at this address').default('127.0.0.1:9443'),
   new Option(
     '--cert-dir <directory>',
-    'directory of tls.crt and tls.key; read again when they change',
+    'directory of tls.crt and tls.key (PEM); read again when they change',
   ).default('/tmp/k8s-webhook-server/serving-certs'),
   new Option(
     '--client-ca <file>',
-    'CA of the client certificates of Cluster API; nobody else may call',
+    'CA of the client certificates of Cluster API (PEM); other callers are refused',
   ),
   new Option(
     '--client-name <name>',
-    'with --client-ca: only certificates with this subject CN or DNS name may call; may be given again',
+    'with --client-ca: accept only certificates with this subject CN or DNS name; may be repeated',
   )
-    .argParser(common.collected)
+    .argParser(common.addValue)
     .conflicts('insecureNoClientAuth'),
   new Option(
     '--insecure-no-client-auth',
-    'instead of --client-ca: anybody who reaches the address may call',
+    'instead of --client-ca: serve callers without a certificate; anybody who reaches the address can then upgrade nodes',
   ),
   new Option(
     '--updater-certs <directory>',
-    'a directory of tls.crt and tls.key for each clientCertificate of an UpdaterSet',
+    'directory with a folder for each clientCertificate of an UpdaterSet, with tls.crt and tls.key',
   ),
-  new Option('--call-timeout <time>', 'time for a call, unless its caller allows more')
+  new Option('--call-timeout <time>', 'time to answer a call, unless its caller allows more')
     .argParser(common.parseTime)
     .default(10_000, '10s'),
   new Option(
     '--delete-stuck-after <time>',
-    'delete a worker Machine whose node says nothing this long after the deadline; default: none is deleted',
+    "delete a worker's Machine whose node reports nothing this long after the deadline of its update; default: none is deleted",
   ).argParser(common.parseTime),
   new Option(
     '--management-kubeconfig <file>',
@@ -49,18 +49,19 @@ const EXTENSION_OPTIONS: readonly Option[] = [
   ),
   new Option(
     '--workload-clusters [namespace]',
-    "serve all Clusters, or those of one namespace, by their Secrets NAME-kubeconfig; --kubeconfig is then the Machines'",
+    'serve all Clusters, or those of one namespace, with their Secrets NAME-kubeconfig; --kubeconfig is then for the cluster with the Machines',
   ).conflicts('managementKubeconfig'),
 ];
 
 const KUBEADM_OPTIONS: readonly Option[] = [
   ...common.CONNECTION_OPTIONS,
-  new Option('-m, --manifest <file>', 'hosts, how to reach them, and the wanted version').default(
-    'cluster.yaml',
-  ),
+  new Option(
+    '-m, --manifest <file>',
+    'file with the hosts, how to reach them, and the wanted version',
+  ).default('cluster.yaml'),
   new Option(
     '-o, --output <form>',
-    'output format; json: one object at the end, progress on standard error',
+    'output format; json: one object at the end, everything else on standard error',
   )
     .choices(['text', 'json'])
     .default('text'),
@@ -84,11 +85,13 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...common.CONTROLLER_OPTIONS,
       new Option(
         '--cluster-info <storage,network>',
-        'tell update servers about the cluster, such as etcd,kuberouter',
+        'send facts about the cluster to update servers, such as etcd,kuberouter',
       ).argParser((text) => {
         const [storage = '', network = '', ...more] = text.split(',');
         if (storage !== '' && network !== '' && more.length === 0) return { storage, network };
-        throw new InvalidArgumentError('write storage and network, such as etcd,kuberouter');
+        throw new InvalidArgumentError(
+          'write the storage and the network, such as etcd,kuberouter',
+        );
       }),
       new Option(
         '--insecure-updates',
@@ -111,7 +114,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'system-upgrade-controller',
     summary:
-      "Carries out Rancher's Plans in place of that controller, configured by its environment variables.",
+      "Carries out Rancher's Plans in place of that controller. Environment variables configure it.",
     run: async (_flags, { abort }) =>
       await (
         await import('../dialects/cattle/command/system-upgrade-controller.ts')
@@ -121,13 +124,14 @@ export const COMMANDS: readonly CommandSpec[] = [
   { name: 'agent', summary: 'Upgrades the node it runs on; see refit agent --help.' },
   {
     name: 'status',
-    summary: 'Shows the state of every plan: what runs, what waits and why, what comes next.',
+    summary:
+      'Shows the state of every plan: what is in progress, what waits and why, and what comes next.',
     options: [
       ...common.CONNECTION_OPTIONS,
       ...common.FILTER_OPTIONS,
       new Option(
         '-w, --watch',
-        'follow until all plans have ended: exit code 0 if all are done, else 1',
+        'follow until all plans have ended; exit code 0 if all are done, else 1',
       ),
       common.outputForm('text', 'wide', 'json', 'yaml'),
     ],
@@ -137,7 +141,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'why',
     summary: 'Explains why a plan or a node waits or failed, and what to do.',
-    argument: new Argument('[node]', 'explain only this node, or that of this Machine'),
+    argument: new Argument('[node]', 'explain only this node, or the node of this Machine'),
     options: [...common.CONNECTION_OPTIONS, ...common.FILTER_OPTIONS],
     run: async (flags, call) =>
       await (await import('../cli/why/why-command.ts')).showWhy(
@@ -148,20 +152,19 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'preview',
-    summary:
-      'Shows which nodes would be upgraded in which order, and what the gates say. Writes nothing.',
+    summary: 'Shows the upgrade order, and what would block it. Writes nothing.',
     options: [
       ...common.CONNECTION_OPTIONS,
       new Option(
         '-f, --file <file>',
-        'file with Plans, a folder, or - for stdin; may be repeated; default: plans of the cluster that have not ended',
+        'file with Plans, a folder of such files, or - for standard input; may be repeated; default: plans of the cluster that have not ended',
       ).argParser(common.addValue),
       new Option(
         '--cluster <name>',
-        'instead: each Machine of this Cluster of Cluster API',
+        'preview the Machines of this Cluster of Cluster API instead',
       ).conflicts('file'),
-      new Option('--to <version>', 'with --cluster: if its version becomes this one'),
-      new Option('-n, --namespace <name>', 'of that Cluster; default: default'),
+      new Option('--to <version>', 'with --cluster: the new version'),
+      new Option('-n, --namespace <name>', 'namespace of that Cluster; default: default'),
       common.outputForm('text', 'json'),
     ],
     notes: 'For a kubeadm manifest use `refit kubeadm plan`.',
@@ -176,7 +179,7 @@ export const COMMANDS: readonly CommandSpec[] = [
             await partsOf(call),
           ),
   },
-  control('pause', 'Pauses a plan: no new node starts, nodes in progress finish.', {
+  control('pause', 'Pauses a plan: no new node starts; nodes in progress finish.', {
     load: async () => (await import('../cli/controls/pause-abort.ts')).pause,
   }),
   control('resume', 'Resumes a paused plan.', {
@@ -184,10 +187,13 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   control(
     'abort',
-    'Ends a plan: nodes whose service is untouched are released, the others finish.',
+    'Ends a plan. Refit cancels the upgrade of nodes whose service is untouched; the others finish.',
     {
       options: [
-        new Option('--reason <text>', 'why, shown with the plan; default: who ran this command'),
+        new Option(
+          '--reason <text>',
+          'reason that Refit shows with the plan; default: who ran this command',
+        ),
       ],
       load: async ({ reason }) => (await import('../cli/controls/pause-abort.ts')).abort(reason),
     },
@@ -203,11 +209,11 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'approve',
     summary:
-      'Lets Cluster API replace a Machine, or those of a MachineSet, where an UpdaterSet asks.',
+      'Lets Cluster API replace a Machine or the Machines of a MachineSet, if an UpdaterSet requires approval.',
     argument: new Argument('<object>', 'machine/NAME or machineset/NAME'),
     options: [
       ...common.CLUSTER_OPTIONS,
-      new Option('-n, --namespace <name>', 'its namespace').default('default'),
+      new Option('-n, --namespace <name>', 'namespace of the object').default('default'),
     ],
     run: async (flags, { argument = '', ...call }) =>
       await (await import('../cli/controls/machines.ts')).approve(
@@ -219,7 +225,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'updates',
     summary:
-      'Shows the channels that the cluster follows: what runs, what is offered, and what comes next.',
+      'Shows the channels that the cluster follows: the running version, the offered version, and what comes next.',
     options: [...common.CONNECTION_OPTIONS, common.outputForm('text', 'json')],
     run: async (flags, call) =>
       await (await import('../cli/updates/updates-command.ts')).showUpdates(
@@ -229,8 +235,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     commands: [
       {
         name: 'check',
-        summary: 'Lets the leader ask the channel now, and shows what it found.',
-        argument: new Argument('[name]', 'only this UpdateConfig'),
+        summary: 'Makes the leader ask the channel now, and shows the result.',
+        argument: new Argument('[name]', 'check only this UpdateConfig'),
         options: [...common.CONNECTION_OPTIONS, common.outputForm('text', 'json')],
         run: async (flags, call) =>
           await (await import('../cli/updates/updates-command.ts')).checkUpdates(
@@ -243,13 +249,13 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'serve',
-    summary: 'Serves releases and channels to clusters: an update server.',
-    argument: new Argument('<directory>', 'made by `refit bundle`'),
+    summary: 'Runs an update server: serves releases and channels to clusters.',
+    argument: new Argument('<directory>', 'directory that `refit bundle` made'),
     options: [
       new Option('--address <host:port>', 'serve at this address').default('127.0.0.1:8080'),
       new Option(
         '--url <url>',
-        'address of the files in indexes; default: as each client asks',
+        'base URL of the files in indexes; default: the address that the client used',
       ).argParser(
         common.matching(
           /^https?:\/\/[^\s/]\S*$/i,
@@ -258,12 +264,15 @@ export const COMMANDS: readonly CommandSpec[] = [
       ),
       new Option(
         '--host <name>',
-        'without --url: answer clients that ask by this name, too; may be given again',
-      ).argParser(common.collected),
-      new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; default: plain http'),
+        'without --url: also answer clients that use this name; may be repeated',
+      ).argParser(common.addValue),
+      new Option(
+        '--cert-dir <directory>',
+        'directory of tls.crt and tls.key (PEM); default: plain http',
+      ),
       new Option(
         '--token-file <file>',
-        'tokens for the channels, one a line; default: anybody may read them',
+        'file with tokens for the channels, one a line; default: anybody may read the channels',
       ),
       common.HEALTH_ADDRESS,
       common.LOG_LEVEL,
@@ -274,12 +283,18 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'bundle',
     summary:
-      'Makes the directory of an update server: gathers and verifies every file, then publishes all at once.',
-    argument: new Argument('<directory>', 'for `refit serve`'),
+      'Makes the directory of an update server: collects and verifies all files, then publishes them at once.',
+    argument: new Argument('<directory>', 'directory to make for `refit serve`'),
     options: [
-      new Option('-f, --file <file>', 'releases, where their files come from, and channels'),
-      new Option('--unpack <archive>', 'first publish what this archive has'),
-      new Option('--pack <archive>', 'then write all that is published into one archive'),
+      new Option(
+        '-f, --file <file>',
+        'file with releases, the sources of their files, and channels',
+      ),
+      new Option('--unpack <archive>', 'first publish everything in this archive'),
+      new Option(
+        '--pack <archive>',
+        'at the end, write everything that is published into one archive',
+      ),
     ],
     run: async (flags, { argument = '', ...call }) =>
       await (await import('./update-server.ts')).runBundle(argument, flags, call),
@@ -287,18 +302,21 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'validate',
     summary:
-      'Checks Plans, UpgradePolicies, UpdateConfigs or the hosts of kubeadm, without a cluster.',
-    argument: new Argument('<file...>', 'files with them, folders of such files, or - for stdin'),
+      'Checks files with Plans, UpgradePolicies, UpdateConfigs or a kubeadm manifest, without a cluster.',
+    argument: new Argument(
+      '<file...>',
+      'files to check, folders of such files, or - for standard input',
+    ),
     run: async (_flags, { values = [], write }) =>
       await (await import('../cli/validate.ts')).validate(values, write),
   },
   {
     name: 'kubeadm',
-    summary: 'Upgrades a kubeadm cluster over SSH, as its manifest says.',
+    summary: 'Upgrades a kubeadm cluster over SSH, according to a manifest.',
     commands: [
       {
         name: 'plan',
-        summary: 'Shows what apply would do, and every rule that forbids it. Changes nothing.',
+        summary: 'Shows what apply would do, and every rule that it would break. Changes nothing.',
         options: [...KUBEADM_OPTIONS, ...KUBEADM_STAGES],
         run: async (flags, { abort }) =>
           await (await import('../dialects/kubeadm/command/kubeadm-command.ts')).planKubeadm(
@@ -309,7 +327,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       {
         name: 'restore-etcd',
         summary:
-          'Replaces the data of etcd on all control-plane hosts by a snapshot. Asks in a terminal first.',
+          'Replaces the data of etcd on all control-plane hosts with a snapshot. In a terminal it asks first.',
         options: [
           ...KUBEADM_OPTIONS,
           new Option(
@@ -333,13 +351,13 @@ export const COMMANDS: readonly CommandSpec[] = [
           new Option('-y, --yes', 'do not ask'),
           new Option(
             '--digest <digest>',
-            'refuse every plan but the one of this digest, which refit kubeadm plan shows',
+            'carry out only the plan with this digest, which refit kubeadm plan shows',
           ),
           new Option(
             '--report <file>',
             'write what was done to this file: Markdown for *.md, otherwise JSON',
           ),
-          common.leaseDuration('how long a run that was killed keeps the lock, in whole seconds'),
+          common.leaseDuration('how long a killed run keeps the lock, in whole seconds'),
         ],
         run: async (flags, { abort }) =>
           await (await import('../dialects/kubeadm/command/kubeadm-command.ts')).applyKubeadm(
@@ -357,10 +375,10 @@ export const COMMANDS: readonly CommandSpec[] = [
       {
         name: 'k0s',
         summary:
-          "Shows each node's k0s, its agent, and what to do next; exit code 1 if something is in the way.",
+          'Shows the k0s version and the agent of each node, and what to do next. Exit code 1 if something blocks the move.',
         options: [
           ...common.CLUSTER_OPTIONS,
-          new Option('--check', 'show how far the cluster is; the default').conflicts('plan'),
+          new Option('--check', 'show which steps are done; the default').conflicts('plan'),
           new Option('--plan', 'print all steps in order, with commands for these nodes'),
         ],
         run: async (flags, call) =>
@@ -373,8 +391,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'completion',
-    summary: 'Prints a script by which your shell completes commands, options and values.',
-    argument: new Argument('<shell>', 'which shell').choices(SHELLS),
+    summary: 'Prints a script that lets your shell complete commands, options and values.',
+    argument: new Argument('<shell>', 'your shell').choices(SHELLS),
     run: async (_flags, { argument, write }) =>
       await Promise.resolve(write(completionOf(argument as Shell, COMMANDS))),
   },
@@ -405,7 +423,7 @@ function control(
   summary: string,
   { options = [], load, ...rest }: ControlSpec,
 ): CommandSpec {
-  const which = 'the plan; default: the only one that has not ended, else the last one';
+  const which = 'the plan to change; default: the only one that has not ended, else the last one';
   const plan = new Option('--plan <kind/name>', which);
   const run = async (flags: ControlFlags, call: CommandCall): Promise<void> => {
     const { applyControl } = await import('../cli/controls/control-command.ts');

@@ -14,26 +14,25 @@ import { systemClock } from '../util/clock.ts';
 /** What runs in the cluster, and the dialect of its plans. */
 const COMPONENTS: readonly (readonly [Component, string, string])[] = [
   ['controller', 'the controller for Plans of k0s', 'autopilot'],
-  ['cattle', 'the stand-in for system-upgrade-controller', 'cattle'],
+  ['cattle', 'the replacement for system-upgrade-controller', 'cattle'],
   ['capi', 'the extension for Cluster API', 'capi'],
 ];
 
 export const INSTALL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'install',
-    summary: 'Prints or applies manifests; on a host, installs the agent.',
+    summary: 'Prints or applies the manifests of a component; on a host, installs the agent.',
     commands: [
       {
         name: 'agent',
-        summary:
-          'Installs and starts the agent on this host, beside the k0s or kubeadm that is here.',
+        summary: 'Installs and starts the agent on this host, which runs k0s or kubeadm.',
         options: [
           new Option('--procedure <name>', 'what runs on this host')
             .choices(['k0s', 'kubeadm'])
             .default('k0s'),
           new Option(
             '--credentials <file>',
-            'kubeconfig of an agent on a controller; default: it gets them itself',
+            'kubeconfig for the agent on a controller; default: the agent gets its own credentials',
           ),
         ],
         run: async (flags, { write }) =>
@@ -48,7 +47,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
             new Option('--apply', 'apply the manifests; default: print them'),
             new Option(
               '--image <name>',
-              'image of Refit, as in registry.example.com/refit:1.2.3',
+              'image of Refit, such as registry.example.com/refit:1.2.3',
             ).argParser(
               matching(/^[\w.:/@-]+$/, 'write an image, such as registry.example.com/refit:1.2.3'),
             ),
@@ -66,11 +65,11 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'uninstall',
-    summary: 'Removes what install made.',
+    summary: 'Removes what refit install created.',
     commands: [
       {
         name: 'agent',
-        summary: 'Stops the agent on this host, and removes it with its state.',
+        summary: 'Stops the agent on this host, and removes the agent and its state.',
         run: async (_flags, { write }) =>
           await (await import('../install/host/host-command.ts')).uninstallAgent(write),
       },
@@ -82,7 +81,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
             ...CLUSTER_OPTIONS,
             new Option(
               '--delete-plans',
-              'also delete the namespaces and definitions that install made, and so all Plans',
+              'also delete the namespaces and definitions that refit install created, and with them all Plans',
             ),
           ],
           run: async (flags, call) => {

@@ -40,6 +40,8 @@ interface Option {
   readonly name: string;
   /** Undefined when the help names no default that the page could repeat. */
   readonly preset: string | undefined;
+  /** The description in lower case, without defaults and choices. */
+  readonly meaning: string;
 }
 
 /** The options of a help text: each begins a line, and its description may continue on the next ones. */
@@ -50,8 +52,24 @@ function optionsIn(help: string): Option[] {
     const text = entry.replaceAll(/\s+/g, ' ');
     const [, preset] =
       /\(.*default: "?([^")]+)"?\)|default (\S+)/.exec(text)?.filter(Boolean) ?? [];
-    return name.endsWith('--help') ? [] : [{ name, preset }];
+    const meaning = withoutDefault(text.slice(text.indexOf(name) + name.length)).toLowerCase();
+    return name.endsWith('--help') ? [] : [{ name, preset, meaning }];
   });
+}
+
+function withoutDefault(description: string): string {
+  return description
+    .replace(/\((?:choices|default|preset): .*$/, '')
+    .replace(/; (?:default: .*|the default)$/, '')
+    .trim();
+}
+
+/** The text that a reader sees of one cell of the page, in lower case. */
+function plainText(cell: string): string {
+  return cell
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll('`', '')
+    .toLowerCase();
 }
 
 const DOCUMENTED: readonly (readonly [string, () => Promise<string>])[] = [
@@ -88,6 +106,20 @@ test.each(DOCUMENTED)(
     expect(known.map(({ name }) => written.get(`\`${name}\``))).toEqual(
       known.map(({ preset }) => `\`${preset}\``),
     );
+  },
+);
+
+test.each(DOCUMENTED.filter(([command]) => command !== 'agent'))(
+  'refit %s: the page describes each option in the words of the help, and may add to them',
+  async (command, help) => {
+    const options = optionsIn(await help());
+    const rows = rowsOf(section(`refit ${command}`).split('\n### ')[0] ?? '');
+    const written = new Map(rows.map(([name = '', , cell = '']) => [name, plainText(cell)]));
+    const others = options.filter(({ name, meaning }) => {
+      const cell = written.get(`\`${name}\``) ?? '';
+      return !cell.startsWith('as for refit ') && !cell.startsWith(meaning);
+    });
+    expect(others.map(({ name, meaning }) => `${name}: ${meaning}`)).toEqual([]);
   },
 );
 
@@ -290,7 +322,7 @@ test('an option without a row, and one with another default: found', () => {
   const help =
     'Usage\n\nOptions:\n  -o, --output <form>  a form\n      (choices: "a", default: "text")\n  --late  late, default 5s\n';
   expect(optionsIn(help)).toEqual([
-    { name: '-o, --output <form>', preset: 'text' },
-    { name: '--late', preset: '5s' },
+    { name: '-o, --output <form>', preset: 'text', meaning: 'a form' },
+    { name: '--late', preset: '5s', meaning: 'late, default 5s' },
   ]);
 });
