@@ -7,7 +7,7 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
 interface Completed {
-  /** Such as `kubeadm plan`; empty for `refit` itself. */
+  /** The words of the command, such as `kubeadm plan`; empty for `refit` itself. */
   readonly path: string;
   readonly commands: readonly CommandSpec[];
   readonly values: readonly string[];
@@ -17,6 +17,7 @@ interface Completed {
   >[];
 }
 
+/** Returns the script that makes `shell` complete command lines of `refit`. */
 export function completionOf(shell: Shell, commands: readonly CommandSpec[]): string {
   const all = [
     { path: '', commands, values: [], options: [] },
@@ -39,7 +40,10 @@ function completedOf(
   ];
 }
 
-/** Where nothing fits, bash completes names of files. For zsh, too: `path` and `words` are names of its own. */
+/**
+ * Returns the script for bash, which zsh can run, too. It must not use the names `path` and `words`, because zsh reserves them.
+ * If the script offers nothing, the shell completes file names.
+ */
 function bash(all: readonly Completed[]): string {
   const words = all.map(({ path, commands, values, options }) => {
     const names = [

@@ -1,4 +1,4 @@
-/** The files that a person names with `-f` or as arguments: files, folders, and standard input. */
+/** Reads the files that a user names with `-f` or as arguments: files, folders, and standard input. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readNamed } from '../util/bounded-file.ts';
@@ -7,14 +7,14 @@ import { RefitError } from '../util/errors.ts';
 export interface InputFile {
   readonly path: string;
   readonly text: string;
-  /** Found in a folder: it may be there for another reason than to be read here. */
+  /** True if the user named a folder that has this file. Such a file may be meant for another program. */
   readonly isFromFolder: boolean;
 }
 
-/** As kubectl reads a folder: not the folders in it. */
+/** The files that are read from a folder. Like kubectl, Refit does not read the folders in it. */
 const MANIFEST_NAME = /\.(?:ya?ml|json)$/;
 
-/** In the given order, those of a folder by name. @throws RefitError REFIT_FILE with the path */
+/** Returns the files in the given order; the files of a folder are sorted by name. Throws REFIT_FILE with the path of an unreadable file. */
 export async function readInputs(paths: readonly string[]): Promise<InputFile[]> {
   const read: InputFile[] = [];
   for (const path of paths) {
@@ -25,7 +25,7 @@ export async function readInputs(paths: readonly string[]): Promise<InputFile[]>
   return read;
 }
 
-/** Undefined if `path` is no folder, or not there, which reading it says. */
+/** Returns undefined if `path` is not a folder or does not exist. In the second case, reading it reports the error. */
 async function filesInFolder(path: string): Promise<string[] | undefined> {
   const isFolder = path !== '-' && (await stat(path).catch(() => undefined))?.isDirectory();
   if (isFolder !== true) return undefined;

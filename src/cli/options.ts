@@ -1,4 +1,4 @@
-/** The options that several commands share, with what they parse to. */
+/** The options that several commands share, and the types of their parsed values. */
 import { InvalidArgumentError, Option } from 'commander';
 import { DIALECT_NAMES } from '../api/refit/upgrade-policy.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
@@ -38,7 +38,7 @@ const template = matching(
   'write an http or https URL that contains {version}; it may also contain {os}, {arch} and {procedure}, such as https://mirror.example.com/{version}/k0s',
 );
 
-/** What Machines of Cluster API get. */
+/** Where Machines of Cluster API download a version from. */
 export const PAYLOAD_OPTIONS: readonly Option[] = [
   new Option(
     '--payload-url <template>',
@@ -61,7 +61,7 @@ export const LOG_LEVEL = new Option('--log-level <level>', 'lowest level to log'
   .choices(['debug', 'info', 'warn', 'error'])
   .default('info');
 
-/** Of every process that stands for election. */
+/** The flags of every process that takes part in leader election. */
 export interface ControllerFlags extends ConnectionFlags {
   /** Milliseconds. */
   readonly leaseDuration: number;
@@ -86,25 +86,28 @@ export const CONTROLLER_OPTIONS: readonly Option[] = [
   LOG_LEVEL,
 ];
 
+/** Returns the option `--output` with these choices; the first is the default. */
 export function outputForm(first: string, ...others: readonly string[]): Option {
   return new Option('-o, --output <form>', 'output format')
     .choices([first, ...others])
     .default(first);
 }
 
+/** Returns the option `--lease-duration`, which parses to milliseconds. */
 export function leaseDuration(description: string): Option {
   return new Option('--lease-duration <time>', description)
     .argParser(parseLease)
     .default(15_000, '15s');
 }
 
-/** @throws InvalidArgumentError for anything but a duration */
+/** Returns milliseconds. Throws InvalidArgumentError if `text` is not a duration. */
 export function parseTime(text: string): number {
   const milliseconds = parseDuration(text);
   if (milliseconds !== undefined) return milliseconds;
   throw new InvalidArgumentError('a duration is a number with a unit (ms, s, m or h), such as 90s');
 }
 
+/** Returns a parser that accepts a text that matches `pattern`. Otherwise it throws InvalidArgumentError with `advice`. */
 export function matching(pattern: RegExp, advice: string) {
   return (text: string): string => {
     if (pattern.test(text)) return text;
@@ -118,7 +121,7 @@ function parsePort(text: string): number {
   throw new InvalidArgumentError('a port is a number from 1 to 65535');
 }
 
-/** A Lease counts in whole seconds. */
+/** Returns milliseconds. A Lease stores whole seconds, so fractions of a second are refused. */
 function parseLease(text: string): number {
   const milliseconds = parseTime(text);
   if (milliseconds % 1000 === 0) return milliseconds;

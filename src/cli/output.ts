@@ -1,24 +1,24 @@
-/** Where commands write: a terminal that can be redrawn, or a pipe. */
+/** Writes the output of commands: to a terminal, which can be redrawn, or to a pipe. */
 import { styleText } from 'node:util';
 import { printable } from '../util/printable.ts';
 
 export interface Output {
   readonly isTerminal: boolean;
   readonly hasColours: boolean;
-  /** In characters; for a pipe, columns as $COLUMNS says, else infinite. Asked before each drawing: people resize their windows. */
+  /** Returns the size in characters. For a pipe, columns is $COLUMNS, or infinite if that is not set. Call it before each drawing, because users resize their windows. */
   readonly size: () => { readonly columns: number; readonly rows: number };
   readonly write: (text: string) => void;
-  /** False if nobody can follow advice: what is shown is gone afterwards. */
+  /** False if the output must not contain advice, because it disappears before anybody can follow it. */
   readonly advises?: boolean;
 }
 
 const { stdout } = process;
-/** A dumb terminal cannot go back up. */
+/** A dumb terminal cannot move the cursor up, so it is treated as a pipe. */
 const isTerminal = stdout.isTTY && process.env['TERM'] !== 'dumb';
 
 export const standardOutput: Output = {
   isTerminal,
-  // Obeys NO_COLOR.
+  // `hasColors` honours NO_COLOR.
   hasColours: isTerminal && stdout.hasColors(),
   size: () =>
     stdout.isTTY
@@ -27,19 +27,19 @@ export const standardOutput: Output = {
   write: (text) => void stdout.write(printableText(text, isTerminal)),
 };
 
-/** Infinite unless it is a number: people set $COLUMNS for output that they page or paste. */
+/** Returns the value of $COLUMNS, which users set for output that they page or paste. Returns infinity if it is not a number. */
 export function columnsOf(text = ''): number {
   return /^[1-9]\d{0,5}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
 }
 
-/** For commands without colours: of foreign text only the letters come through. */
+/** The standard output of commands without colours. It removes control sequences, which foreign text may contain. */
 export const plainOutput: Output = {
   ...standardOutput,
   hasColours: false,
   write: (text) => standardOutput.write(printableText(text)),
 };
 
-/** For everything beside the JSON on standard output. */
+/** Standard error, for progress while standard output gets JSON. */
 export const plainErrors: Output = {
   ...plainOutput,
   isTerminal: false,
@@ -49,7 +49,7 @@ export const plainErrors: Output = {
 export type Style = Parameters<typeof styleText>[0];
 
 export interface Medium {
-  /** Characters in a line; infinite for a pipe. */
+  /** Characters in a line; infinite for a pipe without $COLUMNS. */
   readonly width: number;
   readonly paint: (style: Style | undefined, text: string) => string;
   readonly advises?: boolean | undefined;
@@ -60,13 +60,13 @@ export function mediumOf({
   size,
   advises,
 }: Pick<Output, 'hasColours' | 'size' | 'advises'>): Medium {
-  // Node must not check the stream again.
+  // Colours were already checked, so Node.js must not check the stream again.
   const paint = (style: Style | undefined, text: string): string =>
     style === undefined ? text : styleText(style, text, { validateStream: false });
   return { width: size().columns, paint: hasColours ? paint : (_style, text) => text, advises };
 }
 
-/** A last resort for foreign text: keeps lines, and on a terminal the colours and cursor moves of this file. */
+/** Removes control characters from text that others may have written. It keeps line breaks and, on a terminal, the colours and cursor moves that this file writes. */
 export function printableText(text: string, isTerminal = false): string {
   return text
     .split(isTerminal ? OWN_SEQUENCE : '\n')
@@ -75,13 +75,13 @@ export function printableText(text: string, isTerminal = false): string {
 }
 
 const ESCAPE = String.fromCharCode(27);
-/** Not 8, which hides text. */
+/** The colours and cursor moves that this file writes. Style 8 is not among them, because it hides text. */
 const OWN_SEQUENCE = new RegExp(
   `(\n|${ESCAPE}\\[(?:[0-79]|[239][0-9])m|${ESCAPE}\\[(?:K|0J|[0-9]+A))`,
 );
 const cursorUp = (lines: number): string => (lines > 0 ? `${ESCAPE}[${lines}A` : '');
 
-/** Redraws lines in place, cut to the size of the terminal: a line that has scrolled away cannot be replaced. */
+/** Returns a function that redraws lines in place. It cuts them to the size of the terminal, because a line that has scrolled away cannot be replaced. */
 export function drawOn(output: Output): (lines: readonly string[]) => void {
   let drawn = 0;
   return (lines) => {
@@ -95,7 +95,7 @@ export function drawOn(output: Output): (lines: readonly string[]) => void {
   };
 }
 
-/** Cuts to `width` visible characters, the last of which then shows that something is missing; colour sequences stay. */
+/** Cuts a line to `width` visible characters. If something is missing, the last character is an ellipsis. Colour sequences stay. */
 function cut(line: string, width: number): string {
   const pieces = line.split(new RegExp(`(${ESCAPE}\\[[0-9;]*m)`));
   const texts = pieces.filter((_piece, index) => index % 2 === 0);

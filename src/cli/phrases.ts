@@ -1,17 +1,17 @@
-/** What outputs share: ages, short lists, sentences that fit a width, tables. */
+/** Formats what several outputs share: ages, wrapped sentences and tables. */
 import { formatDuration } from '../util/duration.ts';
 
-/** How long ago `since` (RFC 3339) was, in whole seconds; `0 s` if clocks disagree, or it is no time: nodes write some. */
+/** Returns how long ago `since` (RFC 3339) was, in whole seconds. Returns `0 s` if that is in the future or not a time: nodes write some of these values. */
 export function age(since: string, now: number): string {
   const seconds = Math.floor((now - Date.parse(since)) / 1000);
   return seconds > 0 ? formatDuration(seconds * 1000) : '0 s';
 }
 
-/** Broken at spaces into lines of at most `width` characters; every line but the first is indented. */
+/** Breaks a text at spaces into lines of at most `width` characters. Every line but the first is indented. */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
-  // Not between a number and its unit.
+  // A line must not break between a number and its unit.
   for (const word of text.split(/ (?!(?:ms|s|min|h)\b)/)) {
     if (line !== '' && line.length + 1 + word.length > width) {
       lines.push(line);
@@ -21,7 +21,7 @@ export function wrapped(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** Below this the last column would be unreadable: its text goes on lines of its own. */
+/** Least width of the last column. If less is left, each row is written as several lines. */
 const LEAST_WIDTH = 24;
 
 export function table(
@@ -38,12 +38,12 @@ export function table(
     : aligned([header, ...rows], width).flat();
 }
 
-/** Of a column. */
+/** Returns the length of the longest cell of a column. */
 function widest(rows: readonly (readonly string[])[], column: number): number {
   return Math.max(...rows.map((row) => row[column]?.length ?? 0));
 }
 
-/** A row whose table is wider than the terminal: a line for each cell that is not empty. */
+/** Writes a row of a table that is wider than the terminal: one line for each cell that is not empty. */
 function record(header: readonly string[], row: readonly string[], width: number): string[] {
   const margin = Math.max(...header.map(({ length }) => length)) + 2;
   return header.flatMap((title, index) => {
@@ -52,7 +52,7 @@ function record(header: readonly string[], row: readonly string[], width: number
   });
 }
 
-/** A text of several lines, each broken as by `wrapped`, with its own indent. */
+/** Breaks each line of a text as `wrapped` does. The new lines keep the indent of their line. */
 export function wrappedLines(text: string, width: number): string {
   return text
     .split('\n')
@@ -63,7 +63,7 @@ export function wrappedLines(text: string, width: number): string {
     .join('\n');
 }
 
-/** The lines of each row. All rows have the same length; only the last cell may hold colours. */
+/** Returns the lines of each row. All rows must have the same number of cells; only the last cell may contain colours. */
 export function aligned(
   rows: readonly (readonly string[])[],
   width = Number.POSITIVE_INFINITY,

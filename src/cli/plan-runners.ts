@@ -1,4 +1,4 @@
-/** Who carries a plan out, by dialect, and what to do when it has failed. */
+/** Describes for each dialect which process carries plans out, and what the user can do after a failure. */
 import { HOST_DEADLINE_MS } from '../dialects/kubeadm/plan/kubeadm-dialect.ts';
 import { formatDuration } from '../util/duration.ts';
 import { ownMember } from '../util/own-member.ts';
@@ -7,21 +7,21 @@ import type { PlanView, TargetView } from './status/view.ts';
 
 export interface PlanRunner {
   readonly name: string;
-  /** What lines of a log call the plan, where its object is only a record. Default: kind and name of the object. */
+  /** The name of the plan in lines of changes, if its object is only a record. By default, the kind and name of the object are used. */
   readonly subject?: string;
-  /** When a node in progress fails whose step has no deadline of its own. */
+  /** A clause that follows "when": when a node in progress fails, if its step has no deadline. */
   readonly limit: string;
-  /** How to run the whole plan again, also after an abort. */
+  /** What the user can do to run the whole plan again, also after an abort. */
   readonly startOver: string;
-  /** What to do after a failure that `refit retry` does not end, once the cause is fixed. */
+  /** What the user does after fixing the cause of a failure that `refit retry` cannot retry. */
   readonly again: string;
-  /** What to do about a plan that is refused, if it then goes on by itself. */
+  /** What the user does about a refused plan. The field is set only for dialects whose plans then continue by themselves. */
   readonly corrected?: string;
-  /** Where to look for the cause of a failure. */
+  /** Where the user finds the cause of a failure. */
   readonly causes?: string;
   /** True if `refit retry` cannot try a failed node again. */
   readonly hasNoRetry?: true;
-  /** True if its user runs it, on the same machine as the commands that look. */
+  /** True if the user runs the process on the machine on which `refit status` runs. */
   readonly runsHere?: true;
 }
 
@@ -61,7 +61,7 @@ export function runnerOf(dialect: string): PlanRunner {
   return ownMember(RUNNERS, dialect) ?? CONTROLLER;
 }
 
-/** What to do about a plan that failed, wholly or in part, or was refused. */
+/** Returns what the user can do about a plan that was aborted, failed or was refused, or that is not as its nodes are. */
 export function fixOf(plan: PlanView): string {
   const { dialect, phase, abort, stages, remedy = 'Fix the cause.' } = plan;
   const {

@@ -5,13 +5,13 @@ import type { Output } from './output.ts';
 import { VERSION } from './version.ts';
 
 export interface CommandCall {
-  /** Of a command with an argument, when it was given. */
+  /** The argument of the command, if it was given. */
   readonly argument?: string | undefined;
-  /** Of a command whose argument may be repeated. */
+  /** All arguments of a command whose argument may be repeated. */
   readonly values?: readonly string[];
   readonly abort: AbortSignal;
   readonly write: (text: string) => void;
-  /** Default: standard output. */
+  /** Where the command writes; the default is standard output. */
   readonly output?: Output;
 }
 
@@ -22,11 +22,11 @@ export interface CommandSpec {
   readonly options?: readonly Option[];
   readonly notes?: string;
   readonly commands?: readonly CommandSpec[];
-  /** Resolves with the exit code, if it may have several. Absent for a group, and for a command that parses its own options. */
+  /** Runs the command. Resolves with the exit code, or with undefined for 0. Absent for a group, and for a command that parses its own options. */
   readonly run?: (flags: never, call: CommandCall) => Promise<number | void>;
 }
 
-/** Runs one command line (without `node` and the script); resolves with the exit code, rejects with REFIT_USAGE. */
+/** Runs one command line, given without `node` and the script. Resolves with the exit code. Rejects with REFIT_USAGE if the command line is wrong. */
 export async function runProgram(
   args: readonly string[],
   commands: readonly CommandSpec[],
@@ -37,7 +37,7 @@ export async function runProgram(
     .description('Upgrades the nodes of a running Kubernetes cluster in place.')
     .version(VERSION, '-V, --version', 'print the version')
     .exitOverride()
-    // Options behind a command are its own, also where its group has them too.
+    // An option after the name of a command belongs to that command, even if its group has an option of the same name.
     .enablePositionalOptions()
     .configureOutput({ writeOut: call.write, outputError: () => undefined })
     .addHelpText(
@@ -53,7 +53,7 @@ export async function runProgram(
     return exitCode;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // Help ends well; anything else that the parser throws is a usage error.
+    // Help is not an error. Everything else that the parser throws is a usage error.
     if (error.exitCode === 0) return 0;
     if (error.code === 'commander.help')
       throw new RefitError('REFIT_USAGE', 'a command is missing', { cause: error });
@@ -65,7 +65,10 @@ export async function runProgram(
   }
 }
 
-/** The words up to the first that is no command. With a request for help behind them, the parser would show another help and end well. */
+/**
+ * Returns the words up to the first that is not a command, or undefined if all commands exist. The parser needs them alone:
+ * if `--help` followed, it would print the help of the group and report success.
+ */
 function unknownIn(args: readonly string[], commands: readonly CommandSpec[]) {
   const words: string[] = [];
   let known = commands;
@@ -75,7 +78,7 @@ function unknownIn(args: readonly string[], commands: readonly CommandSpec[]) {
     words.push(word);
     const named = known.find(({ name }) => name === word);
     if (!named) return words;
-    // Its next word is an argument.
+    // The next word is an argument of this command.
     if (named.argument || !named.commands) return undefined;
     known = named.commands;
   }

@@ -2,7 +2,7 @@
 import { userInfo } from 'node:os';
 import { ifPossible } from '../util/errors.ts';
 
-/** Containers often run as a user that no passwd file names. */
+/** Returns the name of the user, or `uid-<number>` in a container whose passwd file lacks the user. */
 export function userName(
   read: () => { readonly username: string } = userInfo,
   uid = process.getuid?.(),

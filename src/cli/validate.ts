@@ -19,7 +19,7 @@ import { parseVersion } from '../util/version.ts';
 import { brokenStep } from '../versions/kubeadm-rules.ts';
 import { type InputFile, readInputs } from './input-files.ts';
 
-/** Rejects with REFIT_FILE and every wrong field, what was found and what would be right, after the lines of the rest. */
+/** Prints one line for each valid object, then rejects with REFIT_FILE if others are wrong. The error lists every wrong field, what was found, and what would be right. */
 export async function validate(
   paths: readonly string[],
   write: (text: string) => void,
@@ -78,7 +78,7 @@ interface Judgement {
   readonly problems: readonly string[];
   readonly warnings?: readonly string[];
   readonly page: string;
-  /** To compare with others. */
+  /** The Plan itself, if it must be compared with the other Plans of the files. */
   readonly plan?: CattlePlan;
 }
 
@@ -111,7 +111,7 @@ const KINDS = [
 
 const EXPECTED = KINDS.map(nameOf).join(' or ');
 
-/** Only this one has neither kind nor apiVersion. */
+/** Matches a manifest of `refit kubeadm`, the only input without kind and apiVersion. */
 const MANIFEST = /^(?![\s\S]*\bapiVersion\b)[\s\S]*\bhosts"?\s*:/;
 const KUBEONE = /^[ \t]*"?kind"?[ \t]*:[ \t]*["']?KubeOneCluster\b/m;
 
@@ -125,7 +125,7 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
   const title = `Plan ${namespace}/${name} can be carried out`;
   const { channel = '', version = '', nodeSelector, concurrency } = plan.spec ?? {};
   const { problems } = resolveLatest(plan, undefined);
-  // A channel answers only the controller.
+  // Only the controller asks the channel, so this command cannot know its answer.
   const own = problems
     .filter(({ code }) => code !== 'ChannelUnanswered')
     .map(({ message }) => message);
@@ -181,7 +181,7 @@ function unverified({ spec }: Plan): string[] {
   );
 }
 
-/** Of a command after an earlier one: what the nodes run before the first is not known here. */
+/** Returns warnings about version steps between the commands of a plan. The step of the first command is not checked, because the running version is unknown here. */
 function brokenSteps({ spec }: Plan): string[] {
   const updates = spec.commands.flatMap(({ k0supdate }, index) => {
     const parsed =

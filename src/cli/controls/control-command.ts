@@ -17,10 +17,10 @@ export interface ControlFlags extends ConnectionFlags {
   readonly plan?: string;
 }
 
-/** Leaders write often. After each conflict the plan is read again. */
+/** Leaders write to the plan often, so a write may conflict several times. The plan is read again after each conflict. */
 const MAX_TRIES = 10;
 
-/** Does not reject if the plan was in that state before. */
+/** Applies a control to one plan and prints the result. Resolves also if the control changes nothing. */
 export async function applyControl(
   control: Control,
   flags: ControlFlags,
@@ -61,7 +61,7 @@ async function carryOut(control: Control, session: Session, flags: ControlFlags,
   );
 }
 
-/** False if the plan has changed since it was read. */
+/** Writes the annotations of the change. Returns false if the plan has changed since it was read. */
 async function write(
   { client, abort }: Session,
   { dialect, plan }: Inspection,
@@ -79,7 +79,11 @@ async function write(
   return (await unlessError(isConflict)(writing)) !== undefined;
 }
 
-/** Without a name: of those that can be meant, the only one that has not ended, else the one created last. */
+/**
+ * Returns the plan that the user named. Without a name, it returns the only plan that has not ended, or else the plan
+ * that was created last. `isMeant` says which plans the control can apply to; if it accepts none, all of them count.
+ * Throws REFIT_USAGE if several plans are possible, and REFIT_CONTROL if there is none.
+ */
 export function choosePlan(
   plans: readonly Inspection[],
   named: string | undefined,
@@ -98,7 +102,7 @@ export function choosePlan(
   throw new RefitError('REFIT_USAGE', `several plans are possible: ${choice}`, { hint });
 }
 
-/** The plans that were created last: several if they were created in the same second. */
+/** Returns the plans that were created last. There are several if they were created in the same second. */
 function newest(plans: readonly Inspection[]): Inspection[] {
   const created = ({ snapshot }: Inspection): number => Date.parse(snapshot.rollout.source.created);
   const last = Math.max(...plans.map(created));

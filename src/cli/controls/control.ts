@@ -1,27 +1,28 @@
-/** The contract of a control (pause, resume, abort, retry): from the plan as it is to what is written on it and printed. */
+/** The contract of a control (pause, resume, abort, retry): a function from a plan to the annotations to write and the text to print. */
 import type { Inspection } from '../status/observe.ts';
 import { movingRows, sentenceOf } from '../status/sentences.ts';
 import type { PlanView } from '../status/view.ts';
 
 export interface ControlledPlan extends Inspection {
   readonly view: PlanView;
-  /** True if a command without `--plan` may not find this plan, because there are others. */
+  /** True if the cluster has other plans, so that a command without `--plan` may not find this one. */
   readonly hasOthers?: boolean;
 }
 
 export interface PlanChange {
-  /** Annotations to write on the plan; null removes one. Absent if nothing changes. */
+  /** Annotations to write on the plan; null removes one. The field is absent if the control changes nothing. */
   readonly annotations?: Readonly<Record<string, string | null>>;
-  /** Sentences, printed once the change is written. */
+  /** Sentences to print after the change is written. */
   readonly said: readonly string[];
 }
 
 /** Decides on the plan as it is `now`. Throws REFIT_CONTROL if the control makes no sense for it. */
 export type Control = ((plan: ControlledPlan, now: number) => PlanChange) & {
-  /** True for a plan that can be meant, where the user names none. */
+  /** Returns true for a plan that the control can apply to. It is used if the user names no plan. */
   readonly isMeant?: (plan: Inspection) => boolean;
 };
 
+/** Returns a sentence with the nodes that are in progress and will finish. */
 export function inProgress(view: PlanView, now: number): string {
   const moving = movingRows(view, now).map(sentenceOf);
   return moving.length === 0

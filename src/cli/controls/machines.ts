@@ -1,4 +1,4 @@
-/** Implements what is for Machines of Cluster API only: `refit approve`, and `refit retry` for one of them. */
+/** Implements the controls of Machines of Cluster API: `refit approve`, and `refit retry` of a Machine. */
 import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
 import { type UpdaterSet, updaterSets } from '../../api/refit/updater-set.ts';
 import { MOST } from '../../dialects/capi/hooks/updaters/refused-changes.ts';
@@ -15,7 +15,10 @@ import { mayBePartOf } from '../../versions/release-parts.ts';
 import { connect, type SessionParts } from '../status/status-session.ts';
 import type { ControlFlags } from './control-command.ts';
 
-/** Removes the request on its Node, so that the next call makes another one. False if nothing of Cluster API has failed there. */
+/**
+ * Retries the failed update of a Machine: removes the request from its Node, so that the next call of Cluster API makes a new one.
+ * `name` is the name of the Machine or of its Node. Resolves with false if no update of Cluster API has failed there.
+ */
 export async function retryMachine(
   name: string,
   flags: ControlFlags,
@@ -24,20 +27,21 @@ export async function retryMachine(
   if (flags.plan !== undefined && !/^(capi|machine|node)\//i.test(flags.plan)) return false;
   using client = await connect(flags, 'refit-control');
   const all = (await ifAllowed(listNodes(client, { abort })))?.items ?? [];
-  // A kubelet may give its Node the name of any Machine, but not that of another Node: all that have it are retried.
+  // A kubelet can claim the name of any Machine for its Node, but not the name of another Node. So the name of a Node wins,
+  // and all Nodes that claim the name of the Machine are retried.
   const own = all.filter(({ metadata }) => metadata.name === name);
   const failed = (own.length > 0 ? own : all).filter(
     (each) => namesOf(each).includes(name) && failuresOn(each).length,
   );
   const retried = failed.map(async (node) => {
-    // Another request is another one's.
+    // The patch removes only the request that was read, because a newer request belongs to somebody else.
     const removal = failuresOn(node).flatMap((key) => removalOf(node, key));
     await client.patch(nodes, node.metadata.name, removal, { type: 'json', abort });
     output.write(
       `${printable(`Machine ${namesOf(node).at(-1)} is updated again when Cluster API calls next.`)}\n`,
     );
   });
-  // A kubelet that changes its Node all the time keeps no other from its retry.
+  // All retries finish before an error is reported: a Node that changes all the time must not prevent the retry of another.
   await settleAll(retried);
   return failed.length > 0;
 }
@@ -48,7 +52,7 @@ function namesOf({ metadata: { name, annotations = {} } }: Node): string[] {
   return namespace === undefined ? [name, machine] : [name, machine, `${namespace}/${machine}`];
 }
 
-/** Annotations of requests that came to no good end. */
+/** Returns the annotations with the requests that failed. */
 function failuresOn(node: Node): string[] {
   const update = updateOn(node);
   const asked = wire.configurationRequestOn(node);
@@ -65,14 +69,14 @@ function failuresOn(node: Node): string[] {
 
 type ApproveFlags = ControlFlags & { readonly namespace: string };
 
-/** `named`: such as `machine/cp-1`. Does not reject if it was approved before. */
+/** Approves the replacement of an object. `named` is its kind and name, such as `machine/cp-1`. Resolves also if it was approved before. */
 export async function approve(
   named: string,
   flags: ApproveFlags,
   { abort, output }: SessionParts,
 ): Promise<void> {
   using client = await connect(flags, 'refit-control');
-  // As the hooks name it.
+  // The hooks write the object in this form into the status of the UpdaterSet.
   const title = named.replace('/', ` ${flags.namespace}/`);
   const object = title.replace(/^machine/i, 'Machine').replace(/set /i, 'Set ');
   const all = (await client.listAll(updaterSets, { abort })).items.filter(
@@ -80,7 +84,7 @@ export async function approve(
   );
   const waiting = ({ status }: UpdaterSet) => (status?.uncovered ?? []).map((each) => each.object);
   const asking = all.filter((each) => waiting(each).includes(object));
-  // A full list leaves some out.
+  // A full list is incomplete, so the object may wait although it is not in the list.
   const mayAsk = (set: UpdaterSet) => waiting(set).length >= MOST && /^Machine(Set)? /.test(object);
   const sets = asking.length > 0 ? asking : all.filter(mayAsk);
   if (sets.length === 0) {

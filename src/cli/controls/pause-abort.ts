@@ -1,4 +1,4 @@
-/** Implements `refit pause`, `refit resume` and `refit abort`, which cancels signals of nodes that have not started, so that the plan ends. */
+/** Implements `refit pause`, `refit resume` and `refit abort`. */
 import { hostname } from 'node:os';
 import { assess } from '../../engine/assess/assess.ts';
 import { factsOf } from '../../engine/gates/types.ts';
@@ -24,6 +24,7 @@ import { stateOf, titleOf, toDo } from '../status/text.ts';
 import { userName } from '../user-name.ts';
 import { type Control, type ControlledPlan, inProgress, type PlanChange } from './control.ts';
 
+/** Throws REFIT_CONTROL if the plan has ended or was aborted. */
 export function pause(plan: ControlledPlan, now: number): PlanChange {
   const { snapshot, view } = plan;
   const title = titleOf(view);
@@ -41,6 +42,7 @@ export function pause(plan: ControlledPlan, now: number): PlanChange {
   };
 }
 
+/** Throws REFIT_CONTROL if the plan was aborted, or if it has ended and nothing is left to resume. */
 export function resume(plan: ControlledPlan, now: number): PlanChange {
   const { snapshot, policy, view } = plan;
   const title = titleOf(view);
@@ -75,6 +77,7 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
 
 const MOST_NAMES = 8;
 
+/** Returns the control that aborts a plan. Without a reason, the plan shows the user and the host of this command. */
 export function abort(given = ''): Control {
   const reason = given.trim() || `by ${userName()}@${hostname()}`;
   return (plan, now) => {
@@ -97,7 +100,7 @@ export function abort(given = ''): Control {
   };
 }
 
-/** From the same node actions that the leader will run. */
+/** Returns what the abort changes. It is computed from the node actions that the leader will run. */
 function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): string[] {
   const nodeActions = nodeActionsOf(assess(snapshot, policy, now));
   const cancelled = nodeActions.filter(({ kind }) => kind === 'cancel').map(({ target }) => target);
@@ -121,7 +124,7 @@ function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): str
   ];
 }
 
-/** Only Refit's own cordons, and only of nodes that go no further. */
+/** Returns the targets that the leader will uncordon: their upgrade is cancelled, and Refit cordoned them. */
 function ownCordons(
   { rollout, facts }: ControlledPlan['snapshot'],
   nodeActions: readonly NodeAction[],

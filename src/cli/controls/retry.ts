@@ -59,7 +59,7 @@ function failedOf(
   if (first) return [first, ...others];
   if (failed.length > 0)
     return refuse(`a later command of ${title} has upgraded ${name} since it failed`);
-  // Were its slot free, another node would restart beside it.
+  // Its slot must stay occupied. Otherwise another node would restart at the same time.
   const unsettled = `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix it, and retry it once it is not Ready or its deadline has passed`;
   if (found.some(({ target }) => isUnsettled(snapshot, target))) return refuse(unsettled);
   const places = found.map((each) => placeOf(each, view));
@@ -74,7 +74,7 @@ function failedOf(
   return refuse(`${name} of ${title} has not failed: it is ${places.join(', ')}`);
 }
 
-/** A failure counts when the leader has recorded it. */
+/** Returns where the node stands in the plan. A failure counts only after the leader has recorded it. */
 function placeOf(
   { stage, target }: { stage: Stage; target: Target },
   { stages }: ControlledPlan['view'],
@@ -87,7 +87,10 @@ function placeOf(
   return step === undefined || phase === 'failed' ? phase : `at ${step}`;
 }
 
-/** By the leader's clock: when the failure was recorded, or when its attempt began if that is later. */
+/**
+ * Returns the time of the failure in milliseconds since the Unix epoch, by the leader's clock: when the failure was
+ * recorded, or when the attempt began if that is later.
+ */
 function momentOf(failed: readonly [Target, ...Target[]], snapshot: Snapshot): number {
   const moments = failed.flatMap((target) => {
     const { observation } = factsOf(snapshot, target);

@@ -1,4 +1,4 @@
-/** What a preview finds beside the decision: the rule of the policy, and drains. */
+/** Finds what a preview shows in addition to the decision: why the policy applies, and what would block drains. */
 import { factsOf } from '../../engine/gates/types.ts';
 import { targetsIn } from '../../engine/model/rollout.ts';
 import { coveringPolicies, describeEntry } from '../../engine/policy/choose-policy.ts';
@@ -11,7 +11,7 @@ import type { Inspection } from '../status/observe.ts';
 
 export type PolicyRule = ReturnType<typeof policyRule>;
 
-/** Undefined if no policy covers the plan. */
+/** Returns the policy of the plan and why it applies; undefined if no policy covers the plan. */
 export function policyRule(
   policies: Policies,
   dialect: string,
@@ -28,11 +28,11 @@ export function policyRule(
 
 export type PlanDrainPreview = NonNullable<Awaited<ReturnType<typeof lookAtDrains>>>;
 
-/** Each needs some requests, and nobody reads a longer answer. */
+/** Most nodes to check: each needs several requests, and nobody reads a longer list. */
 const MOST_NODES = 200;
 const AT_ONCE = 8;
 
-/** Undefined if the plan drains nothing; never rejects. */
+/** Previews the drains of the nodes that have not started. Returns undefined if the plan drains no node. Never rejects. */
 export async function lookAtDrains(
   { snapshot, policy }: Inspection,
   sources: Pick<Sources, 'drainPreview'>,

@@ -21,7 +21,7 @@ interface MachinesFlags extends ConnectionFlags {
   readonly output: 'text' | 'json';
 }
 
-/** As Cluster API grants. */
+/** The time that Cluster API allows for a call, in milliseconds. */
 const CALL_MS = 10_000;
 
 const isController = ({ metadata }: Machine): boolean =>
@@ -58,10 +58,10 @@ export async function previewMachines(
   );
   const now = { workload };
   const about = { status: 200, body: JSON.stringify({ gitVersion: version }) };
-  // Cluster API brings a control plane of Machines there first.
+  // Cluster API upgrades the control plane first. So for workers, its API server already has the new version.
   const then = { workload: { ...workload, raw: async () => await Promise.resolve(about) } };
   const parts: CanParts = {
-    // The hooks record what they answer.
+    // The hooks record their answers in UpdaterSets. A preview must not write.
     management: { ...client, patch: async <T>(): Promise<T> => await Promise.resolve({} as T) },
     callUpdater: async () => await Promise.reject(new Error('only the extension can ask it')),
     clusterOf: (machine) => (isController(machine) || !own.some(isController) ? now : then),

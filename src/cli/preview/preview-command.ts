@@ -1,4 +1,4 @@
-/** Implements `refit preview`: what a plan would do on this cluster, from the controller's own decision. Writes nothing. */
+/** Implements `refit preview`: shows what a plan would do on this cluster, computed by the controller's own decision. Writes nothing. */
 import { planKind } from '../../api/autopilot/plan.ts';
 import { nameOf, type ReadObject, readObjects } from '../../api/read-object.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
@@ -35,11 +35,11 @@ interface PreviewFlags extends ConnectionFlags {
   readonly output: 'text' | 'json';
 }
 
-/** Dialects whose plans are files. */
+/** The kinds of plans that users write as files. */
 const KINDS = [planKind, cattlePlanKind] as const;
 const EXPECTED = KINDS.map(nameOf).join(' or ');
 
-/** Resolves with 0; rejects with REFIT_FILE, after printing, if a plan of the files would be refused or do nothing. */
+/** Prints the preview and resolves with 0. Rejects with REFIT_FILE, after printing, if a plan of the files would be refused or would do nothing. */
 export async function showPreview(flags: PreviewFlags, parts: SessionParts): Promise<number> {
   const { file } = flags;
   const read = file === undefined ? undefined : await plansIn(file);
@@ -75,7 +75,7 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
   });
 }
 
-/** Objects of other kinds are left out: a policy counts once it is in the cluster. A policy that is wrong is a problem nevertheless. */
+/** Returns the plans of the files. Objects of other kinds are ignored, also policies, which apply only in the cluster. But an invalid policy is reported. */
 async function plansIn(paths: readonly string[]): Promise<ReadObject[]> {
   const files = await readInputs(paths);
   const read = files.map(({ path, text }) =>
@@ -107,7 +107,7 @@ function servedBy(loaded: readonly Loaded[], { kind: { resource } }: ReadObject)
   throw new RefitError('REFIT_NO_CRD', `the cluster lacks ${resource.plural}.${resource.group}`);
 }
 
-/** As if it were created at `now`; a status in the file is ignored. */
+/** Previews a plan as if it were created at `now`. A status in the file is ignored. */
 export async function previewNew(
   object: KubeObject,
   seen: Loaded,
@@ -128,13 +128,13 @@ export async function previewNew(
   const inspection = await inspect(seen, { ...plan, metadata }, parts, now);
   const before = present && gather(dialect, present, world, now, { isReadOnly: true });
   const preview = await previewAt(inspection, parts, now, before && planEndOf(before, now).phase);
-  // An abort holds also where the policy lets an edit start a new rollout.
+  // An aborted plan stays aborted, even if the policy lets an edit start a new rollout.
   const restarts = inspection.policy.restartsEdited && before?.controls.abort === undefined;
   const isIgnored = before && isFinal(before.rollout) && dialect.reruns !== undefined && !restarts;
   return isIgnored ? notCarriedOut(preview, before.rollout) : preview;
 }
 
-/** The cluster has a plan of that name, which has ended: to apply another one over it starts nothing. */
+/** Adds the reason why a plan would not run: the cluster has an ended plan of the same name, and applying a new one over it starts nothing. */
 function notCarriedOut(preview: PlanPreview, { source, phase }: Rollout): PlanPreview {
   const {
     duration: _duration,
@@ -169,7 +169,7 @@ function previewOfFault(fault: UnreadablePlan): PlanPreview {
 const NOTHING =
   'the plan lists or selects no target, so it does nothing: check its selectors and limits';
 
-/** In every dialect the same: some end such a plan at once, others wait for a node that it selects. */
+/** Returns true if a plan has no target. It is the same in each dialect, although some end such a plan at once and others wait for a node that matches. */
 function doesNothing({ phase, reason, stages }: PlanView): boolean {
   const isOtherReason = reason !== undefined && reason !== NOTHING_DONE.message;
   return phase === 'new' && !isOtherReason && stages.every(({ targets }) => targets.length === 0);
@@ -195,7 +195,7 @@ async function previewAt(
   const unordered = 'the order of its nodes, until the Plan exists: it hashes the uid';
   const { unchecked } = versionVerdict(inspection.snapshot, inspection.policy);
   const skewed = `whether the version rules allow it: ${unchecked.join('; ')}`;
-  // Later, an Event of the start has said it.
+  // Once the plan has started, an Event reports this.
   const isSkewUnknown = phase === 'new' && unchecked.length > 0;
   const more = [...(isOrdered ? [] : [unordered]), ...(isSkewUnknown ? [skewed] : [])];
   const unseen = more.length === 0 ? view.unseen : [...(view.unseen ?? []), ...more];

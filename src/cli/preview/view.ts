@@ -12,7 +12,7 @@ import type { PlanView } from '../status/view.ts';
 import type { PlanDrainPreview, PolicyRule } from './findings.ts';
 import type { Duration, StagePreview } from './waves.ts';
 
-/** `reason`: why the plan will be refused, does nothing, or is about to fail. */
+/** In this view, `reason` says why the plan will be refused, does nothing, or is about to fail. */
 export interface PlanPreview
   extends Pick<
     PlanView,
@@ -29,14 +29,14 @@ export interface PlanPreview
     | 'warnings'
     | 'unseen'
   > {
-  /** Phase of the plan with that name in the cluster. */
+  /** Phase of the plan with the same name in the cluster. */
   readonly present?: PlanPhase | undefined;
-  /** Everything that refuses the plan, where `reason` may have only a part. */
+  /** All reasons why the plan will be refused. `reason` may have only the first of them. */
   readonly problems?: readonly string[] | undefined;
   readonly stages: readonly StagePreview[];
   readonly policy?: PolicyRule;
   readonly drains?: PlanDrainPreview | undefined;
-  /** Absent if nothing is left to do. */
+  /** Absent if no node will start or finish. */
   readonly duration?: Duration | undefined;
 }
 
@@ -45,12 +45,12 @@ export interface PreviewView {
   readonly plans: readonly PlanPreview[];
 }
 
-/** The text form shows at most so many waves, names of nodes, and blocked nodes. The JSON form has all of them. */
+/** Limits of the text form: waves, names of nodes, and blocked nodes. The JSON form has all of them. */
 const MOST_WAVES = 12;
 const MOST_NAMES = 8;
 const MOST_BLOCKED = 12;
 
-/** `now` in milliseconds since the epoch. */
+/** Returns the text form. `now` is in milliseconds since the Unix epoch. */
 export function renderPreview(view: PreviewView, now: number): string {
   const blocks = toldOnce(view.plans).map((plan) => renderPlan(plan).join('\n'));
   const notes = noteLines(view, now).map((line) => `${line}\n`);
@@ -102,12 +102,12 @@ function renderPlan(plan: PlanPreview): string[] {
   ];
 }
 
-/** One for each line. */
+/** Returns the reasons why the plan will be refused, one for each line of output. */
 export function problemsOf({ problems, reason }: PlanPreview): readonly string[] {
   return problems ?? (reason === undefined ? [] : [reason]);
 }
 
-/** With what ends it, unless that is only the turn of others. */
+/** Returns the message of a wait, and what ends it unless the target only waits for other targets. */
 function waitText({ reason, ends }: PlanPreview['waits'][number]): string {
   const text = `${reason.message} (${reason.code})`;
   return ends === undefined || isRoutine({ reason }) ? text : `${text}; ends when ${ends}`;

@@ -1,4 +1,4 @@
-/** In which waves the targets of a plan would start, and how long that takes. */
+/** Computes in which waves the targets of a plan would start, and how long the plan takes. */
 import { assess } from '../../engine/assess/assess.ts';
 import { settle } from '../../engine/assess/settle.ts';
 import { censusFor, nodesAllowedAway } from '../../engine/gates/types.ts';
@@ -32,10 +32,10 @@ export function stagePreviews(
     return {
       ...stage,
       done: targets.filter(({ phase }) => phase === 'done').length,
-      /** Names of pending targets that run the version already: they are done within a second. */
+      /** Names of pending targets that run the version already. They are done within a second. */
       there,
       moving: targets.filter(isMoving).map(({ name }) => name),
-      /** Names of the other pending targets, in order, as many in a wave as slots and `maxUnavailable` allow; none if nothing will start. */
+      /** Names of the other pending targets, in order. A wave has as many as slots and `maxUnavailable` allow. There are no waves if nothing will start. */
       waves: isOver
         ? []
         : groupsOf(inspection, waiting).flatMap((group) =>
@@ -45,7 +45,7 @@ export function stagePreviews(
   });
 }
 
-/** How many more nodes may be unavailable at once, and which targets count. */
+/** Returns how many more nodes may be unavailable at once, and which targets count as unavailable. */
 function roomOf({ snapshot, policy }: Inspection) {
   const { maxUnavailable } = policy;
   const census = censusFor(snapshot, policy);
@@ -53,7 +53,7 @@ function roomOf({ snapshot, policy }: Inspection) {
   const { all, unavailable } = census;
   const moving = new Set(targetsIn(snapshot.rollout, 'intended').map(({ name }) => name));
   const away = [...unavailable].filter((name) => !moving.has(name)).length;
-  // Without room nothing starts until a node is available again, and then one at a time.
+  // If no more nodes may be unavailable, nodes start one at a time, each when another is available again.
   const nodes = Math.max(1, nodesAllowedAway(maxUnavailable, all.size) - away);
   return { nodes, counts: (name: string) => all.has(name) && !unavailable.has(name) };
 }
@@ -81,16 +81,16 @@ function wavesOf(
 
 export type Duration = NonNullable<ReturnType<typeof durationOf>>;
 
-/** A node of k0s from its signal to its last report, with nothing to drain and a tiny download: docs/internals/benchmark.md. */
+/** Milliseconds from the signal of a k0s node to its last report, with nothing to drain and a tiny download (docs/internals/benchmark.md). */
 const ASSUMED_MS = 20_000;
 
-/** A node that runs the version already: its agent reports that it is done. */
+/** Milliseconds until the agent of a node that runs the version already reports that it is done. */
 const THERE_MS = 1000;
 
-/** Of all waves, one after the other; undefined if nothing will start or finish. */
+/** Returns how long all waves take, one after the other; undefined if no target will start or finish. */
 export function durationOf(stages: readonly StagePreview[], inspection: Inspection, now: number) {
   const spent = measured(inspection);
-  // Only what agents do has a usual time.
+  // Without agents there is no typical time to assume.
   if (spent.length === 0 && !inspection.dialect.agents) return undefined;
   const perTargetMs = spent[Math.ceil(spent.length * 0.9) - 1] ?? ASSUMED_MS;
   const waves = stages.flatMap(({ there, waves }) => [
@@ -105,10 +105,10 @@ export function durationOf(stages: readonly StagePreview[], inspection: Inspecti
   const isLimited =
     policy.windows.length + policy.blackouts.length + (policy.planWindows ?? []).length > 0;
   return {
-    /** Milliseconds of the work, without waits. */
+    /** Milliseconds that the work takes, without waits. */
     ms,
     perTargetMs,
-    /** measured: what nine in ten of these nodes took the last time · assumed: nothing was measured. */
+    /** With `measured`, nine in ten of these nodes took no longer the last time. With `assumed`, no node has reported a time. */
     basis,
     samples: spent.length,
     ...(isLimited && { inWindows: true, ...fitInto(waves, policy, now + underWay) }),
@@ -118,20 +118,20 @@ export function durationOf(stages: readonly StagePreview[], inspection: Inspecti
 type Wave = { readonly ms: number; readonly nodes: number };
 type Fit = { window?: { from: string; nodes: number; of: number }; doneAt?: string };
 
-/** Each wave starts only where it can end before the window closes. `window`: what the next one has time for. */
+/** Places the waves into the windows of the policy: each wave starts only if it can end before the window closes. In the result, `window` says how many nodes fit into the next window. */
 function fitInto(waves: readonly Wave[], policy: RolloutPolicy, now: number): Fit {
   const of = waves.reduce((sum, { nodes }) => sum + nodes, 0);
   let from: number | undefined;
   let time = now;
-  /** Nodes of the waves that fit into the next window. */
+  /** Number of nodes in the waves that fit into the next window. */
   let fitting = 0;
   let isNext = true;
   for (const { ms, nodes } of waves) {
-    // Undefined where no window is long enough.
+    // It is undefined if no window is long enough.
     const start = startOf(policy, time, ms);
     if (start === undefined)
       return from === undefined ? {} : { window: { from: rfc3339(from), nodes: fitting, of } };
-    // A wave that follows at once is in the same window.
+    // A wave that starts without a pause is in the same window as the one before.
     isNext &&= from === undefined || start === time;
     from ??= start;
     if (isNext) fitting += nodes;
@@ -140,7 +140,7 @@ function fitInto(waves: readonly Wave[], policy: RolloutPolicy, now: number): Fi
   return { window: { from: rfc3339(from ?? now), nodes: fitting, of }, doneAt: rfc3339(time) };
 }
 
-/** More openings than this that never overlap: the plan's own windows and those of the policy exclude each other. */
+/** Openings to try. If none of them overlaps, the plan's own windows and those of the policy exclude each other. */
 const MOST_OPENINGS = 50;
 
 function startOf(policy: RolloutPolicy, from: number, ms: number): number | undefined {
@@ -148,7 +148,7 @@ function startOf(policy: RolloutPolicy, from: number, ms: number): number | unde
   let time = from;
   for (let opening = 0; opening < MOST_OPENINGS; opening++) {
     const start = nextStart(policy, time, ms);
-    // The plan's own windows limit only when targets start.
+    // The plan's own windows limit only when targets start, so the duration is 0.
     const both = start === undefined ? undefined : nextStart(own, start, 0);
     if (both === undefined || both === start) return both;
     time = both;
@@ -156,7 +156,7 @@ function startOf(policy: RolloutPolicy, from: number, ms: number): number | unde
   return undefined;
 }
 
-/** What each target reported of its last successful update, of this plan or an earlier one; sorted. */
+/** Returns how long the last successful update of each target took, in milliseconds, sorted. It may have belonged to an earlier plan. */
 function measured({ dialect, world, snapshot }: Inspection): number[] {
   const reports = withStages(snapshot.rollout).flatMap(({ stage, target }) => {
     const annotations = dialect.objectOf(stage, target, world)?.metadata.annotations;

@@ -1,4 +1,4 @@
-/** The text form of `refit updates`: a table, then for each UpdateConfig what it says and when it goes on. */
+/** Writes the text form of `refit updates`: a table, then for each UpdateConfig its message and the next times. */
 import type { UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { TIME_ZONE_ANNOTATION } from '../../updates/config/read-config.ts';
 import { statusOf } from '../../updates/status.ts';
@@ -17,7 +17,7 @@ const HEADER = [
   'WINDOW',
 ];
 
-/** `now` in milliseconds since the epoch, `width` in characters. */
+/** Returns the lines of the output. `now` is in milliseconds since the Unix epoch, `width` in characters. */
 export function updateLines(
   configs: readonly UpdateConfig[],
   now: number,
@@ -53,7 +53,7 @@ function messageOf(config: UpdateConfig): string {
   return `${config.metadata.name}: ${message}`;
 }
 
-/** The moments that are still ahead, in UTC and beside it in the zone of the windows. */
+/** Returns a line with the times that are in the future, in UTC and in the time zone of the windows. */
 function timesOf(config: UpdateConfig, now: number): string[] {
   const { nextCheck, nextWindow } = statusOf(config) ?? {};
   const moments = [
@@ -67,7 +67,7 @@ function timesOf(config: UpdateConfig, now: number): string[] {
   return told.length === 0 ? [] : [`${config.metadata.name}: ${told.join(', ')}`];
 }
 
-/** Undefined if it is UTC, or no time zone. */
+/** Returns the time zone of the windows; undefined if it is UTC, or not a time zone. */
 function zoneOf({ metadata }: UpdateConfig): string | undefined {
   const zone = metadata.annotations?.[TIME_ZONE_ANNOTATION] ?? 'UTC';
   return zone !== 'UTC' && isTimeZone(zone) ? zone : undefined;

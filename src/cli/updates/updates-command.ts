@@ -1,4 +1,4 @@
-/** Runs `refit updates` and `refit updates check`: what each UpdateConfig follows, and what it will do next. */
+/** Runs `refit updates` and `refit updates check`: shows the channel of each UpdateConfig, and what comes next. */
 import { type UpdateConfig, updateConfigs } from '../../api/autopilot/update-config.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/status-error.ts';
@@ -24,9 +24,13 @@ export async function showUpdates(flags: UpdatesFlags, parts: Parts): Promise<vo
 
 const PATIENCE_MS = 60_000;
 const POLL_MS = 200;
-/** Nothing was learned from the channel. */
+/** The reasons with which a check gave no information about the channel. */
 const BAD = ['CheckFailed', 'InvalidConfig'];
 
+/**
+ * Makes the leader check the channel now, waits for the result, and prints it. `name` selects one UpdateConfig.
+ * Resolves with exit code 1 if a check failed. Rejects with REFIT_CONTROL if no leader answers in time.
+ */
 export async function checkUpdates(
   name: string | undefined,
   flags: UpdatesFlags,
@@ -48,7 +52,7 @@ export async function checkUpdates(
   const deadline = clock.monotonic() + PATIENCE_MS;
   for (;;) {
     const now = (await load(client, abort)).filter(({ metadata }) => names.includes(metadata.name));
-    // The leader tells nothing of one that is being deleted.
+    // The leader does not check an UpdateConfig that is being deleted.
     if (
       now.every(
         (each) => each.metadata.deletionTimestamp !== undefined || statusOf(each)?.obeyed === asked,

@@ -1,4 +1,4 @@
-/** Runs `refit why`: for each plan, or for one node, its state, what it waits for, what ends that, and what to do. */
+/** Runs `refit why`: explains the state of each plan or of one node, what it waits for, what ends the wait, and what to do. */
 import type { Wait } from '../../engine/model/decision.ts';
 import { RefitError } from '../../util/errors.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
@@ -13,7 +13,7 @@ import { inSession, observeOnce, plansIn, type SessionParts } from '../status/st
 import * as text from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 
-/** That a plan failed is no failure of this command. Rejects with REFIT_CONTROL where no plan has this node among its targets. */
+/** Prints the explanation. Resolves also if a plan has failed. Rejects with REFIT_CONTROL if `node` is not a target of any plan. */
 export async function showWhy(
   node: string | undefined,
   flags: ConnectionFlags & PlanFilter,
@@ -45,7 +45,7 @@ export function whyLines(
   const { plans } = status;
   if (plans.length === 0 && node === undefined)
     return [...text.noteLines(status, now), 'There is no plan.'];
-  // Of one node each block stands for itself.
+  // The blocks of one node must each be complete, so a warning may appear in several of them.
   const shown = node === undefined ? sentences.toldOnce(plans) : plans;
   const blocks = shown.flatMap((plan) =>
     node === undefined
@@ -84,7 +84,7 @@ function planSections(status: ExplainedStatus, plan: PlanView, now: number): tex
   ];
 }
 
-/** One block for each stage that has the node, or that of the Machine, among its targets. */
+/** Returns one block for each stage with this target. `node` is the name of a node or of a Machine. */
 function nodeBlocks(
   status: StatusView,
   plan: PlanView,
@@ -117,7 +117,7 @@ function cordonSection({ cordoned = [] }: PlanView, { name }: TargetView): text.
   return { heading: 'cordon', lines };
 }
 
-/** Of an unknown agent there is nothing to say. */
+/** Returns an empty section if the agent is unknown and reports no delay. */
 function agentSection({ agent, delay }: TargetView): text.Section {
   const lacks = agent?.lacks === undefined ? '' : `: ${agent.lacks}`;
   const isKnown = agent?.ours === true || lacks !== '';
@@ -176,7 +176,7 @@ function whyAndToDo(line: string, plan: PlanView): text.Section[] {
   ];
 }
 
-/** Of a target that nothing of its own holds: what holds its stage, or an earlier one. */
+/** Returns the waits of the target. If it has none and is not in progress, returns what its stage or an earlier one waits for. */
 function waitsOf({ waits }: PlanView, { active }: StageView, target: TargetView): readonly Wait[] {
   const own = active ? waits.filter((wait) => wait.target === target.name) : [];
   if (own.length > 0 || sentences.isMoving(target)) return own;
@@ -201,9 +201,9 @@ function turnOf(
   return [{ heading: 'next', lines: [turn] }];
 }
 
-/** What is in progress, what waits, what ends that, and what could not be checked. */
+/** Returns what is in progress, what waits, what ends the waits, and what could not be checked. */
 function progress(status: StatusView, plan: PlanView, now: number): text.Section[] {
-  // Without a leader nothing else counts yet, not even a deadline.
+  // Without a leader no node starts and no deadline counts, so the other waits come later.
   const isLater = isLeaderless(status, plan);
   const refused = text.isRefused(plan);
   return [
@@ -216,7 +216,7 @@ function progress(status: StatusView, plan: PlanView, now: number): text.Section
   ];
 }
 
-/** When the first of the targets in progress fails if nothing changes. */
+/** Returns when the first target in progress fails if nothing changes. */
 function deadlineLines(plan: PlanView, now: number): string[] {
   const moving = sentences.movingNames(plan);
   const waiting = plan.waits.filter(
@@ -241,7 +241,7 @@ function deadlineLines(plan: PlanView, now: number): string[] {
   ];
 }
 
-/** Its agent is faster than the deadline of the leader, which is for an agent that says nothing any more. */
+/** Returns when the agent rolls back. That is before the deadline of the leader, which is for an agent that stopped reporting. */
 function rollBackLine(
   { name, rollsBack }: TargetView,
   { timeZone }: Pick<PlanView, 'timeZone'>,
@@ -260,11 +260,11 @@ function rollBackLine(
     : [];
 }
 
-/** The cause of everything else comes first, with what ends it. */
+/** Returns what concerns the process that carries the plan out. A missing leader comes first, because all other waits depend on it. */
 function runnerSections(status: StatusView, plan: PlanView, now: number): text.Section[] {
   const notes = text.noteLines({ ...status, plans: [plan] }, now);
   const runner = runnerOf(plan.dialect).name;
-  // Only of our own controller is it known whether it runs.
+  // Only the Lease of `refit controller` is read here.
   const isUnknown = notes.length === 0 && plan.dialect !== 'autopilot';
   const lines = isUnknown
     ? [`${runner} carries it out; whether that runs is not visible from here`]
@@ -276,7 +276,7 @@ function runnerSections(status: StatusView, plan: PlanView, now: number): text.S
   ];
 }
 
-/** Clocks may differ: a leader that is only late may be at work. */
+/** Returns true if no leader is at work. A leader that is only late may be at work, because clocks may differ. */
 function isLeaderless({ leader, silentSince }: StatusView, plan: PlanView): boolean {
   const isGone = leader.state === 'none' || leader.state === 'silent';
   return isGone && silentSince === undefined && text.notesOf({ leader, plans: [plan] }).length > 0;
