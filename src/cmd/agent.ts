@@ -1,4 +1,4 @@
-/** The agent process: creates its parts and runs them. */
+/** Runs `refit agent`: creates the parts of the agent and runs them. */
 import { readFile, realpath } from 'node:fs/promises';
 import { setDefaultCACertificates } from 'node:tls';
 import { AGENT_HELP } from '../agent/flags.ts';
@@ -37,13 +37,13 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const log = stderrLogger(options.logLevel);
   const config = await loadClusterConfig({ path: options.kubeconfig });
   await assertTrustedConfig(config);
-  // For connections that name none. Node.js would read those of the host, and keep 2 MiB of them.
+  // These certificates apply to connections that name none. Otherwise Node.js would load those of the host, which takes 2 MiB of memory.
   setDefaultCACertificates(
     (config.certificateAuthority ?? /^http:/.exec(config.server)) ? [] : trustedAuthorities(),
   );
   const paths = await openStateDirectory(options.stateDirectory, options.runDirectory);
   const binary = options.binary === undefined ? undefined : await findBinary(options.binary);
-  // Short: the start of the agent waits for this search.
+  // The timeout is short, because the start of the agent waits for this search.
   const askStatus = async (socket: string) => await askService(socket, 2_000);
   const isKubeadm = options.procedure === 'kubeadm';
   const search = isKubeadm ? () => [] : findServices;
@@ -60,12 +60,12 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   log.info('agent stopped');
 }
 
-/** What the agent needs with its watches, a download, and commands of the service manager under way, and twice that. */
+/** Twice the number of files that the agent has open during its watches, a download, and commands of the service manager. */
 const LEAST_OPEN_FILES = 128;
 
-/** With too few file descriptors a request or a command would fail at any moment, or never end. */
+/** Throws REFIT_AGENT if the process may open too few files, because requests and commands would then fail at random or never end. */
 async function checkFileLimit(): Promise<void> {
-  // Nothing is checked when the kernel does not say.
+  // If the kernel does not provide the limit, it is not checked.
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
   const limit = /^Max open files +(\d+)/m.exec(limits)?.[1];
   if (limit === undefined || Number(limit) >= LEAST_OPEN_FILES) return;
@@ -74,7 +74,7 @@ async function checkFileLimit(): Promise<void> {
   throw new RefitError('REFIT_AGENT', message, { hint });
 }
 
-/** Resolves symbolic links: an update must not replace a link by a file. */
+/** Returns the path of the binary without symbolic links, so that an update does not replace a link with a file. */
 async function findBinary(path: string): Promise<string> {
   return await realpath(path).catch((cause: unknown) => {
     throw new RefitError('REFIT_FILE', `there is no binary at ${path}`, { cause });

@@ -1,4 +1,4 @@
-/** Lists the commands of `refit`. Adding one: a file in src/cli, an entry here, and a section in docs/reference/cli.md. */
+/** Lists the commands of `refit`. A new command needs a file in src/cli, an entry here, and a section in docs/reference/cli.md. */
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { completionOf, SHELLS, type Shell } from '../cli/completion.ts';
 import type { Control } from '../cli/controls/control.ts';
@@ -76,7 +76,7 @@ const KUBEADM_STAGES: readonly Option[] = [
   ),
 ];
 
-/** Each command imports what it runs only when it runs. */
+/** All commands, in the order of the help. Each imports its code only when it runs, so that `refit` starts fast. */
 export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'controller',
@@ -120,7 +120,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         await import('../dialects/cattle/command/system-upgrade-controller.ts')
       ).runSystemUpgradeController(process.env, abort),
   },
-  // Never gets here: refit.ts runs it without loading this list.
+  // This entry is for the help only. refit.ts runs the agent without loading this list.
   { name: 'agent', summary: 'Upgrades the node it runs on; see refit agent --help.' },
   {
     name: 'status',
@@ -403,14 +403,14 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
 ];
 
-/** What the commands for people share. The dialects load with them. */
+/** Returns the parts that the commands for users share. It loads the dialects. */
 async function partsOf({ abort, output = standardOutput }: CommandCall): Promise<SessionParts> {
   const { DIALECTS } = await import('../dialects/registry.ts');
   return { dialects: DIALECTS, clock: systemClock, output, abort };
 }
 
 interface ControlSpec extends Pick<CommandSpec, 'argument' | 'options'> {
-  /** Only `abort` has a reason. Resolves with undefined once all is done. */
+  /** Resolves with the control to apply, or with undefined if the command has already finished. Only `abort` has a reason. */
   readonly load: (
     flags: ControlFlags & { reason?: string },
     call: CommandCall,

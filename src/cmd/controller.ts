@@ -34,7 +34,7 @@ interface UpdateFlags extends ControllerFlags {
   readonly clusterInfo?: ClusterInfo;
 }
 
-/** Runs until `abort`. Rejects at once if the API server cannot be reached or lacks what Refit needs. */
+/** Runs until `abort`. Rejects at once if the API server cannot be reached, or lacks a kind or right that Refit needs. */
 export async function runController(flags: UpdateFlags, abort: AbortSignal): Promise<void> {
   keepHeapSmall();
   const metrics = createMetrics(VERSION);
@@ -67,7 +67,7 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
   await controller.run(abort);
 }
 
-/** Automatic updates are off without the kind UpdateConfig, and without the right to read it. */
+/** Returns the controller for automatic updates. Returns none if the cluster does not have the kind UpdateConfig, or if Refit may not read it. */
 async function prepareUpdates(
   { insecureUpdates = false, clusterInfo }: UpdateFlags,
   tools: Pick<UpdateParts, 'client' | 'metrics' | 'log'>,
@@ -77,7 +77,7 @@ async function prepareUpdates(
   const periodMs = intervalIn('K0S_UPDATE_PERIOD', 10 * 60_000);
   const intervalMs = intervalIn('K0S_UPDATE_CHECK_INTERVAL', 30 * 60_000);
   const server = environment['K0S_UPDATE_SERVER']?.replace(/(?<!\/)\/+$/, '');
-  // A server that has just started may deny everything: this must not turn updates off.
+  // An API server that has just started may deny every request. This list retries until that is over, so that updates stay on.
   await tryList(tools.client, plans, { abort });
   try {
     await tryList(tools.client, updateConfigs, { abort });
@@ -101,7 +101,7 @@ async function prepareUpdates(
   ];
 }
 
-/** The variables of k0s hold durations of Go. */
+/** Returns the milliseconds of an environment variable of k0s, which has a Go duration; `otherwise` if it is not set. Throws REFIT_USAGE if it is wrong. */
 function intervalIn(name: string, otherwise: number): number {
   const text = ownMember(process.env, name);
   if (!text) return otherwise;

@@ -11,7 +11,7 @@ import type { CommandSpec } from '../cli/program.ts';
 import type { Component } from '../install/manifests.ts';
 import { systemClock } from '../util/clock.ts';
 
-/** What runs in the cluster, and the dialect of its plans. */
+/** The components that run in the cluster: name, description, and the dialect of their plans. */
 const COMPONENTS: readonly (readonly [Component, string, string])[] = [
   ['controller', 'the controller for Plans of k0s', 'autopilot'],
   ['cattle', 'the replacement for system-upgrade-controller', 'cattle'],

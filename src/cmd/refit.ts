@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `refit` executable: handles SIGINT, SIGTERM and SIGHUP, prints what went wrong, and sets the exit code. */
+/** Runs the `refit` executable: handles SIGINT, SIGTERM and SIGHUP, prints errors, and sets the exit code. */
 import { fstatSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { EXIT, RefitError } from '../util/errors.ts';
@@ -7,7 +7,7 @@ import { EXIT, RefitError } from '../util/errors.ts';
 const interrupted = new AbortController();
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 for (const name of SIGNALS) process.once(name, () => interrupted.abort(new Error(name)));
-// Node does not tell when only a part fits into a file.
+// Node.js reports no error if only a part of the output fits into a file.
 const { fd } = process.stdout;
 const writeAll = (chunk: Buffer, _encoding: string, done: (error?: unknown) => void): void => {
   try {
@@ -18,7 +18,7 @@ const writeAll = (chunk: Buffer, _encoding: string, done: (error?: unknown) => v
   }
 };
 if (fstatSync(fd).isFile()) Reflect.set(process.stdout, '_write', writeAll);
-// A closed pipe, such as by `head`, ends a watch, and a controller in order. A log that cannot be written ends nothing.
+// If the reader closes the pipe, as `head` does, a watch ends, and a controller stops gracefully. A log that cannot be written is ignored.
 const isClosed = ({ code }: NodeJS.ErrnoException): boolean => code === 'EPIPE';
 process.stderr.on('error', (error) => void (isClosed(error) && interrupted.abort(error)));
 process.stdout.on('error', (error) => {
@@ -34,7 +34,7 @@ process.stdout.on('error', (error) => {
   });
 });
 
-/** These two load only what they need: the agent stays in memory for months, and the stand-in starts with each of its pods. */
+/** Runs the command. The agent and the replacement for system-upgrade-controller load only what they need: the agent stays in memory for months, and the replacement starts in each of its pods. */
 async function run([command, ...rest]: readonly string[]): Promise<number | void> {
   const { signal: abort } = interrupted;
   if (command === 'agent') return await (await import('./agent.ts')).runAgent(rest, abort);
@@ -42,7 +42,7 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
     return await (
       await import('../dialects/cattle/command/system-upgrade-controller.ts')
     ).runSystemUpgradeController(process.env, abort);
-  // It only computes, and signals that a handler waits for come too late then.
+  // This command computes without a pause, so a handler would run too late. Without handlers, a signal ends it at once.
   if (command === 'validate') for (const name of SIGNALS) process.removeAllListeners(name);
   if (command === 'help' && rest[0] === 'agent') return await run(['agent', '--help']);
   const [{ runProgram }, { COMMANDS }, { plainOutput }] = await Promise.all([
@@ -57,7 +57,7 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
   });
 }
 
-/** Under this name it takes no arguments, as in the image of the original. */
+/** The name under which `refit` takes no arguments, as the original does in its image. */
 const STAND_IN = 'system-upgrade-controller';
 
 run(basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.slice(2)).then(
@@ -68,7 +68,7 @@ run(basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.slice(2)).t
     const { describeProblem } = await import('../kube/status-error.ts');
     const { text, exitCode } = describeProblem(thrown);
     if (!interrupted.signal.aborted) process.stderr.write(`${text}\n`);
-    // Work that did not stop in time must not continue after the error is printed.
+    // Work that did not stop in time must not continue after the error was printed.
     process.exit(interrupted.signal.aborted ? EXIT.interrupted : exitCode);
   },
 );

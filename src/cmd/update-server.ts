@@ -1,4 +1,4 @@
-/** Runs `refit serve`, with health and metrics beside the update server, and `refit bundle`, which downloads as the agent does. */
+/** Runs `refit serve`, which also serves health and metrics, and `refit bundle`, which downloads in the same way as the agent. */
 import * as files from 'node:fs/promises';
 import { join } from 'node:path';
 import { fetchVerified } from '../agent/download/fetch.ts';
@@ -29,7 +29,7 @@ interface ServeFlags {
   readonly logLevel: LogLevel;
 }
 
-/** Serves until `abort`. */
+/** Serves the directory until `abort`. */
 export async function runServe(
   directory: string,
   flags: ServeFlags,
@@ -68,6 +68,7 @@ const LIMITS = {
 
 type Flags = Partial<Readonly<Record<'file' | 'pack' | 'unpack', string>>>;
 
+/** Makes the directory of an update server. Rejects with REFIT_USAGE if the flags name nothing to do. */
 export async function runBundle(
   directory: string,
   { file, pack, unpack }: Flags,
@@ -83,7 +84,7 @@ export async function runBundle(
       await publishBundle({ file, directory, download: downloader(abort), say });
     if (pack !== undefined) await packBundle(directory, pack);
   } catch (error) {
-    // A full disk, or one that is not mounted, is no bug.
+    // An error such as a full disk is not a bug, so it gets a message for users.
     throw error instanceof RefitError
       ? error
       : problem(`cannot use ${places}: ${messageOf(error)}`, error);

@@ -74,7 +74,7 @@ function failedOf(
   return refuse(`${name} of ${title} has not failed: it is ${places.join(', ')}`);
 }
 
-/** Returns where the node stands in the plan. A failure counts only after the leader has recorded it. */
+/** Returns the phase of a target, or its step while it is in progress. A failure counts only after the leader has recorded it. */
 function placeOf(
   { stage, target }: { stage: Stage; target: Target },
   { stages }: ControlledPlan['view'],

@@ -45,7 +45,7 @@ export function stagePreviews(
   });
 }
 
-/** Returns how many more nodes may be unavailable at once, and which targets count as unavailable. */
+/** Returns how many more nodes may become unavailable at once, and a function that says whether a target counts as one of them. */
 function roomOf({ snapshot, policy }: Inspection) {
   const { maxUnavailable } = policy;
   const census = censusFor(snapshot, policy);

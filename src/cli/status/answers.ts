@@ -1,4 +1,4 @@
-/** Answers what the decision on one plan asks and no watch shows, as far as the user may see it. */
+/** Answers the questions of a decision that no watch answers, as far as the rights of the user allow. */
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
@@ -14,7 +14,7 @@ import { doubtOf, leaderFinding } from './control-plane-finding.ts';
 import type { Sources } from './inspection-sources.ts';
 import type { Loaded } from './load.ts';
 
-/** A drain by the leader: its state is only in the leader's memory, so it is read again here. */
+/** Asks how far a drain by the leader is. The state of the drain is only in the leader's memory, so this command looks at the pods. */
 export interface DrainProbe {
   readonly kind: 'drain';
   readonly node: string;
@@ -29,14 +29,14 @@ type Subject = Pick<Loaded, 'dialect' | 'world'> & {
   readonly options: DrainOptions;
 };
 
-/** Questions of one kind that are asked at once: each is a request, and hundreds of nodes may need one. */
+/** Most questions of one kind that are asked. Each is a request, and hundreds of nodes may need one. */
 const MOST_OF_A_KIND = 20;
 const CLEAR: DrainPreview = { evictable: 0, obstacles: [], refused: [] };
 
-/** Asks one question. `what` names it in the sentence on what could not be checked; `neutral` is assumed then. */
+/** Asks one question. If it fails, the result is `neutral`, and `what` names the question in the sentence about failed checks. */
 type Asking = <T>(what: string, question: () => Promise<T>, neutral: T) => Promise<T>;
 
-/** Asks nothing. */
+/** Sends no request and returns the neutral answer. */
 const neutrally: Asking = async (_what, _question, neutral) => await Promise.resolve(neutral);
 
 export type InspectionAnswers = ReturnType<typeof inspectionAnswers>;
@@ -44,7 +44,7 @@ export type InspectionAnswers = ReturnType<typeof inspectionAnswers>;
 export function inspectionAnswers(sources: Sources, { dialect, plan, world, options }: Subject) {
   const delegations = new Map<string, boolean>();
   const drains = new Map<string, DrainState>();
-  /** What could not be checked, one sentence for each kind; the decision assumes that nothing is wrong there. */
+  /** Failed checks, one sentence for each kind. The decision assumes that these checks found no problem. */
   const unseen = new Set<string>();
   const known = {
     controlPlane: undefined as Known['controlPlane'],
@@ -59,7 +59,7 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
       unseen.add(`${what}: ${messageOf(error)}`);
       return neutral;
     });
-  /** Neither ready nor a reason to wait if this machine finds API servers not ready. */
+  /** Asks the API servers from this machine. If it finds some not ready, the result is neither ready nor a reason to wait. */
   const controlPlaneFromHere = async (asking: Asking): Promise<Known['controlPlane']> => {
     const question = async () => await sources.controlPlane(dialect.endpoints(world));
     const health = await asking('whether the API servers are ready', question, []);
@@ -109,7 +109,7 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
       }
     }
   };
-  /** Does not reject if a request is denied. */
+  /** Asks these questions and stores the answers. Does not reject if a request is denied. */
   const add = async (questions: readonly Question[]): Promise<void> => {
     const kinds = [...Map.groupBy(questions, ({ kind }) => kind).values()];
     const answers = kinds.flatMap((alike) =>

@@ -1,4 +1,4 @@
-/** Says for a read-only command whether the API servers are ready: the check of the leader counts, not that of the user's machine. */
+/** Finds out for a read-only command whether the API servers are ready. The check of the leader counts, not a check from the user's machine. */
 import type { EndpointHealth } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
@@ -7,10 +7,10 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { listed } from '../../util/phrases.ts';
 import { runnerOf } from '../plan-runners.ts';
 
-/** Causes that are named of API servers that are not ready. */
+/** Most causes that a sentence about API servers names. */
 const MOST_CAUSES = 2;
 
-/** Returns what the leader wrote into the conditions of the plan, as it asks from another place; undefined if it found all API servers ready. */
+/** Returns the leader's finding from the conditions of the plan; undefined if the leader found all API servers ready. The leader asks from another place in the network. */
 export function leaderFinding(plan: KubeObject): Known['controlPlane'] {
   const message = blockedBy(plan, 'ControlPlaneNotReady');
   return message === undefined
@@ -24,7 +24,7 @@ export function doubtOf(dialect: string, health: readonly EndpointHealth[]): str
   if (down.length === 0 || runnerOf(dialect).runsHere) return undefined;
   const names = listed(down.map(({ name }) => name));
   const causes = new Set(down.map(({ detail }) => detail ?? 'not ready'));
-  // Which addresses do not answer is of no use here, and it says nothing about the API servers.
+  // This machine may have no route to the API servers, so the addresses that did not answer are not named.
   const isSilent = [...causes].every((cause) => cause.startsWith('no answer'));
   const found = isSilent
     ? `this machine gets no answer from the API server of ${names}`

@@ -1,4 +1,4 @@
-/** Asks the API server, for a read-only command, what no watch shows; answers are shared for some seconds. */
+/** Asks the API server what no watch shows, for a read-only command. It reuses answers for some seconds. */
 import { type DrainPreviewer, drainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
@@ -14,10 +14,10 @@ export type AskControlPlane = (
   endpoints: readonly Endpoint[],
 ) => Promise<readonly EndpointHealth[]>;
 
-/** Milliseconds for which an answer is reused: a watch asks every second. */
+/** Milliseconds for which an answer is reused. `refit status -w` asks every second. */
 const KEPT_MS = 5000;
 
-/** Each rejects if the API server denies it or does not answer. */
+/** Returns the functions that ask. Each rejects if the API server denies the request or does not answer. */
 export function sourcesOf(
   client: KubeClient,
   askControlPlane: AskControlPlane,

@@ -1,4 +1,4 @@
-/** Reads what decisions need, by lists or by informers: plans, their world, policies, and who leads. Finds installed dialects. */
+/** Reads what decisions need, with lists or informers: plans, the objects around them, policies, and the leader. Finds the installed dialects. */
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { LEADER_LEASE } from '../../dialects/registry.ts';
@@ -25,7 +25,7 @@ export interface Loaded {
 
 const same = (object: KubeObject): KubeObject => object;
 
-/** What a dialect's informers hold, read once: objects are trimmed page by page, as there. */
+/** Lists once what the informers of a dialect would store. Like an informer, it trims the objects page by page to save memory. */
 export async function loadOnce(
   client: KubeClient,
   dialect: Dialect,
@@ -52,7 +52,7 @@ export async function loadOnce(
   );
 }
 
-/** Calls `onChange` after every relevant change, until the reading ends. */
+/** Watches the objects of a dialect, and calls `onChange` after every relevant change until `abort` of the reading. */
 export async function follow(
   { client, abort }: Reading,
   dialect: Dialect,
@@ -61,11 +61,11 @@ export async function follow(
   return await load({ client, abort }, dialect, async (followed) => {
     const { resource, namespace, fieldSelector, labelSelector } = followed;
     const selection = { namespace, fieldSelector, labelSelector, transform: followed.transform };
-    // Fails at once if the kind is missing: an informer would wait for it.
+    // The list fails at once if the kind is missing. An informer would wait for the kind.
     await tryList(client, resource, { namespace, fieldSelector, abort });
     const informer = createInformer(client, resource, selection);
     void informer.run(abort);
-    // Whoever may list pods need not be allowed to watch them.
+    // A user may have the right to list pods but not to watch them, so an advisory informer may never sync.
     if (followed.advisory !== true) await informer.whenSynced(abort);
     const updated = (after: KubeObject, before: KubeObject): void => {
       if (followed.isRelevant(before, after)) onChange();
@@ -100,7 +100,7 @@ async function load(reading: Reading, dialect: Dialect, view: ViewOf): Promise<L
   };
 }
 
-/** Also false without the right to list it. */
+/** Returns false if the cluster does not have the kind, or if the user may not list it. */
 async function isReadable(
   reading: Reading,
   resource: Watched['resource'],
@@ -110,7 +110,7 @@ async function isReadable(
   return (await ifFound(ifAllowed(asked))) === true;
 }
 
-/** The dialects whose kinds the cluster serves. All if there is none, so that the user learns what is missing. */
+/** Returns the dialects whose kinds the cluster serves. If it serves none of them, returns all dialects, so that the error names what is missing. */
 export async function installedOf(
   reading: Reading,
   dialects: readonly Dialect[],
@@ -124,7 +124,7 @@ export async function installedOf(
     }),
   );
   const served = dialects.filter((_dialect, index) => isServed[index]);
-  // Kinds of every API server prove nothing: such a dialect counts if it has plans.
+  // Every API server has the kinds of the core group, so such a dialect counts only if it has plans.
   if (served.some(({ plans }) => plans.group !== '')) return served;
   const plans = await Promise.all(
     served.map(async (each) => (await loadOnce(client, each, abort)).plans()),
@@ -135,13 +135,13 @@ export async function installedOf(
 
 export interface Policies {
   list(): readonly UpgradePolicy[];
-  /** Why policies cannot be read, if there may be some. */
+  /** The reason why policies cannot be read, if the cluster may have some. */
   readonly unseen?: string;
 }
 
 const NO_POLICIES: Policies = { list: () => [] };
 
-/** A cluster without the kind has none. */
+/** Lists the policies. Returns no policies if the cluster does not have the kind or the user may not read it. */
 export async function loadPolicies({ client, abort }: Reading): Promise<Policies> {
   try {
     const items = await listPolicies(client, abort);
@@ -152,7 +152,7 @@ export async function loadPolicies({ client, abort }: Reading): Promise<Policies
   }
 }
 
-/** Follows them; if `first` could not read them, nothing is followed. */
+/** Watches the policies. Returns `first` if that could not read them. */
 export async function followPolicies(
   reading: Reading,
   first: Policies,
@@ -168,9 +168,12 @@ export async function followPolicies(
 
 export type LeaderView =
   | { readonly state: 'unknown' }
-  /** Nobody holds it; released at `since`, RFC 3339, if it was ever held. */
+  /** No process holds the lease. `since` (RFC 3339) is when it was released; it is absent if it was never held. */
   | { readonly state: 'none'; readonly since?: string }
-  /** Acquired at `since`, RFC 3339; last renewed then if it has expired: by less than clocks may differ, or for certain. */
+  /**
+   * `since` (RFC 3339) is when a holder acquired the lease. If the lease has expired, `since` is the last renewal:
+   * `late` means by so little that clocks may differ, and `silent` means by more.
+   */
   | { readonly state: 'held' | 'late' | 'silent'; readonly holder: string; readonly since: string };
 
 /** Milliseconds by which this clock and the leader's may differ. */
@@ -178,13 +181,13 @@ const CLOCK_TOLERANCE_MS = 30_000;
 
 const { name, namespace } = LEADER_LEASE;
 
-/** A user who may not read the lease still gets the rest. */
+/** Reads the lease. Returns the state `unknown` if the user may not read it, so that the user still gets the rest. */
 export async function askLeader({ client, abort }: Reading, now: number): Promise<LeaderView> {
   const found = ifFound(client.get(leases, name, { namespace, abort }));
   return (await ifAllowed(found.then((lease) => leaderOf(lease, now)))) ?? { state: 'unknown' };
 }
 
-/** Follows the lease; returns `first` until it is loaded. */
+/** Watches the lease. The returned function gives the leader at that time, and `first` until the lease is loaded. */
 export function followLeader(
   { client, abort }: Reading,
   first: LeaderView,
@@ -213,15 +216,15 @@ export function leaderOf(lease: Lease | undefined, now: number): LeaderView {
   return { state: 'held', holder, since: toSecond(acquireTime) };
 }
 
-/** Milliseconds in which a controller that has just been started takes the lease. */
+/** Milliseconds in which a controller that was just started acquires the lease. */
 const START_MS = 5000;
 
-/** Of a watch since `watchedMs`: at its start a controller may be starting, too, so that no leader yet is no news. */
+/** Returns the leader to show in a watch that has run for `watchedMs`. At the start of a watch, a controller may also be starting, so a missing leader is not shown yet. */
 export function settled(leader: LeaderView, watchedMs: number): LeaderView {
   return leader.state === 'none' && watchedMs < START_MS ? { state: 'unknown' } : leader;
 }
 
-/** A Lease has microseconds; all other times here are to the second. */
+/** Rounds a time of a Lease, which has microseconds, to seconds like all other times of the output. */
 function toSecond(time: string): string {
   const milliseconds = Date.parse(time);
   return Number.isNaN(milliseconds) ? time : rfc3339(milliseconds);

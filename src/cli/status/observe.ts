@@ -1,4 +1,4 @@
-/** Inspects all plans at one moment, with the same decision that the controller makes. */
+/** Inspects all plans at one time, with the same decision that the controller makes. */
 
 import { assess } from '../../engine/assess/assess.ts';
 import { settle } from '../../engine/assess/settle.ts';
@@ -36,15 +36,15 @@ import { harmless, type PlanView, viewOf } from './view.ts';
 export interface ViewParts {
   readonly sources: Sources;
   readonly policies: Policies;
-  /** Plans of files, which warnings count as if they were in the cluster. */
+  /** Plans of files. Warnings treat them as if they were in the cluster. */
   readonly beside?: readonly KubeObject[];
-  /** All plans if absent. */
+  /** Which plans to inspect; absent for all. */
   readonly filter?: PlanFilter;
 }
 
 export type Inspection = Awaited<ReturnType<typeof inspect>>;
 
-/** A plan that Refit itself cannot read, because of a fault of Refit. The other plans are shown without it. */
+/** The error for a plan that Refit cannot read because of a bug in Refit. The other plans are shown nevertheless. */
 export class UnreadablePlan extends RefitError {
   readonly dialect: Dialect;
   readonly plan: KubeObject;
@@ -63,7 +63,7 @@ export async function observe(loaded: Loaded, parts: ViewParts, now: number): Pr
   return views.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
 }
 
-/** An unreadable plan, with the fault as its reason and without stages. */
+/** Returns the view of an unreadable plan. It has the error as its reason, and no stages. */
 export function viewOfFault({ dialect, plan, message }: UnreadablePlan): PlanView {
   const { kind, name, namespace, uid, created } = sourceOf(dialect.plans, plan);
   const fault = { phase: 'invalid', reason: message, stages: [], waits: [], next: [] } as const;
@@ -74,7 +74,7 @@ function placeOf({ cluster = '', name }: PlanView): string {
   return `${cluster}/${name}`;
 }
 
-/** The plans that the filter keeps. The others are not inspected, so what is wrong with them doesn't matter. */
+/** Inspects the plans that match the filter. The others are not read, so a bug that one of them triggers has no effect. */
 export async function inspectAll(loaded: readonly Loaded[], parts: ViewParts, now: number) {
   const kept = loaded.flatMap((of) =>
     of.plans().flatMap((plan) => (isAskedFor(of, plan, parts, now) ? { of, plan } : [])),
@@ -94,10 +94,10 @@ export async function inspectAll(loaded: readonly Loaded[], parts: ViewParts, no
   return { inspections: inspected.filter((each) => each !== undefined), unreadable };
 }
 
-/** Without its plans, nothing is compared with them. */
+/** Where a plan comes from. Without `plans`, the plan is not compared with others. */
 type Of = Pick<Loaded, 'dialect' | 'world'> & Partial<Pick<Loaded, 'plans'>>;
 
-/** Some dialects show people another name than that of the object; only the dialect knows it. */
+/** Returns true if the plan matches the filter. Some dialects show another name than that of the object, which only `resolve` returns. */
 function isAskedFor(
   { dialect, world }: Of,
   plan: KubeObject,
@@ -120,13 +120,13 @@ function readingPlan<T>({ dialect }: Of, plan: KubeObject, read: () => T): T {
   }
 }
 
-/** For plans without a policy: the controller's `--target-deadline` is not visible here; steps have the default deadlines. */
+/** The policy of plans that no UpgradePolicy covers. The `--target-deadline` of the controller is not known here, so targets have no deadline; steps have the default ones. */
 const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
 
-/** More than there are gates that ask, so that a fault cannot loop. */
+/** Most rounds of questions. There are fewer gates that ask, so this only stops an endless loop if one has a bug. */
 const MAX_ROUNDS = 10;
 
-/** Asks what the decision needs until it asks nothing more, as the leader does. Throws UnreadablePlan. */
+/** Inspects one plan. Like the leader, it asks questions until the decision needs no more answers. Rejects with UnreadablePlan. */
 export async function inspect(of: Of, stored: KubeObject, parts: ViewParts, now: number) {
   const { dialect, world } = of;
   const { sources, policies, beside = [] } = parts;
@@ -159,7 +159,7 @@ export async function inspect(of: Of, stored: KubeObject, parts: ViewParts, now:
   const { unseen } = policies;
   const names = dialect.foreignWork?.unproven?.(world, snapshot.rollout) ?? [];
   const unproven = `who signalled ${listed(names)}: no leader's record is on the Node, so its work holds nobody up`;
-  // What the leader asks and gets no answer to, although this user may get one.
+  // The leader may get no answer to a question that this user gets an answer to.
   const undecided = blockedBy(plan, 'CannotDecide');
   return {
     dialect,
@@ -180,7 +180,7 @@ export async function inspect(of: Of, stored: KubeObject, parts: ViewParts, now:
   };
 }
 
-/** Explains what is recorded, not what would be recorded next: without a controller that never happens. */
+/** Returns the view of a plan. It explains what is recorded, not what would be recorded next, because that never happens without a controller. */
 export function viewAt(
   { dialect, plan, snapshot, policy, warnings, unseen }: Inspection,
   now: number,
@@ -194,7 +194,7 @@ export function viewAt(
   return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
 }
 
-/** Of what is recorded and of what would be recorded next: a new plan has gates too. */
+/** Returns the questions of the recorded state and of the next state. The next state counts because a new plan also has gates. */
 function questionsOf(
   snapshot: Snapshot,
   policy: RolloutPolicy,
@@ -216,7 +216,7 @@ function keyOf(question: Question): string {
   return 'node' in question ? `${question.kind} ${question.node}` : question.kind;
 }
 
-/** What the leader drains now. Only it knows since when: the node's report is close, but must not count as too late here. */
+/** Returns the nodes that the leader drains now. Only the leader knows when a drain began. The time of the node's report is close, and is moved so that the drain never counts as too late here. */
 function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: number): DrainProbe[] {
   if (isFinal(rollout) || !policy.drain.enabled) return [];
   const earliest = now - policy.stepDeadlines.drain + 1000;
@@ -238,7 +238,7 @@ function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: numb
   });
 }
 
-/** The targets of a plan without status wait since it was created. */
+/** Makes the targets of a plan without status wait since its creation. */
 function sinceCreation(snapshot: Snapshot): Snapshot {
   const { rollout } = snapshot;
   if (rollout.phase !== 'new') return snapshot;

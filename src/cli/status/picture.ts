@@ -1,4 +1,4 @@
-/** Draws a plan that is over: one bar a node on a common time axis, the steps as shades, and waits as gaps. */
+/** Draws an ended plan: one bar for each node on a common time axis, with steps as shades and waits as dots. */
 import { STEPS } from '../../dialects/kubeadm/plan/kubeadm-signal.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { Medium } from '../output.ts';
@@ -6,12 +6,12 @@ import { wrapped } from '../phrases.ts';
 import { targetsOf } from './sentences.ts';
 import type { PlanView, TargetView } from './view.ts';
 
-/** Wider is not easier to read. */
+/** Most columns of the picture; a wider one is not easier to read. */
 const MOST_COLUMNS = 78;
 const LEAST_BAR = 16;
-/** Times are recorded to the second. */
+/** Least duration to draw, in milliseconds. Times are recorded in seconds. */
 const LEAST_MS = 1000;
-/** More would not fit a screen. */
+/** Most rows of the picture; more would not fit on a screen. */
 const MOST_ROWS = 30;
 
 interface Shade {
@@ -25,10 +25,10 @@ const APPLY: Shade = { shade: '▓', word: 'apply' };
 const RESTART: Shade = { shade: '█', word: 'restart' };
 const UNCORDON: Shade = { shade: '▞', word: 'uncordon' };
 const VERIFY: Shade = { shade: '◇', word: 'verify' };
-/** Of agents that do not report their steps, and of steps that this version does not know. */
+/** The shade for agents that do not report their steps, and for steps that this version does not know. */
 const AT_WORK: Shade = { shade: '■', word: 'at work' };
 const WAITING: Shade = { shade: '·', word: 'wait' };
-/** In the order of the legend. */
+/** All shades, in the order of the legend. */
 const LEGEND: readonly Shade[] = [
   DOWNLOAD,
   DRAIN,
@@ -40,7 +40,7 @@ const LEGEND: readonly Shade[] = [
   WAITING,
 ];
 
-/** By the names that nodes report: the statuses of a signal, the steps of a run over SSH, those of a Job. */
+/** The shades by the names that nodes report: statuses of a signal, and steps of a run over SSH. */
 const SHADES: ReadonlyMap<string, Shade> = new Map([
   ['Downloading', DOWNLOAD],
   ['Cordoning', DRAIN],
@@ -60,7 +60,7 @@ const MARKS: Partial<Record<TargetView['phase'], string>> = { done: '●', faile
 
 type Row = ReturnType<typeof rowOf>[number];
 
-/** Nothing for a plan that runs, that did nothing, or that has too many nodes for a screen. */
+/** Returns the lines of the picture. Returns none for a plan that runs, that upgraded no node, or that has too many nodes for a screen. */
 export function picture(plan: PlanView, { width, paint }: Medium): string[] {
   const rows = targetsOf(plan).flatMap(rowOf);
   if (rows.length === 0 || rows.length > MOST_ROWS || isOpen(plan)) return [];
@@ -85,7 +85,7 @@ export function picture(plan: PlanView, { width, paint }: Medium): string[] {
   ];
 }
 
-/** Its segments, in milliseconds since the epoch. Nothing if it never began, its node shows a later signal, or nothing says when it ended. */
+/** Returns a target with its segments, in milliseconds since the Unix epoch. Returns none if the target never began, its node has a later signal, or its end is unknown. */
 function rowOf(target: TargetView) {
   const began = Date.parse(target.began ?? '');
   const ended = Date.parse(target.since);
@@ -96,9 +96,9 @@ function rowOf(target: TargetView) {
     at += ms;
     return { ...shadeOf(step), from, to: at };
   });
-  // The leader of k0s records when it signalled a node, and nothing later.
+  // The leader of k0s records only when it signalled a node, so the end is unknown.
   if (steps.length === 0 && ended <= began) return [];
-  // What comes after the last finished step is the one in progress; if none is known, somebody else has to act.
+  // The time after the last finished step belongs to the step in progress. If none is known, the node waited for somebody else.
   const unnamed = steps.length === 0 ? AT_WORK : WAITING;
   const rest = target.step === undefined ? unnamed : shadeOf(target.step);
   const last =
@@ -110,7 +110,7 @@ function isOpen({ phase }: PlanView): boolean {
   return phase === 'new' || phase === 'running';
 }
 
-/** Milliseconds from the begin of the first segment to the end of the last. */
+/** Returns the milliseconds from the start of the first segment to the end of the last. */
 function lengthOf(segments: Row['segments']): number {
   return (segments.at(-1)?.to ?? 0) - (segments[0]?.from ?? 0);
 }
@@ -119,7 +119,7 @@ function shadeOf(step: string): Shade {
   return SHADES.get(step) ?? AT_WORK;
 }
 
-/** Each column shows what took most of its time; a bar has one column at least. */
+/** Draws one bar. Each column shows the step that took most of its time. A bar has at least one column. */
 function barOf(
   segments: Row['segments'],
   from: number,

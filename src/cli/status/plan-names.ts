@@ -1,9 +1,9 @@
-/** The names of plans on a command line, and which plans a filter keeps. */
+/** Compares plans with the names and filters of a command line. */
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 
-/** What is set must match. */
+/** Selects plans. Each field that is set must match. */
 export interface PlanFilter {
   readonly namespace?: string | undefined;
   readonly plan?: string | undefined;
@@ -24,18 +24,18 @@ export function isKept(subject: Named, { namespace, plan, dialect }: PlanFilter)
   );
 }
 
-/** `named` is a name alone, or after `<kind>/`, `<dialect>/`, `<dialect>/<namespace>/` or `<namespace>/`. */
+/** Returns true if `named` means this plan. It is a name, alone or after `<kind>/`, `<dialect>/`, `<dialect>/<namespace>/` or `<namespace>/`. */
 export function isNamed(subject: Named, named: string): boolean {
   return namesOf(subject).includes(lowered(named));
 }
 
-/** As in `status.covers` of an UpgradePolicy. */
+/** Returns the reference of a plan, in the form that `status.covers` of an UpgradePolicy has. */
 export function refOf({ dialect, plan: { metadata } }: Pick<Named, 'dialect' | 'plan'>): string {
   const { namespace, name } = metadata;
   return [dialect.name, namespace, name].filter((part) => part !== undefined).join('/');
 }
 
-/** For a filter that keeps none of the plans: what it asks for, and what there is. */
+/** Returns the message for a filter that matches no plan: what it asks for, and which plans exist. */
 export function noPlan(
   plans: readonly Pick<Named, 'dialect' | 'plan'>[],
   filter: PlanFilter = {},
@@ -50,7 +50,7 @@ export function noPlan(
   return `there is no plan${asked.join('')}${others}`;
 }
 
-/** For some dialects people see another kind and name than those of the object. */
+/** Returns all names by which a user may call the plan. Some dialects show another kind and name than those of the object. */
 function namesOf(subject: Named): string[] {
   const { dialect, plan, snapshot } = subject;
   const { source } = snapshot.rollout;

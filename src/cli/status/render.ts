@@ -1,4 +1,4 @@
-/** The output formats of `refit status`, once or as a watch: text, wide, json, yaml, and lines of changes in a pipe. */
+/** Writes the output formats of `refit status`, once or in a watch: text, wide, json, yaml, and lines of changes in a pipe. */
 import type { Wait } from '../../engine/model/decision.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { writeYaml } from '../../util/yaml.ts';
@@ -13,7 +13,7 @@ export type Form = 'text' | 'wide' | 'json' | 'yaml';
 
 type Shape = Pick<Output, 'hasColours' | 'size' | 'advises'>;
 
-/** `now` in milliseconds since the epoch. Only text has ages, so that json and yaml are stable. */
+/** Returns the output. `now` is in milliseconds since the Unix epoch. Only the text forms have ages, so that json and yaml are stable. */
 export function render(view: StatusView, form: Form, now: number, shape: Shape): string {
   if (form === 'json') return `${JSON.stringify(view, undefined, 2)}\n`;
   if (form === 'yaml') return writeYaml(view);
@@ -31,7 +31,7 @@ function renderLines(view: StatusView, form: 'text' | 'wide', now: number, shape
 
 export type Show = (view: StatusView, now: number) => void;
 
-/** Shows each view of a watch: redrawn on a terminal, as lines of changes in a pipe, or as one document after the other. */
+/** Returns the function that shows each view of a watch. It redraws a terminal, writes lines of changes to a pipe, or writes one document after the other. */
 export function watchWriter(output: Output, form: Form): Show {
   if (form === 'json' || form === 'yaml') return writeDocuments(output, form);
   if (!output.isTerminal) return writeChanges(output);
@@ -39,7 +39,7 @@ export function watchWriter(output: Output, form: Form): Show {
   return (view, now) => draw(renderLines(view, form, now, output));
 }
 
-/** One JSON object a line, or one YAML document, each time it differs from the last. */
+/** Writes one JSON object on a line, or one YAML document, each time the view differs from the last one. */
 function writeDocuments(output: Output, form: 'json' | 'yaml'): Show {
   let last = '';
   return (view, now) => {
@@ -59,6 +59,7 @@ function writeChanges(output: Output): Show {
   };
 }
 
+/** Returns a line with the time `now` for each change between two views. Without `before`, it describes the whole view. */
 export function changesBetween(
   before: StatusView | undefined,
   after: StatusView,
@@ -78,7 +79,7 @@ export function changesBetween(
 
 function linesOf(view: StatusView): string[] {
   const none = view.plans.length === 0 ? ['There is no plan.'] : [];
-  // Without an age, which would differ each time.
+  // The notes have no age here, because an age would differ each time.
   return [...notesOf(view).map(({ problem, effect }) => `${problem}: ${effect}`), ...none];
 }
 
@@ -97,7 +98,7 @@ function subjectOf(plan: PlanView): string {
   return runnerOf(plan.dialect).subject ?? fullNameOf(plan);
 }
 
-/** One line for each role, however many stages it has. */
+/** Returns one line for each role, even if the role has several stages. */
 function sumsOf({ stages }: PlanView): string[] {
   return [...Map.groupBy(stages, ({ role }) => role)].flatMap(([role, own]) => {
     const targets = own.flatMap((stage) => stage.targets);
@@ -106,7 +107,7 @@ function sumsOf({ stages }: PlanView): string[] {
   });
 }
 
-/** How far the plan is; what has not changed, such as an estimate, is not repeated. */
+/** Returns the progress since the last view. It does not repeat what has not changed, such as an estimate. */
 function progressSince(before: PlanView, after: PlanView): string[] {
   if (!isOpen(after) || percentOf(before) >= percentOf(after)) return [];
   const known = new Set(progressOf(before));
@@ -117,7 +118,7 @@ function progressSince(before: PlanView, after: PlanView): string[] {
   ];
 }
 
-/** The first view gets sums instead of a line for each target that is done. */
+/** Returns the lines about a plan. The first view has no line for each target that is done, because it has sums. */
 function eventsOf(plan: PlanView, isFirst = false): string[] {
   const { reason, stages, waits, warnings = [] } = plan;
   const targets = stages.flatMap(({ role, targets }) =>

@@ -1,29 +1,29 @@
-/** Says where targets are and what waits: one row each while they are few, one for each state when they are many. */
+/** Describes targets and waits. Few targets get one row each, many get one row for each state. */
 import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { listed } from '../../util/phrases.ts';
 import { age } from '../phrases.ts';
 import type { PlanView, StageView, TargetView } from './view.ts';
 
-/** More of a kind than this share a row, so that a plan fits a screen. */
+/** If more targets than this are in the same state, they share a row, so that a plan fits on a screen. */
 const FEW = 8;
 
 export interface TargetRow {
   readonly name: string;
   readonly state: string;
-  /** Empty if it has not begun. */
+  /** Time since the last change; empty if the target has not begun. */
   readonly age: string;
   readonly message: string;
 }
 
-/** `w1 upgraded, verifying (40 s): node w1 is not Ready (NodeNotReady)` */
+/** Returns a row as a sentence: `w1 upgraded, verifying (40 s): node w1 is not Ready (NodeNotReady)`. */
 export function sentenceOf({ name, state, age: time, message }: TargetRow): string {
   return `${name} ${state}${time === '' ? '' : ` (${time})`}${message === '' ? '' : `: ${message}`}`;
 }
 
 export function rowOf(target: TargetView, wait: Wait | undefined, now: number): TargetRow {
   const { name, since, phase } = target;
-  // Not every record says since when a target is about to start.
+  // Some records do not say since when a target is about to start.
   const isUnknown = phase === 'intended' && Date.parse(since) >= now;
   return {
     name,
@@ -50,7 +50,7 @@ function messageOf(
     return failure === undefined || undone === '' ? (failure ?? undone) : `${failure} (${undone})`;
   }
   if (phase === 'done') return runs === undefined ? '' : `runs ${runs}`;
-  // Without a gate the wait names the phase itself.
+  // A wait without a gate has the name of the phase, which adds nothing.
   if (wait !== undefined && wait.gate !== phase)
     return `${wait.reason.message} (${wait.reason.code})`;
   if (phase === 'working' && stalled !== undefined) return stalled;
@@ -68,7 +68,7 @@ export function targetsOf({ stages }: Pick<PlanView, 'stages'>): readonly Target
   return stages.flatMap(({ targets }) => targets);
 }
 
-/** The targets in progress, the longest first when they are many. */
+/** Returns a row for each target in progress. If there are many, those in the same state share a row, the longest first. */
 export function movingRows(plan: PlanView, now: number): TargetRow[] {
   const waits = waitsByTarget(plan);
   const moving = targetsOf(plan).filter(isMoving);
@@ -100,7 +100,7 @@ export function failedRows(plan: PlanView, now: number): TargetRow[] {
   return [...rows, { name: more, state: 'failed', age: '', message: 'see refit status -o wide' }];
 }
 
-/** Of a failure that its agent did not report, such as at a deadline, the plan records the first reason only. */
+/** Returns the row of a failed target. If its agent did not report the failure, as at a deadline, only the first failed target has its reason in the plan. */
 export function failedRow({ reason = '' }: PlanView, target: TargetView, now: number): TargetRow {
   const row = rowOf(target, undefined, now);
   const events = `Events and the leader's log say why: kubectl get events -A --field-selector involvedObject.name=${row.name}`;
@@ -108,7 +108,7 @@ export function failedRow({ reason = '' }: PlanView, target: TargetView, now: nu
   return row.message === '' ? { ...row, message } : row;
 }
 
-/** Why the plan ended or is about to; nothing if a failed target or a wait says the same. */
+/** Returns why the plan ended or is about to end. Returns nothing if a failed target or a wait gives the same reason. */
 export function reasonLines({ reason, waits }: PlanView, failed: readonly TargetRow[]): string[] {
   if (reason === undefined || waits.some(({ reason: { message } }) => message.includes(reason)))
     return [];
@@ -120,7 +120,7 @@ export function reasonLines({ reason, waits }: PlanView, failed: readonly Target
   return isSaid ? [] : [reason];
 }
 
-/** `text` without the reports of failed targets, which are shown beside each of them. */
+/** Shortens the reports of failed targets in `text`, because the output shows them with each target. */
 export function withoutReports(text: string, plan: Pick<PlanView, 'stages'>): string {
   let shorter = text;
   for (const { name, failure } of targetsOf(plan)) {
@@ -144,7 +144,7 @@ export function nextRows({ next, waits }: PlanView): TargetRow[] {
     : rows;
 }
 
-/** The waits that keep targets from starting. */
+/** Returns a line for each wait that prevents targets from starting. */
 export function waitLines(plan: PlanView, now: number): string[] {
   const moving = movingNames(plan);
   const held = plan.waits.filter(({ target }) => target === undefined || !moving.has(target));
@@ -161,7 +161,7 @@ export function waitLines(plan: PlanView, now: number): string[] {
   });
 }
 
-/** Of a paused plan whose waits name only what holds it before the pause does: people fix that, and wonder that nothing starts. */
+/** Returns a line about the pause if no wait names it. Otherwise people would fix the cause that a wait names, and wonder why nothing starts. */
 export function pauseLines({
   paused,
   waits,
@@ -174,7 +174,7 @@ export function pauseLines({
   return [`${what} is paused, too: nothing new starts until it is resumed`];
 }
 
-/** What two plans warn of, such as each other, is shown with the first. */
+/** Removes warnings that an earlier plan has, too: two plans may warn about each other in the same words. */
 export function toldOnce<T extends Pick<PlanView, 'warnings'>>(plans: readonly T[]): T[] {
   const told = new Set<string>();
   return plans.map((plan) => {
@@ -184,7 +184,7 @@ export function toldOnce<T extends Pick<PlanView, 'warnings'>>(plans: readonly T
   });
 }
 
-/** One line for all targets of which the same is said. */
+/** Returns one line for all waits with the same message, apart from the name of the target. */
 function alikeLines(plan: PlanView, waits: readonly Wait[], now: number): string[] {
   const alike = Map.groupBy(waits, ({ target, reason }) =>
     target === undefined ? reason.message : withoutName(reason.message, target),
@@ -197,7 +197,7 @@ function alikeLines(plan: PlanView, waits: readonly Wait[], now: number): string
   });
 }
 
-/** One line for all nodes of which the same is said. */
+/** Returns one line for all cordoned nodes with the same message, apart from their names. */
 export function cordonLines({ cordoned = [] }: Pick<PlanView, 'cordoned'>): string[] {
   const alike = Map.groupBy(cordoned, ({ target, message }) => withoutName(message, target));
   return [...alike.values()].flatMap(([first, ...others]) => {
@@ -209,7 +209,7 @@ export function cordonLines({ cordoned = [] }: Pick<PlanView, 'cordoned'>): stri
   });
 }
 
-/** What is left is equal for targets of which the same is said. */
+/** Removes the name of the target from a message, to compare it with the messages of others. */
 function withoutName(message: string, name: string): string {
   return message
     .split(' ')
@@ -217,13 +217,13 @@ function withoutName(message: string, name: string): string {
     .join(' ');
 }
 
-/** What ends these waits, each end once. */
+/** Returns what ends these waits, without duplicates. */
 export function endLines(waits: readonly Wait[]): string[] {
   return [...new Set(waits.flatMap(({ ends }) => ends ?? []))].map((ending) => `when ${ending}`);
 }
 
 const ROUTINE: ReadonlySet<string> = new Set([
-  // The leader only has to record it.
+  // A completed target waits only until the leader records it.
   'Completed',
   'InFlight',
   'Intended',
@@ -232,7 +232,7 @@ const ROUTINE: ReadonlySet<string> = new Set([
   'EarlierStage',
 ]);
 
-/** True if the target is only being worked on, or waits for its turn. */
+/** Returns true if the target is in progress, or only waits for other targets. */
 export function isRoutine({ reason }: Pick<Wait, 'reason'>): boolean {
   return ROUTINE.has(reason.code);
 }
@@ -242,7 +242,7 @@ export function movingNames(plan: PlanView): ReadonlySet<string> {
 }
 
 function waitLine({ gate, reason, since }: Wait, now: number): string {
-  // Since when a plan is invalid or aborted nobody records.
+  // No record says since when a plan is invalid or aborted.
   const time = gate === 'plan-valid' || gate === 'not-aborted' ? [] : [age(since, now)];
   return `${reason.message} (${[...(isRoutine({ reason }) ? [] : [reason.code]), ...time].join(', ')})`;
 }
@@ -262,7 +262,7 @@ export function percentOf(plan: PlanView): number {
   return Math.floor((100 * done) / targets.length);
 }
 
-/** Milliseconds; undefined before the first node is done, and while something holds the plan. */
+/** Returns the estimated milliseconds until the plan ends. Returns undefined before the first node is done, and while the plan waits. */
 export function remainingOf(plan: PlanView): number | undefined {
   const { phase, paused, waits, stages } = plan;
   if (phase !== 'running' || paused !== undefined || !waits.every(isRoutine)) return undefined;
@@ -273,19 +273,19 @@ export function remainingOf(plan: PlanView): number | undefined {
   return each * rounds;
 }
 
-/** The median of what finished nodes took, as their agents report it; undefined if none reports it. */
+/** Returns the median time of the finished nodes in milliseconds, from the reports of their agents; undefined if no agent reports it. */
 function typicalTime(plan: PlanView): number | undefined {
   const times = timesIn(targetsOf(plan).filter((target) => target.phase === 'done'));
   return times[Math.floor(times.length / 2)];
 }
 
-/** How often the slots of the stage are filled until none of its targets is left. */
+/** Returns how often the slots of the stage are filled until all of its targets have ended. */
 function roundsOf({ targets, maxInFlight }: StageView): number {
   const open = targets.filter((target) => target.phase === 'pending' || isMoving(target)).length;
   return Math.ceil(open / Math.max(1, maxInFlight));
 }
 
-/** Milliseconds of all steps together, of each that tells them; sorted. */
+/** Returns the total milliseconds of the steps of each report that has steps, sorted. */
 export function timesIn(reports: readonly Pick<TargetView, 'spent'>[]): number[] {
   const times = reports.map(({ spent = {} }) =>
     Object.values(spent).reduce((sum, ms) => sum + ms, 0),

@@ -25,7 +25,7 @@ export interface StatusParts extends SessionParts {
   readonly onView?: ((plans: readonly PlanView[]) => void) | undefined;
 }
 
-/** As `showStatus`, but rejects with REFIT_PLAN_FAILED if a watch saw a plan end without success. */
+/** Runs the command as `showStatus` does, but rejects with REFIT_PLAN_FAILED if a watch saw a plan end without success. */
 export async function runStatus(flags: StatusFlags, parts: SessionParts): Promise<number> {
   let last: readonly PlanView[] = [];
   const code = await showStatus(flags, {
@@ -44,7 +44,7 @@ export async function runStatus(flags: StatusFlags, parts: SessionParts): Promis
   throw new RefitError('REFIT_PLAN_FAILED', '', { problems: ends });
 }
 
-/** Resolves with the exit code: once 0; a watch 0 if all plans are done, else 1, or 130 when interrupted. */
+/** Shows the plans and resolves with the exit code. Without a watch, that is 0. A watch gives 0 if all plans are done, 130 if it was interrupted, and otherwise 1. */
 export async function showStatus(flags: StatusFlags, parts: StatusParts): Promise<number> {
   const { clock, output } = parts;
   return await inSession(flags, parts, 'refit-status', async (session) => {
@@ -75,15 +75,15 @@ async function watch(
   return exitCodeOf(last);
 }
 
-/** An ended plan that was edited since, did nothing, or whose nodes run something else is no success. */
+/** Returns 0 only if all plans are done. An ended plan is not done if it was edited since, had no target, or if its nodes run another version. */
 export function exitCodeOf(plans: readonly Pick<PlanView, 'phase'>[]): number {
   return plans.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;
 }
 
-/** Ages grow without a change, so a view follows after this time at the latest. */
+/** Most milliseconds between two views. Ages grow even if nothing changes. */
 const AGAIN_MS = 1000;
 
-/** In the last view every plan has ended. Throws the reason of `abort` if that comes first. */
+/** Yields a view after each change. In the last view, every plan has ended. Throws the reason of `abort` if that comes first. */
 async function* watchPlans(
   { loaded, contact, ...session }: Session,
   clock: Clock,
@@ -91,7 +91,7 @@ async function* watchPlans(
   const stop = new AbortController();
   const abort = AbortSignal.any([session.abort, stop.signal]);
   const reading = { client: session.client, abort };
-  // A change during a view is not lost.
+  // The promise is created before a view, so that a change during the view starts another one.
   let changed = Promise.withResolvers<void>();
   const onChange = (): void => changed.resolve();
   try {
@@ -103,7 +103,7 @@ async function* watchPlans(
     const leader = followLeader(reading, await askLeader(reading, clock.now()));
     const watchedFrom = clock.monotonic();
     for (;;) {
-      // Its error ends the watch.
+      // This request fails with a helpful error, which ends the watch.
       if (contact.isLoggedOut) await askLeader(reading, clock.now());
       const now = clock.now();
       const began = clock.monotonic();
@@ -119,7 +119,7 @@ async function* watchPlans(
         plans,
       };
       if (plans.length > 0 && !plans.some((plan) => isOpen(plan) || plan.goesOn)) return;
-      // A view of thousands of targets takes a while: changes in quick succession share one.
+      // A view of thousands of targets takes some time. The watch waits as long again, so changes that follow quickly share a view.
       await sleep(clock, clock.monotonic() - began, abort);
       await Promise.race([changed.promise, sleep(clock, AGAIN_MS, abort)]);
       abort.throwIfAborted();

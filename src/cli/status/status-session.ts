@@ -1,4 +1,4 @@
-/** The session of a command that reads: a connection, and the plans of all dialects that the cluster has. */
+/** Opens the session of a command that reads plans: a connection, and the plans of all dialects that the cluster has. */
 import { CONTROLLER_DIALECTS } from '../../dialects/registry.ts';
 import { cordonOwner } from '../../drain/cordon-marks.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
@@ -32,7 +32,7 @@ export interface SessionParts {
 export interface Session extends Reading {
   readonly contact: ReturnType<typeof contactWith>;
   readonly viewParts: ViewParts;
-  /** Of each dialect that the cluster has, as of the start. */
+  /** The objects of each dialect that the cluster has, read at the start of the session. */
   readonly loaded: readonly Loaded[];
 }
 
@@ -42,7 +42,7 @@ export async function connect({ kubeconfig, context }: ConnectionFlags, userAgen
   return createClient(await loadClusterConfig({ path: kubeconfig, context }), { userAgent });
 }
 
-/** Closes the client after `work`. It lists first, also for a watch: a list fails at once, an informer retries forever. */
+/** Runs `work` with a session, and closes the client afterwards. It lists all objects first, even for a watch, because a list fails at once and an informer retries forever. */
 export async function inSession<T>(
   flags: ConnectionFlags & PlanFilter,
   { dialects, clock, abort, askThrough }: Omit<SessionParts, 'output'>,
@@ -67,6 +67,7 @@ export async function inSession<T>(
   return await work({ ...reading, contact, viewParts, loaded });
 }
 
+/** Returns the view of all plans that match the filter. Rejects with REFIT_CONTROL if a filter is set and no plan matches. */
 export async function observeOnce(session: Session, now: number): Promise<StatusView> {
   const { viewParts, loaded } = session;
   const leader = await askLeader(session, now);
@@ -79,12 +80,12 @@ export async function observeOnce(session: Session, now: number): Promise<Status
   return { leader, orphaned: orphanedIn(loaded), plans };
 }
 
-/** All plans of the cluster, readable or not. */
+/** Returns all plans of the cluster, even those that Refit cannot read. */
 export function plansIn(loaded: readonly Loaded[]) {
   return loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
 }
 
-/** Names of nodes that only a leader of `refit controller` uncordons. */
+/** Returns the names of nodes that are still cordoned for a deleted plan of `refit controller`. */
 export function orphanedIn(loaded: readonly Loaded[]): string[] {
   const ours = loaded.filter(({ dialect }) =>
     CONTROLLER_DIALECTS.some(({ name }) => name === dialect.name),
@@ -99,7 +100,7 @@ export function orphanedIn(loaded: readonly Loaded[]): string[] {
   });
 }
 
-/** Without its controller, nobody would lift the cordons of an open plan. A cluster without the kind has none. */
+/** Rejects with REFIT_INSTALL if a plan has not ended, because no process would remove its cordons without the controller. Resolves if the cluster does not have the kind. */
 export async function assertNoOpenPlan(
   flags: ConnectionFlags,
   parts: Omit<SessionParts, 'output'>,
@@ -114,21 +115,21 @@ export async function assertNoOpenPlan(
   await ifFound(check);
 }
 
-/** Remembers whether the API server answers: a watch that lost it shows old data, and must say so. */
+/** Records whether the API server answers. A watch that lost the connection shows old data, and must say so. */
 export function contactWith(clock: Clock) {
   let lostAt: number | undefined;
   let last = 0;
   return {
-    /** `code` is 0 if no answer came. */
+    /** Records one answer. `code` is the HTTP status, or 0 if there was no answer. */
     note({ code }: { readonly code: number }): void {
       last = code;
       lostAt = code === 0 || code >= 500 ? (lostAt ?? clock.now()) : undefined;
     },
-    /** True if the last answer refused the user's credentials: they may have expired. */
+    /** True if the last answer refused the credentials of the user, which may have expired. */
     get isLoggedOut() {
       return last === 401;
     },
-    /** RFC 3339: since when no request was answered; undefined if the last one was. */
+    /** RFC 3339 time since when no request was answered; undefined if the last one was answered. */
     get silentSince() {
       return lostAt === undefined ? undefined : rfc3339(lostAt);
     },

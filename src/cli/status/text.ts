@@ -1,4 +1,4 @@
-/** The text form of `refit status`: notes, then for each plan a header, stages, targets, what waits and what to do. */
+/** Writes the text form of `refit status`: notes, then for each plan a header, stages, targets, waits and what to do. */
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../dialects/registry.ts';
 import { isK0sLeader } from '../../signal/names.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -17,13 +17,13 @@ export interface Section {
   readonly style?: Style;
 }
 
-/** More names than this are counted. */
+/** Most names in a list; the others are counted. */
 const FEW = 8;
-/** Columns of a table beside names, states and ages. */
+/** Least columns for messages in a table; with less, the state comes first. */
 const NARROW = 20;
-/** Of an estimate, in milliseconds. */
+/** Step to which an estimate is rounded, in milliseconds. */
 const COARSE_MS = 10_000;
-/** Columns of a heading with the spaces around it. */
+/** Columns of a heading, with the spaces around it. */
 const MARGIN = 10;
 
 export function renderPlan(
@@ -66,7 +66,7 @@ export function renderPlan(
   ];
 }
 
-/** What left targets that never started. */
+/** Returns the section that says why targets of an ended plan never started. */
 export function stoppedSection({ stopped }: Pick<PlanView, 'stopped'>): Section {
   return { heading: 'stopped', lines: stopped === undefined ? [] : [stopped] };
 }
@@ -86,7 +86,7 @@ export function renderSections(sections: readonly Section[], { paint, width }: M
   );
 }
 
-/** One line, or as many as a narrow terminal needs: the state comes right after the plan, and nothing is cut. */
+/** Returns the first line of a plan, or several lines on a narrow terminal. Nothing is cut. */
 export function header(
   plan: PlanView,
   now: number,
@@ -96,7 +96,7 @@ export function header(
   const versions = [...new Set(plan.stages.map(({ version }) => version))].filter(
     (version) => version !== '',
   );
-  // `gap`: what comes before it on the same line.
+  // `gap` is written before a part, unless the part begins a line.
   const parts: { readonly text: string; readonly style?: Style; readonly gap: string }[] = [
     { text: prefix, gap: '' },
     { text: titleOf(plan), style: 'bold', gap: '' },
@@ -115,7 +115,7 @@ export function header(
   return lines;
 }
 
-/** What was edited after the end is not what the plan did. */
+/** Returns the versions of the plan. If the plan was edited after its end, they are not what the plan did. */
 function aimOf({ phase }: PlanView, versions: string): string {
   return phase === 'edited' ? `(its spec now says ${versions})` : `to ${versions}`;
 }
@@ -140,7 +140,7 @@ export function titleOf({
   return `${fullNameOf(plan)}${of}${id === '' ? '' : ` (${shortId(id)})`}`;
 }
 
-/** Nobody reads more of a hash; the JSON form has all of it. */
+/** Shortens an id that is a hash. The JSON form has the whole hash. */
 function shortId(id: string): string {
   return HASH.test(id) ? id.slice(0, SHORT_HASH) : id;
 }
@@ -148,7 +148,7 @@ function shortId(id: string): string {
 const HASH = /^[0-9a-f]{40,}$/;
 const SHORT_HASH = 12;
 
-/** `Plan system-upgrade/k3s-server` */
+/** Returns kind and name, such as `Plan system-upgrade/k3s-server`. */
 export function fullNameOf({
   kind,
   namespace,
@@ -163,7 +163,7 @@ const STATES: Readonly<Partial<Record<PlanView['phase'], string>>> = {
   empty: 'has ended without a node',
 };
 
-/** For a sentence about a plan: `is running`. */
+/** Returns the state as a predicate, such as `is running`. */
 export function stateOf({ phase }: Pick<PlanView, 'phase'>): string {
   return STATES[phase] ?? `is ${phase}`;
 }
@@ -185,10 +185,10 @@ function timesOf(plan: PlanView, now: number): string[] {
     : [`after ${age(began, Date.parse(ended))}, ${age(ended, now)} ago`];
 }
 
-/** A leader records a new plan within this time, in milliseconds: what begins later is a later run of the same plan. */
+/** Milliseconds in which a leader records a new plan. A start that is later belongs to a later run of the same plan. */
 const FIRST_RECORD_MS = 60_000;
 
-/** RFC 3339. The first run counts from the creation of the plan, as people see it. */
+/** Returns the RFC 3339 time from which the running time counts. For the first run of a plan, that is its creation. */
 function beginningOf({ created, started = created }: PlanView): string {
   return Date.parse(started) - Date.parse(created) > FIRST_RECORD_MS ? started : created;
 }
@@ -204,7 +204,7 @@ export function progressOf(plan: PlanView): string[] {
   ];
 }
 
-/** True while nothing is in progress and all that it waits for is the time. */
+/** Returns true while no target is in progress and the plan waits only for a time. */
 function isHeldByWindow(plan: PlanView): boolean {
   if (plan.paused !== undefined || sentences.movingNames(plan).size > 0) return false;
   return plan.waits.some(({ reason, ofStage }) => ofStage === true && TIMED.has(reason.code));
@@ -218,7 +218,7 @@ function remainingText(ms: number): string {
     : `about ${formatDuration(Math.ceil(ms / COARSE_MS) * COARSE_MS)} left`;
 }
 
-/** The nodes on which another agent than ours acts, and what that one does not do. */
+/** Returns the nodes on which an agent other than ours acts, and what that agent does not do. */
 export function agentLines(plan: PlanView): string[] {
   if (plan.phase === 'done') return [];
   const others = sentences.targetsOf(plan).filter(({ agent }) => agent?.lacks !== undefined);
@@ -263,7 +263,7 @@ const wideRows = (rows: readonly sentences.TargetRow[]): string[][] => [
   ...rows.map(({ name, state, age: time, message }) => [name, state, time, message]),
 ];
 
-/** The state first, and what may be long last, where it wraps. */
+/** The rows for a narrow terminal: the state comes first, and the message, which may wrap, comes last. */
 const narrowRows = (rows: readonly sentences.TargetRow[]): string[][] => [
   ['STATE', 'FOR', 'NODE'],
   ...rows.map(({ name, state, age: time, message }) => [
@@ -314,12 +314,12 @@ function markOf(target: Pick<TargetView, 'phase'>): Mark {
   return target.phase === 'done' ? DONE : FAILED;
 }
 
-/** More do not fit beside the names on 80 columns. */
+/** Most marks in a line of 80 columns. */
 const MOST_MARKS = 40;
-/** Blanks before and between the title, the counts and the marks of a stage. */
+/** Spaces before and between the title, the counts and the marks of a stage. */
 const MARGINS = 6;
 
-/** One mark a target, or counts when there are many. */
+/** Returns a line for each stage, with one mark for each target, or with counts if there are many. */
 function stageBars(stages: readonly StageView[], medium: Medium): string[] {
   const found = stages.filter(
     ({ targets, selection }) => targets.length > 0 || selection !== undefined,
@@ -340,7 +340,7 @@ function stageBars(stages: readonly StageView[], medium: Medium): string[] {
   ).flat();
 }
 
-/** `room`: columns that a bar has; a terminal would break a longer one anywhere. */
+/** Returns the marks of a stage, or counts if the marks do not fit into `room` columns. */
 function barOf(stage: StageView, { paint }: Medium, room: number): string {
   const { selection, targets } = stage;
   if (selection !== undefined) return paint('yellow', `nothing matched ${selection}`);
@@ -356,15 +356,15 @@ function countOf({ targets }: StageView, mark: Mark): number {
   return targets.filter((target) => markOf(target) === mark).length;
 }
 
-/** What notes are about: all of a status, or as much of a preview. */
+/** The parts of a status or of a preview from which notes are made. */
 export interface Noted extends Pick<StatusView, 'leader' | 'silentSince' | 'orphaned'> {
   readonly plans: readonly Pick<PlanView, 'phase' | 'dialect'>[];
 }
 
-/** What concerns all plans: `No leader for 5 min: …`. */
+/** A note that concerns all plans, such as `No leader for 5 min: …`. */
 export interface Note {
   readonly problem: string;
-  /** RFC 3339. */
+  /** RFC 3339 time since when the problem exists. */
   readonly since?: string | undefined;
   readonly effect: string;
 }

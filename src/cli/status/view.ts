@@ -1,4 +1,4 @@
-/** The JSON form of `refit status` (docs/reference/cli.md), from which all other outputs are made. */
+/** Defines the JSON form of `refit status` (docs/reference/cli.md). All other outputs are made from it. */
 
 import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
 import { describeEndByBudget, isStopping } from '../../engine/assess/budget.ts';
@@ -38,28 +38,28 @@ export interface TargetView extends Pick<TargetReport, 'from' | 'spent' | 'rolle
   readonly name: string;
   readonly phase: TargetPhase;
   readonly step?: string | undefined;
-  /** RFC 3339. */
+  /** RFC 3339 time of the last change. */
   readonly since: string;
-  /** RFC 3339: when it was signalled, if its object shows that. */
+  /** RFC 3339 time at which the target was signalled, if its object shows it. */
   readonly began?: string | undefined;
-  /** Why it failed, as its agent says. */
+  /** Why the target failed, in the words of its agent. */
   readonly failure?: string | undefined;
-  /** Why its agent has not begun yet, as it says. */
+  /** Why the agent has not begun yet, in its words. */
   readonly delay?: string | undefined;
-  /** What it stalls on while it works, as its object says. */
+  /** Why the work makes no progress, such as an image that cannot be pulled. */
   readonly stalled?: string | undefined;
-  /** RFC 3339: when its agent rolls back, if the new version has not answered by then, or the node is not Ready by then. */
+  /** RFC 3339 times at which the agent rolls back: if the new version has not answered by then, and if the node is not Ready by then. */
   readonly rollsBack?: { readonly unanswered: string; readonly notReady: string } | undefined;
-  /** Who cordons, drains and uncordons it, while it is at one of these. */
+  /** Who cordons, drains and uncordons the node, during these steps. */
   readonly drains?: 'leader' | 'node' | undefined;
-  /** Whose agent acts on it; absent if its dialect has no agents. */
+  /** The agent that acts on the target; absent if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
   readonly fetchesAhead?: boolean | undefined;
-  /** True if nothing is left to do there: it runs the version already, or a later one of the plan. */
+  /** True if the target runs the version already, or a later version of the plan. */
   readonly isThere?: boolean | undefined;
-  /** The version that it runs, where that is not the one that it is recorded as upgraded to. */
+  /** The version that the target runs, if it is not the version that is recorded as installed. */
   readonly runs?: string | undefined;
-  /** True if its object does not exist any more. */
+  /** True if the object of the target does not exist any more. */
   readonly gone?: boolean | undefined;
 }
 
@@ -76,47 +76,47 @@ export interface PlanView
   readonly dialect: string;
   readonly phase: PlanPhase;
   readonly namespace?: string | undefined;
-  /** Of a Machine: name of its Cluster. */
+  /** Name of the Cluster, if the plan is an update of a Machine. */
   readonly cluster?: string | undefined;
-  /** RFC 3339: when this run began; absent if nothing is recorded yet. A plan may have had other runs and versions before. */
+  /** RFC 3339 time at which this run began; absent if nothing is recorded yet. A plan may have had earlier runs with other versions. */
   readonly started?: string | undefined;
-  /** RFC 3339: when the last target ended; absent if the plan did not end with it. */
+  /** RFC 3339 time at which the last target ended; absent if the plan has not ended, or if it did not end with a target. */
   readonly ended?: string | undefined;
-  /** True of an invalid plan that goes on by itself, once its channel answers. */
+  /** True for an invalid plan that continues by itself when its channel answers. */
   readonly goesOn?: boolean | undefined;
-  /** One sentence: why it failed, is about to, or cannot start. */
+  /** One sentence: why the plan failed, is about to fail, or cannot start. */
   readonly reason?: string | undefined;
-  /** One sentence, of a plan that is or will be refused: what a person can do about the reason. */
+  /** One sentence for a plan that is or will be refused: what the user can do about the reason. */
   readonly remedy?: string | undefined;
-  /** One sentence, of a failed plan with targets that never started: which limit was used up, by which failures. */
+  /** One sentence for a failed plan with targets that never started: which limit was exceeded, and by which failures. */
   readonly stopped?: string | undefined;
   readonly stages: readonly StageView[];
   readonly waits: readonly Wait[];
   /** Names of the targets that start next, in order. */
   readonly next: readonly string[];
   readonly policy?: string | undefined;
-  /** Of its maintenance windows, if they have one and it is not UTC. */
+  /** Time zone of the maintenance windows, if it is set and not UTC. */
   readonly timeZone?: string | undefined;
   readonly paused?: 'plan' | 'policy' | undefined;
   readonly abort?: string | undefined;
   /** The nodes that stay cordoned, because Refit removes only its own cordons. */
   readonly cordoned?: readonly Cordoned[] | undefined;
-  /** What people should know although it decides nothing, one sentence each. */
+  /** Problems that do not stop the plan, one sentence each. */
   readonly warnings?: readonly string[] | undefined;
-  /** What could not be checked, one sentence each. */
+  /** Checks that could not run, one sentence each. */
   readonly unseen?: readonly string[] | undefined;
 }
 
 export interface StatusView {
   readonly leader: LeaderView;
-  /** Names of nodes that are still cordoned for a plan that is gone. */
+  /** Names of nodes that are still cordoned for a deleted plan. */
   readonly orphaned?: readonly string[];
-  /** RFC 3339: since when the API server does not answer; everything else is as old as that. */
+  /** RFC 3339 time since when the API server does not answer. All other fields are from that time. */
   readonly silentSince?: string;
   readonly plans: readonly PlanView[];
 }
 
-/** What is recorded and seen now, and what the controller would record next. */
+/** What a view is made from: the assessment of the current state, and the state that the controller would record next. */
 export interface ViewInput extends Assessment, Pick<PlanView, 'namespace' | 'cluster'> {
   readonly explanation: Pick<FullExplanation, 'waits' | 'cordoned'>;
   readonly upcoming: Rollout;
@@ -124,7 +124,7 @@ export interface ViewInput extends Assessment, Pick<PlanView, 'namespace' | 'clu
   readonly unseen: readonly string[];
 }
 
-/** Phases of plans that have not started, and do not unless somebody changes something. */
+/** Phases of plans that have not started. If such a plan has a reason, it does not start until somebody changes something. */
 const REFUSED: ReadonlySet<PlanPhase> = new Set(['new', 'invalid', 'incomplete']);
 
 export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanView {
@@ -133,7 +133,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   const { rollout, controls } = snapshot;
   const { kind, name, uid, created } = rollout.source;
   const end = planEndOf(snapshot, look.now);
-  // A new plan may be about to be refused, and a failure about to be recorded.
+  // The next state counts, too: a new plan may be about to be refused, and a failure may be about to be recorded.
   const reason = end.reason ?? look.upcoming.reason ?? rollout.problems[0];
   return harmless({
     dialect: dialect.name,
@@ -152,7 +152,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
       undefined,
     reason: reason?.message,
     remedy: reason !== undefined && REFUSED.has(end.phase) ? remedyOf(reason.code) : undefined,
-    // Of an edited plan, the edit counts.
+    // If the plan was edited, the output explains the edit instead.
     stopped: end.phase === 'failed' ? describeEndByBudget(snapshot, policy) : undefined,
     stages: rollout.stages.map((stage) => stageView(stage, look)),
     waits: waitsOf(look),
@@ -162,20 +162,20 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     ...(controls.paused || policy.paused ? { paused: controls.paused ? 'plan' : 'policy' } : {}),
     abort: controls.abort,
     cordoned: cordoned.length === 0 ? undefined : cordoned,
-    // What is only about what comes, such as another plan for the same nodes, an ended plan has no use for.
+    // Warnings are about the future, such as another plan for the same nodes. An ended plan has no use for them.
     warnings: warnings.length === 0 || isFinal(rollout) ? undefined : warnings,
     unseen: unseen.length === 0 ? undefined : unseen,
   });
 }
 
-/** Also drops what is undefined. Nodes write some of it: no control character of theirs may reach an administrator's terminal. */
+/** Replaces control characters in all strings of a view, and removes undefined fields. Nodes write some of the strings, and their control characters must not reach a terminal. */
 export function harmless<T>(view: T): T {
   const clean = (_key: string, value: unknown): unknown =>
     typeof value === 'string' ? printable(value) : value;
   return JSON.parse(JSON.stringify(view), clean) as T;
 }
 
-/** An end that is about to be recorded is no wait. */
+/** Returns the waits to show. A new plan that is about to end has none. */
 function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): Wait[] {
   if (snapshot.rollout.phase === 'new' && isFinal(upcoming)) return [];
   const ends = stepEnds(snapshot, policy);
@@ -184,20 +184,20 @@ function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInp
     .map((wait) => (wait.target === undefined ? wait : withEnd(wait, ends.get(wait.target))));
 }
 
-/** The ends of the steps of targets in progress, by name, in milliseconds since the Unix epoch. */
+/** Returns when the steps of the targets in progress end, by name of the target, in milliseconds since the Unix epoch. */
 function stepEnds(snapshot: Snapshot, policy: RolloutPolicy): Map<string, number> {
   const moving = targetsIn(snapshot.rollout, 'intended');
   return new Map(moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]));
 }
 
-/** The deadline of the step or of the target, whichever is first. */
+/** Sets `until` of a wait to the deadline of the step or of the target, whichever is earlier. */
 function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
   const isSooner = Date.parse(wait.until ?? '') <= end;
   if (isSooner || !Number.isFinite(end)) return wait;
   return { ...wait, until: rfc3339(end) };
 }
 
-/** The earliest moment that is recorded of a target, or at which one was signalled. */
+/** Returns the earliest time that is recorded for a target, or at which one was signalled. */
 function startOf({ rollout, facts }: Snapshot): string | undefined {
   if (rollout.phase === 'new') return undefined;
   const created = Date.parse(rollout.source.created);
@@ -207,12 +207,12 @@ function startOf({ rollout, facts }: Snapshot): string | undefined {
       return observation.kind === 'none' ? target.since : [target.since, observation.attempt];
     }),
   );
-  // An attempt of an earlier plan, or what a wrong clock wrote, is no start of this one.
+  // An attempt of an earlier plan, or a time that a wrong clock wrote, is not the start of this plan.
   const own = moments.filter((moment) => Date.parse(moment) >= created);
   return own.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0];
 }
 
-/** When somebody aborted it is recorded of those that it stopped, and of nothing else. */
+/** Returns when the plan ended. The time of an abort is recorded only for the targets that it stopped, so without such a target the end is unknown. */
 function endOf(snapshot: Snapshot): string | undefined {
   const { rollout, controls } = snapshot;
   const targets = rollout.stages.flatMap((stage) => stage.targets);
@@ -267,7 +267,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
   const isDrained =
     isOpen && working?.waitsFor !== undefined && node !== undefined && policy.drain.enabled;
   const whoDrains = drainDelegation === false ? 'node' : 'leader';
-  // A later attempt is not the one that is recorded.
+  // An attempt that began after the record belongs to a later run.
   const isRecorded = Date.parse(observation.attempt) <= Date.parse(target.since);
   return {
     name: target.name,
@@ -287,14 +287,14 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
   };
 }
 
-/** What a target runs that is recorded as done, if the plan says something else now or the node runs something older. */
+/** Returns the version that a done target runs, if the plan was edited since or the node runs an older version. */
 function otherVersion(snapshot: Snapshot, stage: Stage, target: Target): string | undefined {
   const { asked = stage.version, version } = factsOf(snapshot, target);
   const isOther = asked !== stage.version || isBehind(snapshot, stage, target);
   return target.state === 'done' && isOther ? (version ?? asked) : undefined;
 }
 
-/** Only of our agent: another one does not roll back. Its flags are not known here, so a policy or the defaults count. */
+/** Returns when our agent rolls back; undefined for another agent, because that does not roll back. The flags of the agent are not known here, so the policy or the defaults count. */
 function rollBackTimes(
   { agent, observation }: TargetFacts,
   policy: RolloutPolicy,
@@ -310,7 +310,7 @@ function rollBackTimes(
   };
 }
 
-/** The targets that fill the next free slots; if all are in flight, the first of the next stage. */
+/** Returns the targets that fill the next free slots. If all targets of a stage have started, these are the first ones of the next stage. */
 function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): string[] {
   if (isFinal(upcoming) || isStopping({ ...snapshot, rollout: upcoming }, policy)) return [];
   const { rollout } = snapshot;
@@ -321,7 +321,7 @@ function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInpu
       .filter(({ state }) => state === 'pending')
       .map(({ name }) => name);
     const ready = pending.filter((name) => !held.has(name));
-    // If a gate holds all of them, the first is still next.
+    // If a gate blocks all of them, the first ones are still next.
     if (pending.length > 0) return (ready.length > 0 ? ready : pending).slice(0, limitOf(stage));
   }
   return [];
