@@ -34,5 +34,8 @@ async function filesInFolder(path: string): Promise<string[] | undefined> {
     .filter((entry) => !entry.isDirectory() && MANIFEST_NAME.test(entry.name))
     .map(({ name }) => name);
   if (names.length > 0) return names.toSorted().map((name) => join(path, name));
-  throw new RefitError('REFIT_FILE', `${path}: has no file that ends with .yaml, .yml or .json`);
+  throw new RefitError(
+    'REFIT_FILE',
+    `${path}: the folder has no file whose name ends with .yaml, .yml or .json`,
+  );
 }

@@ -28,7 +28,8 @@ export interface PlanRunner {
 const AGENT_LIMIT = 'its --target-deadline has passed since the signal';
 const ANEW = 'delete the Plan and apply it again';
 const KUBEADM = 'run `refit kubeadm apply` again: it continues where it stopped';
-const CAPI = 'run `refit retry` with the name of the Machine: the next call starts again';
+const CAPI =
+  'run `refit retry` with the name of the Machine: the next call of Cluster API starts the update again';
 
 const CONTROLLER: PlanRunner = {
   name: '`refit controller`',
@@ -39,10 +40,10 @@ const CONTROLLER: PlanRunner = {
 const RUNNERS: Readonly<Record<string, PlanRunner>> = {
   cattle: {
     name: 'the system-upgrade-controller',
-    limit: 'its Job has failed or used all its time',
+    limit: 'its Job has failed or exceeded its deadline',
     startOver: 'remove the annotation refit.upgrade.cattle.io/abort from the Plan',
     again: 'apply the Plan again with a change of its spec, or delete the failed Job',
-    corrected: 'Fix the Plan, its Secret or its channel: it then goes on by itself.',
+    corrected: 'Fix the Plan, its Secret or its channel. The Plan then continues by itself.',
     causes: 'see the log of its Job',
   },
   kubeadm: {
@@ -69,15 +70,16 @@ export function fixOf(plan: PlanView): string {
     again,
     hasNoRetry,
     corrected,
-    causes = 'node, or url/sha256 in the Plan',
+    causes = 'the node, or the url or sha256 in the Plan',
   } = runnerOf(dialect);
   if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
-  if (phase === 'edited') return `Not carried out as it is now. To run it: ${ANEW}.`;
+  if (phase === 'edited') return `Not carried out since it was edited. To run it: ${ANEW}.`;
   if (phase === 'differs')
-    return `Ended, but not as its nodes are now. Find out who changed them; to upgrade them again: ${again}.`;
+    return `Ended, but its nodes were changed since. Find out who changed them; to upgrade them again: ${again}.`;
   if (phase === 'empty' && corrected !== undefined)
-    return 'Nothing was done. Correct its nodes or selectors: it then goes on by itself.';
-  if (phase === 'empty') return `Nothing was done. Correct its nodes or selectors, then: ${again}.`;
+    return 'No node was upgraded. Correct the nodes or selectors of the Plan. It then continues by itself.';
+  if (phase === 'empty')
+    return `No node was upgraded. Correct the nodes or selectors of the Plan, then: ${again}.`;
   if (phase === 'invalid' && corrected !== undefined) return `Not started. ${corrected}`;
   if (phase === 'invalid') return `Refused. ${remedy} Then: ${again}.`;
   const all = stages

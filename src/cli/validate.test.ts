@@ -85,7 +85,7 @@ test('two problems: both, each with field, what was found and what would be righ
   expect(await lineOf(path)).toBe(
     `REFIT_FILE: ${path}: spec.id: "" is empty; use for example 2026-11-20; ` +
       `${path}: spec.commands[0].k0supdate.version: "latest" is not a version; use for example v1.36.3+k0s.0 ` +
-      '(correct that; docs/guides/k0s.md says more)',
+      '(correct the fields; see docs/guides/k0s.md)',
   );
 });
 
@@ -102,7 +102,7 @@ test.each([
   expect(await lineOf(await file(text))).toContain(`plan.yaml: ${words}`);
 });
 
-test('an UpgradePolicy: that it can be read, or every field that cannot', async () => {
+test('an UpgradePolicy: it is valid, or every wrong field is listed', async () => {
   const head =
     'apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: nightly}\n';
   const window = '{days: [Monday], start: "22:00", length: 4h, timeZone: Europe/Berlin}';
@@ -111,13 +111,13 @@ test('an UpgradePolicy: that it can be read, or every field that cannot', async 
   await validate([path], (text) => {
     told += text;
   });
-  expect(told).toBe(`${path}: UpgradePolicy nightly can be read\n`);
+  expect(told).toBe(`${path}: UpgradePolicy nightly is valid\n`);
   const wrong = await lineOf(
     await file(`${head}spec: {soak: 0h, windows: [${window.replace('Berlin', 'Bonn')}]}\n`),
   );
   expect(wrong).toContain('UpgradePolicy nightly: spec.soak must be a time above zero');
   expect(wrong).toContain('spec.windows[0].timeZone must be');
-  expect(wrong).toMatch(/\(correct that; docs\/guides\/policy\.md says more\)$/);
+  expect(wrong).toMatch(/\(correct the fields; see docs\/guides\/policy\.md\)$/);
   expect(await lineOf(await file(`${head}spec: {failureBudgets: 3}\n`))).toContain(
     'spec: has no member failureBudgets',
   );
@@ -175,7 +175,7 @@ test.each<[string, string, string]>([
     stringify(buildCattlePlan('k3s', { version: '', channel: 'https://example.com/stable' })),
     'Plan system-upgrade/k3s can be carried out',
   ],
-  ['the hosts of kubeadm', MANIFEST, '1 host to upgrade to v1.36.3: can be read'],
+  ['the hosts of kubeadm', MANIFEST, '1 host to upgrade to v1.36.3: the manifest is valid'],
   [
     "KubeOne's own manifest",
     stringify({
@@ -185,7 +185,7 @@ test.each<[string, string, string]>([
       versions: { kubernetes: '1.36.3' },
       controlPlane: { hosts: [{ publicAddress: '10.0.0.1' }] },
     }),
-    '1 host to upgrade to v1.36.3: can be read',
+    '1 host to upgrade to v1.36.3: the manifest is valid',
   ],
 ])('%s', async (_what, text, wanted) => {
   const path = await file(text);
@@ -208,7 +208,7 @@ test.each<[string, string, string]>([
   [
     'a channel',
     stringify(buildCattlePlan('k3s', { version: '', channel: 'ftp://example.com' })),
-    'spec.channel: "ftp://example.com" is not a URL of http or https',
+    'spec.channel: "ftp://example.com" is not an http or https URL',
   ],
   ['a version of kubeadm', MANIFEST.replace('v1.36.3', 'latest'), 'is not a version'],
 ])('%s that is wrong', async (_what, text, wanted) => {
@@ -299,10 +299,12 @@ test('several files and a folder: as kubectl takes them, without what lies besid
 test('a folder without a manifest, or with nothing to check', async () => {
   const folder = await mkdtemp(join(directory, 'folder-'));
   await expect(told(folder)).rejects.toThrow(
-    `${folder}: has no file that ends with .yaml, .yml or .json`,
+    `${folder}: the folder has no file whose name ends with .yaml, .yml or .json`,
   );
   await writeFile(join(folder, 'a.yaml'), 'kind: Secret\napiVersion: v1\n');
-  await expect(told(folder)).rejects.toThrow(`${folder}: nothing to check, expected a Plan of`);
+  await expect(told(folder)).rejects.toThrow(
+    `${folder}: found nothing to check, expected a Plan of`,
+  );
 });
 
 const POLICY = `apiVersion: upgrade.refit.dev/v1alpha1
@@ -361,6 +363,6 @@ test.each([
   await validate([path], (text) => {
     told += text;
   });
-  const found = [...told.matchAll(/digest\]: (\S+) names no field that the Plan has/g)];
+  const found = [...told.matchAll(/digest\]: (\S+) names no field of the Plan/g)];
   expect(found.map(([, name]) => name)).toEqual(paths);
 });

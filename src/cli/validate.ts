@@ -45,12 +45,12 @@ export async function validate(
     }
   }
   if (judged === 0 && wrong.length === 0)
-    wrong.push(`${paths.join(', ')}: nothing to check, expected ${EXPECTED}`);
+    wrong.push(`${paths.join(', ')}: found nothing to check, expected ${EXPECTED}`);
   const says = [...pages, 'docs/reference/crds.md'][0];
   if (wrong.length > 0)
     throw new RefitError('REFIT_FILE', '', {
       problems: wrong,
-      hint: `correct that; ${says} says more`,
+      hint: `correct the fields; see ${says}`,
     });
 }
 
@@ -91,12 +91,12 @@ function judge({ kind, object }: ReadObject): Judgement {
 }
 
 function judgeUpdaterSet(set: UpdaterSet): Judgement {
-  const title = `UpdaterSet ${set.metadata.name} can be read`;
+  const title = `UpdaterSet ${set.metadata.name} is valid`;
   return { title, problems: setProblems(set), page: 'docs/guides/cluster-api.md' };
 }
 
 function judgePolicy(policy: UpgradePolicy): Judgement {
-  const title = `UpgradePolicy ${policy.metadata.name} can be read`;
+  const title = `UpgradePolicy ${policy.metadata.name} is valid`;
   const problems = readPolicy(policy).problems.map(({ message }) => message);
   return { title, problems, page: 'docs/guides/policy.md' };
 }
@@ -116,7 +116,7 @@ const MANIFEST = /^(?![\s\S]*\bapiVersion\b)[\s\S]*\bhosts"?\s*:/;
 const KUBEONE = /^[ \t]*"?kind"?[ \t]*:[ \t]*["']?KubeOneCluster\b/m;
 
 function judgeManifest({ version, hosts }: Manifest): Judgement {
-  const title = `${counted(hosts.length, 'host')} to upgrade to ${version}: can be read`;
+  const title = `${counted(hosts.length, 'host')} to upgrade to ${version}: the manifest is valid`;
   return { title, problems: [], page: 'docs/guides/kubeadm.md' };
 }
 
@@ -130,7 +130,7 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
     .filter(({ code }) => code !== 'ChannelUnanswered')
     .map(({ message }) => message);
   if (version === '' && channel !== '' && !/^https?:$/.test(URL.parse(channel)?.protocol ?? ''))
-    own.push(`spec.channel: "${channel}" is not a URL of http or https`);
+    own.push(`spec.channel: "${channel}" is not an http or https URL`);
   const nobody = 'so the Plan selects no node and is Complete at once';
   const warnings = [
     ...(nodeSelector ? [] : [`spec.nodeSelector: is missing, ${nobody}; use {} for all nodes`]),
@@ -139,7 +139,7 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
       : [`spec.concurrency: is ${concurrency ?? 'missing'}, ${nobody}; use 1`]),
     ...unknownDigestPaths(plan).map(
       (path) =>
-        `metadata.annotations[upgrade.cattle.io/digest]: ${JSON.stringify(path)} names no field that the Plan has, so no change there starts it again; use for example spec.upgrade`,
+        `metadata.annotations[upgrade.cattle.io/digest]: ${JSON.stringify(path)} names no field of the Plan, so no change starts it again; use for example spec.upgrade`,
     ),
   ];
   return { title, problems: own, warnings, page: 'docs/guides/system-upgrade-controller.md', plan };

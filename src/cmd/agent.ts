@@ -69,7 +69,7 @@ async function checkFileLimit(): Promise<void> {
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
   const limit = /^Max open files +(\d+)/m.exec(limits)?.[1];
   if (limit === undefined || Number(limit) >= LEAST_OPEN_FILES) return;
-  const hint = 'raise LimitNOFILE in the unit of the agent, or `ulimit -n` where it is started';
+  const hint = 'raise LimitNOFILE in the unit of the agent, or run `ulimit -n` before you start it';
   const message = `this process may open only ${limit} files, and the agent needs ${LEAST_OPEN_FILES}`;
   throw new RefitError('REFIT_AGENT', message, { hint });
 }

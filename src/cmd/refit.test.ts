@@ -45,13 +45,13 @@ test.each([
       encoding: 'utf8',
     },
   );
-  const hint = 'make room for it, and run the same command again';
+  const hint = 'free disk space, and run the same command again';
   expect(stderr).toBe(`REFIT_FILE: cannot write the output: ${problem}, write (${hint})\n`);
   expect(status).toBe(1);
 });
 
 test.each([
-  ['an UpgradePolicy', JSON.stringify(POLICY), ['-: UpgradePolicy p can be read\n', '']],
+  ['an UpgradePolicy', JSON.stringify(POLICY), ['-: UpgradePolicy p is valid\n', '']],
   ['nothing', '', ['', expect.stringContaining('REFIT_FILE: -: is empty, expected')]],
 ])('`-` is standard input, here %s through a socket', (_what, input, told) => {
   const { stdout, stderr } = spawnSync(process.execPath, [REFIT, 'validate', '-'], {

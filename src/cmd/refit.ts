@@ -26,7 +26,7 @@ process.stdout.on('error', (error) => {
   if (isClosed(error)) return;
   const problem = `cannot write the output: ${error.message}`;
   const { line } = new RefitError('REFIT_FILE', problem, {
-    hint: 'make room for it, and run the same command again',
+    hint: 'free disk space, and run the same command again',
   });
   process.stderr.write(`${line}\n`);
   process.on('exit', () => {

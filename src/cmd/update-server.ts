@@ -75,7 +75,7 @@ export async function runBundle(
   { write, abort }: CommandCall,
 ) {
   if (file === undefined && pack === undefined && unpack === undefined)
-    throw new RefitError('REFIT_USAGE', 'name what to do: --file, --unpack or --pack');
+    throw new RefitError('REFIT_USAGE', 'no task was given: use --file, --unpack or --pack');
   const places = [unpack, pack, directory].filter(Boolean).join(' or ');
   const say = (line: string): void => write(`${line}\n`);
   try {

@@ -171,7 +171,7 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
     return rows.map(({ outcome, why }) => `${outcome}: ${why}`);
   };
   const both = (row: string): string[] => [row, row];
-  expect(await preview('--to', TO)).toEqual(both('stays: it is of no MachineDeployment'));
+  expect(await preview('--to', TO)).toEqual(both('stays: it belongs to no MachineDeployment'));
 
   const owner = {
     apiVersion: 'cluster.x-k8s.io/v1beta2',
@@ -188,7 +188,7 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
     both('in place: covers machine.spec.version; leaves nothing'),
   );
   expect((await preview('--to', 'v1.38.0'))[0]).toMatch(/^replaced: covers nothing: /);
-  expect(await preview('--to', FROM)).toEqual(both('stays: it has that version'));
+  expect(await preview('--to', FROM)).toEqual(both('stays: it has this version already'));
   await expect(preview('--to', 'latest')).rejects.toThrow(
     'and --to "latest", expected the name of a Cluster and a',
   );

@@ -100,7 +100,7 @@ test('a pause holds the update of one Machine for every caller; resume continues
   expect((await scene.cluster.client.get(nodes, PAUSED)).status?.nodeInfo?.kubeletVersion).toBe(TO);
 });
 
-test('an abort fails the call with its reason; after the advice of why, the next call starts again', async () => {
+test('an abort fails the call with its reason; after the advice of why, the next call of Cluster API starts the update again', async () => {
   await shut();
   const { ended } = await begin(ABORTED);
   expect(
@@ -109,7 +109,8 @@ test('an abort fails the call with its reason; after the advice of why, the next
     /^Machine default\/machine-of-worker2 of Cluster stand-in \(\S+\) is aborted: wrong release\./,
   );
   expect(await ended).toMatchObject({ message: 'the plan was aborted: wrong release' });
-  const advice = 'run `refit retry` with the name of the Machine: the next call starts again';
+  const advice =
+    'run `refit retry` with the name of the Machine: the next call of Cluster API starts the update again';
   expect((await told('why', ABORTED)).stdout).toContain(`Aborted. To start again: ${advice}.`);
 
   await open();
@@ -117,7 +118,8 @@ test('an abort fails the call with its reason; after the advice of why, the next
   const before = await requestOf();
   expect(await told('retry', machineOf(ABORTED))).toEqual({
     code: 0,
-    stdout: 'Machine default/machine-of-worker2 is updated again when Cluster API calls next.',
+    stdout:
+      'Machine default/machine-of-worker2 is updated again when Cluster API sends its next request.',
     stderr: '',
   });
   expect(await requestOf()).toBeUndefined();

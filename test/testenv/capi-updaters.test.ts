@@ -142,7 +142,7 @@ test('with Ask, the command of the message lets Cluster API replace the Machine'
   const other = await runRefit('approve', 'machine/other', ...operator);
   expect(other).toMatchObject({ code: 1 });
   expect(other.stderr.join()).toContain(
-    `Machine default/other does not wait for approval; what waits: Machine default/`,
+    `Machine default/other does not wait for approval; these objects wait: Machine default/`,
   );
   const { client } = scene.cluster;
   const write = async (status: Partial<UpdaterSet['status']>) =>

@@ -178,7 +178,7 @@ describe('while a controller leads', () => {
       'controls-r2 of Plan autopilot (id1) has not failed: it is pending',
     );
     expect(await outputOf('retry', 'controls-r1')).toBe(
-      'controls-r1 of Plan autopilot (id1) will be tried again.\nIt starts when it is its turn, its gates pass and the failure budget allows it.',
+      'controls-r1 of Plan autopilot (id1) will be tried again.\nIt starts when the nodes before it have started, its gates pass and the failure budget allows it.',
     );
     await puppets.until(async () =>
       expect((await puppets.signal('controls-r1'))?.created).not.toBe(before?.created),

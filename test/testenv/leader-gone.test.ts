@@ -62,7 +62,7 @@ test('a killed leader: late, then gone; the next leader continues', async () => 
   await first.stop('SIGKILL');
   await puppets.says(W1, 'Completed');
   const late =
-    ': another refit controller takes over in some seconds, if one runs. If nothing changes, compare the clocks.';
+    ': another refit controller takes over in a few seconds, if one runs. If nothing changes, compare the clocks.';
   await vi.waitFor(async () => expect(await told('why')).toContain(late), PATIENCE);
   const silent = ': no new node starts until a refit controller runs.';
   await vi.waitFor(async () => expect(await told('status')).toContain(silent), PATIENCE);
@@ -88,7 +88,7 @@ test('a Plan that was deleted while nobody led: status and why name the nodes, u
   const metadata = { name: W4, annotations: { [CORDON_ANNOTATION]: 'gone/2026-11-20T08:00:00Z' } };
   await admin.create(nodes, { metadata, spec: { unschedulable: true } });
   onTestFinished(async () => await admin.delete(nodes, W4));
-  const words = `Still cordoned for a plan that is gone: ${W4}: the leader uncordons each when its upgrade has ended; see that its agent runs.`;
+  const words = `Still cordoned for a deleted plan: ${W4}: the leader uncordons each when its upgrade has ended; see that its agent runs.`;
   for (const command of ['status', 'why']) {
     const said = await told(command);
     expect(said).toContain('No leader');

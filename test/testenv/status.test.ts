@@ -231,6 +231,6 @@ test('a watch that loses the API server says that its data is old', async () => 
   await proxy.stop();
   await expect
     .poll(() => changesOf(watching).at(-1), PATIENCE)
-    .toBe('No answer from the API server: what follows may be out of date.');
+    .toBe('No answer from the API server: the output below may be out of date.');
   expect(watching.isRunning).toBe(true);
 });

@@ -57,7 +57,7 @@ async function carryOut(control: Control, session: Session, flags: ControlFlags,
   }
   throw new RefitError(
     'REFIT_CONTROL',
-    'the plan kept changing, so nothing was written: run this again',
+    'the plan changed during each attempt, so nothing was written: run this again',
   );
 }
 

@@ -115,7 +115,8 @@ const OVER: Situation = {
   states: Object.fromEntries(NAMES.map((name) => [name, 'SignalCompleted'])),
 };
 const FINISHING = 'In progress, will finish: w1 Restart (8 min).';
-const FIX = 'Failed. Fix the cause (node, or url/sha256 in the Plan), then run: refit retry w1';
+const FIX =
+  'Failed. Fix the cause (the node, or the url or sha256 in the Plan), then run: refit retry w1';
 const UNTIL = 'No new node starts until `refit resume`.';
 
 test.each<[string, Control, Situation, PlanChange | string]>([
@@ -298,7 +299,8 @@ const FAILED: Situation = {
   says: { w1: 'FailedDownload' },
 };
 const AGAIN = `w1 of ${PLAN} will be tried again.`;
-const TURN = 'It starts when it is its turn, its gates pass and the failure budget allows it.';
+const TURN =
+  'It starts when the nodes before it have started, its gates pass and the failure budget allows it.';
 /** When the failure was recorded. */
 const AT = later(3 * MINUTE);
 
@@ -341,7 +343,7 @@ test.each<[string, string, Situation, PlanChange | string]>([
     { ...FAILED, says: { w1: 'Restart' } },
     {
       annotations: { [RETRY_ANNOTATION]: `w1@${AT}` },
-      said: [AGAIN, 'Its agent is still at work: the retry starts when that has ended.'],
+      said: [AGAIN, 'Its agent is still at work: the retry starts when the agent has finished.'],
     },
   ],
   [
@@ -357,13 +359,13 @@ test.each<[string, string, Situation, PlanChange | string]>([
     'one whose failure nobody has recorded',
     'w1',
     { ...FAILED, state: 'SchedulableWait', states: { w1: 'SignalSent' } },
-    `w1 of ${PLAN} failed, but the leader has not recorded it yet: run this again in some seconds`,
+    `w1 of ${PLAN} failed, but the leader has not recorded it yet: run this again in a few seconds`,
   ],
   [
     'one whose roll-back did not work, so that it keeps its slot',
     'w1',
     { ...FAILED, state: 'SchedulableWait', states: { w1: 'SignalSent' }, broken: 'w1' },
-    `w1 of ${PLAN} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix it, and retry it once it is not Ready or its deadline has passed`,
+    `w1 of ${PLAN} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix the node, and retry it when it is not Ready or its deadline has passed`,
   ],
   [
     'one that is gone',

@@ -89,7 +89,7 @@ test('a Node that changes at that moment, as a kubelet may have it do, keeps no 
   expect(new Set(written.map((url) => /nodes\/(\w+)/.exec(url)?.[1]))).toEqual(
     new Set(['bad', 'n1']),
   );
-  expect(said).toEqual(['Machine w1 is updated again when Cluster API calls next.\n']);
+  expect(said).toEqual(['Machine w1 is updated again when Cluster API sends its next request.\n']);
 });
 
 test('a Node that calls itself by the name of another one does not take its retry', async () => {

@@ -38,7 +38,7 @@ export async function retryMachine(
     const removal = failuresOn(node).flatMap((key) => removalOf(node, key));
     await client.patch(nodes, node.metadata.name, removal, { type: 'json', abort });
     output.write(
-      `${printable(`Machine ${namesOf(node).at(-1)} is updated again when Cluster API calls next.`)}\n`,
+      `${printable(`Machine ${namesOf(node).at(-1)} is updated again when Cluster API sends its next request.`)}\n`,
     );
   });
   // All retries finish before an error is reported: a Node that changes all the time must not prevent the retry of another.
@@ -88,10 +88,10 @@ export async function approve(
   const mayAsk = (set: UpdaterSet) => waiting(set).length >= MOST && /^Machine(Set)? /.test(object);
   const sets = asking.length > 0 ? asking : all.filter(mayAsk);
   if (sets.length === 0) {
-    const others = all.flatMap(waiting).join(', ') || 'nothing does';
+    const others = all.flatMap(waiting).join(', ') || 'none';
     throw new RefitError(
       'REFIT_CONTROL',
-      `${object} does not wait for approval; what waits: ${printable(others)}`,
+      `${object} does not wait for approval; these objects wait: ${printable(others)}`,
     );
   }
   for (const { metadata, status } of sets) {
@@ -103,5 +103,7 @@ export async function approve(
       abort,
     });
   }
-  output.write(`${printable(object)} is approved: Cluster API replaces it when it asks next.\n`);
+  output.write(
+    `${printable(object)} is approved: Cluster API replaces it after its next request.\n`,
+  );
 }

@@ -112,7 +112,7 @@ function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): str
     targets: stage.targets.filter(({ name }) => !released.has(name)),
   }));
   const who = runnerOf(view.dialect).runsHere
-    ? ['`refit kubeadm apply` does this: run it, if none runs.']
+    ? ['`refit kubeadm apply` does this: start it if it is not running.']
     : [];
   const waits = stages.some(({ targets }) => targets.some(isMoving));
   return [

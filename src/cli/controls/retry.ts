@@ -60,16 +60,16 @@ function failedOf(
   if (failed.length > 0)
     return refuse(`a later command of ${title} has upgraded ${name} since it failed`);
   // Its slot must stay occupied. Otherwise another node would restart at the same time.
-  const unsettled = `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix it, and retry it once it is not Ready or its deadline has passed`;
+  const unsettled = `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix the node, and retry it when it is not Ready or its deadline has passed`;
   if (found.some(({ target }) => isUnsettled(snapshot, target))) return refuse(unsettled);
   const places = found.map((each) => placeOf(each, view));
   if (places.includes('failed'))
     return refuse(
-      `${name} of ${title} failed, but the leader has not recorded it yet: run this again in some seconds`,
+      `${name} of ${title} failed, but the leader has not recorded it yet: run this again in a few seconds`,
     );
   if (places.includes('unsupported'))
     return refuse(
-      `${name} of ${title} was refused, and would be again: correct the plan (see: refit why ${name})`,
+      `${name} of ${title} was refused, and would be refused again: correct the plan (see: refit why ${name})`,
     );
   return refuse(`${name} of ${title} has not failed: it is ${places.join(', ')}`);
 }
@@ -111,8 +111,8 @@ function effectsOf(name: string, { snapshot, view }: ControlledPlan): string[] {
   const startsNone = snapshot.rollout.stages.every(({ maxInFlight }) => maxInFlight === 0);
   return [
     isAtWork
-      ? 'Its agent is still at work: the retry starts when that has ended.'
-      : 'It starts when it is its turn, its gates pass and the failure budget allows it.',
+      ? 'Its agent is still at work: the retry starts when the agent has finished.'
+      : 'It starts when the nodes before it have started, its gates pass and the failure budget allows it.',
     ...(startsNone ? ['The plan lets no node start: its concurrency is 0.'] : []),
     ...(others.length > 0 ? [`Still failed: ${others.map((each) => each.name).join(', ')}.`] : []),
     ...(view.paused === undefined

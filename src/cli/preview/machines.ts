@@ -37,7 +37,7 @@ export async function previewMachines(
   if (cluster === undefined || !parseVersion(version))
     throw new RefitError(
       'REFIT_USAGE',
-      `found --cluster "${cluster ?? ''}" and --to "${version}", ${wanted}`,
+      `--cluster is "${cluster ?? ''}" and --to is "${version}"; ${wanted}`,
     );
   const userAgent = 'refit-preview';
   using client = await connect(flags, userAgent);
@@ -49,7 +49,7 @@ export async function previewMachines(
   if (own.length === 0)
     throw new RefitError('REFIT_CONTROL', `Cluster ${namespace}/${cluster} has no Machines`);
   const secret = await ifFound(client.get(secrets, `${cluster}-kubeconfig`, { namespace, abort }));
-  const absent = `no Secret ${namespace}/${cluster}-kubeconfig, in which Cluster API keeps the kubeconfig of the Cluster`;
+  const absent = `there is no Secret ${namespace}/${cluster}-kubeconfig, in which Cluster API stores the kubeconfig of the Cluster`;
   if (!secret) throw new RefitError('REFIT_CONTROL', absent);
   const kubeconfig = Buffer.from(secret.data?.['value'] ?? '', 'base64').toString();
   using workload = createClient(
@@ -63,7 +63,8 @@ export async function previewMachines(
   const parts: CanParts = {
     // The hooks record their answers in UpdaterSets. A preview must not write.
     management: { ...client, patch: async <T>(): Promise<T> => await Promise.resolve({} as T) },
-    callUpdater: async () => await Promise.reject(new Error('only the extension can ask it')),
+    callUpdater: async () =>
+      await Promise.reject(new Error('only the extension can ask this updater')),
     clusterOf: (machine) => (isController(machine) || !own.some(isController) ? now : then),
     clock,
     abort,
@@ -95,11 +96,11 @@ function setOf({ metadata }: Machine) {
 
 async function judge(parts: CanParts, machine: Machine, version: string) {
   const { metadata, spec } = machine;
-  if (spec?.version === version) return { outcome: 'stays', why: 'it has that version' };
+  if (spec?.version === version) return { outcome: 'stays', why: 'it has this version already' };
   const set = setOf(machine);
   const deployment = metadata.labels?.[SET_LABELS.deployment];
   if (!isController(machine) && !(set && deployment))
-    return { outcome: 'stays', why: 'it is of no MachineDeployment' };
+    return { outcome: 'stays', why: 'it belongs to no MachineDeployment' };
   const at = (wanted: Machine['spec']): Triple => {
     if (!set) return { machine: { ...machine, kind: 'Machine', spec: wanted } };
     const template = { metadata, spec: wanted };

@@ -92,7 +92,7 @@ test('nodes that work for the plan that is there already: named, and in the way'
     present: 'running',
     waits: [{ target: 'w2', gate: 'foreign-work' }],
   });
-  expect(textOf(view)).toContain('present  the cluster has a plan of that name: running\n');
+  expect(textOf(view)).toContain('present  the cluster has a plan with this name: running\n');
 });
 
 test.each<[string, KubeObject, RegExp]>([
@@ -289,7 +289,9 @@ test('a file over a Plan of k0s that has ended: no wave, since nothing would run
   const view = await preview('autopilot', plan, workers, READY, [ended]);
   expect(view.stages.flatMap(({ waves }) => waves)).toEqual([]);
   expect(view.duration).toBeUndefined();
-  expect(view.reason).toContain('what is applied over it does not run: delete it first');
+  expect(view.reason).toContain(
+    'a plan that you apply over it does not run: delete the old one first',
+  );
 });
 
 test('a virtual Node among the targets is named, and the plan is not refused for its version', async () => {

@@ -69,7 +69,7 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
     if (problems.length > 0)
       throw new RefitError('REFIT_FILE', '', {
         problems,
-        hint: `what is shown above is ${plans.length === 1 ? 'this plan' : 'each plan'}`,
+        hint: `the preview above shows ${plans.length === 1 ? 'this plan' : 'each plan'}`,
       });
     return EXIT.ok;
   });
@@ -97,7 +97,7 @@ async function plansIn(paths: readonly string[]): Promise<ReadObject[]> {
   if (problems.length === 0) return plans;
   throw new RefitError('REFIT_FILE', '', {
     problems,
-    hint: 'docs/reference/crds.md has every field',
+    hint: 'docs/reference/crds.md describes every field',
   });
 }
 
@@ -143,7 +143,7 @@ function notCarriedOut(preview: PlanPreview, { source, phase }: Rollout): PlanPr
     cordoned: _cordoned,
     ...rest
   } = preview;
-  const reason = `${source.kind} ${source.name} is in the cluster and has ended (${phase}); what is applied over it does not run: delete it first`;
+  const reason = `${source.kind} ${source.name} is in the cluster and has ended (${phase}); a plan that you apply over it does not run: delete the old one first`;
   const stages = preview.stages.map((stage) => ({ ...stage, there: [], waves: [] }));
   return { ...rest, stages, waits: [], reason };
 }

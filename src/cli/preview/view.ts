@@ -82,7 +82,7 @@ function renderPlan(plan: PlanPreview): string[] {
     `${titleOf({ kind, name, id })}  ${phase}${plan.paused === undefined ? '' : ', paused'}`,
     ...(present === undefined
       ? []
-      : [line('present', `the cluster has a plan of that name: ${present}`)]),
+      : [line('present', `the cluster has a plan with this name: ${present}`)]),
     ...problems.map((problem) => line('problem', problem)),
     ...(plan.policy
       ? [line('policy', `UpgradePolicy ${plan.policy.name} ${plan.policy.rule}`)]
@@ -158,13 +158,13 @@ function durationLines(duration: Duration, timeZone: string | undefined): string
   const each = `${formatDuration(perTargetMs)} a wave`;
   const why =
     basis === 'measured'
-      ? `nine in ten took no longer the last time, measured on ${counted(samples, 'node')}`
-      : 'assumed for a node with nothing to drain; downloads come on top';
+      ? `nine in ten nodes took no longer the last time, measured on ${counted(samples, 'node')}`
+      : 'assumed for a node with nothing to drain; downloads take additional time';
   const takes = line('takes', `about ${formatDuration(ms)} of work: ${each}, ${why}`);
   if (inWindows !== true) return [takes];
   const end =
     doneAt === undefined
-      ? 'never done: no window of the policy is long enough for a wave'
+      ? 'never done, because no window of the policy is long enough for a wave'
       : `done at about ${shown(doneAt)}, in the windows of the policy`;
   const fits =
     window &&

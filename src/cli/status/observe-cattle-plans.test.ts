@@ -55,7 +55,7 @@ test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], r
     {},
     [
       'why     waiting for the version of the channel: no route',
-      'to do   Not started. Fix the Plan, its Secret or its channel: it then goes on by itself.',
+      'to do   Not started. Fix the Plan, its Secret or its channel. The Plan then continues by itself.',
     ],
   ],
   [
@@ -291,13 +291,13 @@ test('a node whose Job was refused is not retried: its Plan is corrected', async
   const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
   const plan: CattlePlan = { ...buildCattlePlan('p'), status };
   const inspection = await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW);
-  const refused = 'was refused, and would be again: correct the plan (see: refit why a)';
+  const refused = 'was refused, and would be refused again: correct the plan (see: refit why a)';
   expect(() => retry('a')({ ...inspection, view: viewAt(inspection, NOW) }, NOW)).toThrow(refused);
 });
 
 test('a Plan whose selector meets no Node: correcting it is enough', () => {
   const plan = { dialect: 'cattle', phase: 'empty', stages: [], waits: [], next: [] };
   expect(toDo(plan as unknown as PlanView)).toEqual([
-    'Nothing was done. Correct its nodes or selectors: it then goes on by itself.',
+    'No node was upgraded. Correct the nodes or selectors of the Plan. It then continues by itself.',
   ]);
 });

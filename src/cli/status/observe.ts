@@ -158,7 +158,7 @@ export async function inspect(of: Of, stored: KubeObject, parts: ViewParts, now:
   }
   const { unseen } = policies;
   const names = dialect.foreignWork?.unproven?.(world, snapshot.rollout) ?? [];
-  const unproven = `who signalled ${listed(names)}: no leader's record is on the Node, so its work holds nobody up`;
+  const unproven = `who signalled ${listed(names)}: no leader's record is on the Node, so no other node waits for its upgrade`;
   // The leader may get no answer to a question that this user gets an answer to.
   const undecided = blockedBy(plan, 'CannotDecide');
   return {

@@ -180,6 +180,6 @@ test('nobody leads, the API server is silent: told once, without the growing age
   ]);
   expect(told(silent, silent)).toEqual([]);
   expect(told(silent, cut)).toEqual([
-    'No answer from the API server: what follows may be out of date.',
+    'No answer from the API server: the output below may be out of date.',
   ]);
 });

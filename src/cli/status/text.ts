@@ -159,8 +159,8 @@ export function fullNameOf({
 
 const STATES: Readonly<Partial<Record<PlanView['phase'], string>>> = {
   failed: 'has failed',
-  differs: 'has ended, but its nodes differ from it',
-  empty: 'has ended without a node',
+  differs: 'has ended, but its nodes were changed since',
+  empty: 'has ended without upgrading a node',
 };
 
 /** Returns the state as a predicate, such as `is running`. */
@@ -370,18 +370,18 @@ export interface Note {
 }
 
 const EFFECTS = {
-  held: 'it starts nodes whatever policies, controls and version rules say. What follows is what Refit would do.',
-  late: 'another refit controller takes over in some seconds, if one runs. If nothing changes, compare the clocks.',
+  held: 'it ignores policies, controls and version rules. The output below shows what Refit would do.',
+  late: 'another refit controller takes over in a few seconds, if one runs. If nothing changes, compare the clocks.',
   silent: 'no new node starts until a refit controller runs.',
-  orphaned: 'the leader uncordons each when its upgrade has ended; see that its agent runs.',
+  orphaned: 'the leader uncordons each node when its upgrade has ended; check that its agent runs.',
 };
 
 export function notesOf({ leader, silentSince, orphaned = [], plans }: Noted): Note[] {
-  const old = 'what follows may be out of date.';
+  const old = 'the output below may be out of date.';
   if (silentSince !== undefined)
     return [{ problem: 'No answer from the API server', since: silentSince, effect: old }];
   const ours = new Set(CONTROLLER_DIALECTS.map(({ name }) => name));
-  const left = `Still cordoned for a plan that is gone: ${listed(orphaned, FEW)}`;
+  const left = `Still cordoned for a deleted plan: ${listed(orphaned, FEW)}`;
   const notes = orphaned.length === 0 ? [] : [{ problem: left, effect: EFFECTS.orphaned }];
   if (notes.length === 0 && !plans.some((plan) => isOpen(plan) && ours.has(plan.dialect)))
     return [];

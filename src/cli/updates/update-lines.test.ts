@@ -63,7 +63,7 @@ test('without a moment that is ahead there is no line of times', () => {
     expect.stringMatching(/^NAME/),
     expect.stringMatching(/NotChecked +never$/),
     '',
-    'a: no leader has looked at it yet',
+    'a: no leader has checked it yet',
     '',
     'Times as of 2026-11-20T08:00:00Z.',
   ]);

@@ -49,7 +49,7 @@ export function updateLines(
 }
 
 function messageOf(config: UpdateConfig): string {
-  const { message = 'no leader has looked at it yet' } = statusOf(config) ?? {};
+  const { message = 'no leader has checked it yet' } = statusOf(config) ?? {};
   return `${config.metadata.name}: ${message}`;
 }
 

@@ -62,7 +62,7 @@ export async function checkUpdates(
       return now.some((each) => BAD.includes(statusOf(each)?.reason ?? '')) ? EXIT.failed : EXIT.ok;
     }
     const hint =
-      'see with `refit status` whether a leader runs, and that it has the rights in docs/guides/updates.md';
+      'check with `refit status` that a leader runs, and that it has the rights in docs/guides/updates.md';
     if (clock.monotonic() > deadline)
       throw new RefitError(
         'REFIT_CONTROL',
@@ -78,7 +78,9 @@ async function load(client: KubeClient, abort: AbortSignal): Promise<UpdateConfi
     return (await client.listAll(updateConfigs, { abort })).items;
   } catch (error) {
     if (!isNotFound(error)) throw error;
-    throw new RefitError('REFIT_NO_CRD', 'the cluster has no kind UpdateConfig', { cause: error });
+    throw new RefitError('REFIT_NO_CRD', 'the cluster does not have the kind UpdateConfig', {
+      cause: error,
+    });
   }
 }
 

@@ -102,7 +102,7 @@ const BLOCKED = async (): ReturnType<Sources['drainPreview']> =>
 const FAILED = { states: ['SignalApplyFailed', 'SignalPending'], state: 'ApplyFailed' } as const;
 const MOVING = ['SignalSent', 'SignalPending'] as const;
 const RETRY =
-  '\n  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run: refit retry w1';
+  '\n  to do   Failed. Fix the cause (the node, or the url or sha256 in the Plan), then run: refit retry w1';
 const UNHASHED = { 'linux-amd64': { url: 'https://example.com/k0s' } };
 /** 2026-11-20 is a Friday, and it is ten past eight. */
 const CLOSED = { days: ['Friday' as const], start: '22:00', length: '4h', timeZone: 'UTC' };
@@ -274,7 +274,7 @@ test.each<[string, Case, readonly string[]]>([
     'nobody holds the lease',
     { leader: { state: 'none', since: later(5 * MINUTE) } },
     [
-      'for 10 min  to v1.36.3+k0s.2\n  why     No leader for 5 min: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. No new node starts until one runs.\n  ends    when a refit controller runs and takes the lease\n  then    1 worker queued (1 at a time) (9 min)\n  ends    when a node in progress is done\n  next    w1\n',
+      'for 10 min  to v1.36.3+k0s.2\n  why     No leader for 5 min: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. No new node starts until one runs.\n  ends    when a refit controller runs and acquires the lease\n  then    1 worker queued (1 at a time) (9 min)\n  ends    when a node in progress is done\n  next    w1\n',
     ],
   ],
   [
@@ -285,14 +285,14 @@ test.each<[string, Case, readonly string[]]>([
       leader: { state: 'silent', holder: 'a', since: later(7 * MINUTE) },
     },
     [
-      '\n  why     No renewal by leader a for 3 min: no new node starts until a refit controller runs.\n  ends    when a refit controller runs and takes the lease\n  now     w1 Restart (8 min)\n  then    1 worker queued',
+      '\n  why     No renewal by leader a for 3 min: no new node starts until a refit controller runs.\n  ends    when a refit controller runs and acquires the lease\n  now     w1 Restart (8 min)\n  then    1 worker queued',
     ],
   ],
   [
     'a leader that did not renew its lease, as far as clocks tell',
     { leader: { state: 'late', holder: 'a', since: later(10 * MINUTE - 20 * SECOND) } },
     [
-      'No renewal by leader a for 20 s: another refit controller takes over in some seconds, if one runs. If nothing changes, compare the clocks.',
+      'No renewal by leader a for 20 s: another refit controller takes over in a few seconds, if one runs. If nothing changes, compare the clocks.',
     ],
   ],
   [
@@ -495,5 +495,5 @@ test.each<[string, string, Case, string]>([
 ])('a node that %s', async (_name, node, given, end) => {
   const text = await whyOf(given, node);
   expect(text).toContain(end);
-  expect(text).not.toContain('others are before it');
+  expect(text).not.toContain('other nodes start before it');
 });

@@ -316,7 +316,7 @@ test('an API server that is behind: what would be newer than it, and what ends t
 test('nobody leads', async () => {
   const [text] = why(await lookAt([running], [], [W1, W2, W3], NOW), undefined, { state: 'none' });
   expect(text).toMatch(
-    /^ {2}why {5}No leader: no refit controller holds lease k0s-autopilot\/k0s-autopilot-controller\. No new node starts until one runs\.\n {2}ends {4}when a refit controller runs and takes the lease\n {2}now/m,
+    /^ {2}why {5}No leader: no refit controller holds lease k0s-autopilot\/k0s-autopilot-controller\. No new node starts until one runs\.\n {2}ends {4}when a refit controller runs and acquires the lease\n {2}now/m,
   );
 });
 
@@ -328,7 +328,7 @@ test('a plan that failed: why, and what to do; of its nodes too', async () => {
   });
   const views = await lookAt([failed], [], [gone, W2, W3], NOW);
   const advice =
-    '\n  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run: refit retry w1';
+    '\n  to do   Failed. Fix the cause (the node, or the url or sha256 in the Plan), then run: refit retry w1';
   expect(why(views)[0]).toContain(
     'failed 0/3 after 30 s, 30 s ago  to v1.36.3+k0s.2\n  why     w1: Failed: no socket\n',
   );
@@ -355,7 +355,7 @@ test('without targets', async () => {
     statusOf('Completed', [], [], 'there was no target, so nothing was done'),
   );
   expect(why(await lookAt([none], [], [], NOW))[0]).toMatch(
-    /\n {2}why {5}there was no target, so nothing was done\n {2}to do {3}Nothing was done\./,
+    /\n {2}why {5}there was no target, so nothing was done\n {2}to do {3}No node was upgraded\./,
   );
 });
 
@@ -379,7 +379,7 @@ test('a Plan of the system-upgrade-controller: whose work it is, and what is wro
   );
   expect(held).toContain('\n  waits   node w1 is not Ready (NodeNotReady, 1 min)\n');
   expect(held).toContain(
-    'the system-upgrade-controller carries it out; whether that runs is not visible from here',
+    'the system-upgrade-controller carries it out; this command cannot see whether it is running',
   );
   const drain = { deleteEmptydirData: true, deleteLocalData: true };
   const [refused] = why(

@@ -197,7 +197,7 @@ function turnOf(
   if (plan.next.length === 0) return [];
   const turn = plan.next.includes(name)
     ? 'it is among the next to start'
-    : 'not yet: others are before it';
+    : 'not yet: other nodes start before it';
   return [{ heading: 'next', lines: [turn] }];
 }
 
@@ -267,12 +267,12 @@ function runnerSections(status: StatusView, plan: PlanView, now: number): text.S
   // Only the Lease of `refit controller` is read here.
   const isUnknown = notes.length === 0 && plan.dialect !== 'autopilot';
   const lines = isUnknown
-    ? [`${runner} carries it out; whether that runs is not visible from here`]
+    ? [`${runner} carries it out; this command cannot see whether it is running`]
     : notes;
   if (!isLeaderless(status, plan)) return [{ heading: 'note', lines }];
   return [
     { heading: 'why', lines, style: 'red' },
-    { heading: 'ends', lines: ['when a refit controller runs and takes the lease'] },
+    { heading: 'ends', lines: ['when a refit controller runs and acquires the lease'] },
   ];
 }
 

@@ -260,5 +260,5 @@ test('a place that cannot be written is no bug of Refit', async () => {
 });
 
 test('without anything to do it says what it could', async () => {
-  expect(await bundle({})).toContain('name what to do: --file, --unpack or --pack');
+  expect(await bundle({})).toContain('no task was given: use --file, --unpack or --pack');
 });
