@@ -1,4 +1,4 @@
-/** Tests completion in each shell itself: what a line that a person has begun may go on with. */
+/** Tests completion in each real shell: what it offers after the beginning of a command line. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,11 +7,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../cmd/commands.ts';
 import { completionOf, SHELLS, type Shell } from './completion.ts';
 
-/** What each shell runs after our script, so that it prints its offers at the end of the line, one a line. */
+/** The code that each shell runs after our script. It prints the offers at the end of a command line, one on each line. */
 const ASK: Readonly<Record<Shell, (words: readonly string[]) => string>> = {
   bash: (words) => `COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
 _refit; printf '%s\\n' "\${COMPREPLY[@]}"`,
-  // As zsh's _bash_complete does; its compadd drops what does not begin as the line does.
+  // This does what _bash_complete of zsh does. Its compadd drops offers that do not match the line.
   zsh: (
     words,
   ) => `typeset -a COMP_WORDS; COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
@@ -25,9 +25,9 @@ function quoted(words: readonly string[]): string {
   return words.map((word) => `'${word}'`).join(' ');
 }
 
-/** Without --help, which fish does not offer. */
+/** Returns what the shell offers, without --help, which fish does not offer. */
 function offered(shell: Shell, line: string): string[] {
-  // Without files, no shell completes their names.
+  // In an empty directory, no shell can complete file names.
   const cwd = mkdtempSync(join(tmpdir(), 'refit-completion-'));
   onTestFinished(() => rmSync(cwd, { recursive: true }));
   const words = line.split(' ');

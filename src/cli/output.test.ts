@@ -12,7 +12,7 @@ function terminal(columns: number, rows: number): { output: Output; written: str
   };
 }
 
-/** Escapes made readable: ESC[2A is `<2A>`. */
+/** Makes escape sequences readable: ESC[2A becomes `<2A>`. */
 function readable(text: string | undefined): string {
   return (text ?? '')
     .replaceAll(String.fromCharCode(27), '')

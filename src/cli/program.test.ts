@@ -1,4 +1,4 @@
-/** Shows that a command is added in one place: its entry gives it a place in the tree, options, help, and its run. */
+/** Shows that one entry in the list is enough to add a command: it defines the command's place in the tree, its options, its help and its function. */
 
 import { Argument, Option } from 'commander';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** The name of the user who runs a command. */
+/** Shows the name of the user who runs a command. */
 import { expect, test } from 'vitest';
 import { userName } from './user-name.ts';
 

@@ -1,4 +1,4 @@
-/** Shows what is said of a plan file: that it can be carried out, or everything that is wrong with it, in one line. */
+/** Shows the output for a plan file: one line if it can be carried out, or everything that is wrong with it. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Shows which command lines are accepted, what the commands get, and the one line for everything else. */
+/** Shows which command lines are accepted, what the commands get, and the error for every other line. */
 
 import { expect, test } from 'vitest';
 import type { CommandSpec } from '../cli/program.ts';
@@ -13,7 +13,7 @@ interface Run {
   readonly exitCode: number;
 }
 
-/** Runs one line; every command but `version` answers with `answer`. */
+/** Runs one command line. Every command but `version` is replaced by one that returns `answer`. */
 async function run(line: string, answer = 0): Promise<Run> {
   const called: unknown[] = [];
   let written = '';

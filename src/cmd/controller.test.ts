@@ -1,4 +1,4 @@
-/** Proves what `refit controller` makes of a denial while the API server starts. */
+/** Proves that `refit controller` retries if the API server denies requests while it starts. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ test.each(['99ms', '0', 'soon', '-1m'])(
   },
 );
 
-/** Path of a file that is removed at the end of the test. */
+/** Returns the path of a file that is removed at the end of the test. */
 async function kubeconfigFor(server: string): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-start-'));
   onTestFinished(async () => await rm(directory, { recursive: true }));

@@ -1,4 +1,4 @@
-/** Proves that the executable hands over even when nobody reads what it logs, and that lost output is an error. */
+/** Proves that the executable releases its lease even if nobody reads its log, and that lost output is an error. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
@@ -30,7 +30,7 @@ test.each([
   ['nothing can be written', `node ${REFIT} --help > /dev/full`, 'ENOSPC: no space left on device'],
   [
     'only a part can be written',
-    // Blocks of 512 or 1024 bytes; else the signal would end the process.
+    // The limit has blocks of 512 or 1024 bytes. Without the trap, the signal would end the process.
     `trap '' XFSZ; ulimit -f 4; node ${REFIT} install controller > "$0/part.yaml"`,
     'EFBIG: file too large',
   ],

@@ -1,4 +1,4 @@
-/** Shows which plan an order is taken to be for, and that it is never guessed where it could be several. */
+/** Shows which plan a control applies to, and that it never guesses if there are several candidates. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
 import { buildMachineUpdate } from '../../../test/support/builders/machine-updates.ts';

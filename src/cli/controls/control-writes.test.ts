@@ -34,17 +34,17 @@ const ATTEMPT = later(MINUTE);
 
 interface Situation {
   readonly state?: string;
-  /** By name; the others are pending. */
+  /** States of targets by name; the others are pending. */
   readonly states?: Readonly<Record<string, string>>;
-  /** By name, of a second command; there is none where absent. */
+  /** States of targets of a second command, by name. Without it, the plan has one command. */
   readonly further?: Readonly<Record<string, string>>;
-  /** What nodes say; nothing where absent. */
+  /** Reports of nodes by name. A node without an entry reports nothing. */
   readonly says?: Readonly<Record<string, string>>;
-  /** Who cordoned them: uid of a plan, or '' for nobody we know. */
+  /** Owners of cordons by name of the node: the uid of a plan, or '' if the owner is unknown. */
   readonly cordons?: Readonly<Record<string, string>>;
-  /** Says that its roll-back did not work. */
+  /** Name of a node that reports a failed roll-back. */
   readonly broken?: string;
-  /** Without a Node. */
+  /** Name of a target that has no Node. */
   readonly gone?: string;
   readonly controls?: Readonly<Record<string, string>>;
   readonly isPolicyPaused?: boolean;
@@ -301,7 +301,7 @@ const FAILED: Situation = {
 const AGAIN = `w1 of ${PLAN} will be tried again.`;
 const TURN =
   'It starts when the nodes before it have started, its gates pass and the failure budget allows it.';
-/** When the failure was recorded. */
+/** The time at which the failure was recorded. */
 const AT = later(3 * MINUTE);
 
 test.each<[string, string, Situation, PlanChange | string]>([

@@ -1,4 +1,4 @@
-/** Proves whose update `refit retry` begins again, and what is said where a write is refused. */
+/** Proves which update `refit retry` retries, and which error it reports if a write is refused. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -35,7 +35,7 @@ async function against(answer: (request: IncomingMessage) => { code?: number; bo
   return { kubeconfig, said, written, parts: parts as never };
 }
 
-/** A Node whose update failed, and that says of itself that it is Machine w1. */
+/** A Node whose update failed, and whose annotation claims that it is Machine w1. */
 function failedNode(name: string) {
   const update = {
     uid: 'u',

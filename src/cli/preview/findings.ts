@@ -1,4 +1,5 @@
 /** Finds what a preview shows in addition to the decision: why the policy applies, and what would block drains. */
+import type { DrainPreview } from '../../drain/drain-preview.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { targetsIn } from '../../engine/model/rollout.ts';
 import { coveringPolicies, describeEntry } from '../../engine/policy/choose-policy.ts';
@@ -9,24 +10,42 @@ import type { Sources } from '../status/inspection-sources.ts';
 import type { Policies } from '../status/load.ts';
 import type { Inspection } from '../status/observe.ts';
 
-export type PolicyRule = ReturnType<typeof policyRule>;
+export interface PolicyRule {
+  readonly name: string;
+  /** Why the policy applies, as a clause whose subject is the policy. */
+  readonly rule: string;
+}
 
 /** Returns the policy of the plan and why it applies; undefined if no policy covers the plan. */
 export function policyRule(
   policies: Policies,
   dialect: string,
   { metadata: { name, namespace } }: KubeObject,
-) {
+): PolicyRule | undefined {
   const [first, ...others] = coveringPolicies(policies.list(), { dialect, namespace, name });
   if (!first) return undefined;
   const wider = others.map(({ policy }) => policy.metadata.name);
   const over = wider.length > 0 ? `, before ${wider.join(', ')}` : '';
-  /** Why it applies, as half a sentence about the policy. */
   const rule = `covers ${describeEntry(first.entry, 'every plan')}${over}`;
   return { name: first.policy.metadata.name, rule };
 }
 
-export type PlanDrainPreview = NonNullable<Awaited<ReturnType<typeof lookAtDrains>>>;
+export interface PlanDrainPreview {
+  /** Number of Nodes that were checked. */
+  readonly nodes: number;
+  /** Number of pods that would be evicted. */
+  readonly evictable: number;
+  /** The Nodes that cannot be drained now. */
+  readonly blocked: readonly BlockedDrain[];
+  /** Why some Nodes were not checked. */
+  readonly unseen: string | undefined;
+}
+
+interface BlockedDrain {
+  readonly target: string;
+  readonly budgets: DrainPreview['obstacles'];
+  readonly refused: DrainPreview['refused'];
+}
 
 /** Most nodes to check: each needs several requests, and nobody reads a longer list. */
 const MOST_NODES = 200;
@@ -36,7 +55,7 @@ const AT_ONCE = 8;
 export async function lookAtDrains(
   { snapshot, policy }: Inspection,
   sources: Pick<Sources, 'drainPreview'>,
-) {
+): Promise<PlanDrainPreview | undefined> {
   const { enabled, byWork = false, cordonOnly = false } = policy.drain;
   if (cordonOnly || !(enabled || byWork)) return undefined;
   const byNode = new Map(
@@ -47,11 +66,11 @@ export async function lookAtDrains(
   );
   if (byNode.size === 0) return undefined;
   const some = [...byNode].slice(0, MOST_NODES);
-  const inTurn = semaphore(AT_ONCE);
+  const withSlot = semaphore(AT_ONCE);
   const looks = await Promise.allSettled(
     some.map(async ([node, target]) => ({
       target,
-      drainPreview: await inTurn(
+      drainPreview: await withSlot(
         async () => await sources.drainPreview(node, policy.drain.options),
       ),
     })),
@@ -64,7 +83,6 @@ export async function lookAtDrains(
   return {
     nodes: seen.length,
     evictable: seen.reduce((sum, { drainPreview }) => sum + drainPreview.evictable, 0),
-    /** Only nodes that cannot be drained now. */
     blocked: seen
       .filter(({ drainPreview }) => drainPreview.obstacles.length + drainPreview.refused.length > 0)
       .map(({ target, drainPreview: { obstacles, refused } }) => ({

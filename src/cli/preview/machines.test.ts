@@ -1,4 +1,4 @@
-/** Shows what `refit preview --cluster` says where Cluster API is not. */
+/** Shows what `refit preview --cluster` reports in a cluster without Cluster API. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

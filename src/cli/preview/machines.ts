@@ -70,7 +70,7 @@ export async function previewMachines(
     abort,
     log: silentLogger,
   };
-  const verdicts = new Map<string, ReturnType<typeof judge>>();
+  const verdicts = new Map<string, Promise<Verdict>>();
   const look = async (machine: Machine) => {
     const { metadata, spec, status } = machine;
     // Cluster API asks once about all Machines of a MachineSet.
@@ -94,7 +94,13 @@ function setOf({ metadata }: Machine) {
   return metadata.ownerReferences?.find(({ kind }) => kind === 'MachineSet');
 }
 
-async function judge(parts: CanParts, machine: Machine, version: string) {
+interface Verdict {
+  readonly outcome: 'in place' | 'replaced' | 'waits' | 'stays';
+  readonly why: string;
+}
+
+/** Returns what Cluster API would do with a Machine that gets `version`. Never rejects. */
+async function judge(parts: CanParts, machine: Machine, version: string): Promise<Verdict> {
   const { metadata, spec } = machine;
   if (spec?.version === version) return { outcome: 'stays', why: 'it has this version already' };
   const set = setOf(machine);

@@ -65,7 +65,7 @@ test('the gates are asked on the cluster as it is', async () => {
       })),
     );
   const view = await preview('autopilot', plan, workers, down);
-  // The leader asks from another place: what this machine sees is no gate.
+  // The leader asks from another place in the network, so the finding of this machine is not a gate.
   expect(view.waits.map(({ gate }) => gate)).toEqual(['stages']);
   expect(textOf(view)).toContain(
     "\n  unknown  this machine gets no answer from the API server of c2; only the leader's check counts\n",
@@ -334,7 +334,7 @@ test('a plan that is paused says so beside what holds it first', async () => {
   expect(text).toContain(
     '  paused   the plan is paused, too: nothing new starts until it is resumed\n',
   );
-  // Where the pause is the first thing that holds it, the wait has said it.
+  // If the pause is what blocks the plan first, the wait already names it.
   expect(textOf(view)).not.toContain('is paused, too');
 });
 

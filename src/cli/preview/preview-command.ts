@@ -46,8 +46,8 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
   return await inSession(flags, parts, 'refit-preview', async (session) => {
     const now = parts.clock.now();
     const { loaded } = session;
-    const beside = (read ?? []).map(({ object }) => object);
-    const viewParts = { ...session.viewParts, beside };
+    const fromFiles = (read ?? []).map(({ object }) => object);
+    const viewParts = { ...session.viewParts, fromFiles };
     const plans =
       read === undefined
         ? await previewOpen(loaded, viewParts, now)

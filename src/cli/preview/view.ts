@@ -34,7 +34,7 @@ export interface PlanPreview
   /** All reasons why the plan will be refused. `reason` may have only the first of them. */
   readonly problems?: readonly string[] | undefined;
   readonly stages: readonly StagePreview[];
-  readonly policy?: PolicyRule;
+  readonly policy?: PolicyRule | undefined;
   readonly drains?: PlanDrainPreview | undefined;
   /** Absent if no node will start or finish. */
   readonly duration?: Duration | undefined;

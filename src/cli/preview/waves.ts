@@ -45,8 +45,14 @@ export function stagePreviews(
   });
 }
 
-/** Returns how many more nodes may become unavailable at once, and a function that says whether a target counts as one of them. */
-function roomOf({ snapshot, policy }: Inspection) {
+interface Room {
+  /** How many more nodes may become unavailable at once. */
+  readonly nodes: number;
+  /** Returns true if a target with this name counts as one of them. */
+  readonly counts: (name: string) => boolean;
+}
+
+function roomOf({ snapshot, policy }: Inspection): Room {
   const { maxUnavailable } = policy;
   const census = censusFor(snapshot, policy);
   if (!census || !maxUnavailable) return { nodes: Number.POSITIVE_INFINITY, counts: () => false };
@@ -58,11 +64,7 @@ function roomOf({ snapshot, policy }: Inspection) {
   return { nodes, counts: (name: string) => all.has(name) && !unavailable.has(name) };
 }
 
-function wavesOf(
-  pending: readonly Target[],
-  size: number,
-  room: ReturnType<typeof roomOf>,
-): string[][] {
+function wavesOf(pending: readonly Target[], size: number, room: Room): string[][] {
   const waves: string[][] = [];
   for (let left = pending.map(({ name }) => name); left.length > 0; ) {
     const wave: string[] = [];

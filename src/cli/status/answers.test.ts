@@ -1,4 +1,4 @@
-/** Shows that whoever looks often asks seldom, and that what may not be seen stops nobody from looking. */
+/** Shows that a watch reuses answers instead of asking each time, and that a denied request does not make the command fail. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
 import { PodApi } from '../../../test/support/builders/pod-api.ts';
@@ -44,7 +44,7 @@ test('a dialect that asks for nothing has nothing against a plan, and none of it
 
 test.each([
   ['autopilot', { unanswered: { code: 'ControlPlaneUnknown' } }, 1],
-  // Its leader is the process that the user runs.
+  // The leader of this plan is the process that the user runs.
   ['kubeadm', [{ name: 'c2', ready: false, detail: 'no answer' }], 0],
 ])(
   'an API server that this machine does not reach, of a plan of %s',

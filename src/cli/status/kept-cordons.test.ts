@@ -1,4 +1,4 @@
-/** Shows that preview, status and why tell of a node that stays cordoned because somebody else cordoned it, in every dialect. */
+/** Shows that preview, status and why report a node that stays cordoned because somebody else cordoned it, in every dialect. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -61,7 +61,7 @@ const k0s = (...status: Parameters<typeof statusOf>) =>
 const RUNS = k0s('SchedulableWait', [], recorded({ w1: 'SignalSent', w2: 'SignalPending' }));
 const ENDED = k0s('Completed', [], recorded({ w1: 'SignalCompleted', w2: 'SignalCompleted' }));
 
-/** Signalled by a leader of Refit, which found the node cordoned. */
+/** A node that a leader of Refit signalled, after it found the node cordoned. */
 const found = (status: string): Node =>
   cordoned(
     signalled(

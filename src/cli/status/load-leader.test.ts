@@ -1,4 +1,4 @@
-/** Shows what one read of the lease tells, with clocks that differ and rights that lack. */
+/** Shows which leader state one read of the lease gives, if clocks differ or a right is missing. */
 import { expect, test } from 'vitest';
 import { refusal } from '../../../test/support/builders/memory-api.ts';
 import { later, SECOND, T0 } from '../../../test/support/clock/times.ts';

@@ -1,4 +1,4 @@
-/** Shows which dialects are looked at, by what an API server has. */
+/** Shows which dialects a command reads, depending on the kinds that the API server has. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { tableDialect } from '../../../test/support/builders/table-dialect.ts';

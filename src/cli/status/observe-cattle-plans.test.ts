@@ -1,4 +1,4 @@
-/** Proves that status says of Rancher's Plans what is true of them, and what their user can do. */
+/** Proves that the status of Rancher's Plans is correct, and says what the user can do. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan, type CattleSpec } from '../../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -232,7 +232,7 @@ test('while its channel is down a Plan can be paused: it is not over', async () 
     'Plan system-upgrade/p is paused.',
     'No new node starts until `refit resume`.',
   ]);
-  // Beside other plans, the command has to name this one.
+  // If there are other plans, the command must name this one.
   expect(pause({ ...inspection, view, hasOthers: true }, NOW).said[2]).toBe(
     'No new node starts until `refit resume --plan cattle/system-upgrade/p`.',
   );

@@ -1,4 +1,4 @@
-/** Shows which Cluster a Machine is of, from its Node alone: a user of the Nodes may read nothing else. */
+/** Shows that the Cluster of a Machine is read from its Node, because a user of the workload cluster may read nothing else. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildViewParts } from '../../../test/support/builders/views.ts';

@@ -1,4 +1,4 @@
-/** Shows that a plan which is too large for one object looks like any other, and one whose status shards are gone says so. */
+/** Shows that a plan that is too large for one object looks like any other, and that missing status shards are reported. */
 import { expect, onTestFinished, test } from 'vitest';
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { installDefinitions } from '../../../sandbox/cluster/objects.ts';
@@ -20,7 +20,7 @@ import type { PlanView } from './view.ts';
 
 const NAMES = Array.from({ length: 5_001 }, (_, index) => `w${index}`);
 
-/** The first is done, the second in flight, all others wait. */
+/** A record in which the first target is done, the second is in progress, and all others wait. */
 function recordedPlan(): { plan: Plan; shards: StatusShard[] } {
   const workers = NAMES.map((name, index): TargetStatus => {
     const state = ['SignalCompleted', 'SignalSent'][index] ?? 'SignalPending';

@@ -1,4 +1,4 @@
-/** Proves that a plan which Refit cannot read is one plan of many: the others are shown and controlled as if it were not there. */
+/** Proves that a plan that Refit cannot read does not affect others: they are shown and controlled as usual. */
 import { expect, test } from 'vitest';
 import { buildPlan } from '../../../test/support/builders/plans.ts';
 import { buildViewParts } from '../../../test/support/builders/views.ts';
@@ -13,7 +13,7 @@ import type { PlanFilter } from './plan-names.ts';
 
 const NOW = T0 + MINUTE;
 
-/** A dialect that has a fault, which only the plan `bad` meets. */
+/** A dialect with a bug that only the plan `bad` triggers. */
 const faulty: typeof autopilot = {
   ...autopilot,
   resolve: (plan, world, now) => {

@@ -37,7 +37,7 @@ export interface ViewParts {
   readonly sources: Sources;
   readonly policies: Policies;
   /** Plans of files. Warnings treat them as if they were in the cluster. */
-  readonly beside?: readonly KubeObject[];
+  readonly fromFiles?: readonly KubeObject[];
   /** Which plans to inspect; absent for all. */
   readonly filter?: PlanFilter;
 }

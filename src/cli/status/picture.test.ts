@@ -1,4 +1,4 @@
-/** Shows the picture of plans that are over, to the letter: axis, bars, shades and gaps. */
+/** Shows the exact picture of ended plans: axis, bars, shades and gaps. */
 import { expect, test } from 'vitest';
 import { later } from '../../../test/support/clock/times.ts';
 import { mediumOf } from '../output.ts';

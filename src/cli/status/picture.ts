@@ -58,7 +58,16 @@ const SHADES: ReadonlyMap<string, Shade> = new Map([
 ]);
 const MARKS: Partial<Record<TargetView['phase'], string>> = { done: '●', failed: '✗' };
 
-type Row = ReturnType<typeof rowOf>[number];
+interface Segment extends Shade {
+  /** Milliseconds since the Unix epoch. */
+  readonly from: number;
+  readonly to: number;
+}
+
+interface Row {
+  readonly target: TargetView;
+  readonly segments: readonly Segment[];
+}
 
 /** Returns the lines of the picture. Returns none for a plan that runs, that upgraded no node, or that has too many nodes for a screen. */
 export function picture(plan: PlanView, { width, paint }: Medium): string[] {
@@ -86,7 +95,7 @@ export function picture(plan: PlanView, { width, paint }: Medium): string[] {
 }
 
 /** Returns a target with its segments, in milliseconds since the Unix epoch. Returns none if the target never began, its node has a later signal, or its end is unknown. */
-function rowOf(target: TargetView) {
+function rowOf(target: TargetView): Row[] {
   const began = Date.parse(target.began ?? '');
   const ended = Date.parse(target.since);
   if (Number.isNaN(began) || Number.isNaN(ended)) return [];

@@ -1,4 +1,4 @@
-/** Shows what a watch tells into a pipe: the sum at first, then each change once. */
+/** Shows what a watch writes to a pipe: the sums first, then each change once. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
@@ -30,7 +30,7 @@ async function look(
   return { leader, plans: await lookAt(plans, [], [...workers, buildNode('w3')], NOW), ...more };
 }
 
-/** Without the moment, which is the same in all of them. */
+/** Returns the lines without their time, which is the same in all of them. */
 function told(before: StatusView | undefined, after: StatusView): string[] {
   const lines = changesBetween(before, after, NOW);
   expect(lines.filter((line) => !line.startsWith(`${later(MINUTE)} `))).toEqual([]);

@@ -1,4 +1,4 @@
-/** Shows that thousands of workers stay one screen, and that the ones which are stuck are named. */
+/** Shows that a plan with thousands of workers fits on one screen, and that stuck workers are named. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, selected } from '../../../test/support/builders/plans.ts';
@@ -12,7 +12,7 @@ const NAMES = Array.from({ length: 5000 }, (_, index) => `node-${String(index).p
 const TERMINAL = { hasColours: false, size: () => ({ columns: 80, rows: 24 }) };
 const NOW = T0 + 30 * MINUTE;
 
-/** 3,000 are done, 500 may move, the rest waits; what differs is given by name. */
+/** Renders a plan with 3,000 done targets, 500 slots and `inFlight` targets in progress. The other targets wait. */
 async function textOf(
   inFlight: number,
   signals: (index: number) => OriginalSignal,

@@ -1,4 +1,4 @@
-/** Shows that a plan that has ended is not called done where it was edited, did nothing, or its nodes run something else. */
+/** Shows that an ended plan is not called done if it was edited, had no target, or its nodes run another version. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';

@@ -1,4 +1,4 @@
-/** Shows that status and why say of an ended plan which limit left nodes that never started. */
+/** Shows that status and why name the limit that stopped an ended plan before all nodes had started. */
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';

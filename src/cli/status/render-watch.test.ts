@@ -1,4 +1,4 @@
-/** Shows how a watch writes: drawn in place for people, one document or line a change for programs. */
+/** Shows how a watch writes: it redraws a terminal for people, and writes one document or line for each change for programs. */
 import { expect, test } from 'vitest';
 import { T0 } from '../../../test/support/clock/times.ts';
 import type { Output } from '../output.ts';

@@ -1,4 +1,4 @@
-/** Shows that people are warned of two Plans of Rancher that bring the same Node to different versions. */
+/** Shows the warning about two of Rancher's Plans that bring the same Node to different versions. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -139,8 +139,8 @@ test('a preview of a file compares with the cluster and the files, and a Plan ne
   const [one, other] = pair(older, newer);
   const [, changed] = pair(older, { ...older, nodeSelector: {} });
   const parts = buildViewParts();
-  const told = async (plan: CattlePlan, beside: readonly CattlePlan[], there: CattlePlan) =>
-    (await previewNew(plan, sceneOf(there), { ...parts, beside }, NOW)).warnings?.length ?? 0;
+  const told = async (plan: CattlePlan, fromFiles: readonly CattlePlan[], there: CattlePlan) =>
+    (await previewNew(plan, sceneOf(there), { ...parts, fromFiles }, NOW)).warnings?.length ?? 0;
   expect(await told(one, [one], other)).toBe(1);
   expect(await told(one, [one, other], one)).toBe(1);
   expect(await told(one, [one, changed], other)).toBe(0);

@@ -1,4 +1,4 @@
-/** Shows how far a plan is said to be, how long the rest takes, and what a narrow terminal shows of it. */
+/** Shows the progress of a plan, the estimate of its remaining time, and what a narrow terminal shows of them. */
 import { expect, test } from 'vitest';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { percentOf, remainingOf, waitLines } from './sentences.ts';

@@ -147,8 +147,8 @@ export function nextRows({ next, waits }: PlanView): TargetRow[] {
 /** Returns a line for each wait that prevents targets from starting. */
 export function waitLines(plan: PlanView, now: number): string[] {
   const moving = movingNames(plan);
-  const held = plan.waits.filter(({ target }) => target === undefined || !moving.has(target));
-  const groups = Map.groupBy(held, ({ target, reason }) =>
+  const blocking = plan.waits.filter(({ target }) => target === undefined || !moving.has(target));
+  const groups = Map.groupBy(blocking, ({ target, reason }) =>
     target === undefined ? reason.message : reason.code,
   );
   return [...groups.entries()].flatMap(([code, members]) => {

@@ -1,4 +1,4 @@
-/** Shows what a watch remembers of the API server's answers. */
+/** Shows what a watch records about the answers of the API server. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../test/support/builders/memory-api.ts';
 import { buildPlan } from '../../../test/support/builders/plans.ts';

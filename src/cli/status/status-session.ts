@@ -30,7 +30,7 @@ export interface SessionParts {
 }
 
 export interface Session extends Reading {
-  readonly contact: ReturnType<typeof contactWith>;
+  readonly contact: Contact;
   readonly viewParts: ViewParts;
   /** The objects of each dialect that the cluster has, read at the start of the session. */
   readonly loaded: readonly Loaded[];
@@ -115,21 +115,27 @@ export async function assertNoOpenPlan(
   await ifFound(check);
 }
 
+interface Contact {
+  /** Records one answer. `code` is the HTTP status, or 0 if there was no answer. */
+  note(answer: { readonly code: number }): void;
+  /** True if the last answer refused the credentials of the user, which may have expired. */
+  readonly isLoggedOut: boolean;
+  /** RFC 3339 time since when no request was answered; undefined if the last one was answered. */
+  readonly silentSince: string | undefined;
+}
+
 /** Records whether the API server answers. A watch that lost the connection shows old data, and must say so. */
-export function contactWith(clock: Clock) {
+export function contactWith(clock: Clock): Contact {
   let lostAt: number | undefined;
   let last = 0;
   return {
-    /** Records one answer. `code` is the HTTP status, or 0 if there was no answer. */
     note({ code }: { readonly code: number }): void {
       last = code;
       lostAt = code === 0 || code >= 500 ? (lostAt ?? clock.now()) : undefined;
     },
-    /** True if the last answer refused the credentials of the user, which may have expired. */
     get isLoggedOut() {
       return last === 401;
     },
-    /** RFC 3339 time since when no request was answered; undefined if the last one was answered. */
     get silentSince() {
       return lostAt === undefined ? undefined : rfc3339(lostAt);
     },

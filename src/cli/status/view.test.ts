@@ -1,4 +1,4 @@
-/** Shows the JSON and YAML forms field by field, and that they change only where something happened. */
+/** Shows each field of the JSON and YAML forms, and that they change only if something happened. */
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';

@@ -315,12 +315,12 @@ function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInpu
   if (isFinal(upcoming) || isStopping({ ...snapshot, rollout: upcoming }, policy)) return [];
   const { rollout } = snapshot;
   const holding = waits.filter(({ ofStage, reason }) => ofStage !== true && !isUnasked(reason));
-  const held = new Set(holding.map(({ target }) => target));
+  const blocked = new Set(holding.map(({ target }) => target));
   for (const stage of rollout.stages) {
     const pending = stage.targets
       .filter(({ state }) => state === 'pending')
       .map(({ name }) => name);
-    const ready = pending.filter((name) => !held.has(name));
+    const ready = pending.filter((name) => !blocked.has(name));
     // If a gate blocks all of them, the first ones are still next.
     if (pending.length > 0) return (ready.length > 0 ? ready : pending).slice(0, limitOf(stage));
   }

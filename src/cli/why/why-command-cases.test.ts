@@ -1,4 +1,4 @@
-/** Shows what `refit why` says for each way in which an upgrade stands still: what, since when, what ends it. */
+/** Shows what `refit why` prints for each reason why an upgrade waits: the reason, since when, and what ends the wait. */
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
@@ -30,11 +30,11 @@ const update = buildUpdate({
 const PIPE = mediumOf({ hasColours: false, size: () => ({ columns: Infinity, rows: Infinity }) });
 
 interface Case {
-  /** States of w1 and w2 in the plan's status, and the state of the whole. */
+  /** States of w1 and w2 in the status of the plan, and the state of the plan. */
   readonly states?: readonly [w1: string, w2: string];
   readonly state?: string;
   readonly description?: string;
-  /** What w1 says; nothing where absent. */
+  /** The report of w1; absent if w1 reports nothing. */
   readonly says?: string;
   readonly reason?: string;
   readonly rolledBack?: boolean;
@@ -44,7 +44,7 @@ interface Case {
   readonly policy?: UpgradePolicySpec;
   readonly sources?: Partial<Sources>;
   readonly leader?: LeaderView;
-  /** What the plan says otherwise. */
+  /** Other fields of the plan. */
   readonly update?: Partial<K0sUpdate>;
 }
 
@@ -104,7 +104,7 @@ const MOVING = ['SignalSent', 'SignalPending'] as const;
 const RETRY =
   '\n  to do   Failed. Fix the cause (the node, or the url or sha256 in the Plan), then run: refit retry w1';
 const UNHASHED = { 'linux-amd64': { url: 'https://example.com/k0s' } };
-/** 2026-11-20 is a Friday, and it is ten past eight. */
+/** The test runs on Friday, 2026-11-20, at ten past eight. */
 const CLOSED = { days: ['Friday' as const], start: '22:00', length: '4h', timeZone: 'UTC' };
 
 test.each<[string, Case, readonly string[]]>([

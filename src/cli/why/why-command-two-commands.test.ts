@@ -1,4 +1,4 @@
-/** Shows what `refit why` and the wide table say of nodes of an ended plan, and of two commands. */
+/** Shows what `refit why` and the wide table print about nodes of an ended plan and of a plan with two commands. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';

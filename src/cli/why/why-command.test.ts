@@ -1,4 +1,4 @@
-/** Shows what `refit why` says on hand-made worlds: what waits, for what, until when, and what to do. */
+/** Shows what `refit why` prints for constructed clusters: what waits, for what, until when, and what to do. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
 import { buildMachineUpdate } from '../../../test/support/builders/machine-updates.ts';
@@ -37,7 +37,7 @@ const HELD: LeaderView = { state: 'held', holder: 'a', since: later(0) };
 
 const PIPE = mediumOf({ hasColours: false, size: () => ({ columns: Infinity, rows: Infinity }) });
 
-/** One text for each plan, or each stage with the node. */
+/** Returns one text for each plan, or for each stage with the node. */
 function why(
   plans: readonly PlanView[],
   node?: string,
@@ -47,7 +47,7 @@ function why(
   return whyLines({ leader, plans }, node, now, PIPE).join('\n').split('\n\n');
 }
 
-/** Of the dialects whose objects are Nodes. */
+/** Returns the views of a plan whose dialect has Nodes as targets. */
 async function lookOf(
   name: string,
   plan: KubeObject,

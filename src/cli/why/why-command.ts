@@ -160,8 +160,8 @@ function sectionsOf(
   }
   const isSaid =
     sentences.isMoving(target) || own.waits.some((wait) => wait.target === target.name);
-  const turn = isSaid ? [] : turnOf(plan, stage, target, now);
-  return [...runnerSections(status, plan, now), ...progress(status, own, now), ...turn];
+  const queue = isSaid ? [] : queueSections(plan, stage, target, now);
+  return [...runnerSections(status, plan, now), ...progress(status, own, now), ...queue];
 }
 
 function changeOf({ version }: StageView, { from, runs }: TargetView): string {
@@ -183,7 +183,8 @@ function waitsOf({ waits }: PlanView, { active }: StageView, target: TargetView)
   return waits.filter((wait) => wait.ofStage === true && (active || !sentences.isRoutine(wait)));
 }
 
-function turnOf(
+/** Returns when a target that has no wait of its own starts. */
+function queueSections(
   plan: PlanView,
   stage: StageView,
   { name, since }: TargetView,
@@ -195,10 +196,10 @@ function turnOf(
       { heading: 'waits', lines: [`until the ${earlier.role}s are done (${age(since, now)})`] },
     ];
   if (plan.next.length === 0) return [];
-  const turn = plan.next.includes(name)
+  const line = plan.next.includes(name)
     ? 'it is among the next to start'
     : 'not yet: other nodes start before it';
-  return [{ heading: 'next', lines: [turn] }];
+  return [{ heading: 'next', lines: [line] }];
 }
 
 /** Returns what is in progress, what waits, what ends the waits, and what could not be checked. */
