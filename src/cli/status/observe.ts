@@ -129,8 +129,8 @@ const MAX_ROUNDS = 10;
 /** Inspects one plan. Like the leader, it asks questions until the decision needs no more answers. Rejects with UnreadablePlan. */
 export async function inspect(of: Of, stored: KubeObject, parts: ViewParts, now: number) {
   const { dialect, world } = of;
-  const { sources, policies, beside = [] } = parts;
-  const compared = [...(of.plans?.() ?? []), ...beside];
+  const { sources, policies, fromFiles = [] } = parts;
+  const compared = [...(of.plans?.() ?? []), ...fromFiles];
   const warnings = readingPlan(
     of,
     stored,
