@@ -134,7 +134,7 @@ function upgrade(startServer: StartServer): void {
     for (const host of scene.cluster.hosts) {
       const verb = host.name === 'cp1' ? `upgrade apply --yes ${TO}` : 'upgrade node';
       const own = host.name === 'cp2' ? ` --patches=${patches} --certificate-renewal=false` : '';
-      const command = `${verb} --ignore-preflight-errors=SystemVerification${own}`;
+      const command = `${verb}${own} --ignore-preflight-errors=SystemVerification`;
       expect([host.name, await logOf(host, 'kubeadm')]).toEqual([host.name, [command]]);
       expect([host.name, await logOf(host, 'kubelet')]).toEqual([host.name, [`started ${TO}`]]);
     }
