@@ -50,7 +50,7 @@ test.each<readonly [string, Script, string, RegExp]>([
     'an older release',
     (_, response) => response.end(indexOf('v1.35.9+k0s.0')),
     'Downgrade',
-    /never goes back by itself/,
+    /never downgrades by itself/,
   ],
   [
     'a withdrawn release',

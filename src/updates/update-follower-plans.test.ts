@@ -157,7 +157,7 @@ test('an UpdateConfig that cannot be read asks nobody, and lets the next one own
     ['Warning', 'InvalidConfig'],
     ['Normal', 'UpdateStarted'],
   ]);
-  expect(reported()?.message).toContain('days[0]: "Tuesdsay" is no weekday; use Tuesday');
+  expect(reported()?.message).toContain('days[0]: "Tuesdsay" is not a weekday; use Tuesday');
 });
 
 test('an UpdateConfig that waits for another one, or that cannot be read, also says that it was asked', async () => {

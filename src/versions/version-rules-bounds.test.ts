@@ -189,6 +189,6 @@ test('a Node whose version is none is named', () => {
   const told = judgeVersions({ apiServers: ['v1.21.0'], kubelets });
   expect(told.map(({ message }) => message)).toEqual([
     'kubelet of n0: "fake" is no version, so no rule of versions is checked for it',
-    'kubelet of n2 tells no version, so no rule of versions is checked for it',
+    'kubelet of n2 reports no version, so no rule of versions is checked for it',
   ]);
 });

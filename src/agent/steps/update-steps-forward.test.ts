@@ -182,22 +182,22 @@ describe('who cordons and drains', () => {
   const by = (cordoner?: 'self' | 'leader' | 'unknown'): object => ({
     node: cordoner ? { cordoner } : {},
   });
-  const await_ = { kind: 'await-leader' };
+  const awaits = { kind: 'await-leader' };
   const make = { kind: 'cordon-and-drain' };
   const uncordon = { kind: 'uncordon' };
   check([
     ['the agent', 'Cordoning', { ...at(), ...by('self') }, make],
     ['the agent, cut short', 'Cordoning', { ...at('started'), ...by('self') }, make],
     ['the agent, done', 'Cordoning', { ...at('done'), ...by() }, report('ApplyingUpdate')],
-    ['the leader', 'Cordoning', { ...at(), ...by('leader') }, await_],
+    ['the leader', 'Cordoning', { ...at(), ...by('leader') }, awaits],
     [
       'the leader, after an agent that was cut short',
       'Cordoning',
       { ...at('started'), ...by('leader') },
-      await_,
+      awaits,
     ],
-    ['nobody knows', 'Cordoning', { ...at(), ...by('unknown') }, await_],
-    ['nobody can be asked', 'Cordoning', { ...at(), ...by() }, await_],
+    ['nobody knows', 'Cordoning', { ...at(), ...by('unknown') }, awaits],
+    ['nobody can be asked', 'Cordoning', { ...at(), ...by() }, awaits],
     ['back: the agent', 'UnCordoning', { ...done('done'), ...by('self') }, uncordon],
     [
       'back: the agent, what another one cordoned',
@@ -211,7 +211,7 @@ describe('who cordons and drains', () => {
       { ...done('undone'), ...by('self') },
       report('Completed'),
     ],
-    ['back: the leader', 'UnCordoning', { ...done(), ...by('leader') }, await_],
+    ['back: the leader', 'UnCordoning', { ...done(), ...by('leader') }, awaits],
     [
       'back: the leader, what the agent cordoned',
       'UnCordoning',
@@ -222,9 +222,9 @@ describe('who cordons and drains', () => {
       'back: the leader, what the agent uncordoned',
       'UnCordoning',
       { ...done('undone'), ...by('leader') },
-      await_,
+      awaits,
     ],
-    ['back: nobody knows', 'UnCordoning', { ...done(), ...by('unknown') }, await_],
+    ['back: nobody knows', 'UnCordoning', { ...done(), ...by('unknown') }, awaits],
     ['UnCordoning not written', 'Restart', done(), report('UnCordoning')],
     ['Completed, by whom ever', 'Completed', done(), { kind: 'clean-up' }],
   ]);

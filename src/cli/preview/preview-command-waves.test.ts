@@ -44,7 +44,7 @@ test('a Plan of k0s: stages in order, waves by slots, and what waits', async () 
     wave 2   w3
   waits    1 controller queued (1 at a time) (NoFreeSlot)
   waits    3 workers wait until the controllers are done (EarlierStage)
-  takes    about 1 min 20 s of work: 20 s a wave, assumed for a node with nothing to drain; downloads come on top
+  takes    about 1 min 20 s of work: 20 s a wave, assumed for a node with nothing to drain; downloads take additional time
   unknown  whether the version rules allow it: c1, c2, w1, w2, w3: its version is unknown
 `);
 });
@@ -177,7 +177,7 @@ test('how long it takes: by what these nodes told the last time', async () => {
     samples: 2,
   });
   expect(textOf(view)).toContain(
-    'takes    about 6 min of work: 1 min 30 s a wave, nine in ten took no longer the last time, measured on 2 nodes\n',
+    'takes    about 6 min of work: 1 min 30 s a wave, nine in ten nodes took no longer the last time, measured on 2 nodes\n',
   );
 });
 
@@ -250,7 +250,7 @@ test.each<[string, UpgradePolicySpec, object | undefined, string | undefined, st
     { windows: [{ ...FRIDAYS, length: '10m' }] },
     undefined,
     undefined,
-    'never done: no window of the policy is long enough for a wave\n',
+    'ends     never done, because no window of the policy is long enough for a wave\n',
   ],
 ])('when it is done: %s', async (_name, spec, window, doneAt, said) => {
   const view = await previewIn({ workers: slow, policies: [buildUpgradePolicy('nights', spec)] });

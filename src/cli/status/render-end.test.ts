@@ -88,7 +88,7 @@ describe('at the end', () => {
     };
     const lines = await textOf({ plans: [buildPlan({}, status)], workers: [w1, newer], leader });
     expect(lines[0]).toBe(
-      "Led by k0s's own leader for 1 min: it starts nodes whatever policies, controls and version rules say. What follows is what Refit would do.",
+      "Led by k0s's own leader for 1 min: it ignores policies, controls and version rules. The output below shows what Refit would do.",
     );
     expect(lines).toContain(
       '  waits   Refit starts nothing new: w2 would go from v1.37.0+k0s down to v1.36.3+k0s.2 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy lifts it) (FinishingInFlight, 59 s)',
@@ -159,7 +159,7 @@ describe('at the end', () => {
       '  w2    failed             20 s  Failed: no socket after 90 s (its previous version runs again)',
       "  w3    failed at Restart  59 s  Events and the leader's log say why: kubectl get events -A --field-selector involvedObject.name=w3",
       THEIRS('w3'),
-      '  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run for each of w1, w2, w3: refit retry NODE',
+      '  to do   Failed. Fix the cause (the node, or the url or sha256 in the Plan), then run for each of w1, w2, w3: refit retry NODE',
     ]);
   });
 

@@ -55,7 +55,7 @@ describe('an agent that has vanished after the signal', () => {
 describe('an update that failed at its deadline, where stuck Machines are deleted after half an hour', () => {
   const late = 'w1 did not report within its deadline';
   const announced = failed(
-    `${late}; its Machine is deleted once the node has said nothing new for 30 min`,
+    `${late}; its Machine is deleted once the node has reported nothing new for 30 min`,
   );
 
   async function stuckScene(kind = 'MachineSet', code = 'DeadlineExceeded'): Promise<MachineScene> {

@@ -99,14 +99,14 @@ describe('what is refused', () => {
       'R12: a patch back is one finding, also amid an upgrade',
       { hosts: [facts('cp1', 'v1.36.4'), facts('cp2'), facts('w1')] },
       [
-        'R12 API servers are at v1.36.4: Refit does not go back to v1.36.3; set version to v1.36.4 or later',
+        'R12 API servers are at v1.36.4: Refit does not downgrade to v1.36.3; set version to v1.36.4 or later',
       ],
     ],
     [
       'R12: a minor version back, too',
       { manifest: { ...manifest, version: 'v1.35.9' } },
       [
-        'R12 API servers are at v1.36.2: Refit does not go back to v1.35.9; set version to v1.36.2 or later',
+        'R12 API servers are at v1.36.2: Refit does not downgrade to v1.35.9; set version to v1.36.2 or later',
       ],
     ],
     [
@@ -173,7 +173,7 @@ describe('what is refused', () => {
         ],
       },
       [
-        'containerd cp2: containerd is at v2.4.0: Refit does not go back to v2.3.3; set containerd.version to v2.4.0 or later',
+        'containerd cp2: containerd is at v2.4.0: Refit does not downgrade to v2.3.3; set containerd.version to v2.4.0 or later',
       ],
     ],
     [

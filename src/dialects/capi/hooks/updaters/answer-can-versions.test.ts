@@ -114,7 +114,7 @@ describe('a version that breaks a rule', () => {
     scene.api.version = '';
     const asked = scene.ask('CanUpdateMachine', ...change('v1.36.2', 'v1.36.3'));
     await expect(asked).rejects.toThrow(
-      'the API server of the Nodes does not tell its version at /version',
+      'the API server of the Nodes does not report its version at /version',
     );
   });
 
