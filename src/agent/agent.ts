@@ -183,7 +183,7 @@ export class Agent {
       const { created = '' } = signal ?? {};
       const { reason } = step;
       if (this.#left !== created)
-        this.#parts.log.warn("standing aside for k0s's own agent", { created, reason });
+        this.#parts.log.warn("leaving this signal to k0s's own agent", { created, reason });
       this.#left = created;
       // The agent polls, because nothing signals that k0s was started without its own agent.
       if (this.#journal.phase === 'idle') return LEADER_POLL_MS;

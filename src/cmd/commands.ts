@@ -120,7 +120,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         await import('../dialects/cattle/command/system-upgrade-controller.ts')
       ).runSystemUpgradeController(process.env, abort),
   },
-  // This entry is for the help only. refit.ts runs the agent without loading this list.
+  // This entry is for the help only. refit.ts runs the agent without loading this list; its flags are in src/agent/flags.ts.
   { name: 'agent', summary: 'Upgrades the node it runs on; see refit agent --help.' },
   {
     name: 'status',

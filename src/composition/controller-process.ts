@@ -210,7 +210,7 @@ async function findPolicies(
   }
   const isDue = async (): Promise<boolean> => {
     const isReadable = await ask().catch(() => false);
-    if (isReadable) log.info('UpgradePolicies can be read now, and apply');
+    if (isReadable) log.info('UpgradePolicies are readable now, and apply from now on');
     return isReadable;
   };
   return lateInformer(informer, { isDue, everyMs: LOOK_AGAIN_MS, clock });

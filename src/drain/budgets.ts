@@ -147,7 +147,7 @@ function refusalByStatus(budget: PodDisruptionBudget, pod: Pod): string | undefi
   return `it wants ${desiredHealthy} of its ${expectedPods} pods healthy at all times${demandOf(budget)}`;
 }
 
-/** Returns the reason if there is no current status. Then only a budget that demands all pods is certain to block. */
+/** Judges a budget without a current status by its spec. Returns why it blocks; undefined unless it demands all pods. */
 function refusalBySpec(budget: PodDisruptionBudget): string | undefined {
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
   const never = maxUnavailable === 0 || maxUnavailable === '0%' || minAvailable === '100%';

@@ -41,10 +41,22 @@ export function otherClaimantOn(
   { metadata: { namespace = '', name, uid } }: KubeObject,
 ): string | undefined {
   const claim = claimOn(node);
-  const whose = claim?.split('/').slice(0, -1) ?? [];
-  const isOwn =
-    claim?.endsWith(`/${uid}`) === true || whose.slice(1).join('/') === `${namespace}/${name}`;
-  return claim === undefined || isOwn ? undefined : `plan ${whose.filter(Boolean).join('/')}`;
+  if (claim === undefined || isClaimOfPlan(claim, { namespace, name, uid })) return undefined;
+  return `plan ${claim.split('/').slice(0, -1).filter(Boolean).join('/')}`;
+}
+
+/** Anybody with the rights of the kubelet can write a claim, so it may have more or fewer parts than one of Refit. */
+function isClaimOfPlan(
+  claim: string,
+  {
+    namespace,
+    name,
+    uid,
+  }: Readonly<Record<'namespace' | 'name', string>> & { uid?: string | undefined },
+): boolean {
+  const parts = claim.split('/');
+  const ofPlan = parts.slice(1, -1).join('/');
+  return parts.at(-1) === uid || ofPlan === `${namespace}/${name}`;
 }
 
 /**
@@ -53,9 +65,8 @@ export function otherClaimantOn(
  */
 export function isClaimOfOther(claim: string | undefined, own: string): boolean {
   if (claim === undefined) return false;
-  const [, namespace, name, uid] = own.split('/');
-  const [, ofNamespace, ofName, ofUid] = claim.split('/');
-  return ofUid !== uid && (ofNamespace !== namespace || ofName !== name);
+  const [, namespace = '', name = '', uid] = own.split('/');
+  return !isClaimOfPlan(claim, { namespace, name, uid });
 }
 
 /** Returns the node with the claim. Returns the same object if it already has it. */

@@ -16,7 +16,8 @@ export function listed(names: readonly string[], most = 5): string {
  * and 3 more`. Each sentence must begin with the name that it is about.
  */
 export function listedSentences(sentences: readonly string[], most = 5): string {
-  const alike = Map.groupBy(sentences, (sentence) => sentence.slice(nameIn(sentence).length));
+  const different = new Set(sentences);
+  const alike = Map.groupBy(different, (sentence) => sentence.slice(nameIn(sentence).length));
   const told = [...alike.values()].flatMap(([first, ...others]) => {
     if (first === undefined) return [];
     const names = new Set(others.map((each) => nameIn(each).replace(/[:,]$/, '')));

@@ -149,7 +149,7 @@ function* kubeletFindings(
   if (next) yield* moveFindings(who, now, next, facts);
   if (next && met.some((server) => isNewerMinor(next, server)))
     yield hard('R7', `API servers come first: ${who} cannot have ${textOf(next)} before them`);
-  // For a kubelet that stays, the present skew is judged above.
+  // The present skew of a kubelet that keeps its version is already judged above.
   if (target) yield* stepFindings(who, now, next ? local : [], target);
   const blocks = `${who} at ${textOf(now)} is three minor versions behind and blocks the next upgrade of the control plane`;
   if (!target && !next && local.some((server) => server.minor - now.minor === 3))

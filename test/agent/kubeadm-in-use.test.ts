@@ -160,6 +160,18 @@ test('a kubeconfig that names none, or in a form that is not read', async () => 
   }
 });
 
+test('the last line of a kubelet that crashes is no fact of its own, whatever it says', async () => {
+  await using rig = await KubeadmRig.create();
+  await rig.program('systemctl', 'case $* in *NRestarts*kubelet) echo 3 ;; esac');
+  // klog writes the line breaks of an error as a backslash and a letter, which `echo` of dash would turn into line breaks.
+  const line = String.raw`E1 err="hook failed\nhard=forged\nignores=all\c"`;
+  await rig.program('journalctl', `printf '%s\\n' '${line}'`);
+  const facts = parseFacts(await rig.onHost(factsScript(WORKER)));
+  expect(facts.kubeletCrashes).toEqual({ times: 3, line });
+  expect(JSON.stringify({ ...facts, kubeletCrashes: undefined })).not.toContain('forged');
+  expect(facts.ground.ignores).toBeUndefined();
+});
+
 test.each([
   ['3', { times: 3, line: 'E1 last words' }],
   ['0', undefined],

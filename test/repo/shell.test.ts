@@ -9,6 +9,7 @@ import {
   usedBy,
   wholeScript,
 } from '../../src/dialects/kubeadm/host/filled-script.ts';
+import { scriptFile } from '../../src/dialects/kubeadm/host/script-file.ts';
 import { cacheDirectory } from '../../tools/controlplane/build.ts';
 import { filesOf } from './tree.ts';
 
@@ -39,6 +40,14 @@ test('shellcheck finds nothing', (context) => {
   expect(run(paths.filter((path) => path.startsWith('src/')))).toBe('');
   // A fault that it knows.
   expect(run(['--shell=sh', '-'], 'rm $1')).toContain('SC2086');
+});
+
+test.each(HOST_FILES)('%s prints values with printf', (name) => {
+  // `echo` of dash turns a backslash and a letter into a line break, so a value could add lines, which are facts.
+  const wrong = scriptFile(name)
+    .split('\n')
+    .filter((line) => /\becho [^'|;]*\$/.test(line.replace(/#.*/, '')));
+  expect(wrong).toEqual([]);
 });
 
 test.for(HOST_SCRIPTS)('%s needs exactly the values that its header declares', (name, context) => {

@@ -85,7 +85,9 @@ export async function describeController(
   const { name, options, places, log } = parts;
   const flags = options.controller;
   const status = await parts.askStatus(places.current.statusSocket).catch((error: unknown) => {
-    log.debug('no status for the registration', { reason: messageOf(error) });
+    log.debug('cannot read the status of the service for the registration', {
+      reason: messageOf(error),
+    });
     return undefined;
   });
   const mode = flags.mode ?? modeOf(status);

@@ -62,8 +62,8 @@ function describeProcess(pid: number): FoundService | undefined {
 }
 
 /**
- * Returns the process `original`, or a later child of the same parent, if it was started from `path`. The file at that
- * path may be another one by now.
+ * Returns the process `original`, or a younger process of the same parent, if that process was started from `path`. The
+ * file at `path` may have been replaced since.
  */
 export function findService(path: string, original: Omit<ProcessId, 'pid'>): ProcessId | undefined {
   const { parent } = original;

@@ -16,7 +16,7 @@ const ROLL_BACK_MS = 80_000;
 /** A worker asks the API server before it answers, and needs up to 45 s to notice that its connection to it is dead. */
 const UNRESPONSIVE_MS = 60_000;
 
-/** Returns the next step after a restart with the new binary, until the new version answers for the first time. */
+/** Returns the next step between the restart with the new binary and the first answer of the new version. */
 export function afterRestart(input: UpdateInput): Step {
   const { journal, host, now } = input;
   const { running } = host;

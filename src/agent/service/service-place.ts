@@ -101,7 +101,7 @@ export function servicePlaces({
     place = next;
     // A search is logged only if its result has changed.
     const text = JSON.stringify([place, why]);
-    if (text !== logged) log.info('place of the service', { ...place, why });
+    if (text !== logged) log.info('paths of the service', { ...place, why });
     logged = text;
     if (hasChanged) for (const listener of listeners) listener();
     return next;

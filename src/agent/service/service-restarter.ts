@@ -74,7 +74,10 @@ function terminate(process: ProcessId, log: Logger): void {
     return sendSignal(pid, 'SIGTERM');
   }
   if (findProcess(parent) !== undefined)
-    return log.warn('no restart was ordered: waiting for the supervisor', { pid, of: parent });
+    return log.warn('the process has already ended: waiting for its supervisor to start it', {
+      pid,
+      of: parent,
+    });
   const gone = `PID ${pid} and its supervisor (PID ${parent}) are gone, and no service manager knows the service`;
   throw new Error(`cannot restart the service: ${gone}`);
 }

@@ -10,7 +10,7 @@ export interface Confinement {
    */
   readonly prefix: readonly string[];
   readonly changesUser: boolean;
-  /** The programs that this host lacks, or that do not work here. What they would remove stays. */
+  /** The programs that this host lacks, or that do not work here. The rights that they would remove are not removed. */
   readonly missing: readonly string[];
 }
 

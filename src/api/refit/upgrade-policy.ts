@@ -240,8 +240,8 @@ export const upgradePolicySpecSchema = object(
       ),
     }).exactOptional(),
     prefetch: choice(
-      'Which waiting nodes download, verify and try out their version while others are upgraded: as many as have a turn `Next` ' +
-        '(the default), `All` up to 20, or `None`. Their services are not touched. Before the first node starts, agents try the ' +
+      'Which waiting nodes download, verify and try out their version while others are upgraded. `Next` (the default): as ' +
+        'many nodes as start next; `All`: up to 20 nodes; `None`: no node. Their services are not touched. Before the first node starts, agents try the ' +
         'downloads: two nodes of each stage and platform, and those that may lack room; with `All` every node, with `None` nobody.',
       'Next',
       'All',

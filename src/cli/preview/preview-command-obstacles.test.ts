@@ -237,7 +237,7 @@ test('all that refuses a plan is told, also what would be found only once the re
     '  problem  flowschemas are left',
     expect.stringContaining('has no sha256, and UpgradePolicy all requires one'),
     expect.stringContaining('comes over plain http, and UpgradePolicy all requires https'),
-    '  problem  controller nobody does not exist',
+    '  problem  nobody, a controller, does not exist',
   ]);
 });
 

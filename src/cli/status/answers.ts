@@ -59,7 +59,7 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
       unseen.add(`${what}: ${messageOf(error)}`);
       return neutral;
     });
-  /** Asks the API servers from this machine. If it finds some not ready, the result is neither ready nor a reason to wait. */
+  /** Asks the API servers from this machine. If some are not ready, the result is unknown: perhaps only this machine cannot reach them. */
   const controlPlaneFromHere = async (asking: Asking): Promise<Known['controlPlane']> => {
     const question = async () => await sources.controlPlane(dialect.endpoints(world));
     const health = await asking('whether the API servers are ready', question, []);

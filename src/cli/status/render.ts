@@ -118,7 +118,7 @@ function progressSince(before: PlanView, after: PlanView): string[] {
   ];
 }
 
-/** Returns the lines about a plan. The first view has no line for each target that is done, because it has sums. */
+/** Returns the lines about a plan. The first view omits targets that are done, because it shows their number. */
 function eventsOf(plan: PlanView, isFirst = false): string[] {
   const { reason, stages, waits, warnings = [] } = plan;
   const targets = stages.flatMap(({ role, targets }) =>

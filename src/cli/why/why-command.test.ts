@@ -345,7 +345,7 @@ test('a plan that failed: why, and what to do; of its nodes too', async () => {
 
 test('a plan that will be refused waits for nothing', async () => {
   const [text] = why(await lookAt([plan()], [], [W2], NOW));
-  expect(text).toContain('\n  why     worker w1');
+  expect(text).toContain('\n  why     w1, a worker,');
   expect(text).not.toContain('  ends ');
 });
 

@@ -242,7 +242,7 @@ function deadlineLines(plan: PlanView, now: number): string[] {
   ];
 }
 
-/** Returns when the agent rolls back. That is before the deadline of the leader, which is for an agent that stopped reporting. */
+/** Returns when the agent rolls back. The deadline of the leader is later: it is for agents that stopped reporting. */
 function rollBackLine(
   { name, rollsBack }: TargetView,
   { timeZone }: Pick<PlanView, 'timeZone'>,

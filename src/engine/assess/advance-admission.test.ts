@@ -110,7 +110,7 @@ describe('refused', () => {
     expect(rollout.reason).toEqual({
       code: 'TargetMissing',
       message:
-        'controller c2 does not exist; w1 is windows-amd64; the plan has platforms for linux-amd64; add its platform there, or leave it out; w2 lacks the labels kubernetes.io/os and kubernetes.io/arch; set them, or leave it out of the plan',
+        'c2, a controller, does not exist; w1 is windows-amd64; the plan has platforms for linux-amd64; add its platform there, or leave it out; w2 lacks the labels kubernetes.io/os and kubernetes.io/arch; set them, or leave it out of the plan',
     });
     expect(statesOf(rollout)).toEqual({
       c1: 'pending',
@@ -131,7 +131,7 @@ describe('refused', () => {
     const facts = Object.fromEntries(names.map((name) => [name, { exists: false }]));
     const after = admitted(facts, rollout);
     expect(after.reason?.message.slice(0, 200)).toBe(
-      `${[0, 1, 2, 3, 4].map((index) => `worker w${index} does not exist; `).join('')}and 995 more`,
+      'w0, a worker, does not exist; the same holds for w1, w2, w3, w4, w5 and 994 more',
     );
     expect(Object.values(statesOf(after)).every((state) => state === 'missing')).toBe(true);
   });

@@ -256,8 +256,8 @@ describe('hundreds of signals', () => {
     );
     const looks = scene.api.calls.flatMap((call, index) => (call.startsWith('get') ? index : []));
     expect(looks).toEqual([0, 101, 202]);
-    // Each batch is prepared before the look that it rests on.
-    expect([...new Set(prepared)]).toEqual([0, 101, 202]);
+    // All are prepared before the first look, so an object that changes later is not written.
+    expect([...new Set(prepared)]).toEqual([0]);
   });
 
   test('stop where the plan changes in between', async () => {

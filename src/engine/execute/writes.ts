@@ -137,13 +137,14 @@ export async function send(
   signals: readonly Signalling[],
 ) {
   const sent: Sent[] = [];
-  for (let first = 0; first < signals.length; first += SIGNALS_AT_ONCE) {
-    const batch = signals.slice(first, first + SIGNALS_AT_ONCE);
-    const prepared = batch.map((signalling) => ({
-      signalling,
-      instruction: effects.dialect.signal.send(effects.world, rollout, signalling, plan),
-    }));
-    const targets = batch.map(({ target }) => target);
+  // All are prepared before the first request: an object that changes later is not written.
+  const all = signals.map((signalling) => ({
+    signalling,
+    instruction: effects.dialect.signal.send(effects.world, rollout, signalling, plan),
+  }));
+  for (let first = 0; first < all.length; first += SIGNALS_AT_ONCE) {
+    const prepared = all.slice(first, first + SIGNALS_AT_ONCE);
+    const targets = prepared.map(({ signalling }) => signalling.target);
     // A cache may show an old plan beside a new object that a later command has signalled. While plan and shards are
     // unchanged at the API server, nobody can have signalled an object that is unchanged too.
     const isPlanCurrent = await isCurrent(effects, plan, targets);

@@ -18,9 +18,12 @@ export function keptCordons({
 }
 
 function messageFor(snapshot: Snapshot, policy: RolloutPolicy, target: Target): string | undefined {
-  const { node, unnamedCordon, observation, agent } = factsOf(snapshot, target);
+  const facts = factsOf(snapshot, target);
+  const { node, observation, agent } = facts;
   const { name, state } = target;
   if (node?.unschedulable !== true || node.cordonOwner !== undefined) return undefined;
+  // It is found when it is read, which takes time in some dialects.
+  const { unnamedCordon } = facts;
   const before = `${name} stays cordoned after the upgrade: it was cordoned before it, not by Refit`;
   // Only Refit cordons for a dialect that does not answer, and its cordons name their owner.
   const whose = unnamedCordon ?? 'found';

@@ -169,13 +169,13 @@ const rows: [Gate, string, GateInput, string][] = [
     targetExists,
     'a worker that is not',
     input('worker', { exists: false }),
-    'stop TargetMissing: worker n1 does not exist',
+    'stop TargetMissing: n1, a worker, does not exist',
   ],
   [
     targetExists,
     'a controller that is not',
     input('controller', { exists: false }),
-    'stop TargetMissing: controller n1 does not exist',
+    'stop TargetMissing: n1, a controller, does not exist',
   ],
   [
     platformSupported,

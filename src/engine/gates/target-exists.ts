@@ -5,6 +5,6 @@ export const targetExists: Gate = {
   name: 'target-exists',
   evaluate({ facts, stage, target }) {
     if (facts.exists) return PASS;
-    return stop('TargetMissing', `${stage.role} ${target.name} does not exist`);
+    return stop('TargetMissing', `${target.name}, a ${stage.role}, does not exist`);
   },
 };

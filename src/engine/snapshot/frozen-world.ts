@@ -15,8 +15,12 @@ export function frozenWorld(world: World, kinds: readonly Resource[]): World {
   };
   return {
     list: listOf,
-    get: <T extends KubeObject>(kind: Resource<T>, name: string, namespace?: string) =>
-      byKey(listOf(kind)).get(keyAt(name, namespace)) as T | undefined,
+    get: <T extends KubeObject>(kind: Resource<T>, name: string, namespace?: string) => {
+      const list = listOf(kind);
+      // While the list is the same, so are its objects. An index of the list costs memory in a large cluster.
+      if (world.list(kind) === list) return world.get(kind, name, namespace);
+      return byKey(list).get(keyAt(name, namespace)) as T | undefined;
+    },
     outdated: (kind) => outdated.get(kindOf(kind)) ?? NONE,
   };
 }

@@ -321,7 +321,9 @@ async function findK0s(): Promise<RunningK0s> {
   if (more.length === 0) return only;
   const pids = found.map(({ pid }) => pid).join(', ');
   const hint = 'run `refit agent` by hand, with the --status-socket and --data-dir of one of them';
-  throw new RefitError('REFIT_INSTALL', `several k0s run on this host (PIDs ${pids})`, { hint });
+  throw new RefitError('REFIT_INSTALL', `several k0s processes run on this host (PIDs ${pids})`, {
+    hint,
+  });
 }
 
 function describe({ version, role, workloads, ownAgent }: TrustedAnswer): K0sFacts {

@@ -36,7 +36,7 @@ export interface WriteGuard {
    * request.
    */
   readonly term: () => Term | undefined;
-  /**  undefined;|Registers a write. Undefined if this process does not lead. */
+  /** Registers a write. Returns undefined if this process does not lead. */
   readonly beginWrite: () => GuardedWrite | undefined;
 }
 

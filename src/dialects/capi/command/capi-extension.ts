@@ -163,7 +163,7 @@ function oneCluster(
         if (code === 'REFIT_INTERNAL') throw error;
         problem = message;
         options.log.warn(
-          'cannot work with the API server of the Nodes: hooks are answered, updates wait',
+          'cannot use the API server of the Nodes: hooks get answers, but updates wait',
           { problem },
         );
         await sleep(clock, AGAIN_MS, abort);

@@ -91,7 +91,7 @@ export function workloadClusters(
     };
     const reason = served ? served.problem() : problem;
     if (served && reason === undefined) return served;
-    throw new RefitError('REFIT_UNREACHABLE', `cluster ${name} cannot be asked: ${reason}`);
+    throw new RefitError('REFIT_UNREACHABLE', `cannot connect to cluster ${name}: ${reason}`);
   };
   const run = async (abort: AbortSignal): Promise<void> => {
     const update = (secret: Secret): void => change(secret, secret.data?.['value'], abort);

@@ -136,7 +136,7 @@ function withSpec(job: Job, change: NonNullable<Job['spec']>): Job {
   return { ...job, spec: { ...job.spec, ...change } };
 }
 
-/** Adds the labels of the Plan, the hash label last. Adds none if the hash label has excluded the node meanwhile. */
+/** Adds the labels of the Plan, the hash label last. Adds none if the hash label now has the value that excludes the node. */
 function finished(node: Node, plan: CattlePlan, hash: string, version: string): Node {
   const { metadata, spec } = plan;
   const own = names.expandedLabels(spec?.postCompleteLabels, version, hash);

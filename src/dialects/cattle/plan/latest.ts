@@ -63,7 +63,8 @@ function valueAt(root: unknown, path: readonly string[]): unknown {
 }
 
 /**
- * Returns the paths in the digest annotation that name no field of the Plan. A change of such a path changes no hash.
+ * Returns the paths in the digest annotation that name no field of the Plan. If the annotation gains or loses such a
+ * path, the hash stays the same.
  */
 export function unknownDigestPaths(plan: CattlePlan): string[] {
   const paths = plan.metadata.annotations?.[DIGEST_ANNOTATION] ?? '';

@@ -16,7 +16,9 @@ export const WAITING_TYPE = 'RefitWaits';
 export const ABORTED_TYPE = 'RefitAborted';
 /** The type of the condition which says that the Plan is complete without any node, as the original reports it. */
 const EMPTY_TYPE = 'RefitNoTargets';
-const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, EMPTY_TYPE]);
+/** An earlier build named the next nodes in it. It is only removed. */
+const FORMER_TYPE = 'RefitNext';
+const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, EMPTY_TYPE, FORMER_TYPE]);
 
 /**
  * The reason of WAITING_TYPE if the leader drains. Gates then also check PodDisruptionBudgets, in read-only commands

@@ -18,9 +18,9 @@ import type { HostFacts } from '../host/probe.ts';
 import { diffScript, EXIT_BUSY, optionsFor, repairScript } from '../host/scripts.ts';
 import type { Request } from '../plan/plan-object.ts';
 import * as preflight from '../plan/preflight.ts';
+import { afterHosts, stageLines } from './after-hosts.ts';
 import { reportOf, type UpgradeReport, writeReport } from './report.ts';
 import { carryOut } from './run-upgrade.ts';
-import { afterHosts, stageLines } from './stages.ts';
 import {
   type ApplySession,
   inSession,

@@ -118,7 +118,7 @@ async function onControlPlane(
 
 export interface RestoreOptions {
   readonly snapshot: string;
-  /** Names the new cluster, and the backup of what the members had before. */
+  /** A part of two names: that of the new cluster, and that of the backup of the members' old data. */
   readonly stamp: string;
 }
 

@@ -96,7 +96,8 @@ export function assess(survey: Survey): Assessment {
   const request = resumes ? open : freshRequest(survey);
   const uids = survey.hosts.map(({ host }) => nodeNamed(host.name, survey.nodes)?.metadata.uid);
   const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
-  // The start does not change once an upgrade has begun. An earlier release recorded no start.
+  // `start` is the state in which the upgrade began, so an upgrade that is resumed keeps it. An earlier release did
+  // not record it.
   const start = resumes
     ? (plan?.data?.['start'] ?? '')
     : JSON.stringify([uids, versions, survey.configuration]);

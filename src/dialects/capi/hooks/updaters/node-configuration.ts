@@ -91,7 +91,7 @@ export async function configureNode(
 
 /**
  * Returns the items that Refit can change on a running node. Returns none unless all agents allow every one of them,
- * because Cluster API would take a part for the whole.
+ * because Cluster API would believe that a partial change is complete.
  */
 function itemsFor(spec: unknown, own: Concerned): wire.ConfigurationItem[] {
   const all = Object.entries(FIELDS).flatMap(([path, field]) =>

@@ -16,7 +16,7 @@ is_controller() { [ -e "$R/etc/kubernetes/controller-manager.conf" ]; }
 is_recorded() { grep -qxF "manifest $1.yaml $(sha256sum <"$2")" "$RUN"; }
 new_backups() {
   for folder in "$BACKUPS"/kubeadm-backup-manifests-*; do
-    [ ! -d "$folder" ] || grep -qxF "backup ${folder##*/}" "$RUN" || echo "$folder"
+    [ ! -d "$folder" ] || grep -qxF "backup ${folder##*/}" "$RUN" || printf '%s\n' "$folder"
   done
 }
 is_ours() {
@@ -37,21 +37,21 @@ of_run() {
   # kubeadm removes what it did not put in place only when it ends well: then somebody else has removed the manifest.
   [ -n "$(find "$BACKUPS" -path "*/kubeadm-upgraded-manifests*/$1.yaml" -newer "$RUN")" ] || return 0
   file=$(new_backups)/$1.yaml
-  [ ! -e "$file" ] || ! is_recorded "$1" "$file" || echo "$file"
+  [ ! -e "$file" ] || ! is_recorded "$1" "$file" || printf '%s\n' "$file"
 }
 by_hand() {
   file=$(list "$1" | head -n 1)
   [ -n "$file" ] || return 0
   is_controller || { echo "refused /etc/kubernetes/controller-manager.conf is missing: this is no control-plane host"; return 0; }
-  [ "$1" != etcd ] || { echo "refused a backup of etcd is never restored without the journal of its run"; return 0; }
+  [ "$1" != etcd ] || { printf '%s\n' "refused a backup of etcd is never restored without the journal of its run"; return 0; }
   mine=$(tag "$file")
   for other in kube-apiserver kube-controller-manager kube-scheduler; do
     [ "$other" != "$1" ] || continue
-    [ -e "$MANIFESTS/$other.yaml" ] || { echo "refused $other.yaml is missing too"; return 0; }
+    [ -e "$MANIFESTS/$other.yaml" ] || { printf '%s\n' "refused $other.yaml is missing too"; return 0; }
     running=$(tag "$MANIFESTS/$other.yaml")
     [ "$(printf '%s\n' "$mine" "$running" | sort -V | head -n 1)" = "$running" ] && continue
-    echo "refused the backup has $mine, but $other runs $running"
+    printf '%s\n' "refused the backup has $mine, but $other runs $running"
     return 0
   done
-  echo "hand $file"
+  printf '%s\n' "hand $file"
 }

@@ -34,29 +34,29 @@ source_of() {
 # runc has versions of its own.
 version_of() {
   case $1 in
-  kubelet) said=$("$2" --version 2>&1) || true; echo "${said#Kubernetes }" ;;
+  kubelet) said=$("$2" --version 2>&1) || true; printf '%s\n' "${said#Kubernetes }" ;;
   kubectl) "$2" version --client 2>&1 | sed -n 's/^Client Version: //p' ;;
   kubeadm) "$2" version -o short 2>&1 || true ;;
-  runc) ! "$2" --version >/dev/null 2>&1 || echo "$VERSION" ;;
+  runc) ! "$2" --version >/dev/null 2>&1 || printf '%s\n' "$VERSION" ;;
   *) "$2" -v 2>&1 | sed -n 's/.*[ v]\([0-9][0-9]*\.[0-9]*\.[0-9]*\).*/v\1/p' ;;
   esac
 }
 wrong() {
   built_for=$(processor_of "$2")
-  ! is_foreign "$built_for" || { echo "$FIELD.$1 is for another processor ($built_for; this host is $PROCESSOR)"; return; }
+  ! is_foreign "$built_for" || { printf '%s\n' "$FIELD.$1 is for another processor ($built_for; this host is $PROCESSOR)"; return; }
   [ "$3" != missing ] || { without_hash "$1"; return; }
-  [ -z "$3" ] || [ "$(sha256sum <"$2")" = "$3  -" ] || { echo "$FIELD.$1.sha256 does not match the file"; return; }
+  [ -z "$3" ] || [ "$(sha256sum <"$2")" = "$3  -" ] || { printf '%s\n' "$FIELD.$1.sha256 does not match the file"; return; }
   # A shell runs what the kernel cannot execute as commands.
-  case $(head -c 4 "$2") in ?ELF | '#!'*) ;; *) echo "$FIELD.$1 is no program: is it an error page?"; return ;; esac
+  case $(head -c 4 "$2") in ?ELF | '#!'*) ;; *) printf '%s\n' "$FIELD.$1 is no program: is it an error page?"; return ;; esac
   found=$(version_of "$1" "$2")
-  [ "$found" = "$VERSION" ] || echo "$FIELD.$1 has version $found, expected $VERSION"
+  [ "$found" = "$VERSION" ] || printf '%s\n' "$FIELD.$1 has version $found, expected $VERSION"
 }
-without_hash() { echo "$FIELD.$1.sha256 has no hash for $ARCH, the processor of this host"; }
+without_hash() { printf '%s\n' "$FIELD.$1.sha256 has no hash for $ARCH, the processor of this host"; }
 # `copy_to_check NAME` copies the file SOURCE to COPY, which only root can change and which goes with this shell, or says why not.
 # What is hashed is what then runs: between the two, the owner of a folder could put another file in its place.
 copy_to_check() {
   COPY='' problem=$(untrusted "$R$SOURCE")
-  [ -z "$problem" ] || { echo "$FIELD.$1.path: $problem" && return 0; }
+  [ -z "$problem" ] || { printf '%s\n' "$FIELD.$1.path: $problem" && return 0; }
   find "$D" -maxdepth 1 -name 'check.*' -mmin +60 -exec rm -f {} +
   COPY=$(mktemp "$D/check.XXXXXX")
   # A plan leaves nothing behind.
@@ -64,7 +64,7 @@ copy_to_check() {
   trap 'exit 1' HUP INT TERM
   if ! why=$(cp "$R$SOURCE" "$COPY" 2>&1); then
     rm -f "$COPY"
-    echo "$FIELD.$1.path: cannot copy $SOURCE to $D, where it is checked: $why"
+    printf '%s\n' "$FIELD.$1.path: cannot copy $SOURCE to $D, where it is checked: $why"
   else
     chmod 700 "$COPY"
   fi
@@ -85,25 +85,25 @@ probe() {
   runc) package=none cure='leave it out' ;;
   esac
   if [ "${FILE##*/}" = snap ]; then
-    echo "$1 is a snap: run snap remove $1 and install a package or a file of that name$or"
+    printf '%s\n' "$1 is a snap: run snap remove $1 and install a package or a file of that name$or"
   elif [ -n "$FILE" ] && [ ! -w "${FILE%/*}" ]; then
-    echo "$1 lies in ${FILE%/*}, which is read-only: move it to a folder that is not, also in what starts it"
+    printf '%s\n' "$1 lies in ${FILE%/*}, which is read-only: move it to a folder that is not, also in what starts it"
   elif [ -n "$PACKAGE" ] && [ "${PACKAGE%.io}" != "$package" ]; then
-    echo "$1 belongs to package $PACKAGE: $cure"
+    printf '%s\n' "$1 belongs to package $PACKAGE: $cure"
   elif [ -n "$PACKAGE" ] && ! command -v "$MANAGER" >/dev/null; then
-    echo "$1 belongs to an RPM package, but neither dnf nor zypper is there to replace it: install a file of its own"
+    printf '%s\n' "$1 belongs to an RPM package, but neither dnf nor zypper is there to replace it: install a file of its own"
   elif [ -n "$PACKAGE" ]; then
-    echo "warn=$1 belongs to a package: $MANAGER replaces it, not $FIELD.$1"
-    is_known || echo "$MANAGER knows no $PACKAGE ${VERSION#v}: set up the repository of that minor version, then run $REFRESH"
+    printf '%s\n' "warn=$1 belongs to a package: $MANAGER replaces it, not $FIELD.$1"
+    is_known || printf '%s\n' "$MANAGER knows no $PACKAGE ${VERSION#v}: set up the repository of that minor version, then run $REFRESH"
   elif is_staged "$1"; then
     :
   elif [ "$SHA256" = missing ]; then
     without_hash "$1"
   elif [ "$KIND" = url ]; then
     tried=$(download -r 0-0 --max-time 20 -o /dev/null 2>&1) ||
-      echo "$FIELD.$1.url: cannot download $SHOWN: $tried"
+      printf '%s\n' "$FIELD.$1.url: cannot download $SHOWN: $tried"
   elif [ ! -f "$R$SOURCE" ]; then
-    echo "$FIELD.$1.path: no file $SOURCE on this host"
+    printf '%s\n' "$FIELD.$1.path: no file $SOURCE on this host"
   else
     wrong_on_host "$1"
   fi

@@ -2,5 +2,5 @@
 # the first certificate of a PEM file as one line, which `certificate` takes.
 # uses: prelude.sh
 
-certificate() { echo "${3:-certificate}=$2 $(stat -Lc %Y "$1") ${1#"$R"}"; }
+certificate() { printf '%s\n' "${3:-certificate}=$2 $(stat -Lc %Y "$1") ${1#"$R"}"; }
 first() { awk '/BEGIN CERTIFICATE/ { on = 1; next } /END CERTIFICATE/ { exit } on { printf "%s", $0 }'; }

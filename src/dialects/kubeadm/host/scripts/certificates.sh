@@ -11,7 +11,7 @@
 # exits with 0.
 renew() {
   said=$(kubeadm certs renew "$1" 2>&1) || fail "$said"
-  echo "$said"
+  printf '%s\n' "$said"
   case $said in
   *'MISSING!'* | *'Detected external'* | *'Falling back to default'*)
     fail "kubeadm did not renew $1 by the configuration of the cluster: no static pod was restarted"

@@ -17,13 +17,13 @@ cni_facts() {
     *) known=1.1.0 ;;
     esac
     [ "$(printf '%s\n' "${wanted:-0}" "$known" | sort -V | tail -n 1)" = "$known" ] ||
-      echo "warn=${cni#"$R"} is of CNI $wanted, and this containerd knows $known at most: upgrade containerd first"
+      printf '%s\n' "warn=${cni#"$R"} is of CNI $wanted, and this containerd knows $known at most: upgrade containerd first"
     own=$(sed -n 's/^ *bin_dirs\{0,1\} *= *\[\{0,1\}"\([^"]*\)".*/\1/p' "$R/etc/containerd/config.toml" 2>/dev/null || true)
     # Of Calico's policy, which is no plugin.
     for plugin in $(values_of type "$cni" | grep -vx k8s); do
       found=
       for folder in $own /opt/cni/bin /usr/lib/cni /usr/libexec/cni; do [ ! -x "$R$folder/$plugin" ] || found=yes; done
-      [ -n "$found" ] || echo "warn=no CNI plugin $plugin in /opt/cni/bin, which ${cni#"$R"} names: pods will not start on this host"
+      [ -n "$found" ] || printf '%s\n' "warn=no CNI plugin $plugin in /opt/cni/bin, which ${cni#"$R"} names: pods will not start on this host"
     done
   fi
 }

@@ -13,4 +13,4 @@ done
 systemctl restart containerd
 rm -f "$D/previous/.containerd"
 find_package containerd
-echo "$(containerd --version)${PACKAGE:+ (package $PACKAGE stays at $(version_of_package), with its other files)}"
+printf '%s\n' "$(containerd --version)${PACKAGE:+ (package $PACKAGE stays at $(version_of_package), with its other files)}"

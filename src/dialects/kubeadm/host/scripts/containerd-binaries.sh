@@ -22,9 +22,9 @@ has_containerd() {
   done
 }
 probe_containerd() {
-  uses_containerd || { echo "the kubelet uses $RUNTIME, which is not containerd: leave containerd out of the manifest"; return 0; }
+  uses_containerd || { printf '%s\n' "the kubelet uses $RUNTIME, which is not containerd: leave containerd out of the manifest"; return 0; }
   ! has_containerd || return 0
-  [ -n "$(file_of containerd)" ] || echo "no containerd in PATH ($PATH): leave containerd out of the manifest"
+  [ -n "$(file_of containerd)" ] || printf '%s\n' "no containerd in PATH ($PATH): leave containerd out of the manifest"
   case $(systemctl show -p KillMode --value containerd 2>/dev/null) in
   control-group | mixed) echo "the unit of containerd lacks KillMode=process: its restart would end all containers" ;;
   esac

@@ -23,7 +23,7 @@ on_disk() {
 }
 write_script || on_disk || {
   rm -f "$SCRIPT" "$LOG"
-  echo "neither /run nor $D has room for a script"
+  printf '%s\n' "neither /run nor $D has room for a script"
   exit 1
 }
 exec 3<"$SCRIPT"

@@ -4,12 +4,12 @@
 
 etcd_answers() {
   if [ -n "$URL" ] && ! { command -v curl >/dev/null && [ -e "$PKI/healthcheck-client.key" ]; }; then
-    echo "warn=curl or $PKI/healthcheck-client.key is missing: the health of etcd is not checked"
+    printf '%s\n' "warn=curl or $PKI/healthcheck-client.key is missing: the health of etcd is not checked"
     echo "etcd=404 not asked"
   elif [ -n "$URL" ]; then
     for question in 'kv/range {"key":"aGVhbHRo"}' 'maintenance/status {}' 'cluster/member/list {}' \
       'maintenance/alarm {"action":"GET"}'; do
-      echo "etcd=$(etcd "${question%% *}" "${question#* }" 2>&1 | tr -d '\n' | cut -c 1-20000)"
+      printf '%s\n' "etcd=$(etcd "${question%% *}" "${question#* }" 2>&1 | tr -d '\n' | cut -c 1-20000)"
     done
   fi
 }

@@ -6,7 +6,7 @@ CA=$(flag trusted-ca-file "$MANIFESTS/etcd.yaml")
 PKI=${CA:-/etc/kubernetes/pki/etcd/ca.crt} && PKI=$R${PKI%/*}
 # A certificate names no address that stands for all.
 URL=$(flag listen-client-urls "$MANIFESTS/etcd.yaml")
-[ -z "$URL" ] || URL=$(echo "$URL" | sed 's/,.*//; s/0\.0\.0\.0/127.0.0.1/; s/\[::]/[::1]/')
+[ -z "$URL" ] || URL=$(printf '%s\n' "$URL" | sed 's/,.*//; s/0\.0\.0\.0/127.0.0.1/; s/\[::]/[::1]/')
 etcd() {
   curl -qsS --noproxy '*' --max-time "${3:-10}" --cacert "$PKI/ca.crt" --cert "$PKI/healthcheck-client.crt" \
     --key "$PKI/healthcheck-client.key" -d "$2" "$URL/v3/$1"

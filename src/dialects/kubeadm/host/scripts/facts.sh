@@ -6,7 +6,7 @@
 
 [ ! -d "$D/restore" ] || fail "a restore of etcd has begun, its manifests lie in $D/restore: run refit kubeadm restore-etcd again"
 sed -n 's/^ *- --secure-port=/apiPort=/p' "$MANIFESTS/kube-apiserver.yaml" 2>/dev/null || true
-echo "kubeadm=$(kubeadm version -o short 2>/dev/null)"
+printf '%s\n' "kubeadm=$(kubeadm version -o short 2>/dev/null)"
 (cd "$MANIFESTS" 2>/dev/null && grep -sHm 1 '^ *image: ' etcd.yaml kube-apiserver.yaml kube-controller-manager.yaml kube-scheduler.yaml) |
   sed -n 's/^\([a-z-]*\)\.yaml: *image: */image.\1=/p'
 pki=$(flag client-ca-file "$MANIFESTS/kube-apiserver.yaml")
@@ -17,12 +17,12 @@ for name in apiserver apiserver-kubelet-client apiserver-etcd-client front-proxy
   file=$R$pki/$name.crt
   [ ! -e "$file" ] || certificate "$file" "$(first <"$file")"
 done
-for name in ca front-proxy-ca etcd/ca; do [ ! -e "$R$pki/$name.key" ] || echo "key=$pki/$name.key"; done
+for name in ca front-proxy-ca etcd/ca; do [ ! -e "$R$pki/$name.key" ] || printf '%s\n' "key=$pki/$name.key"; done
 for name in admin super-admin controller-manager scheduler; do
   file=$R/etc/kubernetes/$name.conf
   [ -s "$file" ] || continue
   data=$(sed -n '/^ *client-certificate-data: */{s///;p;q;}' "$file")
-  [ -z "$data" ] || certificate "$file" "$(echo "$data" | base64 -d | first)"
+  [ -z "$data" ] || certificate "$file" "$(printf '%s\n' "$data" | base64 -d | first)"
 done
 kubelet_facts
 [ "$ROLE" != controlPlane ] || etcd_answers

@@ -16,12 +16,12 @@ host_facts() {
   df -kP "$R$images" 2>/dev/null | awk -v need="$NEED" 'NR == 2 && $4 < need {
     printf "warn=%s has %d MiB free, new images may need %d MiB\n", $6, $4 / 1024, need / 1024 }'
   off=$(($(date +%s) - NOW))
-  [ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "clock=its clock and the one here are $off s apart"
+  [ "$off" -gt -30 ] && [ "$off" -lt 90 ] || printf '%s\n' "clock=its clock and the one here are $off s apart"
   for file in "$MANIFESTS"/*.yaml; do
     case ${file##*/} in
     etcd.yaml | kube-apiserver.yaml | kube-controller-manager.yaml | kube-scheduler.yaml) ;;
     *) ! grep -qs '/etc/kubernetes/[a-z-]*\.conf' "$file" ||
-      echo "pod=${file##*/} reads certificates of kubeadm: restart this static pod yourself after they are renewed" ;;
+      printf '%s\n' "pod=${file##*/} reads certificates of kubeadm: restart this static pod yourself after they are renewed" ;;
     esac
   done
   # A kubelet without this setting does not start while swap is on, and the upgrade restarts it.
@@ -34,17 +34,17 @@ host_facts() {
     echo 'busy=a step of Refit, log /run/refit.*'
     echo 'warn=a step of an earlier run is at work: this run waits for its end'
   else
-    for process in $(pgrep -x kubeadm 2>/dev/null); do echo "busy=kubeadm, process $process"; done
+    for process in $(pgrep -x kubeadm 2>/dev/null); do printf '%s\n' "busy=kubeadm, process $process"; done
   fi
   # Nobody has to wait for an API server that listens already: a caller that does not reach it has another problem.
   file=$MANIFESTS/kube-apiserver.yaml
   [ ! -e "$file" ] || [ -z "$(find "$file" -cmin -5 2>/dev/null)" ] || is_listening "$file" || echo 'busy=an API server that starts'
-  echo "kernel=$(uname -r)"
+  printf '%s\n' "kernel=$(uname -r)"
   grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
     { [ -n "$PATCHES$CONFIG" ] && grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml"; } ||
     # A host without this folder runs no kubelet.
-    [ ! -e "$R/sys/fs/cgroup" ] || echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>&1)"
-  ! uses_containerd || echo "containerd=$(containerd --version 2>/dev/null)"
+    [ ! -e "$R/sys/fs/cgroup" ] || printf '%s\n' "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>&1)"
+  ! uses_containerd || printf '%s\n' "containerd=$(containerd --version 2>/dev/null)"
   # This prints what an UpgradeConfiguration switches off, and the checks of the preflight that it ignores, in both forms of a list.
   [ -z "$CONFIG" ] || awk '
     function names(text) { gsub(/[][",\047]/, " ", text); count = split(text, each, " "); for (i = 1; i <= count && each[i] !~ /^#/; i++) print "ignores=" each[i] }

@@ -15,10 +15,10 @@
 # What this host has before the run; before `note begun`, so that it belongs to the run that the journal names last.
 record_run() {
   {
-    echo "$ROLLOUT"
-    echo "version $VERSION"
-    for file in "$MANIFESTS"/*.yaml; do echo "manifest ${file##*/} $(sha256sum <"$file")"; done
-    for folder in "$BACKUPS"/kubeadm-backup-manifests-*; do echo "backup ${folder##*/}"; done
+    printf '%s\n' "$ROLLOUT"
+    printf '%s\n' "version $VERSION"
+    for file in "$MANIFESTS"/*.yaml; do printf '%s\n' "manifest ${file##*/} $(sha256sum <"$file")"; done
+    for folder in "$BACKUPS"/kubeadm-backup-manifests-*; do printf '%s\n' "backup ${folder##*/}"; done
   } >"$RUN.new"
   sync "$RUN.new"
   mv "$RUN.new" "$RUN"

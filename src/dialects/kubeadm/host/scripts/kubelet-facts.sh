@@ -10,7 +10,7 @@ version_in_use() (
   [ "$owner" = 0 ] || [ "$owner" = "$(id -u)" ] || exit 1
   [ $((0$mode & 18)) = 0 ] || exit 1
   said=$(/proc/self/fd/9 --version)
-  case $said in 'Kubernetes v'*) echo "${said#Kubernetes }" ;; *) exit 1 ;; esac
+  case $said in 'Kubernetes v'*) printf '%s\n' "${said#Kubernetes }" ;; *) exit 1 ;; esac
 )
 # `client_certificate KUBECONFIG` prints `data BASE64` or `file PATH` of the user of the current context; nothing if it has no
 # certificate.
@@ -61,7 +61,7 @@ version_fact() {
     ;;
   *)
     found=$(version_in_use 2>/dev/null) ||
-      echo "warn=the executable of the kubelet (process $KUBELET_PID) cannot be asked for its version, or somebody besides root could change it: the version of the file in PATH counts"
+      printf '%s\n' "warn=the executable of the kubelet (process $KUBELET_PID) cannot be asked for its version, or somebody besides root could change it: the version of the file in PATH counts"
     ;;
   esac
   if [ -n "$found" ]; then
@@ -71,13 +71,13 @@ version_fact() {
     '' | *' (deleted)' | "$in_path") ;;
     *)
       [ -z "$in_path" ] ||
-        echo "hard=the kubelet that runs is ${running#"$R"}, but the upgrade would replace ${in_path#"$R"}, the first in PATH ($PATH): set path in the manifest, or remove the file that is not used"
+        printf '%s\n' "hard=the kubelet that runs is ${running#"$R"}, but the upgrade would replace ${in_path#"$R"}, the first in PATH ($PATH): set path in the manifest, or remove the file that is not used"
       ;;
     esac
   else
     found=$(kubelet --version 2>/dev/null) || true
   fi
-  echo "kubelet=${found#Kubernetes }"
+  printf '%s\n' "kubelet=${found#Kubernetes }"
 }
 client_certificate_fact() {
   kubeconfig=$(printf '%s\n' "$KUBELET_WORDS" | sed -n '/^--kubeconfig$/{n;p;}; s/^--kubeconfig=//p' | tail -n 1)
@@ -85,7 +85,7 @@ client_certificate_fact() {
   if [ -s "$kubeconfig" ]; then
     used=$(client_certificate "$kubeconfig")
     case $used in
-    'data '*) certificate "$kubeconfig" "$(echo "${used#data }" | base64 -d | first)" kubeletCertificate ;;
+    'data '*) certificate "$kubeconfig" "$(printf '%s\n' "${used#data }" | base64 -d | first)" kubeletCertificate ;;
     'file '*)
       file=${used#file }
       case $file in /*) file=$R$file ;; *) file=${kubeconfig%/*}/$file ;; esac
@@ -93,7 +93,7 @@ client_certificate_fact() {
       ;;
     *)
       ! grep -q client-certificate "$kubeconfig" ||
-        echo "warn=cannot read which client certificate ${kubeconfig#"$R"} names, so nobody looks at when it ends"
+        printf '%s\n' "warn=cannot read which client certificate ${kubeconfig#"$R"} names, so nobody looks at when it ends"
       ;;
     esac
   fi
@@ -104,7 +104,7 @@ crashes_fact() {
   restarts=$(systemctl show -p NRestarts --value kubelet 2>/dev/null) || restarts=
   case $restarts in
   '' | 0 | *[!0-9]*) ;;
-  *) echo "kubeletCrashes=$restarts $(journalctl _SYSTEMD_UNIT=kubelet.service -n 1 -o cat --no-pager 2>/dev/null | tail -n 1 | cut -c 1-2000)" ;;
+  *) printf '%s\n' "kubeletCrashes=$restarts $(journalctl _SYSTEMD_UNIT=kubelet.service -n 1 -o cat --no-pager 2>/dev/null | tail -n 1 | cut -c 1-2000)" ;;
   esac
 }
 kubelet_facts() {

@@ -8,6 +8,6 @@ missing_manifests() {
     file=$(of_run "$name")
     found=${file:+run $file}
     [ -n "$found" ] || found=$(by_hand "$name")
-    [ -z "$found" ] || echo "missing=$name $found"
+    [ -z "$found" ] || printf '%s\n' "missing=$name $found"
   done
 }

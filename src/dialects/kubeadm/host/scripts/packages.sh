@@ -14,7 +14,7 @@ file_of() { readlink -f "$(command -v "$1")" || true; }
 find_package() {
   FILE=$(readlink -f "$(command -v "$1")") MANAGER=apt-get REFRESH='apt-get update' || true
   PACKAGE=$(dpkg-query --admindir="$R/var/lib/dpkg" -S "$FILE" 2>/dev/null) || PACKAGE=
-  [ -z "$PACKAGE" ] || PACKAGE=$(echo "$PACKAGE" | sed -n 's/^\([^ :]*\):.*/\1/p')
+  [ -z "$PACKAGE" ] || PACKAGE=$(printf '%s\n' "$PACKAGE" | sed -n 's/^\([^ :]*\):.*/\1/p')
   [ -z "$PACKAGE" ] || return 0
   MANAGER=zypper REFRESH='zypper refresh'
   ! command -v dnf >/dev/null || MANAGER=dnf REFRESH='dnf makecache'

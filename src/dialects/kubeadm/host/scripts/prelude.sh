@@ -16,7 +16,7 @@ flag() { [ ! -e "$2" ] || sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || tr
 preserved() {
   for kinds in mode,ownership,xattr,context mode,ownership,xattr mode,ownership; do
     case $kinds in *context) [ -e /sys/fs/selinux/enforce ] || continue ;; esac
-    ! cp --attributes-only --preserve="$kinds" "$1" "$1.try" >/dev/null 2>&1 || { echo "$kinds" && break; }
+    ! cp --attributes-only --preserve="$kinds" "$1" "$1.try" >/dev/null 2>&1 || { printf '%s\n' "$kinds" && break; }
   done
   rm -f "$1.try"
 }
@@ -25,7 +25,7 @@ attributes() {
   kinds=$(preserved "$2")
   [ -n "$kinds" ] || return 0
   why=$(cp --attributes-only --preserve="$kinds" "$1" "$2" 2>&1) && return 0
-  echo "$2 cannot get the owner, mode and extended attributes of $1: $why"
+  printf '%s\n' "$2 cannot get the owner, mode and extended attributes of $1: $why"
   return 1
 }
 copy_whole() { cp -p "$1" "$2" && attributes "$1" "$2"; }

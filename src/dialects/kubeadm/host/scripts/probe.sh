@@ -19,7 +19,7 @@ problems() {
   inactive | failed) echo "stopped=the kubelet does not run: see journalctl -u kubelet" ;;
   esac
   for name in kubeadm kubelet; do
-    command -v "$name" >/dev/null || echo "no $name in PATH ($PATH): install it, or set path in the manifest"
+    command -v "$name" >/dev/null || printf '%s\n' "no $name in PATH ($PATH): install it, or set path in the manifest"
   done
   for_each probe
   [ -z "$CONTAINERD_VERSION" ] || of_containerd probe_containerd

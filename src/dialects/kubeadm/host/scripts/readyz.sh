@@ -4,4 +4,4 @@
 CLIENT=$R${CA%/*}/apiserver-kubelet-client
 said=$(curl -qsS --noproxy '*' --max-time 5 -o /dev/null -w '%{http_code}' --cacert "$R$CA" --cert "$CLIENT.crt" \
   --key "$CLIENT.key" "$SERVER/readyz" 2>&1) || fail "${said%000}"
-echo "$said"
+printf '%s\n' "$said"

@@ -25,12 +25,12 @@ facts() {
   is_whole "$R$SNAPSHOT" || fail "$SNAPSHOT is not a whole snapshot: the hash at its end is not that of its content"
   [ ! -d "$DATA" ] || [ "$(df -kP "$DATA" | awk 'NR == 2 { print $4 }')" -gt "$(du -k "$R$SNAPSHOT" | cut -f 1)" ] ||
     fail "$DATA has no room for the snapshot"
-  echo "$(sha256sum <"$R$SNAPSHOT" | cut -c 1-64) $(flag name "$YAML")=$(flag initial-advertise-peer-urls "$YAML")"
+  printf '%s\n' "$(sha256sum <"$R$SNAPSHOT" | cut -c 1-64) $(flag name "$YAML")=$(flag initial-advertise-peer-urls "$YAML")"
 }
 
 # Nothing has stopped yet. etcd may run as another user.
 restore_aside() {
-  echo "$STAMP" >"$D/restore.stamp"
+  printf '%s\n' "$STAMP" >"$D/restore.stamp"
   rm -rf "$DATA/restoring"
   etcdutl snapshot restore "$R$SNAPSHOT" --data-dir "$DATA/restoring" --name "$(flag name "$YAML")" \
     --initial-advertise-peer-urls "$(flag initial-advertise-peer-urls "$YAML")" --initial-cluster "$MEMBERS" \

@@ -12,6 +12,6 @@ restore_manifests() {
     fi
     [ -n "$file" ] || continue
     place_back "$file" "$MANIFESTS/$name.yaml"
-    echo "restored $name.yaml"
+    printf '%s\n' "restored $name.yaml"
   done
 }

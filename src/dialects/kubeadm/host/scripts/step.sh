@@ -4,7 +4,7 @@
 
 seen() { [ -e "$J" ] && grep -qxF -- "$ROLLOUT $STEP $1" "$J"; }
 note() {
-  { [ ! -e "$J" ] || cat "$J"; echo "$ROLLOUT $STEP $1"; } >"$J.new"
+  { [ ! -e "$J" ] || cat "$J"; printf '%s\n' "$ROLLOUT $STEP $1"; } >"$J.new"
   sync "$J.new"
   mv "$J.new" "$J"
 }

@@ -6,7 +6,7 @@
 #   CERTIFICATE=-----BEGIN CERTIFICATE-----  In PEM; only who has its key can read the file. Empty: everybody who has the file.
 
 umask 077
-give_up() { rm -f "$FILE".*new; echo "$*"; exit 1; }
+give_up() { rm -f "$FILE".*new; printf '%s\n' "$*"; exit 1; }
 mkdir -p "$D/snapshots" 2>&1
 rm -f "$D"/snapshots/*.new
 FILE=$D/snapshots/etcd-before-$VERSION-$(date -u +%Y%m%dT%H%M%SZ).db
@@ -27,4 +27,4 @@ sync "$FILE.new"
 mv "$FILE.new" "$FILE"
 # shellcheck disable=SC2012
 ls -1t "$D"/snapshots/etcd-before-* | tail -n +$((KEEP + 1)) | while IFS= read -r old; do rm -f -- "$old"; done
-echo "${FILE#"$R"} with SHA-256 $(sha256sum <"$FILE" | cut -c 1-64)"
+printf '%s\n' "${FILE#"$R"} with SHA-256 $(sha256sum <"$FILE" | cut -c 1-64)"

@@ -17,11 +17,11 @@ untrusted() (
     [ -e "$next" ] || [ -L "$next" ] || return 0
     owner=$(stat -c %u "$next")
     if [ "$owner" != 0 ] && [ "$owner" != "$(id -u)" ]; then
-      echo "${next#"$R"} belongs to user $owner: use a path that only root can change, as of a folder of root"
+      printf '%s\n' "${next#"$R"} belongs to user $owner: use a path that only root can change, as of a folder of root"
       return 0
     fi
     if [ -L "$next" ]; then
-      [ $((links += 1)) -le 40 ] || { echo "$1 has too many symbolic links" && return 0; }
+      [ $((links += 1)) -le 40 ] || { printf '%s\n' "$1 has too many symbolic links" && return 0; }
       target=$(readlink "$next")
       case $target in /*) at='' ;; esac
       rest=$target/$rest
@@ -39,7 +39,7 @@ others_write() {
   if [ $((0$mode & 2)) = 0 ]; then
     [ $((0$mode & 16)) != 0 ] && [ "$group" != "$(id -g)" ] && ! is_empty_staff "$group" || return 1
   fi
-  echo "others may write to ${1#"$R"}: run chmod go-w ${1#"$R"}"
+  printf '%s\n' "others may write to ${1#"$R"}: run chmod go-w ${1#"$R"}"
 }
 # Debian lets its group staff write to /usr/local. Only the host's own files are sure to name all members.
 is_empty_staff() {
@@ -50,12 +50,12 @@ is_empty_staff() {
 }
 # `untrusted_option NAME PATH`: of kubeadm. With the files of a folder, and with the folder of patches that a configuration names.
 untrusted_option() (
-  [ -e "$2" ] || { echo "kubeadm: no file $2 on this host" && return 0; }
+  [ -e "$2" ] || { printf '%s\n' "kubeadm: no file $2 on this host" && return 0; }
   problem=$(untrusted "$2")
   if [ -d "$2" ]; then
     for file in "$2"/* "$2"/.[!.]*; do [ -n "$problem" ] || problem=$(untrusted "$file"); done
   fi
-  [ -z "$problem" ] || { echo "kubeadm.$1: $problem" && return 0; }
+  [ -z "$problem" ] || { printf '%s\n' "kubeadm.$1: $problem" && return 0; }
   [ ! -f "$2" ] || patches_of "$2" | while read -r folder; do untrusted_option "$1 names patches" "$folder"; done
 )
 patches_of() {
