@@ -4,7 +4,7 @@ import { settle } from '../../engine/assess/settle.ts';
 import { censusFor, nodesAllowedAway } from '../../engine/gates/types.ts';
 import { isFinal, type Target, targetsIn, withStages } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { groupsOf } from '../../engine/schedule/turns.ts';
+import { groupsOf } from '../../engine/schedule/order.ts';
 import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { nextStart } from '../../util/maintenance-windows.ts';

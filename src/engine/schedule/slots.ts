@@ -1,4 +1,7 @@
-/** How many targets of a stage may start now, failed ones at work counted, and which: in list order, so that a repeated decision is the same. */
+/**
+ * Computes how many targets of a stage may start now, and chooses them in list order, so that a repeated decision is the same.
+ * Failed targets that still work hold their slots.
+ */
 import { BEFORE_TARGET, evaluate, type Refusal } from '../gates/registry.ts';
 import * as gating from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
@@ -6,14 +9,14 @@ import { because, type Reason } from '../model/reasons.ts';
 import { inState, type Stage, type Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { STALE_AFTER_MS } from '../snapshot/gather.ts';
-import { groupsOf, turnsOf } from './turns.ts';
+import { groupsOf, orderCheck } from './order.ts';
 
-/** Two controllers at once can cost the quorum. */
+/** Returns how many targets of the stage may move at once. Two controllers at once can cost the quorum. */
 export function limitOf({ role, maxInFlight }: Stage): number {
   return role === 'controller' ? Math.min(1, maxInFlight) : maxInFlight;
 }
 
-/** A target holds its slot from its recorded intent to its recorded end. */
+/** Returns how many slots no target holds. A target holds its slot from its recorded intent to its recorded end. */
 export function freeSlots(stage: Stage): number {
   const failed = stage.failedHoldSlots === true ? inState(stage, 'failed').length : 0;
   return Math.max(0, limitOf(stage) - inState(stage, 'intended').length - failed);
@@ -23,7 +26,10 @@ export function openSlots({ snapshot, policy, now }: gating.DecisionContext, sta
   return Math.max(0, freeWithin(stage, policy) - failedInFlightIn(snapshot, now).length);
 }
 
-/** Where failed targets hold their slots, a failure budget frees them, up to its end: then nothing starts. */
+/**
+ * Returns the free slots under the policy. In a stage whose failed targets hold their slots, a failure budget frees these slots.
+ * Once the budget is used up, no slot is free.
+ */
 export function freeWithin(stage: Stage, { maxFailures }: RolloutPolicy): number {
   if (stage.failedHoldSlots !== true || maxFailures === 0) return freeSlots(stage);
   return inState(stage, 'failed').length > maxFailures
@@ -31,7 +37,10 @@ export function freeWithin(stage: Stage, { maxFailures }: RolloutPolicy): number
     : freeSlots({ ...stage, failedHoldSlots: false });
 }
 
-/** Of all stages but those whose failed targets hold their slots. Nodes that are not Ready do not work any more. */
+/**
+ * Returns the failed targets that still work, and for how many milliseconds each still counts. Stages whose failed targets hold
+ * their slots are left out, because `freeSlots` counts them. A node that is not Ready does no work.
+ */
 export function failedInFlightIn(snapshot: Snapshot, now: number) {
   return snapshot.rollout.stages
     .filter(({ failedHoldSlots }) => failedHoldSlots !== true)
@@ -40,17 +49,18 @@ export function failedInFlightIn(snapshot: Snapshot, now: number) {
       const { observation, ready } = gating.factsOf(snapshot, target);
       const isAtWork = observation.kind === 'sent' || observation.kind === 'working';
       if (!isAtWork || ready === false) return [];
-      // The node's own time may be ahead or unreadable: it cannot hold the slot for long after the recorded failure.
+      // The time that the node reports may be in the future or unreadable. It counts only up to STALE_AFTER_MS after the recorded
+      // failure.
       const failed = Date.parse(target.since);
       const reported = Date.parse(observation.since);
       const last = Number.isNaN(reported) ? failed : Math.min(reported, failed + STALE_AFTER_MS);
-      // Until it no longer counts, without a new report.
+      // The target stops counting after this time if no new report comes.
       const leftMs = last + STALE_AFTER_MS - now;
       return leftMs > 0 ? [{ target, leftMs }] : [];
     });
 }
 
-/** A target that a gate does not let start. With `ofRollout` the other targets were not asked. */
+/** A target that a gate does not let start. With `ofRollout` the answer holds for the other targets, too, and they were not asked. */
 export interface GatedTarget
   extends Partial<Omit<gating.Waiting, 'kind' | 'reason'>>,
     Pick<gating.Gate, 'ofRollout'> {
@@ -60,20 +70,23 @@ export interface GatedTarget
 }
 
 export interface Choice {
-  /** To be recorded as intended, at most `slots` of them. */
+  /** The targets to record as intended, at most as many as there are free slots. */
   readonly chosen: readonly Target[];
   readonly waiting: readonly GatedTarget[];
   readonly stopped: readonly GatedTarget[];
-  /** What is wrong with the plan. Then nothing is chosen, and the rollout ends once nothing is in flight. */
+  /** The reason why the plan itself is wrong. If it is set, nothing is chosen, and the rollout ends once nothing is in flight. */
   readonly refusal?: Reason;
 }
 
-/** What ends a rollout in which nothing new starts. */
+/** The clause that says what ends a rollout in which nothing new starts. */
 export const FINISHING_ENDS = 'the nodes in progress have ended; the plan ends then';
-/** Probes that found a blocked target before the targets behind it wait too: each probe is some requests, every few seconds. */
+/** Once probes found this many blocked targets, the targets behind them wait, too. Each probe costs some requests every few seconds. */
 const MAX_BLOCKED_PROBES = 50;
 
-/** A waiting worker does not stop the workers behind it. A waiting controller does: two away can cost the quorum. */
+/**
+ * Chooses the targets to start. A waiting worker does not stop the workers behind it. A waiting controller does, because the loss of
+ * two controllers can cost the quorum.
+ */
 export function chooseTargets(
   context: gating.DecisionContext,
   stage: Stage,
@@ -84,14 +97,14 @@ export function chooseTargets(
   const chosen: Target[] = [];
   const waiting: GatedTarget[] = [];
   const stopped: GatedTarget[] = [];
-  const waitOf = turnsOf(context, stage);
+  const orderWaitOf = orderCheck(context, stage);
   let census = gating.censusFor(snapshot, policy);
   let probes = 0;
   let blocked = 0;
   for (const target of groupsOf(context, candidates).flat()) {
     if (chosen.length >= slots) break;
     const verdict =
-      waitOf(target) ??
+      orderWaitOf(target) ??
       evaluate(
         BEFORE_TARGET,
         gating.gateInput({ ...context, stage, target }, slots - chosen.length, census),
@@ -107,14 +120,17 @@ export function chooseTargets(
     if (waiting.length > 0 && (stage.role === 'controller' || verdict.ofRollout === true)) break;
     if (verdict.kind === 'wait' && verdict.probe) probes++;
     else if (verdict.kind === 'wait' && verdict.probesEachTarget === true) blocked++;
-    // A probe is a request: at a time no more than targets could start, or than targets are blocked already.
+    // Each probe is a request. So at most as many are made at a time as there are slots, or as targets are known to be blocked.
     if (probes >= Math.max(slots, blocked) || blocked >= Math.max(slots, MAX_BLOCKED_PROBES)) break;
   }
   const refusal = chosen.length > 0 ? planRefusal(context, stage, candidates) : undefined;
   return refusal ? refused(refusal.target, refusal.verdict, stopped) : { chosen, waiting, stopped };
 }
 
-/** The first candidate for which the plan is wrong, however late its turn is: the targets before it would start in vain. */
+/**
+ * Returns the first candidate for which the plan itself is wrong, wherever it is in the list, because the targets before it would
+ * start in vain.
+ */
 function planRefusal(context: gating.DecisionContext, stage: Stage, candidates: readonly Target[]) {
   const refusing = BEFORE_TARGET.filter((gate) => gate.mayRefusePlan?.(context.snapshot) === true);
   const passed = new Set<string | undefined>();

@@ -6,7 +6,7 @@ import { targetsToCheck } from '../gates/checked-targets.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction } from '../model/decision.ts';
 import { isFinal, type Stage, type Target } from '../model/rollout.ts';
-import { groupsOf } from '../schedule/turns.ts';
+import { groupsOf } from '../schedule/order.ts';
 
 /** Targets that hold a payload before their turn. */
 const MOST_AHEAD = 20;

@@ -1,4 +1,4 @@
-/** Whose turn it is: `order` of an UpgradePolicy puts the targets of a stage into groups that start one after the other. */
+/** Orders the targets of a stage: `order` of an UpgradePolicy puts them into groups that start one after the other. */
 
 import { ownMember } from '../../util/own-member.ts';
 import { listed } from '../../util/phrases.ts';
@@ -11,7 +11,7 @@ type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
 const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 const ENDS = 'those nodes are done; for a failed one run refit retry NODE';
 
-/** Targets of one group stay in the order of the list. */
+/** Returns the groups in the order in which they start. The targets of one group stay in the order of the list. */
 export function groupsOf(
   context: Context,
   targets: readonly Target[],
@@ -21,29 +21,34 @@ export function groupsOf(
   return groups.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
 }
 
-/** Says why it is not the turn of a target; undefined if it is. */
-export function turnsOf(
+/**
+ * Returns a function that says why a target must wait for targets of other groups. That function returns undefined if the target may
+ * start.
+ */
+export function orderCheck(
   context: Context,
   { targets }: Stage,
 ): (target: Target) => Refusal | undefined {
   const { order, name, maxFailures } = context.policy;
   if (!order) return () => undefined;
   const groupOf = groupIn(context);
-  // No node follows a failed one of the control plane.
+  // A failed worker within the failure budget does not stop later groups. A failed node of the control plane does.
   const mayFail = (target: Target): boolean => maxFailures > 0 && groupOf(target).startsWith(REST);
   const open = targets.filter(
     (each) => each.state !== 'done' && !(isSettled(each) && mayFail(each)),
   );
   const [first = ''] = open.map(groupOf).toSorted();
-  // They started before the order, the labels or the targets changed, or before a retry.
+  // These targets started early: before the order, the labels or the targets changed, or before a retry.
   const ahead = open.filter((each) => each.state === 'intended' && groupOf(each) > first);
   return (target) => {
     const group = groupOf(target);
     const before = group > first ? open.filter((each) => groupOf(each) < group) : ahead;
     if (before.length === 0) return undefined;
     const names = before.map((each) => each.name);
-    const does = group > first ? 'comes after' : 'waits for the later';
-    const message = `${target.name} ${does} ${listed(names)} in the order of UpgradePolicy ${name}`;
+    const message =
+      group > first
+        ? `${target.name} comes after ${listed(names)} in the order of UpgradePolicy ${name}`
+        : `${target.name} waits for ${listed(names)}, which started early although \`order\` of UpgradePolicy ${name} puts ${names.length === 1 ? 'it' : 'them'} later`;
     const isPassing = before.some(({ state }) => state === 'intended');
     return {
       ...wait('EarlierNodes', message, ENDS, isPassing ? { isPassing } : {}),
@@ -53,11 +58,17 @@ export function turnsOf(
   };
 }
 
-/** What the texts of the groups begin with: first those that an entry of the order names, then the rest. */
+/**
+ * These texts begin each part of a group's name: FIRST if the target matches that part, REST if it does not. So the targets that
+ * match sort first.
+ */
 const FIRST = '0';
 const REST = '1';
 
-/** Texts that sort like the groups. Each node of the control plane is one: two at once can cost the quorum. */
+/**
+ * Returns a function that returns the name of a target's group. The names sort in the order of the groups. Each node of the control
+ * plane has a group of its own, because two at once can cost the quorum.
+ */
 function groupIn({ snapshot, policy: { order = [] } }: Context): (target: Target) => string {
   return (target) => {
     const { labels = {} } = factsOf(snapshot, target);
