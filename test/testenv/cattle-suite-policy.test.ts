@@ -135,7 +135,7 @@ describe('a policy', () => {
     await scene.until('agents', 'RefitWaits', 'True', 'Gate');
     await scene.onlyJobOf('servers');
     const words =
-      'suite-1 would take a place of maxUnavailable, and wait for Plan system-upgrade/servers';
+      'suite-1 would count against maxUnavailable while it waits for Plan system-upgrade/servers';
     expect(await gateOf('agents')).toContain(words);
     expect(await scene.jobsOf('agents')).toEqual([]);
     await release();

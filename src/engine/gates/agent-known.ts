@@ -1,11 +1,14 @@
-/** Gate: an agent that does not know whether another one acts on its host carries out no signal, and a target sent there would run into its deadline. */
+/**
+ * Gate: the agent on the host must know whether another agent acts there, too. An agent in doubt carries out no signal, so the
+ * target would miss its deadline.
+ */
 import { type Gate, PASS, wait } from './types.ts';
 
 export const agentKnown: Gate = {
   name: 'agent-known',
   evaluate({ target, facts: { agent } }) {
     if (agent?.doubt === undefined) return PASS;
-    const ends = `the agent on ${target.name} announces that it acts or stands aside, or its annotation is removed where no agent runs any more`;
+    const ends = `the agent on ${target.name} reports whether it acts or leaves the host to another agent, or its annotation is removed because no agent runs there any more`;
     return wait('AgentInDoubt', `${target.name}: ${agent.doubt}`, ends);
   },
 };

@@ -1,10 +1,10 @@
-/** Gate: no kubelet gets newer than any API server of the cluster, in the plan or not. */
+/** Gate: no kubelet may become newer than any API server of the cluster, whether the plan lists that server or not. */
 import { type ApiServer, judgePlan } from '../../versions/plan-rules.ts';
 import type { Reason } from '../model/reasons.ts';
 import { momentAfter, recordedUpgrade } from '../snapshot/recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';
 
-/** Never a stop: API servers can still be upgraded. */
+/** This gate never stops a target, because the API servers can still be upgraded. */
 export const apiServersFirst: Gate = {
   name: 'api-servers-first',
   ofRollout: true,
@@ -13,7 +13,7 @@ export const apiServersFirst: Gate = {
     const hasKubelet = stage.role === 'worker' || facts.node !== undefined;
     const judge = (servers: readonly ApiServer[]): Reason | undefined =>
       judgePlan([{ ...stage, targets: [{ name, hasKubelet }] }], servers, allow).problems[0];
-    // While controllers are upgraded, the kubelet of one may be ahead of the others.
+    // While controllers are upgraded, the kubelet of one controller may be newer than the API servers of the others.
     const isMoving = (server: ApiServer): boolean =>
       stage.role === 'controller' && stage.targets.some((target) => target.name === server.name);
     const servers = apiServers.filter((server) => !isMoving(server));

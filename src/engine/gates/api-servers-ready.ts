@@ -1,8 +1,11 @@
-/** Gate and verifier: for controllers, every API server of the cluster must be ready, in the plan or not. */
+/**
+ * Gate and verifier: before and after a controller moves, every API server of the cluster must be ready, whether the plan lists it
+ * or not.
+ */
 import { isUnanswered, untilAsked } from '../model/decision.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
-/** No watch shows when an API server becomes ready. */
+/** Milliseconds until the API servers are asked again, because no watch shows when one becomes ready. */
 const RECHECK_MS = 1000;
 const ENDS = 'every API server answers that it is ready';
 

@@ -1,4 +1,4 @@
-/** Which targets are asked, before the first one starts, whether they can download what the plan names. */
+/** Chooses which targets are asked, before the first one starts, whether they can download what the plan names. */
 import { forDownloads } from '../../signal/prefetch.ts';
 import { sameJson } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
@@ -10,18 +10,18 @@ export interface CheckedTarget extends Pick<Signalling, 'stage' | 'target'> {
   readonly downloads: DownloadState;
 }
 
-/** Of each stage and platform, because each check costs two writes. */
+/** At most this many targets of each stage and platform are asked, because each check costs two writes. */
 const MOST_CHECKED = 2;
 
 export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
   onceForEach(({ prefetch, planWindows, agent }: RolloutPolicy): CheckedTarget[] => {
     if (hasStarted(rollout) || prefetch === 'none') return [];
-    // A plan with windows of its own runs unattended: all.
+    // A plan with windows of its own runs unattended, so all of its targets are asked.
     const most = prefetch === 'all' || planWindows !== undefined ? Infinity : MOST_CHECKED;
     const able = withStages(rollout).flatMap(
       ({ stage, target }): (CheckedTarget & { place: string })[] => {
         const { downloads: said, isThere, platform } = facts.get(target.key) ?? {};
-        // Who has the version downloads nothing.
+        // A node that already runs the version downloads nothing.
         if (said === undefined || isThere === true) return [];
         const isOld = said.policy !== undefined && !sameJson(said.policy, forDownloads(agent));
         const downloads = isOld ? { ...said, answer: 'unasked' as const } : said;
@@ -31,14 +31,14 @@ export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
     const chosen = [...Map.groupBy(able, ({ place }) => place).values()].flatMap((group) => {
       const first = group.slice(0, most);
       const bytes = first.reduce((most, { downloads }) => Math.max(most, downloads.bytes ?? 0), 0);
-      // And each node that may lack room for what these say.
+      // Other nodes are asked, too, if they may lack room for the file sizes that the first ones reported.
       const needed = bytes + (agent.diskReserveBytes ?? 0);
       return [
         ...first,
         ...group.slice(first.length).filter(({ downloads: { room = 0 } }) => room < needed),
       ];
     });
-    // A node of two commands has one check; its targets have keys of their own.
+    // A node that two commands name gets only one check, although each of its targets has a key of its own.
     return [
       ...new Map(chosen.map((each) => [`${each.stage.role} ${each.target.name}`, each])).values(),
     ];

@@ -1,4 +1,4 @@
-/** Gate: checks the policy's rules for downloads again; the plan or the policy may have changed. */
+/** Gate: checks again that the downloads meet the rules of the policy, because the plan or the policy may have changed. */
 import { payloadProblems } from '../policy/rollout-policy.ts';
 import { type Gate, PASS, wait } from './types.ts';
 

@@ -1,10 +1,19 @@
-/** Gate: before the first target starts, agents try the downloads of the plan: reachable, not too big, and room for them. It holds for a time only. */
+/**
+ * Gate: before the first target starts, agents check the downloads of the plan: each file must be reachable, must not be too big,
+ * and must fit on the disk. After some minutes the gate passes in any case.
+ */
 import { counted, listedSentences } from '../../util/phrases.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
-/** Milliseconds for which this leader waits for answers, from when plan and policy ask for these payloads: an agent may be down. */
+/**
+ * Milliseconds that the gate waits for answers, counted from when plan and policy first ask for these payloads. An agent that is
+ * down never answers.
+ */
 const PATIENCE_MS = 10_000;
-/** Milliseconds for which a problem holds the plan, so that people can fix it. Then nodes find out, and fail or not. */
+/**
+ * Milliseconds that a problem delays the plan, so that people can fix it. After that the nodes start, and each succeeds or fails by
+ * itself.
+ */
 const HOLD_MS = 300_000;
 
 export const downloadsPossible: Gate = {
@@ -17,16 +26,16 @@ export const downloadsPossible: Gate = {
     const heldMs = HOLD_MS - (payloadsWatchedMs ?? 0);
     if (texts.length > 0 && heldMs > 0) {
       const ends =
-        'every node that was asked can download it, or after 5 min, when nodes try it: fix the server, the way to it or the plan; agents ask again every minute';
+        'every agent that was asked can download the files, or after 5 min, when the nodes start anyway: fix the server, the network path to it, or the plan; agents check again every minute';
       return wait('DownloadImpossible', listedSentences(texts), ends, { recheckMs: heldMs });
     }
     const silent = checked.filter(
       ({ downloads: { answer } }) => answer === 'asked' || answer === 'unasked',
     );
-    // Read-only commands do not wait.
+    // Read-only commands do not wait, because they watch nothing.
     const leftMs = PATIENCE_MS - (payloadsWatchedMs ?? PATIENCE_MS);
     if (silent.length === 0 || leftMs <= 0) return PASS;
-    const message = `${counted(silent.length, 'agent')} did not say yet whether it can be downloaded`;
+    const message = `${counted(silent.length, 'agent')} did not say yet whether the files of the plan can be downloaded`;
     const more = { recheckMs: leftMs, isPassing: true } as const;
     return wait('DownloadsUnchecked', message, 'they have answered, or after 10 s', more);
   },

@@ -1,10 +1,10 @@
-/** Gate: starts no drain that cannot end, so that no node is cordoned in vain. */
+/** Gate: a target whose drain cannot end does not start, so that no node is cordoned in vain. */
 import { BUDGET_ENDS, describeBlockingBudget } from '../../drain/budgets.ts';
 import { describeRefusedPods, liftsOf } from '../../drain/pods.ts';
 import { isUnanswered, untilAsked } from '../model/decision.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
-/** No watch shows budgets and pods, so it is asked again. */
+/** Milliseconds until a blocked drain is previewed again, because no watch shows budgets and pods. */
 const RECHECK_MS = 5000;
 const MOST_PODS = 5;
 

@@ -1,4 +1,4 @@
-/** Gate: what an earlier plan left at work counts against the same limits, although nobody waits for it any more. */
+/** Gate: nodes that still work for an earlier plan count against the limits of this plan, although that plan no longer waits for them. */
 import { type Gate, PASS, wait } from './types.ts';
 
 export const foreignWork: Gate = {
@@ -12,12 +12,13 @@ export const foreignWork: Gate = {
         `${occupant} is at work on ${target.name}`,
         `${occupant} is done with ${target.name}`,
       );
-    // The signal replaces whatever its own target was told before.
+    // The signal replaces an earlier plan's signal to the same target, so that work is not in the way.
     const rest = foreignWork.filter(
       ({ name, role }) => name !== target.name || role !== stage.role,
     );
     const controllers = rest.filter(({ role }) => role === 'controller');
-    // No controller leaves the version that a worker still gets, as between two commands of one plan.
+    // A controller waits for all foreign work: it must not leave a version while a worker is still being upgraded to that version.
+    // Commands of one plan follow the same rule.
     const isFull = stage.role === 'controller' || rest.length >= room;
     const inTheWay = controllers.length === 0 && isFull ? rest : controllers;
     if (inTheWay.length === 0) return PASS;

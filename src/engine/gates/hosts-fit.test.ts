@@ -29,7 +29,7 @@ test('a host of a later stage holds the first one, too: all are named with what 
   expect(verdictOn({ w1: UNFIT, w3: UNFIT })).toEqual({
     kind: 'wait',
     reason: { code: 'HostUnfit', message: 'w1, w3: the host is too old: renew it' },
-    ends: 'the agents there report that this is mended, their annotations are removed where no agent runs any more, or the plan leaves those nodes out',
+    ends: 'the agents there report that the problem is fixed, their annotations are removed because no agent runs there any more, or the plan leaves those nodes out',
   });
 });
 

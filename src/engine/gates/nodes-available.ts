@@ -9,12 +9,12 @@ export const nodesAvailable = {
   evaluate({ target, facts, policy, census, awaits }: Input): Verdict {
     const { maxUnavailable, name } = policy;
     if (!maxUnavailable || !census) return PASS;
-    const early = `${target.name} would take a place of maxUnavailable, and wait for ${awaits}`;
+    const early = `${target.name} would count against maxUnavailable while it waits for ${awaits}`;
     if (awaits !== undefined)
       return wait('ForeignWork', early, `${awaits} is complete with the same version`);
     const node = nodeNameOf(target, facts);
     const { all, unavailable, busy } = census;
-    // A node that is unavailable already costs nothing more; a target that is no node takes no pods.
+    // A node that is unavailable already does not raise the count. A target that is no Node runs no pods.
     if (unavailable.has(node) || !all.has(node)) return PASS;
     const limit = nodesAllowedAway(maxUnavailable, all.size);
     const count = busy.size - (busy.has(node) ? 1 : 0);

@@ -1,4 +1,4 @@
-/** Gate: nothing starts under an unreadable policy, because it may forbid it. */
+/** Gate: nothing starts under an unreadable policy, because that policy may forbid it. */
 import { type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 export const policyReadable = {

@@ -359,7 +359,7 @@ test('a target whose work would only wait for another plan takes no place of a l
   };
   const given = { ...input, census: census({}) };
   expect(said(nodesAvailable.evaluate({ ...given, policy: policy({ maxUnavailable: TWO }) }))).toBe(
-    'wait ForeignWork: a would take a place of maxUnavailable, and wait for Plan upgrades/b',
+    'wait ForeignWork: a would count against maxUnavailable while it waits for Plan upgrades/b',
   );
   expect(said(nodesAvailable.evaluate({ ...given, policy: policy() }))).toBe('pass');
 });

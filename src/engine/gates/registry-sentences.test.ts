@@ -105,7 +105,7 @@ const rows: [Gate, string, GateInput, string][] = [
     downloadsPossible,
     'two have not answered',
     saying({ w1: 'asked', w2: 'unasked', w3: 'possible' }, 9_999),
-    'wait DownloadsUnchecked: 2 agents did not say yet whether it can be downloaded',
+    'wait DownloadsUnchecked: 2 agents did not say yet whether the files of the plan can be downloaded',
   ],
   [
     downloadsPossible,

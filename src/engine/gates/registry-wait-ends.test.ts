@@ -62,7 +62,7 @@ test.each<[Gate, string, GateInput, object]>([
     'an agent in doubt: its announcement is watched',
     input('worker', { agent: { ours: false, title: 'unknown', doubt: 'x' } }),
     {
-      ends: 'the agent on n1 announces that it acts or stands aside, or its annotation is removed where no agent runs any more',
+      ends: 'the agent on n1 reports whether it acts or leaves the host to another agent, or its annotation is removed because no agent runs there any more',
     },
   ],
   [

@@ -1,4 +1,4 @@
-/** The lists of gates and verifiers, in the order in which they are asked: the first that does not pass decides. */
+/** Lists the gates and verifiers in the order in which they are asked. The first one that does not pass decides. */
 import { agentAllowed } from './agent-allowed.ts';
 import { agentKnown } from './agent-known.ts';
 import { apiServersFirst } from './api-servers-first.ts';
@@ -20,7 +20,7 @@ import { versionsFollow } from './versions-follow.ts';
 import { windowOpen } from './window-open.ts';
 import { writeAllowed } from './write-allowed.ts';
 
-/** Asked for every target before the rollout starts: one stop refuses the whole plan. */
+/** These gates are asked for every target before the rollout starts. One stop refuses the whole plan. */
 export const BEFORE_ROLLOUT: readonly Gate[] = [targetExists, platformSupported];
 
 export const BEFORE_TARGET: readonly Gate[] = [
@@ -44,7 +44,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   drainPossible,
 ];
 
-/** Asked after a target reported success. Its slot is free once they pass. */
+/** These verifiers are asked after a target reported success. Its slot is free once all of them pass. */
 export const AFTER_TARGET: readonly Gate[] = [apiServersReady, nodeReady, writeAllowed, restOver];
 
 export const BEFORE_NODE_ACTION: readonly Gate[] = [writeAllowed];

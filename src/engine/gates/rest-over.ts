@@ -1,4 +1,4 @@
-/** Verifier: a target keeps its slot after its success for the rest period of the plan. */
+/** Verifier: after its success, a target keeps its slot for the rest period of the plan. */
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { type Gate, PASS, wait } from './types.ts';
@@ -7,9 +7,9 @@ export const restOver: Gate = {
   name: 'rest-over',
   evaluate({ stage: { restMs }, target, facts: { observation, watchedMs }, now }) {
     if (restMs === undefined || observation.kind !== 'succeeded') return PASS;
-    // No later than by our own clock: that of the node may be ahead.
+    // The leader's own clock also limits the rest, because the clock of the node may be ahead.
     const until = Math.min(Date.parse(observation.since), now - (watchedMs ?? 0)) + restMs;
-    // An unreadable time must not wait forever.
+    // This negation is also true for NaN: a time that cannot be read does not delay the target forever.
     if (!(now < until)) return PASS;
     const message = `${target.name} rests for ${formatDuration(restMs)} before its slot is free`;
     return wait('Resting', message, 'its rest is over', {

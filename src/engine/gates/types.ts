@@ -1,4 +1,7 @@
-/** The contract of gates and verifiers: they answer pass, wait or stop with a reason, from gathered input only, which is made here. */
+/**
+ * The contract of gates and verifiers, and the input that they get. A gate answers pass, wait or stop, with a reason, and reads
+ * nothing but its input.
+ */
 import { type Node, readyCondition } from '../../kube/resources.ts';
 import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { isTaken } from '../../signal/at-work.ts';
@@ -21,43 +24,46 @@ export interface GateInput
   /** How many targets of the stage may still start, this one included. */
   readonly room: number;
   readonly census: NodeCensus | undefined;
-  /** Empty once a target has started. */
+  /** The targets that are asked about their downloads; empty once a target has started. */
   readonly checked: readonly CheckedTarget[];
-  /** As is this: names of targets by why their hosts cannot run the version. */
+  /** The names of targets whose hosts cannot run the version, by the problem of the host; empty once a target has started. */
   readonly unfit: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Milliseconds that such a target takes; undefined before one was measured. */
+  /** Milliseconds that a target of this rollout is expected to take; undefined before one was measured. */
   readonly expectedMs: number | undefined;
 }
 
 export type Verdict =
   | { readonly kind: 'pass' }
   | Waiting
-  /** Waiting cannot help. `ofPlan`: the plan is wrong, not the target; the rollout ends once nothing is in flight. */
+  /** Waiting cannot help. With `ofPlan` the plan is wrong, not the target: the rollout ends once nothing is in flight. */
   | { readonly kind: 'stop'; readonly reason: Reason; readonly ofPlan?: true };
 
-/** Asked again when something changes, or after `recheckMs` if no watch shows the change. */
+/** A wait. The gate is asked again when something changes, or after `recheckMs` if no watch shows the change. */
 export interface Waiting {
   readonly kind: 'wait';
   readonly reason: Reason;
-  /** A clause for people that follows "when": what ends the wait, and what they can do about it. */
+  /** A clause that follows "when". It says what ends the wait, and what people can do about it. */
   readonly ends: string;
   readonly recheckMs?: number | undefined;
   /** True for a wait that ends by itself within seconds: no Event or condition reports it. */
   readonly isPassing?: true;
-  /** RFC 3339: since when the reason holds, if known. */
+  /** The time since which the reason holds, in RFC 3339; undefined if it is unknown. */
   readonly since?: string | undefined;
-  /** RFC 3339: when it ends by itself, if known. */
+  /** The time at which the wait ends by itself, in RFC 3339; undefined if it is unknown. */
   readonly until?: string | undefined;
   readonly probe?: Probe | undefined;
 }
 
 export interface Gate {
   readonly name: string;
-  /** True if it gives every target of the stage the same answer, so that one is enough. */
+  /** True if the gate gives every target of the stage the same answer, so that it is enough to ask it for one target. */
   readonly ofRollout?: boolean;
-  /** True if each target needs its own probe: the scheduler then tries only some targets at a time. */
+  /** True if the gate needs a probe for each target. The scheduler then tries only some targets at a time. */
   readonly probesEachTarget?: boolean;
-  /** True if it may stop with `ofPlan`. It must then pass either all targets of a stage with the same version, or none. */
+  /**
+   * Returns true if the gate may stop with `ofPlan`. It must then give the same answer for all targets of a stage that run the same
+   * version.
+   */
   mayRefusePlan?(snapshot: Snapshot): boolean;
   evaluate(input: GateInput): Verdict;
 }
@@ -103,7 +109,7 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
   const earlier = stagesBefore(rollout, stage);
   const checked = targetsToCheck(snapshot)(policy);
   const unfit = unfitHosts(snapshot);
-  // A target that took longer would have failed.
+  // A target that takes longer than its deadline fails, so no target is expected to take longer.
   const expectedMs = paceMs && Math.min(paceMs, policy.targetDeadlineMs);
   return {
     ...snapshot,
@@ -129,7 +135,10 @@ export function censusFor(
   return countsVirtual ? censusWithVirtual(snapshot) : censusOfHosts(snapshot);
 }
 
-/** Without later targets that are not signalled either: they wait for this one, and it for none of them. */
+/**
+ * Returns the census without later targets that are not signalled yet, because they wait for this target, and it must not wait for
+ * them. Undefined if the policy has no limit.
+ */
 export function censusOfIntent({ snapshot, stage: { targets }, target, policy }: TargetContext) {
   const census = censusFor(snapshot, policy);
   if (!census) return undefined;
@@ -143,7 +152,10 @@ export function censusOfIntent({ snapshot, stage: { targets }, target, policy }:
   return { ...census, busy: census.busy.difference(new Set(names)).union(census.unavailable) };
 }
 
-/** The name of its Node, as far as it is known: a controller may have another one. */
+/**
+ * Returns the name of the target's Node if the Node is known, or else the name of the target. The Node of a controller may have
+ * another name.
+ */
 export function nodeNameOf(target: Target, { node }: TargetFacts): string {
   return node?.name ?? target.name;
 }
@@ -154,21 +166,22 @@ function censusIn(snapshot: Snapshot, countsVirtual: boolean): NodeCensus | unde
   return snapshot.fleet && censusOf(snapshot.fleet, inFlight, snapshot.claim, countsVirtual);
 }
 
-/** Computed once per snapshot: each reads every node, and each target in flight needs it. */
+/** Each census is computed once per snapshot, because it reads every Node and each target in flight needs it. */
 const censusOfHosts = onceForEach((snapshot: Snapshot) => censusIn(snapshot, false));
 const censusWithVirtual = onceForEach((snapshot: Snapshot) => censusIn(snapshot, true));
 
 export interface NodeCensus {
   readonly all: ReadonlySet<string>;
-  /** Not Ready or unschedulable, for any reason. */
+  /** The Nodes that are not Ready or unschedulable, for any reason. */
   readonly unavailable: ReadonlySet<string>;
-  /** The unavailable nodes and those in flight, of other plans too, which will be unavailable. */
+  /** The unavailable Nodes, and the Nodes of targets in flight, also of other plans, because these Nodes will be unavailable. */
   readonly busy: ReadonlySet<string>;
 }
 
 /**
- * `inFlight`: names of targets in progress; those that are no nodes do not count. `claim`: of the plan that asks.
- * Virtual Nodes count only with `countsVirtual`, or where a plan is at work on them.
+ * Returns which Nodes count, and which of them are unavailable or busy. `inFlight` has the names of targets in flight; names that
+ * belong to no Node do not count. `claim` is the claim of the plan that asks. Virtual Nodes count only with `countsVirtual`, or
+ * while a plan works on them.
  */
 export function censusOf(
   fleet: readonly Node[],
@@ -197,7 +210,7 @@ export function censusOf(
   };
 }
 
-/** A percentage allows at least one node, or nothing could ever start. */
+/** Returns how many nodes may be unavailable. A percentage allows at least one node, because otherwise nothing could ever start. */
 export function nodesAllowedAway(limit: NodeLimit, nodes: number): number {
   return 'nodes' in limit ? limit.nodes : Math.max(1, Math.floor((nodes * limit.percent) / 100));
 }

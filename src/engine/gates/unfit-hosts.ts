@@ -1,9 +1,12 @@
-/** Which targets of a plan that has not started have hosts that are known to be unable to run its version. */
+/** Finds the targets of a plan that has not started whose hosts are known to be unable to run its version. */
 import { onceForEach } from '../../util/memo.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { hasStarted, withStages } from '../model/rollout.ts';
 
-/** Names of targets, by what is wrong with their hosts. Empty once a target has started: then each host refuses by itself. */
+/**
+ * Returns the names of targets by the problem of their hosts; empty once a target has started, because each host then refuses by
+ * itself.
+ */
 export const unfitHosts = onceForEach(
   ({ rollout, facts }: Snapshot): ReadonlyMap<string, ReadonlySet<string>> => {
     const found = new Map<string, Set<string>>();

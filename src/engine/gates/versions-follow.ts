@@ -1,4 +1,7 @@
-/** Gate: checks the step from the target's version to the plan's again; both may have changed since the plan started. */
+/**
+ * Gate: checks again whether the target may go from its version to the version of the plan. Both may have changed since the plan
+ * started.
+ */
 import { judgePlan } from '../../versions/plan-rules.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import {

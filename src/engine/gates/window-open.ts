@@ -1,4 +1,4 @@
-/** Gate: a target starts in a maintenance window, outside blackouts, and if it can be done before the window closes. */
+/** Gate: a target starts only in a maintenance window and outside of blackouts, and only if it can be done before the window closes. */
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import {
@@ -21,7 +21,7 @@ export const windowOpen = {
   evaluate({ target, policy, now, expectedMs = 0 }: WindowInput): Verdict {
     const opening = openAt(policy, now);
     if (!opening.open) return closed(policy, now, opening.opensAt);
-    // The plan's own window limits only when targets start.
+    // The plan's own window limits only when targets start, not when they must be done.
     const own = openAt({ windows: policy.planWindows ?? [], blackouts: [] }, now);
     if (!own.open)
       return waiting(
@@ -62,7 +62,7 @@ function closed(
   return waiting('Blackout', message, 'the blackout is over', now, opensAt);
 }
 
-/** In UTC, and as the clock of the windows shows it. */
+/** Returns the time in UTC and in the time zone of the windows. */
 function timeIn(windows: Timetable['windows'], time: number): string {
   return timeWithZone(time, zoneOf(windows));
 }

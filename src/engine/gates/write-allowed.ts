@@ -1,4 +1,4 @@
-/** Gate: what the API server refused to write for a target is tried again after a pause; the others go on. */
+/** Gate: if the API server refused a write for a target, the write is tried again after a pause. Other targets continue. */
 import { type Gate, PASS } from './types.ts';
 
 export const writeAllowed: Gate = {
