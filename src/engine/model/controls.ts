@@ -1,22 +1,25 @@
-/** What people ask for while a plan runs (pause, abort, retry): annotations of ours on the plan. */
+/** Reads and writes what people ask for while a plan runs (pause, abort, retry). These requests are annotations on the plan. */
 import { type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { because, type Reason } from './reasons.ts';
 
 export const COMMON_PREFIX = 'upgrade.refit.dev/';
-/** Holds the time of the pause, RFC 3339. Any value but `false` pauses. */
+/** The annotation that pauses a plan. Its value is the time of the pause in RFC 3339. Any value but `false` pauses. */
 export const PAUSE_ANNOTATION = `${COMMON_PREFIX}pause`;
-/** Holds the reason, in the user's words. */
+/** The annotation that aborts a plan. Its value is the reason, in the user's words. */
 export const ABORT_ANNOTATION = `${COMMON_PREFIX}abort`;
-/** `<target>@<RFC 3339>`, separated by commas: retries a failure from before that time. */
+/**
+ * The annotation that retries targets. Its value is a list of `<target>@<RFC 3339>`, separated by commas. Each entry retries a
+ * failure from before that time.
+ */
 export const RETRY_ANNOTATION = `${COMMON_PREFIX}retry`;
 
 export interface Controls {
   readonly paused: boolean;
-  /** RFC 3339; undefined if the annotation holds no time. */
+  /** The time of the pause in RFC 3339; undefined if the annotation holds no time. */
   readonly pausedSince?: string | undefined;
   readonly abort?: string | undefined;
-  /** By name of the target: milliseconds since the Unix epoch. */
+  /** The time of each retry by the name of its target, in milliseconds since the Unix epoch. */
   readonly retries: ReadonlyMap<string, number>;
 }
 
@@ -26,7 +29,10 @@ export function controlKey(annotation: string, prefix = COMMON_PREFIX): string {
   return annotation.replace(COMMON_PREFIX, prefix);
 }
 
-/** An unreadable control counts as absent, but an unreadable pause still pauses. A deletion aborts, also while a finalizer delays it. */
+/**
+ * Returns the controls of a plan. A control that cannot be read counts as absent, but such a pause still pauses. The deletion of a
+ * plan aborts it, also while a finalizer delays the deletion.
+ */
 export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls {
   const { annotations = {}, deletionTimestamp } = metadata;
   const valueOf = (key: string): string | undefined =>
@@ -35,7 +41,7 @@ export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls 
   const abort = valueOf(ABORT_ANNOTATION);
   const retry = valueOf(RETRY_ANNOTATION);
   const reason = deletionTimestamp === undefined ? 'no reason was given' : 'it is being deleted';
-  // `Date.parse` also accepts words and numbers.
+  // The pattern is needed because `Date.parse` also accepts words and numbers.
   const isMoment = /^\d{4}-\d\d-\d\dT/.test(pause ?? '') && !Number.isNaN(Date.parse(pause ?? ''));
   return {
     paused: pause !== undefined && pause !== 'false',
@@ -49,12 +55,12 @@ export function abortReason(words: string): Reason {
   return because('Aborted', `the plan was aborted: ${words}`);
 }
 
-/** For a new plan made from an old one. A pause holds until `refit resume`. */
+/** Returns the object without abort and retry, for a new plan that is made from an old one. A pause stays until `refit resume`. */
 export function withoutControls<T extends KubeObject>(object: T): T {
   return withoutAnnotations(object, ABORT_ANNOTATION, RETRY_ANNOTATION);
 }
 
-/** The annotation with one more retry; it replaces an earlier one of the same target. */
+/** Returns the value of the annotation with one more retry, which replaces an earlier retry of the same target. */
 export function withRetry(text: string | undefined, target: string, at: string): string {
   const others = (text ?? '')
     .split(',')

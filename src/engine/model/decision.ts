@@ -1,4 +1,4 @@
-/** What one decision reads, the observations of a rollout and its targets, and what it decides. */
+/** The types of one decision: what it reads, what was observed of a rollout and its targets, and what it decides. */
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
@@ -19,14 +19,14 @@ import {
   type Target,
 } from './rollout.ts';
 
-/** What the node itself says about the signal of this rollout; `attempt` and `since` are RFC 3339. */
+/** What the node itself reports about the signal of this rollout. `attempt` and `since` are in RFC 3339. */
 export type Observation =
-  /** `begun`: a process that has ended has changed the node: no gate keeps it half done. */
+  /** With `begun`, a process that has ended has already changed the node. No gate may leave such a node half done. */
   | { readonly kind: 'none'; readonly begun?: true }
   | (Attempted & { readonly kind: 'sent' })
   | (Attempted & Working & { readonly kind: 'working' })
   | (Attempted & { readonly kind: 'succeeded' })
-  /** `late`: the node's own deadline for that step had passed. `refused`: by rules of the node, before any work. */
+  /** `late` names a step whose deadline on the node had passed. `refused` is true if rules of the node refused the work before it began. */
   | (Attempted & {
       readonly kind: 'failed';
       readonly message: string;
@@ -35,25 +35,25 @@ export type Observation =
     });
 
 interface Attempted {
-  /** The name of the attempt: what `since` of the target was when the signal was written. */
+  /** The name of the attempt, which is `since` of the target at the time when the signal was written. */
   readonly attempt: string;
   readonly since: string;
   readonly report?: TargetReport | undefined;
 }
 
 interface Working {
-  /** The node's own name for it. */
+  /** The name of the step, as the node calls it. */
   readonly step: string;
-  /** The step of the policy whose deadline counts; without it only that of the whole target. */
+  /** The step of the policy whose deadline counts. If it is undefined, only the deadline of the whole target counts. */
   readonly part?: TimedStep | undefined;
-  /** Milliseconds after which the work gives this step up by itself. */
+  /** Milliseconds after which the node itself gives up this step. */
   readonly limitMs?: number | undefined;
   readonly waitsFor?: 'drain' | 'uncordon' | undefined;
   /** True if the Node was cordoned for this attempt by an agent or leader that cannot name an owner. */
   readonly ownsCordon?: boolean | undefined;
-  /** Why it does not go on, if anything says so. */
+  /** The reason why the work does not continue; undefined if no reason is known. */
   readonly stalled?: string | undefined;
-  /** True while the service is untouched, so that the signal can be cancelled. */
+  /** True as long as the service is untouched, so that the signal can be cancelled. */
   readonly cancellable?: boolean | undefined;
 }
 
@@ -63,7 +63,7 @@ export interface TargetReport {
   /** Milliseconds spent in each finished step. */
   readonly spent?: Readonly<Record<string, number>> | undefined;
   readonly rolledBack?: boolean | undefined;
-  /** Why it failed, or has not begun. */
+  /** The reason why the work failed or has not begun. */
   readonly reason?: string | undefined;
 }
 
@@ -72,75 +72,78 @@ export interface TargetFacts {
   /** `<os>-<architecture>`; undefined if the object lacks the labels. */
   readonly platform?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** What shows that its object is a virtual Node, for people; undefined for what may be a host. */
+  /** What shows that the target's object is a virtual Node, in words for people; undefined if the object may be a host. */
   readonly virtual?: string | undefined;
-  /** The node's Ready condition; undefined for objects without conditions. */
+  /** The status of the node's Ready condition; undefined for objects without conditions. */
   readonly ready?: boolean | undefined;
-  /** RFC 3339: the last transition of that condition. */
+  /** The last transition of the Ready condition, in RFC 3339. */
   readonly readySince?: string | undefined;
   readonly version?: string | undefined;
-  /** True if its object proves that it runs the version of its stage already, and nothing is forced. */
+  /** True if the object proves that the target already runs the version of its stage, and the upgrade is not forced. */
   readonly isThere?: boolean | undefined;
-  /** The version that the last signal of this rollout asked for; undefined if its object has no such signal. */
+  /** The version that the last signal of this rollout asked for; undefined if the object has no such signal. */
   readonly asked?: string | undefined;
-  /** True if it is recorded as done, and its object shows that it runs an older version than its stage upgrades to. */
+  /** True if the target is recorded as done, but its object shows an older version than its stage upgrades to. */
   readonly isBehind?: boolean | undefined;
-  /** The Node that its pods run on; undefined if the leader must not cordon it. */
+  /** The Node that the target's pods run on; undefined if the leader must not cordon it. */
   readonly node?: NodeView | undefined;
   /** When the Node needs the claim of the plan before its target starts; undefined if never. */
   readonly claimNeed?: ClaimNeed | undefined;
-  /** True while the watch does not show our own last write of the Node: it may lack earlier writes of others, too. */
+  /** True while the watch does not yet show our own last write of the Node. The watch may then lack earlier writes of others, too. */
   readonly isNodeOutdated?: boolean | undefined;
-  /** Whose cordon its Node bears where that names no owner; undefined if every cordon of this dialect names one. */
+  /** Who set a cordon that names no owner; undefined if every cordon of this dialect names its owner. */
   readonly unnamedCordon?: UnnamedCordon | 'unknown' | undefined;
   readonly drainDelegation?: boolean | 'unasked' | Unanswered | undefined;
-  /** Undefined if there is nothing to drain. */
+  /** The preview of the target's drain; undefined if there is nothing to drain. */
   readonly drainPreview?: DrainPreview | 'unasked' | Unanswered | undefined;
   readonly drain?: DrainState | undefined;
   /** Milliseconds for which this leader has watched the observation stay the same; undefined for read-only commands. */
   readonly watchedMs?: number | undefined;
   /** Milliseconds for which this leader has watched the attempt, through all its steps. */
   readonly followedMs?: number | undefined;
-  /** Whose agent acts on it; undefined if its dialect has no agents. */
+  /** The agent that acts on the target; undefined if the dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
-  /** Why its host cannot run the version of its stage, as a sentence after its name; undefined if nothing is known against it. */
+  /**
+   * The reason why the host cannot run the version of its stage, as a clause that follows the name of the node; undefined if no
+   * reason is known.
+   */
   readonly unfit?: string | undefined;
-  /** The plan that has its node, as people name it, or what else keeps the target from starting. */
+  /** The plan that works on the node, as people name it, or another obstacle that keeps the target from starting. */
   readonly occupant?: string | Obstacle | undefined;
   readonly prefetch?: PrefetchState | undefined;
   readonly downloads?: DownloadState | undefined;
-  /** The API server refused to change its object: nothing is written for it before the next try. */
+  /** The answer of the API server that refused to change the target's object. Nothing is written for the target before the next try. */
   readonly refusal?: Unanswered | undefined;
   readonly observation: Observation;
 }
 
-/** `ends`: when it is out of the way. */
+/** Something that keeps a target from starting. `ends` is a clause that says when the target may start. */
 export type Obstacle = Readonly<Record<'message' | 'ends', string>>;
 
-/** `outdated`: this rollout asked, but not for what it would ask now. */
+/** With `outdated`, this rollout asked the target for another download than it would ask for now. */
 export type PrefetchState = 'possible' | 'asked' | 'outdated';
 
-/** Whether the target can download what it needs, as its agent says. */
+/** What the agent says about whether the target can download what it needs. */
 export interface DownloadState {
   readonly answer: 'unasked' | 'asked' | 'possible' | 'impossible';
   readonly policy?: AgentPolicy | undefined;
   readonly problem?: string | undefined;
-  /** Size of the largest file, if it was asked and the server says it. */
+  /** The size of the largest file; undefined if the agent was not asked, or the server does not say. */
   readonly bytes?: number | undefined;
-  /** Bytes that there is room for at least; asked or not. */
+  /** The number of bytes that the node has room for at least. Agents report it without being asked, too. */
   readonly room?: number | undefined;
 }
 
-/** `always`: with any policy · `with-limit`: only with a limit of unavailable nodes. */
+/** When a claim is needed. `always` means with any policy; `with-limit` means only with a limit of unavailable nodes. */
 export type ClaimNeed = 'always' | 'with-limit';
 
-/** `found`: it was there before the attempt, and stays. `ours`: it ends with the attempt. */
+/** Who set the cordon. `found` means that it was there before the attempt, and it stays. `ours` means that it ends with the attempt. */
 export type UnnamedCordon = 'found' | 'ours';
 
 /** A node that stays cordoned, because Refit removes only its own cordons. */
 export interface Cordoned {
   readonly target: string;
-  /** One sentence, with the name. */
+  /** One sentence that names the node. */
   readonly message: string;
 }
 
@@ -148,9 +151,9 @@ export interface NodeView {
   readonly name: string;
   readonly unschedulable: boolean;
   readonly cordonOwner: string | undefined;
-  /** The rollout that our taint is for, if it has one. */
+  /** The rollout that our taint belongs to; undefined if the Node has no such taint. */
   readonly taintOwner: string | undefined;
-  /** Of the plan that has it, in whatever dialect. */
+  /** The claim of the plan that has claimed the Node, in whatever dialect; undefined if no plan has. */
   readonly claim?: string | undefined;
 }
 
@@ -158,46 +161,49 @@ export interface NodeView {
 export interface EndpointHealth {
   readonly name: string;
   readonly ready: boolean;
-  /** The answer or error, if not ready. */
+  /** The answer or the error of an API server that is not ready. */
   readonly detail?: string;
 }
 
-/** A node that works for a rollout other than this one: its plan was deleted, or replaced by this one. */
+/** A node that works for another rollout, whose plan was deleted, or whose plan was replaced by this one. */
 export interface ForeignWork {
   readonly name: string;
   readonly role: Role;
-  /** RFC 3339: when it was signalled; names the attempt. */
+  /** The time of the signal in RFC 3339. It names the attempt. */
   readonly attempt: string;
 }
 
 export interface ObservedForeignWork extends ForeignWork {
-  /** RFC 3339: when this leader first observed it, whatever the node's clock says. */
+  /** The time at which this leader first observed the work, in RFC 3339, by the leader's own clock. */
   readonly since: string;
-  /** Milliseconds until it no longer counts. */
+  /** Milliseconds until the work no longer counts. */
   readonly leftMs: number;
 }
 
 export interface Snapshot {
   readonly rollout: Rollout;
   readonly facts: Pick<ReadonlyMap<string, TargetFacts>, 'get'>;
-  /** The only names of pending targets that may do something already; absent: all may. */
+  /** The names of pending targets that may already be doing something. If it is undefined, every pending target may. */
   readonly observable?: Pick<ReadonlyMap<string | undefined, unknown>, 'has'> | undefined;
-  /** Of every controller of the cluster, in the plan or not; undefined before the probe. */
+  /** The health of every API server of the cluster, whether the plan lists its controller or not; undefined before the probe. */
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
-  /** Of a rollout that is over: whether the spec was changed since, and whether no run has begun with it yet. */
+  /**
+   * Whether the spec of an ended rollout was changed since the end, and whether no run has begun with the change yet. Undefined
+   * while the rollout runs.
+   */
   readonly edits?: Readonly<Record<'isAfterEnd' | 'isNew', boolean>> | undefined;
   readonly claim?: string | undefined;
-  /** The plan that the work of this one would wait for, on nodes that count as unavailable meanwhile. */
+  /** The plan that the work of this plan would wait for, while its nodes already count as unavailable. */
   readonly awaits?: string | undefined;
-  /** Unmet preconditions of a new plan; undefined if the dialect has none. */
+  /** The unmet preconditions of a new plan; undefined if the dialect has none. */
   readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;
-  /** Of every API server; undefined if the version skew rules do not apply. */
+  /** Every API server; undefined if the version skew rules do not apply. */
   readonly apiServers?: readonly ApiServer[] | undefined;
-  /** All Nodes: other plans and dialects make them unavailable too. Undefined if they are not watched. */
+  /** All Nodes, because other plans and dialects make Nodes unavailable, too. Undefined if Nodes are not watched. */
   readonly fleet?: readonly Node[] | undefined;
-  /** Milliseconds within which 90 % of the finished targets were done; undefined before the first. */
+  /** Milliseconds within which 90 % of the finished targets were done; undefined before the first target is done. */
   readonly paceMs?: number | undefined;
   /** Milliseconds for which this leader has watched plan and policy ask for the same payloads; undefined for read-only commands. */
   readonly payloadsWatchedMs?: number | undefined;
@@ -205,30 +211,31 @@ export interface Snapshot {
   readonly hasRecorded?: boolean | undefined;
 }
 
-/** Why a target, or without one the whole rollout, waits, and what ends the wait. */
+/** A wait of one target, or of the whole rollout if `target` is undefined: its reason, and what ends it. */
 export interface Wait {
   readonly target?: string;
-  /** The gate or verifier that says wait, or the phase of the target. */
+  /** The gate or verifier that makes the target wait, or else the phase of the target. */
   readonly gate: string;
   readonly reason: Reason;
-  /** A clause for people that follows "when": what ends it, and what they can do about it. */
+  /** A clause that follows "when". It says what ends the wait, and what people can do about it. */
   readonly ends?: string | undefined;
-  /** RFC 3339. */
+  /** The time since which the wait lasts, in RFC 3339. */
   readonly since: string;
-  /** RFC 3339: the deadline that ends it, if any. */
+  /** The time of the deadline that ends the wait, in RFC 3339; undefined if there is no deadline. */
   readonly until?: string;
-  /** True if several targets of the active stage wait for the same; `target` is the first of them. */
+  /** True if several targets of the active stage have the same wait. Then `target` is the first of them. */
   readonly ofStage?: true;
 }
 
 /**
- * The phase of a plan that is shown to people. Beside what is recorded, what is true of an ended plan now. edited: it is no
- * longer what was carried out · differs: a target that is done runs an older version · empty: it had no target.
+ * The phase of a plan that people see. An ended plan may have a phase that is not recorded, because something has changed since.
+ * edited: the plan no longer says what was carried out · differs: a target that is done runs an older version · empty: the plan had
+ * no target.
  */
 export const PLAN_PHASES = [...ROLLOUT_PHASES, 'edited', 'differs', 'empty'] as const;
 export type PlanPhase = (typeof PLAN_PHASES)[number];
 
-/** The phase of a target that is shown to people, from the recorded state and the observation. */
+/** The phase of a target that people see, computed from the recorded state and the observation. */
 export type TargetPhase = RecordedState | 'signalled' | 'working' | 'verifying';
 
 export interface Signalling {
@@ -238,11 +245,14 @@ export interface Signalling {
   readonly agent: AgentPolicy;
 }
 
-/** What the leader does for a target beside the signal. Repeating one does no harm. */
+/** What the leader does for a target in addition to the signal. A repeated node action does no harm. */
 export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
   | { readonly kind: 'cordon'; readonly node: string; readonly owner: string }
   | { readonly kind: 'drain'; readonly node: string; readonly options: DrainOptions }
-  /** Uncordons the node first, if one is named: only our own cordon, or any with `always`. */
+  /**
+   * An acknowledgement that first uncordons the node, if a node is named. `ours` removes only our own cordon, and `always` removes
+   * any cordon.
+   */
   | {
       readonly kind: 'acknowledge';
       readonly node?: string | undefined;
@@ -270,7 +280,7 @@ export type Probe =
   | { readonly kind: 'drain-preview'; readonly node: string }
   | { readonly kind: 'drain-delegation'; readonly stage: Stage; readonly target: Target };
 
-/** A probe without an answer: the targets that need one wait until it is repeated. */
+/** A probe that got no answer. The targets that need the answer wait until the probe is repeated. */
 export interface Unanswered {
   readonly unanswered: Reason;
   readonly recheckMs: number;

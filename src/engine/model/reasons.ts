@@ -1,6 +1,6 @@
-/** The reasons in status, Events, logs and on the command line. REMEDIES has what ends each. */
+/** Defines the reasons that appear in status, Events, logs and on the command line, and in REMEDIES what ends each of them. */
 
-/** Every code with what it means; docs/reference/reasons.md is generated from this. */
+/** Every reason code with its meaning. docs/reference/reasons.md is generated from this object. */
 export const REASONS = {
   Started: 'the rollout has started: its targets are recorded',
   Completed: 'every target is done',
@@ -76,12 +76,15 @@ export const REASONS = {
 export type ReasonCode = keyof typeof REASONS;
 
 /**
- * What ends what a reason stops or delays. `act` is an instruction to a person. `ends` names the moment at which it ends
- * without one, and completes "this ends by itself when …". `null` is for a reason that stops and delays nothing.
+ * What ends the effect of a reason. `act` is an instruction to a person. `ends` names the moment at which the effect ends by itself,
+ * and completes "this ends by itself when …". `null` is for a reason that stops and delays nothing.
  */
 type Remedy = { readonly act: string } | { readonly ends: string } | null;
 
-/** Every code has one. It must hold for each dialect: how to start a plan again, `src/cli/plan-runners.ts` adds. */
+/**
+ * The remedy of every code, which must be true for each dialect. How to start a plan again differs, so `src/cli/plan-runners.ts`
+ * adds it.
+ */
 export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   Started: null,
   Completed: null,
@@ -200,7 +203,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
 };
 
-/** One sentence for people. Undefined for a reason that stops and delays nothing. */
+/** Returns one sentence for people; undefined for a reason that stops and delays nothing. */
 export function remedyOf(code: ReasonCode): string | undefined {
   const remedy = REMEDIES[code];
   if (remedy === null) return undefined;
@@ -210,13 +213,13 @@ export function remedyOf(code: ReasonCode): string | undefined {
 
 export interface Reason {
   readonly code: ReasonCode;
-  /** One sentence for people: which field or target, what was found, what to do. */
+  /** One sentence for people. It says which field or target is meant, what was found, and what to do. */
   readonly message: string;
 }
 
 export interface ReportedEvent {
   readonly type: 'Normal' | 'Warning';
-  /** One of ours, or one that users of a dialect know. */
+  /** A reason with a code of Refit, or with a code that users of a dialect know from another tool. */
   readonly reason: Pick<Reason, 'message'> & { readonly code: string };
 }
 
@@ -231,10 +234,10 @@ const UNASKED: readonly ReasonCode[] = [
   'PreconditionsUnknown',
 ];
 
-/** Added to the failure of a target that rolled back. */
+/** These words are added to the failure of a target that rolled back. */
 export const RUNS_AGAIN = 'its previous version runs again';
 
-/** True for a probe that was not made yet: its answer comes within the same reconcile. */
+/** Returns true if the probe was not made yet. Its answer then comes within the same reconcile. */
 export function isUnasked({ code }: Reason): boolean {
   return UNASKED.includes(code);
 }

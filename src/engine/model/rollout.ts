@@ -1,4 +1,7 @@
-/** The record of a rollout: plain data, with how to read and replace its parts. A new leader decides from it and from what it observes. */
+/**
+ * The record of a rollout, which is plain data, and functions that read and replace its parts. A new leader decides from this record
+ * and from what it observes.
+ */
 import { type Owner, readOwner, writeOwner } from '../../drain/cordon-marks.ts';
 import {
   apiVersionOf,
@@ -12,14 +15,14 @@ import type { Reason } from './reasons.ts';
 
 export type Role = 'controller' | 'worker';
 
-/** What is downloaded so that a target can move: one for each platform. */
+/** A file that a target downloads in order to move. There is one for each platform. */
 export interface Payload {
   readonly url: string;
-  /** Lower-case hex; without it the download is not verified. */
+  /** The checksum in lower-case hex. If it is undefined, the download is not verified. */
   readonly sha256?: string;
 }
 
-/** Details beyond this are read from the node when needed. */
+/** The states of a target that are recorded. Any further detail is read from the node when it is needed. */
 export const RECORDED_STATES = [
   'pending',
   'intended',
@@ -34,30 +37,30 @@ export interface Target {
   readonly key: string;
   readonly name: string;
   readonly state: RecordedState;
-  /** RFC 3339: when the state was recorded. Of an `intended` target it also names the attempt. */
+  /** The time at which the state was recorded, in RFC 3339. For an `intended` target it also names the attempt. */
   readonly since: string;
 }
 
-/** Targets that may move together. Stages run one after the other. */
+/** A group of targets that may move together. Stages run one after the other. */
 export interface Stage {
   readonly id: string;
-  /** Index of the command in the plan that this stage belongs to. */
+  /** The index of the command in the plan that this stage belongs to. */
   readonly command: number;
   readonly role: Role;
-  /** How many targets may move at once; of controllers never more than one. */
+  /** The number of targets that may move at once. At most one controller moves at once, whatever this number is. */
   readonly maxInFlight: number;
   /** The version of each target when it is done, as the plan writes it. */
   readonly version: string;
-  /** By platform, `<os>-<architecture>`; absent if targets need no download. */
+  /** The downloads by platform, `<os>-<architecture>`; undefined if the targets need no download. */
   readonly payloads?: Readonly<Record<string, Payload>>;
-  /** The selector of its targets, for people; absent if the plan lists them. */
+  /** The selector of the targets, in words for people; undefined if the plan lists its targets. */
   readonly selection?: string | undefined;
-  /** What to do with the payload; only the dialect reads it. */
+  /** What the target must do with the payload. Only the dialect reads it. */
   readonly procedure?: string;
   readonly keepsVersion?: boolean;
-  /** Upgrades a target even if it has the version already. */
+  /** True if a target is upgraded even if it already has the version. */
   readonly forced: boolean;
-  /** A failed target keeps its slot and the others continue; the stage is over once all are done. */
+  /** True if a failed target keeps its slot while the others continue. The stage is then over once all targets are done. */
   readonly failedHoldSlots?: boolean;
   /** Milliseconds that a target keeps its slot after its success. */
   readonly restMs?: number;
@@ -65,8 +68,8 @@ export interface Stage {
 }
 
 /**
- * new: nothing is recorded yet · running · done · failed: a target failed · incomplete: a target is missing or its
- * platform is · invalid: the plan cannot be carried out as written.
+ * The phases of a rollout that are recorded. new: nothing is recorded yet · running · done · failed: a target failed · incomplete: a
+ * target does not exist, or the plan lacks its platform · invalid: the plan cannot be carried out as written.
  */
 export const ROLLOUT_PHASES = [
   'new',
@@ -82,29 +85,29 @@ export interface Source
   extends Readonly<Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>> {
   readonly namespace?: string;
   readonly created: string;
-  /** What its cordons name instead of uid, kind and the time of the target. */
+  /** The owner that cordons name. If it is undefined, they name the uid and kind of the plan, and the time of the target. */
   readonly mark?: Owner;
 }
 
-/** One run of one plan. Only states change after it is made. */
+/** One run of one plan. After a rollout is made, only states in it change. */
 export interface Rollout {
   readonly source: Source;
-  /** The plan's name for this run: with the source's uid it names every signal. */
+  /** The plan's name for this run. Together with the uid of the source it names every signal. */
   readonly id: string;
-  /** Where the plan had an earlier run: signals of other runs are not of this one. */
+  /** The number of this run; undefined for the first run of a plan. Signals of other runs do not belong to this one. */
   readonly run?: number | undefined;
-  /** `metadata.generation` of the newest spec that it was carried out with, if the record says it. */
+  /** `metadata.generation` of the newest spec that the rollout was carried out with; undefined if the record does not say it. */
   readonly generation?: number | undefined;
   readonly phase: RolloutPhase;
-  /** True while a slot is free, targets are pending, and a gate lets none of them start. */
+  /** True while a slot is free and targets are pending, but a gate lets none of them start. */
   readonly blocked: boolean;
   readonly reason?: Reason | undefined;
   readonly stages: readonly Stage[];
-  /** What is wrong with the plan now: nothing starts until it is corrected. */
+  /** What is wrong with the plan now. Nothing starts until the plan is corrected. */
   readonly problems: readonly Reason[];
-  /** How the plan differs from the record of a rollout that is over, as a clause; undefined if nothing shows that. */
+  /** How the plan differs from the record of an ended rollout, as a clause; undefined if nothing shows a difference. */
   readonly edit?: string | undefined;
-  /** Why part of the record cannot be read: nothing is done until it can. */
+  /** The reason why part of the record cannot be read. Nothing is done until it can be read. */
   readonly unread?: Reason | undefined;
 }
 
@@ -115,7 +118,7 @@ export function inState(
   return byState(targets).get(state) ?? [];
 }
 
-/** Computed once for each list: every decision asks many times. */
+/** The targets are grouped once for each list, because every decision asks for them many times. */
 const byState = onceForEach((targets: readonly Target[]) =>
   Map.groupBy(targets, ({ state }) => state),
 );
@@ -148,14 +151,14 @@ export function sourceOf<P extends KubeObject>(resource: Resource<P>, { metadata
   };
 }
 
-/** Milliseconds: recorded times have no fractions of a second. */
+/** One second in milliseconds. Recorded times have no fractions of a second. */
 export const SECOND = 1000;
 
 export function isSettled({ state }: Target): boolean {
   return state !== 'pending' && state !== 'intended';
 }
 
-/** The first stage that is not over: only there anything moves. */
+/** Returns the first stage that is not over; undefined once all are over. Targets move only in this stage. */
 export function activeStage({ stages }: Rollout): Stage | undefined {
   return stages.find((stage) =>
     stage.failedHoldSlots === true
@@ -176,12 +179,12 @@ export function targetsIn(
   return states.flatMap((state) => stages.flatMap((stage) => inState(stage, state)));
 }
 
-/** Every target with its stage. Computed once per rollout: each decision needs it. */
+/** Returns every target with its stage. The list is made once per rollout, because each decision needs it. */
 export const withStages = onceForEach(({ stages }: Pick<Rollout, 'stages'>) =>
   stages.flatMap((stage) => stage.targets.map((target) => ({ stage, target }))),
 );
 
-/** The targets of `after` whose recorded state is new, each with what was recorded before. */
+/** Returns the targets of `after` whose recorded state has changed, each with the state that was recorded before. */
 export function stateChanges(before: Rollout, after: Rollout) {
   const known = new Map(withStages(before).map(({ target }) => [target.key, target]));
   return withStages(after)
@@ -189,7 +192,7 @@ export function stateChanges(before: Rollout, after: Rollout) {
     .filter((change) => change.before?.state !== change.target.state);
 }
 
-/** Replaces targets by key; returns the same object if there are none. */
+/** Returns the rollout with these targets replaced by key; returns the same object if there are none. */
 export function withTargets(rollout: Rollout, targets: readonly Target[]): Rollout {
   if (targets.length === 0) return rollout;
   const byKey = new Map(targets.map((target) => [target.key, target]));
@@ -207,7 +210,10 @@ export function ownerOf(
   return writeOwner(mark ?? { plan, kind, attempt: since });
 }
 
-/** A node that cordons itself knows the rollout's id, not the plan's uid. */
+/**
+ * Returns true if the owner of a cordon is this rollout. A node that cordons itself names the rollout's id, because it does not know
+ * the plan's uid.
+ */
 export function isOwnedBy(
   { source, id }: Pick<Rollout, 'source' | 'id'>,
   owner: string | undefined,
@@ -216,7 +222,7 @@ export function isOwnedBy(
   return plan !== undefined && (plan === (source.mark?.plan ?? source.uid) || plan === id);
 }
 
-/** The owner of a soft taint, which is for the whole rollout. */
+/** Returns the owner of a soft taint. The whole rollout is the owner, not one attempt. */
 export function pendingOwnerOf({ uid, kind }: Pick<Source, 'uid' | 'kind'>): string {
   return `${kind}.${uid}`;
 }

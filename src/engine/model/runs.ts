@@ -1,15 +1,15 @@
 /**
- * Tells the runs of one plan apart, where a policy lets an edit of an ended plan start a new rollout. A run has the number of
- * the generation that it began with; the first one has none. The record and the signals say which run they are of. The
- * annotation on the plan only orders a run to begin: it may be lost, or be written again by others, at any time.
+ * Distinguishes the runs of one plan. A policy may let the edit of an ended plan start a new run. Each run but the first has a
+ * number, the generation of the spec that it began with. The record and the signals name their run. The annotation on the plan only
+ * orders a run to begin: others may remove it or write it again at any time.
  */
 import { annotated, type KubeObject } from '../../kube/resources.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 
-/** JSON: `{"generation": <number>}`. */
+/** The annotation that orders a new run. Its value is the JSON text `{"generation": <number>}`. */
 export const RESTART_ANNOTATION = 'upgrade.refit.dev/restart';
 
-/** What the record of a run other than the first says about it. */
+/** What the record says about a run other than the first. */
 export interface RecordedRun {
   readonly run: number;
   /** `metadata.generation` of the newest spec that the run was carried out with. */
@@ -20,7 +20,10 @@ export function isGeneration(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
 }
 
-/** Number of the run that the annotation orders. Anybody may have written it: what is no generation of the plan counts as absent. */
+/**
+ * Returns the number of the run that the annotation orders; undefined if it orders none. Anybody may write the annotation, so a
+ * number that is no generation of the plan counts as absent.
+ */
 export function orderedRun({ metadata }: KubeObject): number | undefined {
   const found = parseJson(metadata.annotations?.[RESTART_ANNOTATION]);
   const ordered = isRecord(found) ? found['generation'] : undefined;
@@ -32,7 +35,10 @@ export function withOrder<T extends KubeObject>(plan: T, generation: number): T 
   return annotated(plan, { [RESTART_ANNOTATION]: JSON.stringify({ generation }) });
 }
 
-/** The id of a run: that of the plan, or one of its own, so that no agent takes its signals for earlier ones. Nothing is read from it. */
+/**
+ * Returns the id of a run: the id of the plan for the first run, or else an id of its own, so that no agent confuses its signals
+ * with earlier ones. Nothing parses this id.
+ */
 export function idOfRun(id: string, run: number | undefined): string {
   return run === undefined ? id : `${id}-g${run}`;
 }

@@ -1,23 +1,26 @@
-/** The transition table of a target: recorded state × observation → phase and effect. */
+/** The transition table of a target: from its recorded state and the observed state to its phase and the effect. */
 import type { Waiting } from '../gates/types.ts';
 import type { NodeAction, Observation, TargetPhase } from './decision.ts';
 import type { Reason } from './reasons.ts';
 import type { RecordedState } from './rollout.ts';
 
-/** The node's own report, or: it waits for the leader, it is gone, its deadline has passed. */
+/**
+ * What is observed of a target: the kind of the node's own report, or that it waits for the leader (`asking`), does not exist any
+ * more (`gone`), or has missed its deadline (`late`).
+ */
 export type ObservedState = Observation['kind'] | 'asking' | 'gone' | 'late';
 
 export type Effect =
   | 'none'
-  /** May start when its turn comes and the gates pass. */
+  /** The target may start when a slot is free for it and the gates pass. */
   | 'schedule'
-  /** Signal if the gates still pass and the intent is fresh. */
+  /** The target is signalled if the gates still pass and the intent is fresh. */
   | 'signal'
-  /** Ask the verifiers; record `done` if they pass. */
+  /** The verifiers are asked, and `done` is recorded once they pass. */
   | 'verify'
-  /** What the leader does for a target that delegates its drain, or what that waits for. */
+  /** The leader cordons, drains or uncordons for the target, or waits for what must happen before. */
   | 'node-action'
-  /** Record as intended: an earlier leader signalled it, but could not record that. */
+  /** The target is recorded as intended, because an earlier leader signalled it but could not record that. */
   | 'adopt'
   | 'fail';
 
@@ -58,10 +61,11 @@ export const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<Observe
     succeeded: { phase: 'verifying', effect: 'adopt' },
     failed: { phase: 'failed', effect: 'fail' },
     gone: { phase: 'pending', effect: 'schedule' },
-    // Its deadline counts once its attempt is recorded.
+    // The deadline of a target counts only once its attempt is recorded.
     late: { phase: 'working', effect: 'adopt' },
   },
   intended: {
+    // `intend()` in assess/evaluate-target.ts may also let the target wait, give its place back (`pending`), or refuse the target.
     none: { phase: 'intended', effect: 'signal' },
     sent: { phase: 'signalled', effect: 'none' },
     working: { phase: 'working', effect: 'none' },

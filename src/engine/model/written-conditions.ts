@@ -1,20 +1,23 @@
-/** Reads the conditions of plans whose status has no room for them. */
+/** Reads the conditions of plans whose status has no field for conditions. */
 import type { Condition, KubeObject } from '../../kube/resources.ts';
 import type { Conditions } from '../../runtime/conditions.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';
 
-/** JSON: a list as in `status.conditions` of other kinds. */
+/** The annotation that holds these conditions. Its value is a JSON list, as in `status.conditions` of other kinds. */
 export const CONDITIONS_ANNOTATION = 'upgrade.refit.dev/conditions';
 
-/** The generation of the spec with which the rollout of the plan ended, as conditions say; undefined while it runs, or if nothing says it. */
+/**
+ * Returns the generation of the spec with which the rollout of the plan ended, as the conditions say; undefined while it runs, or if
+ * the conditions do not say it.
+ */
 export function generationOfEnd(plan: KubeObject): number | undefined {
   const conditions = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
   const end = conditions.find(({ type, status }) => type === 'Progressing' && status === 'False');
   return Number.isSafeInteger(end?.observedGeneration) ? end?.observedGeneration : undefined;
 }
 
-/** Anybody may have written the annotation: anything but a list of conditions counts as absent. */
+/** Returns the conditions in the text of the annotation. Anybody may write the annotation, so any other text counts as an empty list. */
 export function conditionsIn(text: string | undefined): Conditions {
   const list = parseJson(text);
   return Array.isArray(list) && list.every(isCondition) ? list : [];
