@@ -39,7 +39,9 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
   const isRecorded = next === rollout;
   const dueMs = isRecorded ? 0 : batchMs(rollout, next, now, snapshot.hasRecorded === true);
   if (!isRecorded && dueMs === 0) return [{ kind: 'record', rollout: next }];
-  // While a record waits for its batch, what is recorded already is not delayed.
+  // The record comes from the settled assessment, so that one write holds every move that needs no new information. Signals, claims
+  // and node actions come from the assessment of what is recorded now: the moves of a record that still waits for its batch must
+  // not be acted on, and the work that is recorded already must not be delayed.
   const nodeActions = nodeActionsOf(assessment).filter(
     ({ target }) => factsOf(snapshot, target).refusal === undefined,
   );
