@@ -1,4 +1,4 @@
-/** Advances a rollout by one move: admit it, follow the nodes' reports, end it, or fill free slots. */
+/** Advances a rollout by one move: it admits the rollout, follows the nodes' reports, fills free slots, or ends the rollout. */
 import { rfc3339 } from '../../util/clock.ts';
 import { listedSentences } from '../../util/phrases.ts';
 import { judgePlan, type VersionVerdict } from '../../versions/plan-rules.ts';
@@ -41,7 +41,7 @@ export function advance(assessment: Assessment): Rollout {
   return conclude(assessment) ?? (stage ? start(assessment, stage) : rollout);
 }
 
-/** The choice that `start` acts on and that `refit status` explains. */
+/** Returns the choice of targets that `start` acts on and that `refit status` explains. */
 export function choose(assessment: Assessment, stage: Stage): Choice {
   if (assessment.isStopping) return { chosen: [], waiting: [], stopped: [] };
   return chooseTargets(assessment, stage, inState(stage, 'pending'), assessment.openSlots);
@@ -68,7 +68,7 @@ function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: n
   const { observation } = factsOf(snapshot, target);
   const isUnderWay = observation.kind !== 'none' && !isSupersededByRetry(snapshot, target);
   const attempt = next === 'intended' && isUnderWay ? observation.attempt : '';
-  // The API server would refuse a status with anything but such a time, and `Date.parse` takes much else.
+  // The API server refuses a status whose time has another format, and `Date.parse` accepts many other formats.
   return Number.isNaN(Date.parse(attempt))
     ? momentOf(snapshot, target, now)
     : rfc3339(Date.parse(attempt));
@@ -131,7 +131,7 @@ function start(assessment: Assessment, stage: Stage): Rollout {
   return { ...started, blocked, reason };
 }
 
-/** Refuses a plan that cannot be completed before anything is touched. */
+/** Admits a rollout, or refuses a plan that cannot be completed before any node is touched. */
 export function admit(context: DecisionContext): Rollout {
   const { snapshot, policy, now } = context;
   const { rollout, preconditions, controls } = snapshot;
@@ -139,7 +139,7 @@ export function admit(context: DecisionContext): Rollout {
   if (problem) return { ...rollout, phase: 'invalid', reason: problem };
   if (controls.abort !== undefined)
     return { ...rollout, phase: 'failed', reason: abortReason(controls.abort) };
-  // The rules below need a readable policy.
+  // The rules below cannot be applied under a policy that cannot be read.
   if (preconditions === 'unasked' || isUnanswered(preconditions) || policy.problems.length > 0)
     return rollout;
   const unmet = together(preconditions ?? []);
@@ -168,7 +168,7 @@ export function refusalsOf(context: DecisionContext): Reason[] {
   return [
     ...rollout.problems,
     ...unmet,
-    // The rules below need a readable policy.
+    // The rules below cannot be applied under a policy that cannot be read.
     ...(policy.problems.length > 0
       ? []
       : [

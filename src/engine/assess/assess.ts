@@ -1,4 +1,4 @@
-/** Assesses a snapshot: everything that commands and explanations are made of, each part computed once. */
+/** Assesses a snapshot. The assessment is what commands and explanations are made of, and each part of it is computed once. */
 import type { DecisionContext } from '../gates/types.ts';
 import type { Snapshot, TargetPhase } from '../model/decision.ts';
 import { activeStage, type Stage, type Target } from '../model/rollout.ts';
@@ -11,17 +11,17 @@ import { evaluateTarget, isAtRest } from './evaluate-target.ts';
 export interface Assessment extends DecisionContext {
   /** The stage whose targets may move; undefined once every stage is over. */
   readonly stage: Stage | undefined;
-  /** True if failures use up the failure budget. */
+  /** True if so many targets failed that the failure budget is used up. */
   readonly isOverBudget: boolean;
   /** True if nothing new may start: the rollout is aborted, its failure budget is used up, or the plan is now invalid. */
   readonly isStopping: boolean;
-  /** How many more targets of `stage` have a slot. */
+  /** The number of further targets of `stage` that may start. */
   readonly openSlots: number;
   /** Evaluates a target of the stage. Each target is evaluated at most once. */
   of(stage: Stage, target: Target): TargetEvaluation;
 }
 
-/** `now` in milliseconds since the Unix epoch. The same input always gives the same assessment. */
+/** Returns the assessment at `now`, in milliseconds since the Unix epoch. The same input always gives the same assessment. */
 export function assess(snapshot: Snapshot, policy: RolloutPolicy, now: number): Assessment {
   const context = { snapshot, policy, now, isStopping: isStopping(snapshot, policy) };
   const stage = activeStage(snapshot.rollout);

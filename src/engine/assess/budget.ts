@@ -1,4 +1,4 @@
-/** Counts failures against the failure budget, and says what stops a rollout. */
+/** Counts failures against the failure budget, and decides what stops a rollout. */
 import { counted, listed } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
@@ -16,7 +16,10 @@ export function isStopping(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   );
 }
 
-/** A failed controller stops the rollout: the next one could cost the quorum. */
+/**
+ * Returns true if the failures use up the failure budget. A failed controller always does, because the loss of the next one could
+ * cost the quorum.
+ */
 export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   const { rollout } = snapshot;
   const failures = countedFailures(snapshot);
@@ -25,7 +28,10 @@ export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean
   return failures.some(({ role }) => role === 'controller');
 }
 
-/** Returns which limit is used up, by which failures, and what lifts it; undefined unless failures stop the rollout. */
+/**
+ * Returns which limit the failures use up, which failures they are, and what lifts the limit; undefined unless failures stop the
+ * rollout.
+ */
 export function describeUsedUpBudget(
   snapshot: Snapshot,
   policy: RolloutPolicy,
@@ -57,7 +63,7 @@ export function describeUsedUpBudget(
  */
 export function describeEndByBudget(snapshot: Snapshot, policy: RolloutPolicy): string | undefined {
   const { rollout, controls } = snapshot;
-  // Only these targets were left out because of the limit.
+  // Only pending targets never started because of the limit.
   const names = targetsIn(rollout, 'pending').map(({ name }) => name);
   const isAborted = controls.abort !== undefined || rollout.reason?.code === 'Aborted';
   if (rollout.phase !== 'failed' || names.length === 0 || isAborted) return undefined;
@@ -75,7 +81,7 @@ export function budgetOf({ maxFailures, name }: RolloutPolicy): string {
     : `failureBudget ${maxFailures} of UpgradePolicy ${name}`;
 }
 
-/** Returns the failures that count: each node of a role once, also if several commands of the plan name it. */
+/** Returns the failures that count. A node counts once for each role, even if several commands of the plan name it. */
 function countedFailures(snapshot: Snapshot): readonly Pick<Target & Stage, 'name' | 'role'>[] {
   const stages = snapshot.rollout.stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
   const failures = stages.flatMap((stage) =>
@@ -96,9 +102,12 @@ function failedIn(snapshot: Snapshot, { targets }: Stage): Target[] {
   );
 }
 
-/** True while a node in progress reports a roll-back that did not work: if it is Ready, its service may still restart. */
+/**
+ * Returns true while a node in progress reports that its roll-back did not work. If such a node is Ready, its service may still
+ * restart.
+ */
 export function isUnsettled(snapshot: Snapshot, target: Target): boolean {
-  // The facts of a target are gathered when they are asked for, and most targets do not move.
+  // This check comes first, because facts are gathered only when they are asked for, and most targets are not in progress.
   if (target.state !== 'intended') return false;
   const { observation, ready } = factsOf(snapshot, target);
   return (

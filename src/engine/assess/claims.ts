@@ -1,4 +1,4 @@
-/** Claims on Nodes: a plan claims a Node before it starts there, where other processes may start on the same Node. */
+/** Decides which targets need a claim: a plan claims a Node before it starts there if other processes may start on the same Node. */
 import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
@@ -10,7 +10,10 @@ export function needsClaim(
   return claimNeed === 'always' || (claimNeed === 'with-limit' && maxUnavailable !== undefined);
 }
 
-/** True as long as the watch doesn't show the claim that the target needs: claims of other plans may be missing, too. */
+/**
+ * Returns true as long as the watch doesn't show the claim that the target needs. The watch may then lack the claims of other plans,
+ * too.
+ */
 export function isUnclaimed(
   { claim }: Pick<Snapshot, 'claim'>,
   facts: TargetFacts,

@@ -1,4 +1,4 @@
-/** Says what is true of an ended rollout now: people may have edited the plan, and nodes may run something else. */
+/** Computes what is true of an ended rollout now: people may have edited the plan, and nodes may run another version. */
 import { onceForEachWith } from '../../util/memo.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
@@ -22,20 +22,26 @@ export interface PlanEnd {
   readonly edit?: string | undefined;
 }
 
-/** Milliseconds in which a node that is done may still report its old version: some restart after their work. */
+/** Milliseconds after its end in which a node may still report its old version, because some services restart after the work is done. */
 const REPORT_MS = 120_000;
 const FEW = 3;
 const ANEW = 'delete it and apply it again';
 const REMEDY = `it will not run: ${ANEW}`;
-/** A retry uses the plan as it is now. */
+/** The edited plan applies to these nodes, because a retry uses the plan as it is now. */
 const REMEDY_OF_FAILED = `it will not run, except on failed nodes that you let try again (refit retry NODE): ${ANEW}`;
 
-/** The phase and the reason to show: those that are recorded, unless plan or nodes contradict them. `now` in ms. */
+/**
+ * Returns the phase and the reason to show. These are the recorded ones, unless the plan or the nodes contradict them. `now` is in
+ * milliseconds.
+ */
 export function planEndOf(snapshot: Snapshot, now: number): PlanEnd {
   return endAt(snapshot, String(now));
 }
 
-/** Status, Events, conditions and metrics of one turn ask for it, and it reads all targets of the plan. */
+/**
+ * The result is computed once, because it reads all targets of the plan, and status, Events, conditions and metrics of one turn ask
+ * for it.
+ */
 const endAt = onceForEachWith((snapshot: Snapshot, now) => endOf(snapshot, Number(now)));
 
 function endOf(snapshot: Snapshot, now: number): PlanEnd {
@@ -63,7 +69,10 @@ function edited(rollout: Rollout, how: string): Reason {
   return because('EditedAfterEnd', `edited after it ended (${how}); ${remedy}`);
 }
 
-/** True if the policy lets the edit of an ended plan start a new rollout, which it has not done yet. An abort holds. */
+/**
+ * Returns true if the policy lets the edit of an ended plan start a new rollout that has not begun yet. An aborted plan does not
+ * start again.
+ */
 export function isRestartDue(
   snapshot: Snapshot,
   { restartsEdited }: RolloutPolicy,
@@ -88,21 +97,21 @@ function changedSpec({ edits }: Snapshot): string | undefined {
 function editedVersion(snapshot: Snapshot): string | undefined {
   for (const { stage, target } of withStages(snapshot.rollout)) {
     const { asked } = factsOf(snapshot, target);
-    // An invalid plan keeps its record, and may lack a version.
+    // An invalid plan keeps its record, but its stages may lack a version.
     if (asked !== undefined && stage.version !== '' && asked !== stage.version)
       return `it was carried out with ${asked} and now says ${stage.version}`;
   }
   return undefined;
 }
 
-/** The codes of the rules whose message names the version that they refuse. */
+/** The codes of the rules whose message names the version that the rule refuses. */
 const OF_VERSIONS: ReadonlySet<ReasonCode | undefined> = new Set([
   'SkippedMinor',
   'Downgrade',
   'KubeletAhead',
 ]);
 
-/** Returns, as a clause, that the plan no longer contains the version it was refused for; undefined if it does. */
+/** Returns a clause which says that the plan no longer asks for the version it was refused for; undefined if it still does. */
 function correctedVersion({ phase, reason, stages }: Rollout): string | undefined {
   if (phase !== 'invalid' || !OF_VERSIONS.has(reason?.code)) return undefined;
   const versions = stages.map(({ version }) => version).filter((version) => version !== '');
@@ -111,7 +120,10 @@ function correctedVersion({ phase, reason, stages }: Rollout): string | undefine
   return `it was refused for another version than ${listed([...new Set(versions)])}`;
 }
 
-/** The refused download is another one now. Of a plan that lost its downloads, nothing shows that. */
+/**
+ * Returns a clause which says that the plan no longer has the download it was refused for; undefined if it still does, or if the
+ * plan has no downloads any more, because then nothing shows the change.
+ */
 function correctedDownload({ phase, reason, stages }: Rollout): string | undefined {
   const isRefused = phase === 'invalid' && reason?.code === 'Unverified';
   const hasDownloads = stages.some(({ payloads = {} }) => Object.keys(payloads).length > 0);
@@ -136,8 +148,8 @@ function targetsBehind(snapshot: Snapshot, now: number): Reason | undefined {
 }
 
 /**
- * RFC 3339: when its end was recorded, or when its node ended so, if that is later: a leader of another product keeps the
- * time of the signal.
+ * Returns the time in RFC 3339 at which the end of the target was recorded, or at which its node ended if that is later. It may be
+ * later because a leader of another product keeps the time of the signal.
  */
 export function lastMoment(
   { state, since }: Target,
@@ -148,7 +160,10 @@ export function lastMoment(
   return isSaid && Date.parse(observation.since) > Date.parse(since) ? observation.since : since;
 }
 
-/** Returns true if the target runs an older version than its plan asks for. Only its last stage counts. */
+/**
+ * Returns true if the target runs an older version than its plan asks for. If several stages name the target, only the last of them
+ * counts.
+ */
 export function isBehind(snapshot: Snapshot, stage: Stage, target: Target): boolean {
   return (
     factsOf(snapshot, target).isBehind === true &&

@@ -1,4 +1,4 @@
-/** Evaluates one target: its observation, deadlines, row in the transition table, gates, and the state to record. */
+/** Evaluates one target: its observation, its deadlines, its row in the transition table, its gates, and the state to record. */
 import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import { claimOn } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
@@ -27,9 +27,15 @@ import { isUnsettled } from './budget.ts';
 import { isUnclaimed } from './claims.ts';
 import { isSupersededByRetry } from './retry.ts';
 
-/** Milliseconds after which an unsent intent is recorded again: the deadline starts with it, and the agent needs it all. */
+/**
+ * Milliseconds after which an intent that is not signalled yet is recorded again. The deadline starts with the intent, and the agent
+ * needs all of that time.
+ */
 const INTENT_FRESH_MS = 60_000;
-/** Milliseconds: a node that drains itself may delegate its drain at any time, and no watch shows it. */
+/**
+ * Milliseconds until a node that drains itself is asked again whether it delegates its drain. It may do so at any time, and no watch
+ * shows it.
+ */
 const DELEGATION_RECHECK_MS = 10_000;
 
 /** What the evaluation of one target depends on. */
@@ -38,12 +44,12 @@ export interface EvaluationContext extends TargetContext {
   readonly isStopping: boolean;
 }
 
-/** Evaluates the target, and says why what the leader should do for it is not done. */
+/** Evaluates the target. The result also says why the API server refused what the leader should do for it. */
 export function evaluateTarget(context: EvaluationContext): TargetEvaluation {
   return withRefusal(evaluation(context), context);
 }
 
-/** True if the target's phase is its recorded state, and it stays so until a gate lets it start or a person retries it. */
+/** Returns true if the target's phase is its recorded state, and stays so until a gate lets the target start or a person retries it. */
 export function isAtRest(
   { facts, observable }: Pick<Snapshot, 'facts' | 'observable'>,
   target: Target,
@@ -54,7 +60,10 @@ export function isAtRest(
   return exists && observation.kind === 'none';
 }
 
-/** Without targets that are done, or pending without work, whose nodes bear no cordon or taint of Refit. */
+/**
+ * Returns each stage with the targets that a turn must look at. Left out are targets that are done, or pending without work, if
+ * their nodes bear no cordon or taint of Refit.
+ */
 export const touchedIn = onceForEach(({ rollout, observable, fleet = [] }: Snapshot) => {
   const marked = fleet.filter((node) => (cordonOwner(node) ?? pendingOwner(node)) !== undefined);
   const names = new Set(marked.map(({ metadata }) => metadata.name));
@@ -116,7 +125,10 @@ function withRefusal(evaluation: TargetEvaluation, context: TargetContext): Targ
     : evaluation;
 }
 
-/** If the target gave its slot up, another node would restart at the same time. */
+/**
+ * Returns true if the target must keep its slot after its failure, because its service may still restart, and another node would
+ * restart at the same time.
+ */
 function holdsSlot({ snapshot, target, isStopping }: EvaluationContext): boolean {
   if (!isUnsettled(snapshot, target) || isStopping) return false;
   return targetsIn(snapshot.rollout, 'pending').length > 0;
@@ -139,7 +151,10 @@ function observedStateOf(
     : kind;
 }
 
-/** Evaluates the gates again, because the intent may be old, and another leader may have recorded it. */
+/**
+ * Evaluates the gates again for an intended target, because the intent may be old, and another leader may have recorded it. The
+ * target is then signalled, waits, gives its place back (`pending`), or is refused.
+ */
 function intend(context: TargetContext): TargetEvaluation {
   const { snapshot, stage, target, policy, now } = context;
   const facts = factsOf(snapshot, target);
@@ -161,7 +176,7 @@ function intend(context: TargetContext): TargetEvaluation {
       ends: 'the plan is corrected',
       gate: 'plan-valid',
     };
-  // The target has a slot of its own already.
+  // One slot is added, because the target holds a slot already.
   const input = gateInput(context, freeSlots(stage) + 1, censusOfIntent(context));
   const verdict = evaluate(isBegun ? [] : BEFORE_TARGET, input);
   if (verdict.kind !== 'pass') {
@@ -173,11 +188,12 @@ function intend(context: TargetContext): TargetEvaluation {
         next: verdict.ofPlan ? 'pending' : refusedState(reason),
         reason,
       };
-    // A cordoned node counts anyway, and its cordon may be that of a Job that is gone.
+    // A cordoned node counts as unavailable with or without a claim, and its cordon may be left from a Job that was deleted.
     const isClaimed =
       facts.node?.unschedulable === false && facts.node.claim === (snapshot.claim ?? '');
     const { ends, recheckMs = isClaimed ? INTENT_FRESH_MS : undefined, probe } = verdict;
-    // Other plans wait because of the claim. If the gates refuse the target, the claim is removed together with the intent.
+    // Other plans wait because of this claim. So if the gates refuse the target, its intent and with it the claim are removed, except in
+    // these cases.
     const isKept =
       gate === 'nodes-available'
         ? !isBehind(input, snapshot)
@@ -196,8 +212,9 @@ function intend(context: TargetContext): TargetEvaluation {
 }
 
 /**
- * True if the limit holds it even without alphabetically later claims; or after a minute for each of those plans: the last
- * gives way first.
+ * Returns true if this plan must give way to others under the limit of unavailable nodes. It must if it exceeds the limit even
+ * without the claims of plans that are later in the alphabet. It also must after one minute for each of these later plans, so that
+ * the last plan gives way first.
  */
 function isBehind({ census, ...input }: GateInput, { claim = '', fleet = [] }: Snapshot): boolean {
   const later = fleet.filter((node) => (claimOn(node) ?? claim) > claim);
@@ -221,7 +238,7 @@ function verify(context: TargetContext, phase: TargetPhase, late: boolean): Targ
     return { phase, effect, next: 'done', reason, ends: 'the leader records it' };
   }
   const { reason, gate } = verdict;
-  // A target that rests is healthy: it cannot be late.
+  // A target that rests after its success is healthy, so it cannot miss its deadline.
   const isOver =
     verdict.kind === 'stop' || (late && !isUnasked(reason) && reason.code !== 'Resting');
   if (isOver) return { phase: 'failed', effect, next: 'failed', reason };
@@ -260,12 +277,15 @@ export function failureReason(
   return because('DeadlineExceeded', `${target.name} did not report within its deadline${step}`);
 }
 
-/** Milliseconds to watch a target before its recorded time counts: after an absence or a clock jump, nodes get time to report. */
+/**
+ * Milliseconds that a leader watches a target before the recorded time counts. Nodes thus have time to report after the leader was
+ * absent or a clock has jumped.
+ */
 const GRACE_MS = 60_000;
 
 /**
- * Only a leader can decide that a target is late, because read-only commands do not watch. Each leader counts from the start
- * of its own term.
+ * Returns true if the target has missed a deadline. Only a leader can decide that, because read-only commands do not watch. Each
+ * leader counts from the start of its own term.
  */
 export function isLate(
   target: Target,
@@ -276,7 +296,10 @@ export function isLate(
   return facts.watchedMs !== undefined && timeLeft(target, facts, policy, now) <= 0;
 }
 
-/** Milliseconds until the target is late; Infinity if never. Only the time that this leader has watched counts. */
+/**
+ * Returns the milliseconds until the target misses a deadline; Infinity if it has none. Only the time that this leader has watched
+ * counts.
+ */
 export function timeLeft(
   target: Target,
   facts: TargetFacts,
@@ -294,7 +317,10 @@ export function timeLeft(
   return Math.min(targetDeadlineMs - followedMs, step);
 }
 
-/** The deadline of the step by the node's own clock, for read-only commands, in ms since the epoch. Infinity if none; never NaN. */
+/**
+ * Returns the deadline of the step by the node's own clock, in milliseconds since the epoch. Read-only commands use it. Infinity if
+ * the step has no deadline; never NaN.
+ */
 export function stepEnd(facts: TargetFacts, policy: RolloutPolicy): number {
   const { observation } = facts;
   const since = observation.kind === 'none' ? Number.NaN : Date.parse(observation.since);
@@ -309,7 +335,7 @@ function stepDeadlineMs(
   { stepDeadlines }: RolloutPolicy,
 ): number {
   const step = stepOf(observation);
-  // A drain by the leader has its deadline in choose-drain-action.ts.
+  // The deadline of a drain by the leader is in choose-drain-action.ts.
   const isOwn = step === 'drain' && drainDelegation !== false;
   return step === undefined || isOwn ? Number.POSITIVE_INFINITY : stepDeadlines[step];
 }

@@ -1,4 +1,4 @@
-/** Says in one sentence how far a rollout came, for the reason of its end. */
+/** Describes in one sentence how far a rollout came, for the reason of its end. */
 import { listed } from '../../util/phrases.ts';
 import {
   type RecordedState,

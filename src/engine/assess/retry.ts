@@ -13,7 +13,10 @@ import {
   withTargets,
 } from '../model/rollout.ts';
 
-/** Reasons that name targets which start again, or would end the rollout at once. The other failures count anyway. */
+/**
+ * The codes of reasons that name targets which start again, or that would end the rollout at once. A retry removes such a reason;
+ * other failures still count.
+ */
 const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set([
   'DoneWithFailures',
   'DrainTooLong',
@@ -31,7 +34,7 @@ export function withRetries(snapshot: Snapshot, now: number): Rollout {
       ({ stage, target }) =>
         isDue(snapshot, target) && !isUpgradedByLaterStage(rollout, stage, target),
     )
-    // Work in a later stage finishes first: only the slots of one stage are counted.
+    // If a later stage is at work, that work finishes first, because slots are counted only in one stage.
     .filter(
       ({ stage }) =>
         targetsIn({ stages: laterThan(rollout.stages, stage) }, 'intended').length === 0,
@@ -50,8 +53,8 @@ export function withRetries(snapshot: Snapshot, now: number): Rollout {
 }
 
 /**
- * Returns true for a report of the attempt before the retry. A target that waits for its retry does no work; only an
- * outdated cache can show some.
+ * Returns true if the report belongs to the attempt before the retry. A target that waits for its retry does no work, so only an
+ * outdated cache can still show work.
  */
 export function isSupersededByRetry(snapshot: Snapshot, target: Target): boolean {
   const { exists, observation } = factsOf(snapshot, target);
@@ -65,7 +68,10 @@ export function isSupersededByRetry(snapshot: Snapshot, target: Target): boolean
   );
 }
 
-/** The time to record for a target: after the order to retry it, so that its next attempt is not taken for the old one. */
+/**
+ * Returns the time to record for a target. It is later than the request to retry, so that the next attempt is not confused with the
+ * old one.
+ */
 export function momentOf(
   { controls }: Pick<Snapshot, 'controls'>,
   { name }: Target,
@@ -74,7 +80,7 @@ export function momentOf(
   return rfc3339(Math.max(now, (controls.retries.get(name) ?? Number.NEGATIVE_INFINITY) + SECOND));
 }
 
-/** True if a later stage has upgraded the target since it failed: a retry would downgrade it. */
+/** Returns true if a later stage has upgraded the target since it failed, so that a retry would downgrade it. */
 export function isUpgradedByLaterStage({ stages }: Rollout, own: Stage, { name }: Target): boolean {
   if (own.keepsVersion === true) return false;
   return laterThan(stages, own).some(

@@ -1,4 +1,4 @@
-/** Settles an assessment: one record then says that a target is done, and that the next ones are intended. */
+/** Settles an assessment, so that a single record says that a target is done and that the next ones are intended. */
 import { onceForEach } from '../../util/memo.ts';
 import { advance } from './advance.ts';
 import { type Assessment, assess } from './assess.ts';
