@@ -1,4 +1,7 @@
-/** Claims on Nodes: of two plans that claim at once, in whatever process, one sees the other before it starts. */
+/**
+ * Claims Nodes for a plan, and drops claims. If two plans claim at once, in whatever processes, at least one of them sees the
+ * other's claim before it starts.
+ */
 import { type KubeObject, keyOf, type Node, nodes } from '../../kube/resources.ts';
 import { isOfObject } from '../../kube/status-error.ts';
 import {
@@ -17,18 +20,21 @@ import { type Accompanying, carryOut, type Effects, type RecordChange } from './
 
 type Knowledge = Pick<Effects, 'dialect' | 'world' | 'refusals'>;
 
-/** Those that intended targets lack. One of another plan stays: then the target waits. */
+/**
+ * Returns the writes that claim the Nodes of intended targets for this plan. The claim of another plan is not replaced: the target
+ * then waits.
+ */
 export function claimsFor(on: Knowledge, { plan, policy, after }: RecordChange): Accompanying[] {
   const { dialect, refusals } = on;
   const claim = claimOf(dialect.name, plan);
-  // Their work waits for that plan, which needs the place.
+  // The targets of this plan wait for the other plan, which needs their places under maxUnavailable, so they claim nothing.
   if (policy.maxUnavailable && dialect.nodeSharing?.awaits?.(plan, on.world) !== undefined)
     return [];
   return claimable(on, after, 'intended').flatMap(({ node, ...at }) => {
     const isClaimed = claimOn(node) === claim || otherClaimantOn(node, plan) !== undefined;
     const isNeeded = needsClaim({ claimNeed: dialect.nodeSharing?.claims?.needOf(node) }, policy);
     if (isClaimed || !isNeeded || refusals?.of(after, at.target)) return [];
-    // A target without its claim waits: another attempt to claim its Node would be refused, too.
+    // `mayLack` is set because the target waits anyway if the API server refuses its claim.
     return { ...at, instruction: replaced(withClaim(node, claim)), mayLack: true };
   });
 }
@@ -71,8 +77,8 @@ export function claimsLeft(
 }
 
 /**
- * Returns whether the plan needs the claim on a Node: for targets at work, also if they are recorded as late, and for
- * targets about to start. A plan whose record cannot be read needs all its claims.
+ * Returns a function that says whether the plan needs the claim on a Node. A plan needs it for targets at work, even if they are
+ * recorded as failed, and for targets about to start. A plan whose record cannot be read needs all its claims.
  */
 function wantedBy(on: Knowledge, plan: KubeObject, now: number): (node: Node) => boolean {
   const { dialect, world, refusals } = on;
@@ -91,8 +97,8 @@ const claimedAmong = onceForEach((all: readonly Node[]) =>
 );
 
 /**
- * Removes the claim of a Node. Resolves with false if the API server refused that. A Node that has changed is left for the
- * next time.
+ * Removes the claim of a Node. Resolves with false if the API server refused that. If the Node has changed, nothing is written, and
+ * the next clean-up tries again.
  */
 export async function dropClaim(effects: Effects, node: Node): Promise<boolean> {
   const dropping = carryOut(effects, replaced(withoutClaim(node, claimOn(node) ?? '')));

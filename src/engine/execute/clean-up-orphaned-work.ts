@@ -1,4 +1,4 @@
-/** Ends orphaned work: cancels the signals of plans that are gone, and removes our cordons. */
+/** Ends orphaned work: cancels the signals of plans that were deleted, and removes the cordons of Refit. */
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -28,8 +28,8 @@ const RECHECK_MS = 1000;
 const REFUSED_MS = 60_000;
 
 /**
- * Ends the work of deleted plans, and drops unneeded claims, also those of the plan of `key`. Asks the API server first,
- * because a cache may lack a plan that exists.
+ * Ends the work of deleted plans and drops unneeded claims, also claims of the plan of `key`. It first lists the plans at the API
+ * server, because a cache may lack a plan that exists.
  */
 export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>, key: string) {
   const { dialect, client, world, ownWrites, clock, reporter, abort } = parts;
@@ -46,7 +46,7 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
   if (isNone && claimsAmong(known).length === 0) return {};
   const { plans, planObjects: { namespace, fieldSelector } = {} } = dialect;
   const found = await ifFound(client.listAll(plans, { abort, namespace, fieldSelector }));
-  // If the kind is not found, its CRD was deleted, and the plans with it.
+  // If the kind is not found, its CRD was deleted together with all plans.
   const claims = claimsAmong(found?.items ?? known);
   const dropped = await settleAll(claims.map(async (node) => await dropClaim(parts, node)));
   const left = nodeActionsAmong(found?.items ?? known).filter(

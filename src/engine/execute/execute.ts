@@ -23,12 +23,13 @@ export interface ExecuteParts extends Effects {
 }
 
 /**
- * recorded, changed: the next turn can follow at once; after `recorded` the plan is known to be as written · outdated: an
- * object has changed since it was observed, and the watch brings that · otherwise when to take the next turn.
+ * What the commands of a turn led to. With `recorded` or `changed` the next turn can follow at once; after `recorded` this process
+ * knows the plan as it was written. With `outdated` an object has changed since it was observed, and the watch will show the change.
+ * Any other outcome says when to take the next turn.
  */
 export type Outcome = 'recorded' | 'changed' | 'outdated' | ReconcileResult;
 
-/** After a conflict the watch brings the other write; this is for a watch that is late. */
+/** After a conflict the watch usually shows the other write. This result makes sure of a next turn if the watch is late. */
 export const RECHECK_SOON: ReconcileResult = { requeueAfterMs: 1000 };
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>;
@@ -37,7 +38,7 @@ function only<K extends Command['kind']>(commands: readonly Command[], kind: K):
   return commands.filter((each): each is Of<K> => each.kind === kind);
 }
 
-/** Carries out the commands. Probes leave their answers in `answers`, for the next turn. */
+/** Carries out the commands. The answers to probes are added to `answers`, for the next turn. */
 export async function execute(
   parts: ExecuteParts,
   answers: Answers,
@@ -48,7 +49,7 @@ export async function execute(
   if (restart) return await restartPlan(parts, turn);
   const probes = only(commands, 'probe').map(({ probe }) => probe);
   if (probes.length > 0) {
-    // A probe without an answer blocks only the targets that need it. It is reported once and asked again later.
+    // A probe without an answer blocks only the targets that need the answer. It is reported once and repeated later.
     const [failure] = await answers.add(
       probes,
       turn.plan,
@@ -73,7 +74,7 @@ export async function execute(
   return { requeueAfterMs: soonest(times), restMs: restOf(turn.assessment.snapshot.rollout) };
 }
 
-/** Undefined if there is none. */
+/** Returns the shortest of these times; undefined if there is none. */
 export function soonest(times: readonly (number | undefined)[]): number | undefined {
   const known = times.filter((ms) => ms !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);
@@ -94,7 +95,7 @@ async function recordRollout(parts: ExecuteParts, turn: Turn, after: Rollout): P
   return 'recorded';
 }
 
-/** Resolves with `changed` if something was written, or a drain begun, that changes the next decision. */
+/** Carries out signals and node actions. Resolves with `changed` if a write, a refusal or a new drain changes the next decision. */
 async function act(
   parts: ExecuteParts,
   turn: Turn,
@@ -116,7 +117,7 @@ async function act(
     const outcome = await recordRollout(parts, turn, refused);
     return outcome === 'recorded' ? 'changed' : 'outdated';
   }
-  // Nothing more is written for these targets before a pause is over; the next decision says so.
+  // Nothing more is written for these targets until a pause is over. The next decision takes that into account.
   const held = sent.filter(({ result }) => result === 'refused');
   for (const { signalling, refusal = '' } of held) parts.refusals.add(rollout, signalling, refusal);
   if (sent.some(({ result }) => result === 'outdated')) return 'outdated';
@@ -125,21 +126,21 @@ async function act(
 }
 
 /**
- * Returns the rollout without the intents whose signals were refused; the same object if none was. A target that cannot be
- * signalled gives up its slot.
+ * Returns the rollout with those targets as unsupported whose signals were refused for good, so that they free their slots. Returns
+ * the same object if none was refused.
  */
 function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): Rollout {
   const refused = sent.filter(({ result }) => result === 'invalid');
   const [first] = refused;
   if (!first) return rollout;
-  const message = `${first.signalling.target.name}: the API server refused what would start it: ${first.refusal}`;
+  const message = `${first.signalling.target.name}: the API server refused the write that starts the upgrade: ${first.refusal}`;
   const moved = refused.map(
     ({ signalling }): Target => ({ ...signalling.target, state: 'unsupported', since }),
   );
   return { ...withTargets(rollout, moved), reason: because('TargetRefused', message) };
 }
 
-/** Returns true if anything was done or refused, and the plan did not change meanwhile. */
+/** Carries out the node actions. Resolves with true if any was done or refused, and the plan did not change meanwhile. */
 async function runAll(
   parts: ExecuteParts,
   turn: Turn,

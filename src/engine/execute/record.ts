@@ -42,7 +42,10 @@ export async function record(
   return await writePlan(effects, spread);
 }
 
-/** Shards come first, so that a target which ends is always recorded. Each write rests on a fresh read of the other. */
+/**
+ * Writes the changed status shards. They come before the plan, so that the record of a target that ended is never lost. Nothing is
+ * written unless the plan and the shards that the change depends on are unchanged at the API server.
+ */
 async function writeShards(
   effects: Effects,
   change: RecordChange,
@@ -79,12 +82,12 @@ async function writePlan(
   return written !== undefined;
 }
 
-/** What stands on the targets' objects before the record says that they start, failed or are done. */
+/** Returns what must be written to the objects of targets before the record says that they start, have failed or are done. */
 function accompanying(
   { dialect: { signal }, world }: Effects,
   { plan, before, after }: RecordChange,
 ): Accompanying[] {
-  // A new rollout takes over targets that an earlier one left at work.
+  // A new rollout takes over targets that are still at work for an earlier rollout.
   const known = before.phase === 'new' ? withoutIntended(before) : before;
   return stateChanges(known, after).flatMap(({ stage, target }) => {
     const mayLack = target.state === 'failed';
@@ -104,7 +107,7 @@ function withoutIntended(rollout: Rollout): Rollout {
   };
 }
 
-/** Writes one object before the record. A refused write delays only its own target; the other targets are recorded. */
+/** Carries out one write that must come before the record. A refused write delays only its own target; the other targets are recorded. */
 async function carryOutFor(
   effects: Effects,
   rollout: Rollout,
@@ -120,7 +123,10 @@ async function carryOutFor(
   }
 }
 
-/** An abort releases targets. False if one of them may have its signal: a stale cache may hide it. */
+/**
+ * Resolves with false if one of the targets that an abort returns to pending may have its signal already, which a stale cache would
+ * not show.
+ */
 export async function areNotYetSignalled(effects: Effects, change: RecordChange): Promise<boolean> {
   const { dialect, world } = effects;
   const { plan, before, after } = change;

@@ -1,8 +1,8 @@
 /**
- * Lets an edited plan that has ended start again, in two writes: an annotation orders the new run, then its first record
- * replaces that of the run before. Each write has the resourceVersion that was read. So after a crash the next leader goes on
- * with the second write, and of two leaders one fails. Until that write the order can be withdrawn: it counts only while the
- * policy lets edits start a run and nobody aborted the plan.
+ * Lets an edited plan that has ended start again. That takes two writes: an annotation orders the new run, and then the first record
+ * of the new run replaces the record of the run before. Each write carries the resourceVersion that was read. So the next leader
+ * continues after a crash, and if two leaders write, one of them fails. Until the second write, the order can be taken back: it
+ * counts only while the policy lets edits start a run and nobody has aborted the plan.
  */
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
@@ -12,7 +12,7 @@ import { orderedRun, withOrder } from '../model/runs.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Effects } from './writes.ts';
 
-/** The plan as decisions see it: without its record if a run is ordered that has not begun. */
+/** Returns the plan as decisions see it. If a run is ordered but has not begun, the plan comes without its record. */
 export function withRunBegun(
   { dialect, world }: Pick<Effects, 'dialect' | 'world'>,
   plan: KubeObject,
@@ -21,7 +21,7 @@ export function withRunBegun(
 ): KubeObject {
   const { reruns } = dialect;
   const ordered = orderedRun(plan);
-  // An order of an older generation is fulfilled, or another edit has come since.
+  // An order of an older generation either led to a run already, or was followed by another edit.
   if (!reruns || !restartsEdited || ordered === undefined) return plan;
   if (ordered !== plan.metadata.generation || reruns.recordOf(plan)?.run === ordered) return plan;
   if (controlsOn(plan, dialect.planObjects?.controlPrefix).abort !== undefined) return plan;
@@ -29,7 +29,10 @@ export function withRunBegun(
   return isFinal(rollout) && !rollout.unread ? reruns.withoutRecord(plan) : plan;
 }
 
-/** Orders a new run of the plan. False if the plan has changed: nothing is written then. The counts of the earlier run go with this write. */
+/**
+ * Orders a new run of the plan, and removes the counts of the earlier run. Resolves with false, and writes nothing, if the plan has
+ * changed.
+ */
 export async function orderRestart(
   { dialect, client, ownWrites, abort }: Effects,
   edited: KubeObject,

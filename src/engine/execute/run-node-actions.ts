@@ -16,18 +16,18 @@ import {
 } from '../model/rollout.ts';
 import { areUnchanged, carryOut, type Effects } from './writes.ts';
 
-/** The most node actions in one batch. Each is one or two writes, and the abort of a large plan needs thousands of them. */
+/** The most node actions in one batch. Each takes one or two writes, and the abort of a large plan needs thousands of node actions. */
 const NODE_ACTIONS_AT_ONCE = 100;
 
 export interface NodeActionHooks {
-  /** Resolves with false if the plan has changed. No other batch runs then. */
+  /** Resolves with false if the plan has changed. Then no further batch runs. */
   readonly isCurrent: (targets: readonly Target[]) => Promise<boolean>;
   readonly onDone: (nodeAction: NodeAction) => void;
   /** Called if the API server refuses a node action, with its message. The other node actions are still carried out. */
   readonly onRefused: (nodeAction: NodeAction, words: string) => void;
 }
 
-/** Where and when the node actions of a rollout are carried out; `now` in ms. */
+/** Where and when the node actions of a rollout are carried out. `now` is in milliseconds. */
 interface Scene extends Effects {
   readonly rollout: Rollout;
   readonly now: number;
@@ -74,7 +74,7 @@ function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<
   const instructions = instructionsFor(scene, nodeAction).filter((each) => each !== undefined);
   return async () => {
     if (uncordons && nodeAction.node !== undefined) scene.drains?.forget(nodeAction.node);
-    // The writes are made in order, because each is correct only after the one before it.
+    // The writes are made one after the other, because each is correct only after the one before it.
     for (const instruction of instructions) if (!(await carryOut(scene, instruction))) return false;
     return instructions.length > 0;
   };
@@ -82,7 +82,10 @@ function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<
 
 type DrainAction = Extract<NodeAction, { kind: 'drain' }>;
 
-/** A cache may show the cordon of a node that was uncordoned since: pods are only evicted from a cordoned node. */
+/**
+ * Starts the drain of a node if the Node is unchanged at the API server. A cache may still show the cordon of a node that was
+ * uncordoned since, and pods may only be evicted from a cordoned node.
+ */
 async function beginDrain(
   scene: Scene,
   { node, target, options }: DrainAction,
@@ -96,8 +99,8 @@ async function beginDrain(
 }
 
 /**
- * Ends drains of the rollout that no target waits for any more, as after a failure, or without its Node: an uncordoned node
- * keeps its pods.
+ * Ends the drains of this rollout that no target needs any more, for example because its target failed or its Node was deleted. A
+ * node that is not cordoned must keep its pods.
  */
 export function endIdleDrains(
   { drains }: Pick<Effects, 'drains'>,
@@ -113,7 +116,7 @@ export function endIdleDrains(
   drains?.keep((node, owner) => wanted.includes(node) || !isOwnedBy(snapshot.rollout, owner));
 }
 
-/** Returns what the node action writes, in as few writes as possible. */
+/** Returns the writes of a node action, as few as possible. */
 function instructionsFor(
   scene: Scene,
   nodeAction: Exclude<NodeAction, DrainAction>,
@@ -169,7 +172,7 @@ function changed(node: Node | undefined, change: Change): Instruction[] {
   return after === node ? [] : [{ kind: 'replace', resource: nodes, object: after }];
 }
 
-/** Returns a single write if the Node itself carries the acknowledgement. */
+/** Returns one write if the acknowledgement is written to the Node itself, or else the uncordon and then the acknowledgement. */
 function uncordonAndAcknowledge(node: Node | undefined, uncordon: Change, answer?: Instruction) {
   const isSame =
     answer?.kind === 'replace' &&

@@ -1,4 +1,4 @@
-/** The writes that every effect is made of, signals among them. Each has a precondition and can be repeated without harm. */
+/** Carries out the writes of the engine, signals among them. Each write has a precondition and can be repeated without harm. */
 import type { Drains } from '../../drain/running-drains.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
@@ -19,9 +19,9 @@ export interface Effects {
   readonly world: World;
   readonly ownWrites: OwnWrites;
   readonly drains?: Drains | undefined;
-  /** Collects refused writes. If it is undefined, a refused write rejects. */
+  /** Collects the refused writes. If it is undefined, a refused write rejects. */
   readonly refusals?: Pick<RefusedWrites, 'add' | 'of'>;
-  /** Ends every request when it aborts. */
+  /** Ends every request once it is aborted. */
   readonly abort?: AbortSignal | undefined;
 }
 
@@ -32,7 +32,10 @@ export interface RecordChange {
   readonly after: Rollout;
 }
 
-/** `mayLack`: the record says what the object lacks if this is refused. */
+/**
+ * A write to the object of a target that must come before the record. With `mayLack`, the record is written even if this write is
+ * refused, because the record holds the same fact.
+ */
 export type Accompanying = Pick<Signalling, 'stage' | 'target'> & {
   readonly instruction: Instruction;
   readonly mayLack: boolean;
@@ -89,7 +92,7 @@ const marksOn = ({
   ...(unschedulable === true ? ['spec.unschedulable'] : []),
 ];
 
-/** Asks the API server, not a cache, whether the plan and the status shards of these targets are as observed. */
+/** Asks the API server, not a cache, whether the plan and the status shards of these targets still are as they were observed. */
 export async function isCurrent(
   effects: Effects,
   plan: KubeObject,
@@ -104,7 +107,7 @@ export async function isCurrent(
 type Requests = Pick<Effects, 'client' | 'abort'>;
 
 /**
- * Asks the API server for all objects at the same time. Resolves with false if one was deleted or has another version than
+ * Reads all these objects from the API server at the same time. Resolves with false if one was deleted, or has another version than
  * the observed one.
  */
 export async function areUnchanged(
@@ -121,15 +124,21 @@ export async function areUnchanged(
 
 export interface Sent {
   readonly signalling: Signalling;
-  /** `invalid`: refused as it is, so sending it again would not help. `refused`: rules or rights forbid it now. */
+  /**
+   * `invalid` means that the API server rejected the object itself, so that a repeated write would not help. `refused` means that
+   * rules or rights forbid the write now.
+   */
   readonly result: 'written' | 'outdated' | 'refused' | 'invalid';
   readonly refusal?: string;
 }
 
-/** Keeps a server busy, and ends soon enough that the check of the plan still holds. */
+/** This number keeps a server busy, but the requests end so soon that the check of the plan still holds. */
 const SIGNALS_AT_ONCE = 100;
 
-/** An object that has changed is not written: its change arrives by the watch, and the decision is taken again. */
+/**
+ * Sends the signals. If an object has changed, its signal is not written: the watch will show the change, and the decision is taken
+ * again.
+ */
 export async function send(
   effects: Effects,
   plan: KubeObject,
