@@ -38,12 +38,15 @@ export interface Features<P extends KubeObject> {
   readonly orphanedWork?: OrphanedWork<P>;
 }
 
-/** How plans are told from other objects of their kind, and what is special about these objects. */
+/** Selects which objects of the kind are plans, and states what is special about these objects. */
 export interface PlanObjects<P extends KubeObject>
   extends Pick<Selection, 'namespace' | 'fieldSelector'> {
   /** Returns true if the object is a plan. Without this member, every selected object is one. */
   isPlan?(object: P): boolean;
-  /** The prefix of the annotation keys that pause, resume, abort or retry a plan, if other software reads its annotations too. */
+  /**
+   * The prefix of the annotation keys that pause, resume, abort or retry a plan; set if other software reads the plan's annotations,
+   * too.
+   */
   readonly controlPrefix?: string;
   /** True if the order of targets depends on the plan's uid: then the order of a plan that is only in a file is unknown. */
   readonly ordersByUid?: boolean;
@@ -107,7 +110,7 @@ export interface Reporting<P extends KubeObject> {
   readonly stalls?: StallRecord<P>;
 }
 
-/** What the targets of a plan stall on, as its status shows it. */
+/** Shows in the status of a plan what its targets stall on. */
 export interface StallRecord<P extends KubeObject> {
   /**
    * Returns the plan with these stalls in its status, or the same object if nothing changes. `stalls` has one entry for each

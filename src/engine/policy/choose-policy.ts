@@ -1,4 +1,7 @@
-/** The policy of a plan: the most specific UpgradePolicy, then the first by name, changed by the plan's own fields. */
+/**
+ * Chooses the policy of a plan. This is the most specific UpgradePolicy that covers the plan; of equally specific ones, the first by
+ * name. The plan's own fields then change it.
+ */
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -9,20 +12,20 @@ import type { World } from '../contract/world.ts';
 import { readPolicy } from './read-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
-/** What policies select plans by; cluster-scoped kinds have no namespace. */
+/** What identifies a plan when policies select it. Plans of cluster-scoped kinds have no namespace. */
 export interface PlanRef {
   readonly dialect: string;
   readonly namespace?: string | undefined;
   readonly name: string;
 }
 
-/** What it sets must match. */
+/** An entry of `spec.plans`. Each member that the entry sets must match the plan. */
 type PlanEntry = NonNullable<UpgradePolicySpec['plans']>[number];
 
-/** In an entry each counts more than all after it together. */
+/** The members of an entry by weight. Each one makes an entry more specific than all members after it together. */
 const MEMBERS = ['name', 'namespace', 'dialect'] as const;
 
-/** Each with its most specific entry that matches the plan. */
+/** Returns the policies that cover the plan, each with its most specific matching entry. The policy that applies comes first. */
 export function coveringPolicies(policies: readonly UpgradePolicy[], plan: PlanRef) {
   const matches = (entry: PlanEntry): boolean =>
     MEMBERS.every((member) => entry[member] === undefined || entry[member] === plan[member]);
@@ -43,7 +46,10 @@ function rankOf(entry: PlanEntry): number {
   return MEMBERS.reduce((rank, member) => 2 * rank + (entry[member] === undefined ? 0 : 1), 0);
 }
 
-/** `plans with namespace a, name b`; equal entries give equal text. `all`: for an entry that matches every plan. */
+/**
+ * Returns the entry in words, such as `plans with namespace a, name b`, or `all` if the entry matches every plan. Equal entries give
+ * equal text.
+ */
 export function describeEntry({ dialect, namespace, name }: PlanEntry, all: string): string {
   const given = Object.entries({ dialect, namespace, name }).flatMap(([member, value]) =>
     value === undefined ? [] : [`${member} ${value}`],
@@ -51,7 +57,10 @@ export function describeEntry({ dialect, namespace, name }: PlanEntry, all: stri
   return given.length === 0 ? all : `plans with ${given.join(', ')}`;
 }
 
-/** Undefined if the cluster lacks the kind. Rejects without the right to list them, because they would still apply. */
+/**
+ * Returns all policies; undefined if the cluster lacks the kind. Rejects if the right to list them is missing, because the policies
+ * would still apply.
+ */
 export async function listPolicies(
   client: KubeClient,
   abort: AbortSignal,
@@ -59,7 +68,10 @@ export async function listPolicies(
   return (await ifFound(client.listAll(upgradePolicies, { abort })))?.items;
 }
 
-/** An invalid policy still counts, with its problems: it may forbid what a less specific one allows. `uncovered`: without any. `world`: for read-only commands. */
+/**
+ * Returns the policy of a plan; `uncovered` applies if no UpgradePolicy covers it. An invalid policy still applies, with its
+ * problems, because it may forbid what a less specific one allows. Only read-only commands pass `world`.
+ */
 export function policyOfPlan<P extends KubeObject>(
   dialect: Pick<Dialect<P>, 'name' | 'planRules'>,
   policies: readonly UpgradePolicy[],

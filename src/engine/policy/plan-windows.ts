@@ -1,4 +1,4 @@
-/** Reads the windows that a plan itself is held to, beside those of its UpgradePolicy. */
+/** Reads the windows that limit one plan in addition to those of its UpgradePolicy. */
 import { z } from 'zod';
 import { upgradePolicySpecSchema } from '../../api/refit/upgrade-policy.ts';
 import type { KubeObject } from '../../kube/resources.ts';
@@ -8,15 +8,15 @@ import { because } from '../model/reasons.ts';
 import { readWindow } from './read-policy.ts';
 import type { RolloutPolicy } from './rollout-policy.ts';
 
-/** JSON: the same list as `spec.windows` of an UpgradePolicy. */
+/** The annotation that holds the windows of a plan. Its value is a JSON list like `spec.windows` of an UpgradePolicy. */
 export const PLAN_WINDOWS_ANNOTATION = 'upgrade.refit.dev/windows';
 
-/** How long before a window nodes download, such as `2h`. */
+/** The annotation that says how long before a window nodes may download. Its value is a duration such as `2h`. */
 export const LEAD_TIME_ANNOTATION = 'upgrade.refit.dev/lead-time';
 
 const listSchema = z.object({ windows: upgradePolicySpecSchema.shape.windows });
 
-/** Nothing starts while the annotation cannot be read. */
+/** Returns the policy with the plan's own windows. If the annotation cannot be read, the policy has a problem, and nothing starts. */
 export function withPlanWindows({ metadata }: KubeObject, policy: RolloutPolicy): RolloutPolicy {
   const text = metadata.annotations?.[PLAN_WINDOWS_ANNOTATION];
   if (text === undefined) return policy;

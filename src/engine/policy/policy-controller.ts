@@ -1,4 +1,4 @@
-/** The controller that writes the status of UpgradePolicies. Decisions read only their specs. */
+/** The controller that writes the status of UpgradePolicies. Decisions read only the specs of policies. */
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -26,7 +26,7 @@ export interface PolicyParts {
   isPlan(dialect: string, object: KubeObject): boolean;
 }
 
-/** Until the next try to write a status without the right to. */
+/** Milliseconds until the controller tries again to write a status, if it lacks the right to. */
 const DENIED_MS = 600_000;
 
 export function policyController(parts: PolicyParts): Controller {
@@ -39,7 +39,7 @@ export function policyController(parts: PolicyParts): Controller {
   return {
     name: 'policies',
     sources: [
-      // Each policy can change which plans the others cover.
+      // A change of one policy can change which plans the others cover, so it wakes all of them.
       fromMapping(policies, all, generationChanged),
       ...Object.entries(parts.plans).map(([dialect, informer]) =>
         fromMapping(informer, all, cameOrWent(dialect)),
@@ -51,7 +51,7 @@ export function policyController(parts: PolicyParts): Controller {
         return {};
       } catch (error) {
         if (!isForbidden(error)) throw error;
-        // Policies apply all the same.
+        // Without this right, policies still apply. Only their status is missing.
         log.warn('cannot write the status of UpgradePolicies', { problem: messageOf(error) });
         return { requeueAfterMs: DENIED_MS };
       }
@@ -72,7 +72,7 @@ async function report(parts: PolicyParts, key: string, abort: AbortSignal): Prom
   };
   const updated = withStatus(policy, cluster, clock.now());
   if (updated === policy) return;
-  // The policy may be gone. A conflict is retried: no event may follow.
+  // The policy may have been deleted. A conflict rejects, so that the write is tried again, because no event may follow.
   await ifFound(writer.replace(upgradePolicies, updated, { subresource: 'status', abort }));
 }
 
@@ -87,15 +87,15 @@ function plansOf(parts: PolicyParts): PlanRef[] {
 
 export interface PolicyContext {
   readonly policies: readonly UpgradePolicy[];
-  /** The dialects of this process; it knows no other plans. */
+  /** The dialects of this process, which knows the plans of no other dialect. */
   readonly dialects: readonly string[];
   readonly plans: readonly PlanRef[];
 }
 
-/** Limits the size of the object. */
+/** The status lists at most this many plans, so that the object stays small. */
 const MAX_PLANS = 100;
 
-/** `now` in ms. Returns the same object if nothing changes. */
+/** Returns the policy with its status at `now`, in milliseconds; returns the same object if nothing changes. */
 export function withStatus(
   policy: UpgradePolicy,
   context: PolicyContext,
@@ -116,7 +116,7 @@ export function withStatus(
   return sameJson(status, policy.status) ? policy : { ...policy, status };
 }
 
-/** Plans of other dialects stay as other processes wrote them. */
+/** Returns the plans that the policy covers. For dialects of other processes, the plans stay as those processes wrote them. */
 function coveredBy(policy: UpgradePolicy, { policies, dialects, plans }: PolicyContext): string[] {
   const first = (plan: PlanRef): string | undefined =>
     coveringPolicies(policies, plan)[0]?.policy.metadata.name;
@@ -143,7 +143,10 @@ function readable(policy: UpgradePolicy): ConditionUpdate {
   return { type: 'Accepted', status: 'False', reason: first.code, message };
 }
 
-/** Of two policies with the same entry, the one that does not apply says so. Not by plans: processes know different ones. */
+/**
+ * Returns the condition about policies with an equal entry. Only the policy that does not apply has a conflict. The entries are
+ * compared, not the plans, because each process knows other plans.
+ */
 function conflicted(policy: UpgradePolicy, { policies }: PolicyContext): ConditionUpdate {
   const earlier = policies.filter(({ metadata }) => metadata.name < policy.metadata.name);
   const lost = entriesOf(policy).flatMap((entry) => {

@@ -1,4 +1,4 @@
-/** Reads an UpgradePolicy into a RolloutPolicy, with a problem for every invalid field. */
+/** Reads an UpgradePolicy into a RolloutPolicy, which has a problem for every invalid field. */
 import {
   type UpgradePolicy,
   type UpgradePolicySpec,
@@ -26,7 +26,7 @@ import {
   type TimedStep,
 } from './rollout-policy.ts';
 
-/** Times far beyond it are not valid dates. */
+/** The longest duration that a policy may have, because times far in the future are not valid dates. */
 const LONGEST_MS = 365 * 24 * 60 * 60 * 1000;
 
 export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): RolloutPolicy {
@@ -35,7 +35,8 @@ export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): Rollout
     problem(name, pathOf(['spec', ...path]), message),
   );
   if (!checked.success) {
-    // What it allows is not known: no drain goes on that it may forbid, and no failure is one too many.
+    // It is unknown what this policy allows. So no drain continues, because the policy may forbid it, and no number of failures stops the
+    // rollout.
     const drain = { ...DEFAULT_POLICY.drain, onDeadline: 'skip' } as const;
     const heldBy = `the drain under UpgradePolicy ${name}, which cannot be read,`;
     return { ...DEFAULT_POLICY, name, problems, maxFailures: Infinity, drain, heldBy };
@@ -135,7 +136,7 @@ function limitOf(value: number | string): NodeLimit {
   return typeof value === 'number' ? { nodes: value } : { percent: Number(value.slice(0, -1)) };
 }
 
-/** A choice of the policy as the engine writes it. */
+/** Returns a value of the policy in lower case, which is how the engine writes it. */
 const lower = <T extends string>(choice: T | undefined) =>
   choice?.toLowerCase() as Lowercase<T> | undefined;
 
@@ -155,10 +156,10 @@ function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {
   };
 }
 
-/** Milliseconds that a node which drains itself waits longer than its leader, so that a leader, if any, ends the drain. */
+/** Milliseconds that a node which drains itself waits longer than its leader, so that the leader, if there is one, ends the drain first. */
 const LEADER_FIRST_MS = 60_000;
 
-/** Drain options for a node that drains itself, where they differ from the agent's defaults. */
+/** Returns the drain options for a node that drains itself, as far as they differ from the agent's defaults. */
 function agentDrainOf(
   { enabled, uncordon, options }: DrainPolicy,
   deadlineMs: number,
@@ -175,13 +176,13 @@ function agentDrainOf(
   return Object.keys(drain).length === 0 ? {} : { drain };
 }
 
-/** Notes an invalid field: its path in `spec`, what it must be, and what was found. */
+/** Records an invalid field: its path in `spec`, what its value must be, and the value that was found. */
 export type Complain = (field: string, wanted: string, found: unknown) => void;
 
 type Window = NonNullable<UpgradePolicySpec['windows']>[number];
 type Stretch = NonNullable<UpgradePolicySpec['blackouts']>[number];
 
-/** Undefined if a field is invalid, which is noted. */
+/** Reads a window. Returns undefined if a field is invalid, after calling `complain` for it. */
 export function readWindow(
   window: Window,
   at: string,
@@ -201,7 +202,7 @@ export function readWindow(
   };
 }
 
-/** Undefined if a field is invalid, which is noted. */
+/** Reads a blackout. Returns undefined if a field is invalid, after calling `complain` for it. */
 export function readBlackout(
   stretch: Stretch,
   at: string,
@@ -211,7 +212,7 @@ export function readBlackout(
   if (!isKnown(timeZone, at, complain)) return undefined;
   const from = momentOf(stretch.from, timeZone, 0);
   if (from === undefined) complain(`${at}.from`, MOMENT, stretch.from);
-  // The last day counts whole.
+  // The blackout includes its last day, so a date stands for the start of the day after it.
   const to = momentOf(stretch.to, timeZone, 1);
   if (to === undefined) complain(`${at}.to`, MOMENT, stretch.to);
   if (from === undefined || to === undefined) return undefined;
@@ -228,7 +229,10 @@ function isKnown(timeZone: string, at: string, complain: Complain): boolean {
   return known;
 }
 
-/** Milliseconds since the Unix epoch; of a date, the start of the day `daysAfter` days later. */
+/**
+ * Returns the time in milliseconds since the Unix epoch; undefined if the text is no time. A date stands for the start of the day
+ * that comes `daysAfter` days later.
+ */
 function momentOf(text: string, timeZone: string, daysAfter: number): number | undefined {
   return ifPossible(() => {
     if (text.includes('T')) return Temporal.Instant.from(text).epochMilliseconds;

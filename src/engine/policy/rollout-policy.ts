@@ -1,4 +1,4 @@
-/** The policy of a rollout: limits, deadlines, drain, windows and rules for downloads. Plain data; times in milliseconds. */
+/** The policy of a rollout: limits, deadlines, drain, windows and rules for downloads. It is plain data, with times in milliseconds. */
 import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { MaintenanceWindow, Timetable } from '../../util/maintenance-windows.ts';
@@ -7,8 +7,8 @@ import { because, type Reason } from '../model/reasons.ts';
 import { SECOND, type Stage } from '../model/rollout.ts';
 
 /**
- * Steps of one target with a deadline. answer: the agent's first report · download · drain · apply: replace the files ·
- * restart: until the new release is healthy or rolled back · ready: until the node and the API servers are ready.
+ * The steps of one target that have a deadline. answer: the agent reports for the first time · download · drain · apply: the files
+ * are replaced · restart: the new release is healthy, or rolled back · ready: the node and the API servers are ready.
  */
 export type TimedStep = 'answer' | 'download' | 'drain' | 'apply' | 'restart' | 'ready';
 
@@ -16,51 +16,54 @@ export type NodeLimit = { readonly nodes: number } | { readonly percent: number 
 
 export interface DrainPolicy {
   readonly enabled: boolean;
-  /** What runs on the node drains it, not the leader. */
+  /** True if the work on the node drains the node, and the leader does not. */
   readonly byWork?: boolean;
-  /** Nothing is evicted. */
+  /** True if the node is cordoned, but no pod is evicted. */
   readonly cordonOnly?: boolean;
   readonly options: DrainOptions;
-  /** wait: without end · stop: the rollout fails · skip: the target fails and counts against the failure budget · proceed: without it. */
+  /**
+   * What happens when a drain misses its deadline. wait: the drain has no deadline · stop: the rollout fails · skip: the target
+   * fails and counts against the failure budget · proceed: the upgrade continues without a complete drain.
+   */
   readonly onDeadline: 'wait' | 'stop' | 'skip' | 'proceed';
   readonly softTaint: boolean;
-  /** ours: only nodes that the rollout cordoned itself · always: any node. */
+  /** Which nodes are uncordoned after the upgrade. ours: only nodes that the rollout cordoned itself · always: any node. */
   readonly uncordon: 'ours' | 'always';
 }
 
 export interface RolloutPolicy extends Timetable {
-  /** Name of the UpgradePolicy; absent if none covers the plan. */
+  /** The name of the UpgradePolicy; undefined if none covers the plan. */
   readonly name?: string;
-  /** Why it is invalid: nothing starts until it is corrected. */
+  /** The reasons why the UpgradePolicy is invalid. Nothing starts until it is corrected. */
   readonly problems: readonly Reason[];
   readonly paused: boolean;
-  /** Who holds up the plan: no next step begins; what an agent has begun ends. */
+  /** What pauses the plan, as the subject of a sentence. No next step begins, but an agent finishes the step that it has begun. */
   readonly heldBy?: string;
-  /** Targets that may fail before the rollout stops; of controllers none. */
+  /** How many targets may fail before the rollout stops. A failed controller always stops it. */
   readonly maxFailures: number;
-  /** Nodes that may be not Ready or unschedulable for any reason, the next target included. */
+  /** How many Nodes may be not Ready or unschedulable, for any reason. The next target counts, too. */
   readonly maxUnavailable?: NodeLimit;
-  /** `key` or `key=value` of labels: which targets of a stage start first. */
+  /** Labels, as `key` or `key=value`, that decide which targets of a stage start first. */
   readonly order?: readonly string[];
-  /** From the intent until the target is done. Infinity if a step has no deadline. */
+  /** Milliseconds from the intent until the target must be done; Infinity if a step has no deadline. */
   readonly targetDeadlineMs: number;
-  /** That of `drain` is Infinity if `onDeadline` is `wait`. */
+  /** The deadline of each step in milliseconds. The deadline of `drain` is Infinity if `onDeadline` is `wait`. */
   readonly stepDeadlines: Readonly<Record<TimedStep, number>>;
   readonly drain: DrainPolicy;
-  /** The plan's own windows; absent if it has none that apply now. */
+  /** The plan's own windows; undefined if it has none that apply now. */
   readonly planWindows?: readonly MaintenanceWindow[];
-  /** Milliseconds before such a window in which targets fetch ahead; none if absent. */
+  /** How many milliseconds before such a window targets may download ahead. If it is undefined, they do not. */
   readonly planLeadMs?: number;
   readonly allow: ReadonlySet<VersionRule>;
-  /** Virtual Nodes are judged and counted as hosts. */
+  /** True if virtual Nodes are judged and counted like hosts. */
   readonly countsVirtual?: boolean;
   readonly requireSha256: boolean;
   readonly requireHttps: boolean;
-  /** Nodes whose agent is not Refit's do not start. */
+  /** True if only nodes with Refit's own agent may start. */
   readonly requireAgent: boolean;
-  /** An edit of a plan that has ended starts a new rollout. */
+  /** True if an edit of a plan that has ended starts a new rollout. */
   readonly restartsEdited: boolean;
-  /** Which waiting targets fetch their payload: those whose turn is next, more of them, or none. */
+  /** Which waiting targets download ahead: the targets that come next (`next`), every target (`all`), or no target. */
   readonly prefetch: 'next' | 'all' | 'none';
   readonly agent: AgentPolicy;
 }
@@ -74,7 +77,7 @@ export const AGENT_DEFAULTS = {
   readyTimeoutMs: 2 * MINUTE,
 };
 
-/** Leaves an agent time to fail at the last moment and roll back. */
+/** Returns the deadline of a restart in milliseconds. An agent may fail at the last moment, and then has time to roll back. */
 export function restartDeadline(readyMs: number, agent: AgentPolicy = {}): number {
   const { restartTimeoutMs, soakMs } = { ...AGENT_DEFAULTS, ...agent };
   return 2 * restartTimeoutMs + readyMs + soakMs + MINUTE;
@@ -84,7 +87,7 @@ const READY_MS = 10 * MINUTE;
 
 const STEP_DEADLINES: Readonly<Record<TimedStep, number>> = {
   answer: 5 * MINUTE,
-  // As in the agent. A download without progress fails long before.
+  // The agent has the same limit. A download that makes no progress fails much earlier.
   download: 6 * HOUR,
   drain: HOUR,
   apply: 5 * MINUTE,
@@ -94,7 +97,7 @@ const STEP_DEADLINES: Readonly<Record<TimedStep, number>> = {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** For a dialect whose work has deadlines of its own. */
+/** These deadlines are for a dialect whose work has deadlines of its own. */
 export const WITHOUT_DEADLINES: Pick<RolloutPolicy, 'targetDeadlineMs' | 'stepDeadlines'> = {
   targetDeadlineMs: NEVER,
   stepDeadlines: {
@@ -135,7 +138,7 @@ export const DEFAULT_POLICY: RolloutPolicy = {
   agent: {},
 };
 
-/** The default policy with another deadline; with Infinity no step has one either. */
+/** Returns the default policy with another deadline for targets. With Infinity, no step has a deadline either. */
 export function policyWithin(targetDeadlineMs: number): RolloutPolicy {
   return {
     ...DEFAULT_POLICY,
@@ -143,7 +146,7 @@ export function policyWithin(targetDeadlineMs: number): RolloutPolicy {
   };
 }
 
-/** Why the policy refuses the plan's downloads, one reason for each. */
+/** Returns the reasons why the policy refuses the plan's downloads, one for each problem. */
 export function payloadProblems(
   stages: readonly Stage[],
   policy: Pick<RolloutPolicy, 'name' | 'requireSha256' | 'requireHttps'>,
@@ -165,15 +168,15 @@ export function payloadProblems(
   });
 }
 
-/** True if a download that this text of `payloadProblems` names still has that fault. */
+/** Returns true if `message`, which `payloadProblems` wrote, names a problem that a download still has. */
 export function isStillUnverified(stages: readonly Stage[], message: string): boolean {
   const strict = { requireSha256: true, requireHttps: true };
-  // The rest of the sentence names the policy.
+  // Only the first part of the sentence is compared, because the rest names the policy.
   const faults = payloadProblems(stages, strict).map((each) => each.message.split(', and ')[0]);
   return faults.some((fault) => fault !== undefined && message.includes(fault));
 }
 
-/** A warning about downloads without a sha256; undefined if all have one. */
+/** Returns a warning about downloads without a sha256; undefined if all downloads have one. */
 export function unverifiedDownloads(stages: readonly Stage[]): string | undefined {
   const unverified = downloadsOf(stages).filter(({ hasHash }) => !hasHash);
   if (unverified.length === 0) return undefined;
@@ -183,7 +186,7 @@ export function unverifiedDownloads(stages: readonly Stage[]): string | undefine
   return `no sha256, so nodes run these files unverified: ${list.join(', ')}`;
 }
 
-/** Each download once: the stages of one command share them. */
+/** Returns each download once, because the stages of one command share their downloads. */
 function downloadsOf(stages: readonly Stage[]) {
   const downloads = stages.flatMap(({ command, payloads = {} }) =>
     Object.entries(payloads).map(([platform, { url, sha256 }]) => {

@@ -3,10 +3,13 @@ import { messageOf } from '../../util/errors.ts';
 import type { Endpoint } from '../contract/world.ts';
 import type { EndpointHealth } from '../model/decision.ts';
 
-/** Of the API server of a controller. Resolves with the HTTP status of `/readyz`; rejects if no answer comes in time. */
+/**
+ * Asks the API server of a controller whether it is ready. Resolves with the HTTP status of `/readyz`; rejects if no answer comes in
+ * time.
+ */
 export type AskReadyz = (host: string, name: string) => Promise<number>;
 
-/** Asks all at once, so that a silent server does not delay the others. Never rejects. */
+/** Asks all API servers at once, so that a silent one does not delay the others. Never rejects. */
 export async function askControlPlane(
   endpoints: readonly Endpoint[],
   ask: AskReadyz,

@@ -1,10 +1,13 @@
-/** The world of one snapshot: it stays as it was when the snapshot was taken, whatever watches bring meanwhile. */
+/** The world of one snapshot. It stays as it was when the snapshot was taken, whatever the watches show later. */
 import { type KubeObject, keyAt, keyOf, type Resource } from '../../kube/resources.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { World } from '../contract/world.ts';
 import { kindOf } from './world.ts';
 
-/** Lists are replaced when an object changes, and never changed themselves: so to keep the list is to keep its objects. */
+/**
+ * Returns a world that does not change. It is enough to keep the lists, because a list is replaced when an object changes, and never
+ * changed itself.
+ */
 export function frozenWorld(world: World, kinds: readonly Resource[]): World {
   const lists = new Map(kinds.map((kind) => [kindOf(kind), world.list(kind)]));
   const outdated = new Map(kinds.map((kind) => [kindOf(kind), world.outdated?.(kind)]));
@@ -27,7 +30,7 @@ export function frozenWorld(world: World, kinds: readonly Resource[]): World {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Computed once for each list: a list of all Nodes stays the same for many snapshots. */
+/** The objects are indexed once for each list, because a list of all Nodes stays the same for many snapshots. */
 const byKey = onceForEach(
   (list: readonly KubeObject[]) => new Map(list.map((object) => [keyOf(object), object])),
 );

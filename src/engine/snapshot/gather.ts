@@ -41,13 +41,13 @@ import { generationOfEnd } from '../model/written-conditions.ts';
 import type { WatchFacts } from './watch-times.ts';
 import { kindOf } from './world.ts';
 
-/** What no watch shows: probe answers, and this process's own drains and watch times. */
+/** What no watch shows: the answers of probes, the drains of this process, and how long it has watched. */
 export interface Known {
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly preconditions?: readonly Reason[] | Unanswered | undefined;
-  /** The drain previews by name of the node; undefined if this process makes none. */
+  /** The drain previews by name of the node; undefined if this process previews no drains. */
   readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
-  /** Returns whether the target delegates its drain; undefined if it was not asked. */
+  /** Returns whether the target delegates its drain; undefined if that was not asked. */
   readonly drainDelegationOf?: ((target: Target) => boolean | Unanswered | undefined) | undefined;
   /** True for read-only commands: they assume that targets delegate their drain. */
   readonly isReadOnly?: boolean | undefined;
@@ -80,7 +80,10 @@ export function gather(
   return { ...facts, controls, preconditions, edits, hasRecorded: known.hasRecorded };
 }
 
-/** The generation grows with each change of the spec, and also with a deletion. */
+/**
+ * Returns how the spec of an ended rollout was edited. The generation grows with each change of the spec, but also when the plan is
+ * deleted.
+ */
 function editsOf(plan: KubeObject, rollout: Rollout): Snapshot['edits'] {
   const { generation, deletionTimestamp } = plan.metadata;
   if (generation === undefined || deletionTimestamp !== undefined) return undefined;
@@ -102,7 +105,7 @@ interface Scene {
 export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls'> {
   const { dialect, rollout, world } = scene;
   const facts = new Map<string, TargetFacts | undefined>();
-  // Most targets may be done, and not every decision needs the facts of all others.
+  // Facts are gathered when they are asked for, because most targets may be done, and few decisions need the facts of all others.
   const find = (key: string): TargetFacts | undefined => {
     const stage = rollout.stages.findLast((each) => targetIn(each, key));
     const target = stage && targetIn(stage, key);
@@ -154,7 +157,7 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     ...versionFacts(scene, stage, target, object),
     agent: dialect.agents?.of(object),
     unfit: stage.keepsVersion ? undefined : dialect.agents?.unfitFor?.(object, stage.version),
-    // Gates ask for it only where a target may start, and it reads more than the object of the target.
+    // This value is computed only when a gate asks for it, because it depends on more objects than that of the target.
     get occupant() {
       return dialect.nodeSharing?.occupantOf(world, target, plan);
     },
@@ -188,7 +191,7 @@ function versionFacts(
   object: KubeObject,
 ): Pick<TargetFacts, 'asked' | 'isBehind'> {
   if (!isFinal(rollout)) return {};
-  // The version that a virtual Node reports is not that of a host.
+  // A virtual Node reports a version that is not the version of a host.
   const isUpgraded =
     target.state === 'done' && stage.keepsVersion !== true && virtualBy(object) === undefined;
   return {
@@ -253,5 +256,8 @@ export function platformOf({ metadata: { labels = {} } }: KubeObject): string | 
 /** Milliseconds without a report after which a stuck node no longer blocks other plans. */
 export const STALE_AFTER_MS = 2 * 60 * 60 * 1000;
 
-/** Milliseconds: a node may show an old signal again, and each new leader observes that for the first time. */
+/**
+ * Milliseconds after its signal in which foreign work counts at most. A node may show an old signal again, and each new leader would
+ * count it from its own first observation.
+ */
 const FOREIGN_ATTEMPT_MS = 24 * 60 * 60 * 1000;

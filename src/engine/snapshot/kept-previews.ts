@@ -1,8 +1,8 @@
-/** Keeps the preview of a drain that is blocked for a moment. */
+/** Keeps the preview of a blocked drain for a short time, so that the same drain is not previewed at every turn. */
 import type { DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 
-/** How many milliseconds a preview is kept: less than the pause before the engine looks at a blocked drain again. */
+/** Milliseconds that a preview is kept. This is less than the pause before the engine previews a blocked drain again. */
 const PREVIEW_KEPT_MS = 4_000;
 
 /** Previews the drain of a node, or returns a recent preview. `now` is in milliseconds of the monotonic clock. */
@@ -13,7 +13,7 @@ export type PreviewDrain = (
   now: number,
 ) => Promise<DrainPreview>;
 
-/** Returns a function that previews a blocked drain again only after PREVIEW_KEPT_MS, whatever woke the plan. */
+/** Returns a function that previews a blocked drain again only after PREVIEW_KEPT_MS, whatever event caused the turn. */
 export function keptPreviews(): PreviewDrain {
   const blocked = new Map<string, { readonly drainPreview: DrainPreview; readonly at: number }>();
   return async (previewer, node, options, now) => {

@@ -1,4 +1,4 @@
-/** Informer predicates: which changes can change a decision. */
+/** Informer predicates, which say which changes of an object can change a decision. */
 import {
   type KubeObject,
   type Node,

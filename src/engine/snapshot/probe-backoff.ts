@@ -1,4 +1,4 @@
-/** When a probe that failed is repeated. */
+/** Decides when a failed probe is repeated. */
 import { backoffDelay } from '../../util/clock.ts';
 import type { Unanswered } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';

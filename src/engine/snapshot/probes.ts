@@ -1,4 +1,4 @@
-/** Probes what no watch shows: each question once per reconcile, all of a round at the same time, with backoff. */
+/** Makes the probes: each question once per reconcile, all questions of a turn at the same time, and failed ones with backoff. */
 import type { DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -14,7 +14,7 @@ import type { Known } from './gather.ts';
 import type { PreviewDrain } from './kept-previews.ts';
 import type { ProbeBackoff } from './probe-backoff.ts';
 
-/** Probes that are the same for all dialects. */
+/** The probes that work the same for all dialects. */
 export interface Prober {
   askControlPlane(
     endpoints: readonly Endpoint[],
@@ -58,11 +58,11 @@ export interface Answers {
 }
 
 /**
- * All probes use the same `now`, in milliseconds of the monotonic clock, so that probes which are due together are repeated
- * together.
+ * Returns the answers to the probes of one reconcile. All its probes use the same `now`, in milliseconds of the monotonic clock, so
+ * that probes which are due together are repeated together.
  */
 export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: number): Answers {
-  /** The answers by target key, not by attempt, because the target may be about to get another attempt. */
+  /** The keys are targets, not attempts, because a target may get another attempt in the same reconcile. */
   const delegations = new Map<string, boolean | Unanswered>();
   const drainPreviews = new Map<string, DrainPreview | Unanswered>();
   const known: { -readonly [Fact in keyof Known]: Known[Fact] } = {
@@ -148,7 +148,7 @@ async function isDrainDelegated(
   return answer === true;
 }
 
-/** A new attempt starts without backoff. */
+/** Returns the key under which failures of a probe are recorded. A new attempt has a new key, so it starts without backoff. */
 function keyOf(probe: Probe): string {
   return probe.kind === 'drain-delegation' ? attemptOf(probe.target) : questionOf(probe);
 }

@@ -1,12 +1,12 @@
-/** The versions that a plan has upgraded its targets to, from the record: their objects show them a little later. */
+/** Finds the versions that the record says targets were upgraded to. The objects of the targets show these versions a little later. */
 import { onceForEach } from '../../util/memo.ts';
 import type { Waiting } from '../gates/types.ts';
 import { isSettled, type Role, type Stage } from '../model/rollout.ts';
 
-/** Milliseconds that an object may take to show its new version before the wait is reported. */
+/** Milliseconds that an object may take to show its new version before a wait for it is reported. */
 const MOMENT_MS = 10_000;
 
-/** The version from the last of these stages that upgraded the target, if any. */
+/** Returns the version, and the time, of the last of these stages that upgraded the target; undefined if none did. */
 export function recordedUpgrade(stages: readonly Stage[], role: Role, name: string) {
   for (const stage of stages.toReversed()) {
     const since =
@@ -16,18 +16,18 @@ export function recordedUpgrade(stages: readonly Stage[], role: Role, name: stri
   return undefined;
 }
 
-/** True if the target failed in one of these stages: its old version is no fault of the plan. */
+/** Returns true if the target failed in one of these stages. Its old version then does not mean that the plan is wrong. */
 export function failedInEarlierStage(stages: readonly Stage[], role: Role, name: string): boolean {
   return stages.some((stage) => stage.role === role && leftIn(stage).has(name));
 }
 
-/** Marks a wait for the object as passing while it may still be that short. */
+/** Returns what marks a wait as passing, as long as the object may still be about to show its version. */
 export function momentAfter(since: string, now: number): Partial<Waiting> {
   const spent = now - Date.parse(since);
   return spent >= 0 && spent < MOMENT_MS ? { isPassing: true, recheckMs: MOMENT_MS - spent } : {};
 }
 
-/** Computed once per stage: each target of a later stage needs them. */
+/** The done targets are indexed once per stage, because each target of a later stage needs them. */
 const doneIn = onceForEach(
   ({ targets }: Stage) =>
     new Map(

@@ -1,4 +1,4 @@
-/** Remembers which targets' objects the API server refuses to change. These targets wait for a growing pause; the others do not. */
+/** Remembers which targets have an object that the API server refuses to change. Only these targets wait, each for a growing pause. */
 import type { Clock } from '../../util/clock.ts';
 import type { Signalling, Unanswered } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
@@ -7,7 +7,7 @@ import { probeBackoff } from './probe-backoff.ts';
 
 type Refused = Pick<Signalling, 'stage' | 'target'>;
 
-/** Called for each refusal with another message than the last one of the same target. */
+/** Reports a refused write. It is called if the message differs from the last one about the same target. */
 export type ReportRefusal = (rollout: Rollout, at: Refused, reason: Reason) => void;
 
 /** The refused writes of one term of leadership. */

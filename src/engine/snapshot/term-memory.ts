@@ -1,4 +1,4 @@
-/** What one leader remembers of its term: how long it has watched, what probes answered, which writes were refused. */
+/** Keeps what one leader remembers of its term: how long it has watched, what probes answered, and which writes were refused. */
 import type { Drains } from '../../drain/running-drains.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -21,12 +21,12 @@ interface PlanMemory {
   readonly watch: TargetTimes;
 }
 
-/** What one leader remembers. Nothing of it is valid in another term of leadership. */
+/** What one leader remembers. It is not valid in another term of leadership. */
 export interface TermMemory {
   readonly refusals: RefusedWrites;
-  /** Returns the answers of one reconcile of the plan, at first without any. Each question is asked once in a reconcile. */
+  /** Returns the answers for one reconcile of the plan, which are empty at first. Each question is asked once in a reconcile. */
   newAnswers(key: string): Answers;
-  /** Returns what a snapshot of the plan is gathered from, apart from the objects that watches show. */
+  /** Returns everything that a snapshot of the plan needs besides the objects that watches show. */
   knownOf(key: string, answers: Answers, policy: RolloutPolicy): Known;
   /** Forgets the plan, which was deleted. */
   forget(key: string): void;
@@ -54,7 +54,7 @@ export function termMemory({ clock, prober, drains }: Parts, report: ReportRefus
         drainOf: (node, owner) => drains?.stateOf(node, owner),
         watch: (target, observation) => {
           if (policy.heldBy === undefined) return watch(target, observation, now);
-          // While the policy holds every target, none of them is late. Their times start again afterwards.
+          // While the policy pauses every target, no target is late. The times start again afterwards.
           watch(target, { kind: 'none' }, now);
           return { watchedMs: 0, followedMs: 0 };
         },

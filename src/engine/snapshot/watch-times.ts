@@ -1,4 +1,4 @@
-/** How long this process has watched each target report the same, so that deadlines do not depend on other clocks. */
+/** Measures how long this process has watched each target report the same, so that deadlines do not depend on other clocks. */
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { Clock } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
@@ -12,7 +12,7 @@ export interface WatchTimes {
   /** Returns the time since the first observation of the attempt, whatever step the node reports. */
   watchForeign(work: ForeignWork): number;
   /**
-   * Returns for how long plan and policy have asked for these payloads. Reports of nodes do not count, because a node could
+   * Returns for how long plan and policy have asked for these payloads. The reports of nodes do not matter, because a node could
    * change its report forever.
    */
   watchPayloads(rollout: Rollout, policy: AgentPolicy): number;
@@ -46,7 +46,7 @@ export function targetTimes(): TargetTimes {
   return ({ key, state }, observation, now) => {
     const attempt = observation.kind === 'none' ? '' : observation.attempt;
     const followedMs = attempts(key, `${state} ${attempt}`, now);
-    // The time before the attempt does not count.
+    // `followedMs` counts only the attempt, not the time before it.
     return {
       watchedMs: reports(key, reportOf(observation), now),
       followedMs: state === 'intended' ? followedMs : 0,
@@ -54,7 +54,7 @@ export function targetTimes(): TargetTimes {
   };
 }
 
-/** Returns a function that returns for how many milliseconds the words of a key have been the same. `now` is monotonic time. */
+/** Returns a function that measures for how many milliseconds the words of a key have been the same. `now` is monotonic time. */
 function lastWords() {
   const last = new Map<string, { readonly words: string; readonly at: number }>();
   return (key: string, words: string, now: number): number => {
@@ -67,7 +67,7 @@ function lastWords() {
 
 const reportOf = onceForEach((observation: Observation): string => {
   if (observation.kind === 'none') return '';
-  // A success with another time is still the same success.
+  // A success is still the same success if only its time has changed.
   if (observation.kind === 'succeeded') return [observation.kind, observation.attempt].join(' ');
   const step = observation.kind === 'working' ? observation.step : '';
   return [observation.kind, observation.attempt, observation.since, step].join(' ');

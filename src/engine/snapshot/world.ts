@@ -1,4 +1,4 @@
-/** The controller's World: informer caches, corrected by this process's own writes, which they may lack. */
+/** The controller's World: the caches of informers, together with this process's own writes that the caches may still lack. */
 import {
   compareResourceVersions,
   type KubeObject,
@@ -32,26 +32,29 @@ export function freshWorld(views: Views, ownWrites: OwnWrites): World {
   };
 }
 
-/** An informer's cache of one kind; it lags behind the server. */
+/** The cache of one kind that an informer keeps. It lags behind the API server. */
 export type View<T extends KubeObject> = Pick<Informer<T>, 'get' | 'list' | 'resourceVersion'>;
 
-/** The view of a kind that cannot be read. */
+/** The view of a kind that cannot be read, which is always empty. */
 export const NOTHING: View<KubeObject> = {
   list: () => [],
   get: () => undefined,
   resourceVersion: () => undefined,
 };
 
-/** Longer than a watch lags; limited, as a cluster restored from a backup has lower versions. */
+/**
+ * Milliseconds that an own write counts at most. A watch lags less than this. The limit is needed because a cluster that was
+ * restored from a backup has lower resourceVersions.
+ */
 const LAG_MS = 60_000;
 
 interface OwnWrite {
   readonly object: KubeObject;
-  /** Milliseconds by the steady clock. */
+  /** The time of the write in milliseconds of the monotonic clock. */
   readonly at: number;
 }
 
-/** Milliseconds in which the answer to our own write says as much as a read, and a list with such writes is not made again. */
+/** Milliseconds in which the answer to our own write is as good as a read, and in which a list with own writes is not computed again. */
 const FRESH_MS = 1_000;
 
 /** A list of a view, and the same list with this process's own writes in it. */
@@ -61,7 +64,7 @@ export class OwnWrites {
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** The own writes by kind, then by namespace and name. */
   readonly #written = new Map<string, Map<string, OwnWrite>>();
-  /** By kind: what depends on all objects is computed once for each list. */
+  /** The corrected lists by kind. Each is kept, so that values computed from a list are computed once. */
   readonly #corrected = new Map<string, Corrected>();
   #last: OwnWrite | undefined;
 
@@ -69,14 +72,14 @@ export class OwnWrites {
     this.#clock = clock;
   }
 
-  /** Must be called with the server's answer to every write. */
+  /** Remembers an own write. It must be called with the server's answer to every write. */
   remember(resource: Resource, object: KubeObject): void {
     this.#last = { object, at: this.#clock.monotonic() };
     this.#of(resource).set(keyOf(object), this.#last);
     this.#corrected.delete(kindOf(resource));
   }
 
-  /** True if this version is our own last write, and the server has just answered it. */
+  /** Returns true if this version is our own last write, and the API server has just answered it. */
   isFresh({ metadata }: KubeObject): boolean {
     const last = this.#last;
     if (last === undefined || last.object.metadata.resourceVersion !== metadata.resourceVersion)
@@ -84,7 +87,7 @@ export class OwnWrites {
     return this.#clock.monotonic() - last.at < FRESH_MS;
   }
 
-  /** The newest known object: the cached one, or our own last write until the cache has it. */
+  /** Returns the newest known object: our own last write until the cache shows it, or else the cached object. */
   latest<T extends KubeObject>(
     resource: Resource<T>,
     view: View<T>,
@@ -93,7 +96,7 @@ export class OwnWrites {
   ): T | undefined {
     const seen = view.get(name, namespace);
     const own = this.#of(resource);
-    // Fast path: usually no write is pending.
+    // This is the fast path, because usually no write is pending.
     if (own.size === 0) return seen;
     const key = keyAt(name, namespace);
     const { object, at = 0 } = own.get(key) ?? {};
@@ -109,7 +112,7 @@ export class OwnWrites {
     return object as T;
   }
 
-  /** Names of the objects whose last own write the view has not shown yet. */
+  /** Returns the names of the objects whose last own write the view does not show yet. */
   unseen<T extends KubeObject>(resource: Resource<T>, view: View<T>): ReadonlySet<string> {
     const names = new Set<string>();
     for (const { object } of this.#of(resource).values()) {
@@ -120,7 +123,10 @@ export class OwnWrites {
     return names;
   }
 
-  /** The list of the view itself while it lacks nothing. The same list while nothing changes. */
+  /**
+   * Returns the list with own writes in it, or the list of the view itself if that lacks nothing. Returns the same list while
+   * nothing changes.
+   */
   latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): readonly T[] {
     const listed = view.list();
     if (this.#of(resource).size === 0) return listed;
