@@ -118,10 +118,11 @@ async function act(
     return outcome === 'recorded' ? 'changed' : 'outdated';
   }
   // Nothing more is written for these targets until a pause is over. The next decision takes that into account.
-  const held = sent.filter(({ result }) => result === 'refused');
-  for (const { signalling, refusal = '' } of held) parts.refusals.add(rollout, signalling, refusal);
+  const refusedForNow = sent.filter(({ result }) => result === 'refused');
+  for (const { signalling, refusal = '' } of refusedForNow)
+    parts.refusals.add(rollout, signalling, refusal);
   if (sent.some(({ result }) => result === 'outdated')) return 'outdated';
-  if (isChanged || held.length > 0) return 'changed';
+  if (isChanged || refusedForNow.length > 0) return 'changed';
   return nodeActions.length === 0 ? undefined : 'outdated';
 }
 

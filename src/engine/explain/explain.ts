@@ -1,4 +1,4 @@
-/** Explains a rollout: the phase of each target, and what the others wait for. */
+/** Explains a rollout to people: the phase of each target, and what each waiting target waits for. */
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { counted, listed } from '../../util/phrases.ts';
@@ -23,18 +23,18 @@ import { keptCordons } from './kept-cordons.ts';
 
 export interface Explanation {
   readonly waits: readonly Wait[];
-  /** What no watch shows and the assessment lacks. */
+  /** The probes that are needed, because no watch shows their answers and the assessment lacks them. */
   readonly probes: readonly Probe[];
-  /** Milliseconds after which to assess again without an event; undefined if only an event can change anything. */
+  /** Milliseconds after which the plan must be assessed again even if nothing happens; undefined if only an event can change anything. */
   readonly recheckAfterMs: number | undefined;
 }
 
 export interface FullExplanation extends Explanation {
-  /** The nodes that stay cordoned. */
+  /** The nodes that stay cordoned after the upgrade. */
   readonly cordoned: readonly Cordoned[];
 }
 
-/** Computed once for each assessment: commands, Events, conditions and metrics of a turn ask for it. */
+/** Returns the explanation of an assessment. It is computed once, because commands, Events, conditions and metrics of a turn ask for it. */
 export const explain = onceForEach((assessment: Assessment): Explanation => {
   const { snapshot, now, stage } = assessment;
   const { rollout } = snapshot;
@@ -43,11 +43,11 @@ export const explain = onceForEach((assessment: Assessment): Explanation => {
   const inFlight = stage && !first ? inFlightWaits(assessment, stage) : [];
   const all = first ? [first] : [...inFlight, ...pendingWaits(assessment, stage)];
   const rechecks = all.flatMap(({ recheckMs }) => recheckMs ?? []);
-  // Expired deadlines with no effect need no recheck.
+  // A deadline that has passed without an effect needs no recheck.
   const deadlines = all.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
   const soonest = Math.min(...rechecks, ...deadlines);
   return {
-    // Its targets have no time of their own before they are recorded.
+    // The targets of a new rollout have no recorded time, so the wait begins with the plan.
     waits: all.map(({ wait }) =>
       rollout.phase === 'new' ? { ...wait, since: rollout.source.created } : wait,
     ),
@@ -78,13 +78,13 @@ function preconditionsWait({
 
 export interface ExplainedWait extends Pick<Waiting, 'recheckMs' | 'probe'> {
   readonly wait: Wait;
-  /** Milliseconds since the epoch. */
+  /** The deadline of the target in milliseconds since the epoch; undefined if it has none. */
   readonly deadline?: number | undefined;
 }
 
 const IN_FLIGHT_ENDS: Partial<Record<TargetPhase, string>> = {
   intended: 'the signal is written',
-  signalled: 'the node answers its signal; where it does not, see that its agent runs',
+  signalled: 'the node answers its signal; if it does not answer, check that its agent runs',
   working: 'the node reports that it is done, or that it failed',
   verifying: 'the node reports that it is done, or that it failed',
 };
@@ -104,9 +104,9 @@ function inFlightWaits(assessment: Assessment, stage: Stage): ExplainedWait[] {
     } = evaluation;
     const facts = factsOf(snapshot, target);
     const { observation } = facts;
-    // The deadline runs from the signal.
+    // The deadline counts from the signal.
     const isSignalled = observation.kind !== 'none';
-    // The clock of the node may be ahead of ours, and anything may stand there.
+    // The time that the node reports may be in the future or no time at all.
     const latest = now - (facts.watchedMs ?? 0);
     const reported =
       isSignalled && Date.parse(observation.since) <= latest ? observation.since : rfc3339(latest);
@@ -119,7 +119,7 @@ function inFlightWaits(assessment: Assessment, stage: Stage): ExplainedWait[] {
   });
 }
 
-/** Why pending targets do not start; one wait for all with the same reason. */
+/** Returns why pending targets do not start. Targets with the same reason share one wait. */
 function pendingWaits(assessment: Assessment, stage: Stage | undefined): ExplainedWait[] {
   const { rollout } = assessment.snapshot;
   const since = lastProgress(assessment, rollout.stages);
@@ -129,26 +129,28 @@ function pendingWaits(assessment: Assessment, stage: Stage | undefined): Explain
   if (assessment.isStopping) return [{ wait: { ...stopOf(assessment), since, ofStage: true } }];
   if (!stage) return [];
   const free = assessment.openSlots;
-  // What holds all of them counts before the queue, which would not end it.
-  const held = free === 0 ? heldAsOne(assessment, stage) : undefined;
-  const { waiting, chosen } = held ?? choose(assessment, stage);
+  // A gate that holds every target up is named even if no slot is free, because a free slot would not end that wait.
+  const blocked = free === 0 ? blockedAsOne(assessment, stage) : undefined;
+  const { waiting, chosen } = blocked ?? choose(assessment, stage);
   const gated = waiting.map((each) => ({
     ...each,
     since: waitingSince(assessment, stage, each) ?? since,
   }));
-  const isHeldAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
-  // Behind the first targets of free slots, which wait, others were not asked: they wait for no slot.
+  const isBlockedAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
+  // If slots are free and the first targets wait for a gate, the targets behind them were not asked. These do not wait for a slot.
   const isTaken = chosen.length > 0 || free < slots.limitOf(stage);
   const unslotted =
-    isHeldAsOne || !isTaken ? 0 : inState(stage, 'pending').length - waiting.length - chosen.length;
+    isBlockedAsOne || !isTaken
+      ? 0
+      : inState(stage, 'pending').length - waiting.length - chosen.length;
   const queued = slotWait(assessment, stage, unslotted, since);
   return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout.stages, stage)];
 }
 
-function heldAsOne(context: DecisionContext, stage: Stage) {
+function blockedAsOne(context: DecisionContext, stage: Stage) {
   const choice = slots.chooseTargets(context, stage, inState(stage, 'pending').slice(0, 1), 1);
-  const [held] = choice.waiting.filter(({ ofRollout, probe }) => ofRollout === true && !probe);
-  return held && held.reason.code !== 'EarlierNodes' ? choice : undefined;
+  const [blocked] = choice.waiting.filter(({ ofRollout, probe }) => ofRollout === true && !probe);
+  return blocked && blocked.reason.code !== 'EarlierNodes' ? choice : undefined;
 }
 
 function stopOf({ snapshot, policy }: DecisionContext): Pick<Wait, 'gate' | 'reason' | 'ends'> {
@@ -179,7 +181,10 @@ function stopOf({ snapshot, policy }: DecisionContext): Pick<Wait, 'gate' | 'rea
   };
 }
 
-/** Undefined if the gate does not know. Its cause may be older than the turn of the target, and the wait is not. */
+/**
+ * Returns since when the target waits; undefined if the gate does not know. The wait begins no earlier than the moment at which the
+ * target could have started, although its cause may be older.
+ */
 function waitingSince(
   context: DecisionContext,
   stage: Stage,
@@ -187,12 +192,12 @@ function waitingSince(
 ) {
   if (since === undefined) return undefined;
   const { rollout } = context.snapshot;
-  const turn = lastProgress(context, [
+  const couldStart = lastProgress(context, [
     ...stagesBefore(rollout, stage),
     { ...stage, targets: [target] },
   ]);
   const time = Date.parse(since);
-  return time > Date.parse(turn) && time <= context.now ? since : turn;
+  return time > Date.parse(couldStart) && time <= context.now ? since : couldStart;
 }
 
 function slotWait(
@@ -262,7 +267,7 @@ function laterWaits(stages: readonly Stage[], active: Stage): ExplainedWait[] {
   });
 }
 
-/** Targets with the same gate and message share one wait, which names the first. */
+/** Returns one wait for all targets with the same gate and message. It names the first of them. */
 export function groupWaits(
   stage: Stage,
   waiting: readonly (slots.GatedTarget & { readonly since: string })[],
@@ -271,7 +276,7 @@ export function groupWaits(
   return [...alike.values()].flatMap(([first, ...others]) => {
     if (!first) return [];
     const { target, gate, reason, ends, since, until, recheckMs, probe } = first;
-    // A controller that waits blocks the next ones.
+    // A waiting controller also blocks the controllers behind it.
     const isOfAll = first.ofRollout === true || others.length > 0 || stage.role === 'controller';
     const more = {
       ...(until === undefined ? {} : { until }),
@@ -281,7 +286,7 @@ export function groupWaits(
   });
 }
 
-/** When anything last began or was recorded: the earliest known start of a wait. */
+/** Returns the time at which anything last began or was recorded. No wait is known to have begun earlier. */
 function lastProgress(
   { snapshot: { facts, rollout }, now }: DecisionContext,
   stages: readonly Stage[],
@@ -300,7 +305,7 @@ function lastProgress(
 
 const MAX_TARGETS = 10;
 
-/** Like `explain`, plus what skipped targets would wait for if a slot were free, and which nodes stay cordoned. */
+/** Returns what `explain` returns, and also what skipped targets would wait for if a slot were free, and which nodes stay cordoned. */
 export function explainToPeople(assessment: Assessment): FullExplanation {
   const explanation = explain(assessment);
   const { waits, probes } = explanation;
@@ -321,11 +326,11 @@ function skippedWaits(assessment: Assessment): ExplainedWait[] {
   const { rollout } = snapshot;
   if (!stage || isFinal(rollout) || rollout.unread || isStopping) return [];
   const last = stage.targets.findLastIndex(({ state }) => state !== 'pending');
-  // Pending, although a later target has started.
+  // These targets are still pending although a later target has started.
   const waiting = inState({ targets: stage.targets.slice(0, Math.max(0, last)) }, 'pending')
     .slice(0, MAX_TARGETS)
     .flatMap((target) => slots.chooseTargets(assessment, stage, [target], 1).waiting)
-    // `explain` has the waits of the whole rollout.
+    // The waits of the whole rollout are left out, because `explain` returns them already.
     .filter(({ ofRollout }) => ofRollout !== true)
     .map((refused) => ({
       ...refused,

@@ -1,10 +1,13 @@
-/** Names the nodes whose cordon is not Refit's: it stays, and people should know that no pod comes back by itself. */
+/**
+ * Finds the nodes that Refit did not cordon. They stay cordoned, and people should know that they get no pods until somebody
+ * uncordons them.
+ */
 import { type DecisionContext, factsOf } from '../gates/types.ts';
 import type { Cordoned, Snapshot } from '../model/decision.ts';
 import { isFinal, type Target, withStages } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
-/** One for each node of a target that is done, in progress or still to come. */
+/** Returns one entry for each such node whose target is done, in progress or pending. */
 export function keptCordons({
   snapshot,
   policy,
@@ -33,7 +36,7 @@ function messageFor(snapshot: Snapshot, policy: RolloutPolicy, target: Target): 
   const isToCome = state === 'pending' && observation.kind === 'none';
   const isOpen = !isFinal(snapshot.rollout) && (isToCome || state === 'intended');
   if (!isOpen || whose === 'ours' || policy.drain.uncordon === 'always') return undefined;
-  // An agent of another product makes every node schedulable that it has updated.
+  // The agent of another product uncordons every node that it has upgraded.
   const mayUncordon =
     agent?.lacks !== undefined ||
     (observation.kind === 'working' && observation.ownsCordon === true);

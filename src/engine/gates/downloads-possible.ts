@@ -14,7 +14,7 @@ const PATIENCE_MS = 10_000;
  * Milliseconds that a problem delays the plan, so that people can fix it. After that the nodes start, and each succeeds or fails by
  * itself.
  */
-const HOLD_MS = 300_000;
+const DELAY_MS = 300_000;
 
 export const downloadsPossible: Gate = {
   name: 'downloads-possible',
@@ -23,11 +23,11 @@ export const downloadsPossible: Gate = {
     const texts = checked.flatMap(({ target, downloads: { answer, problem } }) =>
       answer === 'impossible' ? [`${target.name} cannot download ${problem}`] : [],
     );
-    const heldMs = HOLD_MS - (payloadsWatchedMs ?? 0);
-    if (texts.length > 0 && heldMs > 0) {
+    const delayMs = DELAY_MS - (payloadsWatchedMs ?? 0);
+    if (texts.length > 0 && delayMs > 0) {
       const ends =
         'every agent that was asked can download the files, or after 5 min, when the nodes start anyway: fix the server, the network path to it, or the plan; agents check again every minute';
-      return wait('DownloadImpossible', listedSentences(texts), ends, { recheckMs: heldMs });
+      return wait('DownloadImpossible', listedSentences(texts), ends, { recheckMs: delayMs });
     }
     const silent = checked.filter(
       ({ downloads: { answer } }) => answer === 'asked' || answer === 'unasked',

@@ -23,7 +23,7 @@ import {
   signalEvents,
   targetEvents,
 } from './events.ts';
-import { heldMemory } from './held-targets.ts';
+import { idleMemory } from './idle-targets.ts';
 import { measurePlan, measureSteps } from './measures.ts';
 import type { Turn } from './turn.ts';
 
@@ -59,7 +59,7 @@ export interface ReporterParts extends AnnouncerParts, Pick<Effects, 'client' | 
 export function createReporter(parts: ReporterParts): Reporter {
   const { dialect, metrics } = parts;
   const { onPlan, onTargets, onNodes } = createAnnouncer(parts);
-  const held = heldMemory();
+  const idle = idleMemory();
   const ends = endMemory();
   const writtenAt = new Map<string, number>();
   return {
@@ -102,7 +102,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       const { plan, assessment } = turn;
       const { snapshot, now } = assessment;
       const { waits } = explain(settle(assessment));
-      const { stalled, rests, stalls } = held.at(keyOf(plan), assessment);
+      const { stalled, rests, stalls } = idle.at(keyOf(plan), assessment);
       onTargets(keyOf(plan), stalled);
       for (const event of dialect.reporting?.planEvents?.(plan, plan, snapshot.rollout, rests) ??
         [])
@@ -129,7 +129,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     },
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
     gone(key) {
-      held.forget(key);
+      idle.forget(key);
       ends.forget(key);
       writtenAt.delete(key);
       metrics.forgetPlan(dialect.name, key);
@@ -137,7 +137,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   };
 }
 
-/** Why a rollout that begins now starts unchecked. */
+/** Returns why a rollout that starts now was not checked; undefined if it was. */
 function uncheckedStart(
   { snapshot, policy }: Assessment,
   after: model.Rollout,

@@ -8,10 +8,10 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
 import type { TargetFacts } from '../model/decision.ts';
-import { type HeldMemory, heldMemory } from './held-targets.ts';
+import { type IdleMemory, idleMemory } from './idle-targets.ts';
 
 /** The names of those that are told at each of these times (ms), and since when what they say holds. */
-function toldAt(held: HeldMemory, at: number, stalled: Readonly<Record<string, string>>) {
+function toldAt(idle: IdleMemory, at: number, stalled: Readonly<Record<string, string>>) {
   const targets = ['w-1', 'w-2'].map((name) => buildTarget(name, 'intended', { since: later(0) }));
   const facts = Object.entries(stalled).map(([name, words]): [string, Partial<TargetFacts>] => [
     name,
@@ -29,20 +29,20 @@ function toldAt(held: HeldMemory, at: number, stalled: Readonly<Record<string, s
     buildRollout([buildStage('worker', targets)]),
     Object.fromEntries(facts),
   );
-  const { stalled: told, stalls } = held.at('plan', assess(snapshot, buildPolicy(), T0 + at));
+  const { stalled: told, stalls } = idle.at('plan', assess(snapshot, buildPolicy(), T0 + at));
   return [told.map(({ target }) => target.name), [...stalls.values()].map((since) => since - T0)];
 }
 
 test('once, and again only in other words', () => {
-  const held = heldMemory();
-  expect(toldAt(held, 0, { 'w-1': '0/9 nodes are available: 2 are full' })).toEqual([['w-1'], [0]]);
-  expect(toldAt(held, 10, { 'w-1': '0/9 nodes are available: 3 are full' })).toEqual([[], [0]]);
+  const idle = idleMemory();
+  expect(toldAt(idle, 0, { 'w-1': '0/9 nodes are available: 2 are full' })).toEqual([['w-1'], [0]]);
+  expect(toldAt(idle, 10, { 'w-1': '0/9 nodes are available: 3 are full' })).toEqual([[], [0]]);
   const both = {
     'w-1': '0/9 nodes are available: 4 are full',
     'w-2': '0/9 nodes are available: 4 are full',
   };
-  expect(toldAt(held, 20, both)).toEqual([['w-2'], [0, 20]]);
-  expect(toldAt(held, 30, { ...both, 'w-1': 'ErrImagePull' })).toEqual([['w-1'], [30, 20]]);
-  expect(toldAt(held, 40, { 'w-2': both['w-2'] })).toEqual([[], [20]]);
-  expect(toldAt(held, 50, both)).toEqual([['w-1'], [50, 20]]);
+  expect(toldAt(idle, 20, both)).toEqual([['w-2'], [0, 20]]);
+  expect(toldAt(idle, 30, { ...both, 'w-1': 'ErrImagePull' })).toEqual([['w-1'], [30, 20]]);
+  expect(toldAt(idle, 40, { 'w-2': both['w-2'] })).toEqual([[], [20]]);
+  expect(toldAt(idle, 50, both)).toEqual([['w-1'], [50, 20]]);
 });
