@@ -313,7 +313,7 @@ describe('a write that is lost', () => {
     expect(leader.told).toEqual([
       'Started: 1 target in 1 stage',
       'TargetGone: w1 disappeared while it was in flight',
-      'Stopped: the plan ended before all were done: 0 of 1 targets done; failed: w1',
+      'Stopped: the plan ended before all targets were done: 0 of 1 targets done; failed: w1',
     ]);
   });
 

@@ -39,7 +39,7 @@ test('a new version that was applied over an ended Plan: nothing ran, and nothin
   expect(view).toMatchObject({
     phase: 'edited',
     reason:
-      'edited after it ended (it was carried out with v1.36.3+k0s.2 and now says v1.37.0+k0s.0); it will not run: delete it and apply it again',
+      'the plan was edited after it ended (it was carried out with v1.36.3+k0s.2 and now says v1.37.0+k0s.0); it will not run: delete it and apply it again',
     stages: [{ targets: [] }, { targets: [{ name: 'w1', runs: 'v1.36.3+k0s' }] }],
   });
   const text = render({ leader: { state: 'none' }, plans: [view] }, 'wide', T0 + HOUR, LOOK);
@@ -63,7 +63,7 @@ test.each([
     'corrected',
     'v1.36.3+k0s.2',
     'edited',
-    'edited after it ended (spec.commands[0].k0supdate.version: "1.36" was refused, and is correct now); it will not run: delete it and apply it again',
+    'the plan was edited after it ended (spec.commands[0].k0supdate.version: "1.36" was refused, and is correct now); it will not run: delete it and apply it again',
   ],
 ])('a Plan that was refused for a field: %s', async (_name, version, phase, reason) => {
   const plan = buildPlan({ commands: [{ k0supdate: { ...update, version } }] }, refused);
@@ -80,7 +80,7 @@ test.each([
     'for a release that still has the API',
     'v1.28.4+k0s.0',
     'edited',
-    'edited after it ended (it was refused because of an API that v1.29.0 removed, and now says v1.28.4+k0s.0); it will not run: delete it and apply it again',
+    'the plan was edited after it ended (it was refused because of an API that v1.29.0 removed, and now says v1.28.4+k0s.0); it will not run: delete it and apply it again',
   ],
 ])('a Plan that a leader refused with RemovedApis: %s', async (_name, version, phase, reason) => {
   const status = statusOf('Warning', [], [], REMOVED);
@@ -110,7 +110,7 @@ test.each([
     'with the hash',
     { sha256: 'a'.repeat(64) },
     'edited',
-    'edited after it ended (the download that was refused is another one now); it will not run: delete it and apply it again',
+    'the plan was edited after it ended (the download that was refused has been replaced); it will not run: delete it and apply it again',
   ],
 ])('a Plan that was refused with Unverified: %s', async (_name, hash, phase, reason) => {
   const platforms = { 'linux-amd64': { url: 'https://example.com/k0s', ...hash } };

@@ -11,7 +11,7 @@ import { evaluateTarget, isAtRest } from './evaluate-target.ts';
 export interface Assessment extends DecisionContext {
   /** The stage whose targets may move; undefined once every stage is over. */
   readonly stage: Stage | undefined;
-  /** True if so many targets failed that the failure budget is used up. */
+  /** True if failures stop the rollout: they use up the failure budget, or one of them always stops it. */
   readonly isOverBudget: boolean;
   /** True if nothing new may start: the rollout is aborted, its failure budget is used up, or the plan is now invalid. */
   readonly isStopping: boolean;

@@ -14,7 +14,7 @@ const stage = { ...buildStage('worker', [buildTarget('w1', 'done')]), version: '
 const done = buildRollout([stage], { phase: 'done' });
 const older = { version: 'v1.36.0', isBehind: true };
 const edited = (how: string): string =>
-  `EditedAfterEnd: edited after it ended (${how}); it will not run: delete it and apply it again`;
+  `EditedAfterEnd: the plan was edited after it ended (${how}); it will not run: delete it and apply it again`;
 const skipped = because('SkippedMinor', 'w1 would skip v1.37 on its way to v1.38.0');
 
 test.each<[string, Rollout, Partial<TargetFacts>, number, string, string | undefined]>([

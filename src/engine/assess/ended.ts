@@ -66,7 +66,7 @@ export const NOTHING_DONE = because('NoTargets', 'there was no target, so nothin
 
 function edited(rollout: Rollout, how: string): Reason {
   const remedy = targetsIn(rollout, 'failed').length > 0 ? REMEDY_OF_FAILED : REMEDY;
-  return because('EditedAfterEnd', `edited after it ended (${how}); ${remedy}`);
+  return because('EditedAfterEnd', `the plan was edited after it ended (${how}); ${remedy}`);
 }
 
 /**
@@ -87,7 +87,7 @@ export function isRestartDue(
 }
 
 function changedSpec({ edits }: Snapshot): string | undefined {
-  return edits?.isAfterEnd === true ? 'its spec is another one now' : undefined;
+  return edits?.isAfterEnd === true ? 'its spec has changed since' : undefined;
 }
 
 /**
@@ -128,7 +128,7 @@ function correctedDownload({ phase, reason, stages }: Rollout): string | undefin
   const isRefused = phase === 'invalid' && reason?.code === 'Unverified';
   const hasDownloads = stages.some(({ payloads = {} }) => Object.keys(payloads).length > 0);
   return isRefused && hasDownloads && !isStillUnverified(stages, reason.message)
-    ? 'the download that was refused is another one now'
+    ? 'the download that was refused has been replaced'
     : undefined;
 }
 

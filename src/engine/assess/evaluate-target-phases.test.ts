@@ -128,7 +128,7 @@ test.each<[string, Situation, object]>([
       next: 'unsupported',
       reason: because(
         'PlatformUnsupported',
-        'w1 is linux-arm64; the plan has platforms for linux-amd64; add its platform there, or leave it out',
+        'w1 is linux-arm64; the plan has downloads for linux-amd64: add the platform of the node to the plan, or leave the node out',
       ),
     },
   ],

@@ -27,7 +27,8 @@ export const foreignWork: Gate = {
     const since = inTheWay
       .map((other) => other.since)
       .toSorted((a, b) => Date.parse(a) - Date.parse(b))[0];
-    const ends = 'those nodes have ended, or two hours after the leader first observed this';
+    const ends =
+      'those nodes have finished that work, or two hours after the leader first observed it';
     const recheckMs = Math.min(...inTheWay.map(({ leftMs }) => leftMs));
     return wait('ForeignWork', message, ends, { since, recheckMs });
   },

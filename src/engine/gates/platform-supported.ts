@@ -10,13 +10,13 @@ export const platformSupported: Gate = {
     if (facts.platform === undefined)
       return stop(
         'PlatformUnknown',
-        `${target.name} lacks the labels kubernetes.io/os and kubernetes.io/arch; set them, or leave it out of the plan`,
+        `${target.name} lacks the labels kubernetes.io/os and kubernetes.io/arch: set them, or leave the node out of the plan`,
       );
     if (ownMember(stage.payloads, facts.platform)) return PASS;
-    const known = Object.keys(stage.payloads).join(', ') || 'none';
+    const known = Object.keys(stage.payloads).join(', ') || 'no platform';
     return stop(
       'PlatformUnsupported',
-      `${target.name} is ${facts.platform}; the plan has platforms for ${known}; add its platform there, or leave it out`,
+      `${target.name} is ${facts.platform}; the plan has downloads for ${known}: add the platform of the node to the plan, or leave the node out`,
     );
   },
 };

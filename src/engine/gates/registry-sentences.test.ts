@@ -196,19 +196,19 @@ const rows: [Gate, string, GateInput, string][] = [
     platformSupported,
     'another platform',
     input('worker', { platform: 'windows-amd64' }),
-    'stop PlatformUnsupported: n1 is windows-amd64; the plan has platforms for linux-amd64, linux-arm64; add its platform there, or leave it out',
+    'stop PlatformUnsupported: n1 is windows-amd64; the plan has downloads for linux-amd64, linux-arm64: add the platform of the node to the plan, or leave the node out',
   ],
   [
     platformSupported,
     'a plan without platforms',
     input('worker', {}, undefined, {}),
-    'stop PlatformUnsupported: n1 is linux-amd64; the plan has platforms for none; add its platform there, or leave it out',
+    'stop PlatformUnsupported: n1 is linux-amd64; the plan has downloads for no platform: add the platform of the node to the plan, or leave the node out',
   ],
   [
     platformSupported,
     'labels that do not tell',
     input('worker', { platform: undefined }),
-    'stop PlatformUnknown: n1 lacks the labels kubernetes.io/os and kubernetes.io/arch; set them, or leave it out of the plan',
+    'stop PlatformUnknown: n1 lacks the labels kubernetes.io/os and kubernetes.io/arch: set them, or leave the node out of the plan',
   ],
   [apiServersReady, 'a worker, whatever the API servers say', input('worker', {}, [DOWN]), 'pass'],
   [

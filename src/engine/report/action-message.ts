@@ -1,4 +1,4 @@
-/** Says in the log what was done with a node. */
+/** Returns the log message about a node action that was carried out. */
 import type { Assessment } from '../assess/assess.ts';
 import type { NodeAction } from '../model/decision.ts';
 

@@ -7,7 +7,7 @@ import type { TargetEvent } from './events.ts';
 
 export interface AnnouncerParts extends Pick<Effects, 'dialect' | 'world'> {
   readonly log: Logger;
-  /** `object` is the plan, a Node or what stands for a target. */
+  /** Records an Event about `object`, which is the plan, a Node, or the object of a target. */
   recordEvent(object: KubeObject, announcement: ReportedEvent): void;
 }
 

@@ -1,4 +1,4 @@
-/** Conditions of plans whose status has no room for them: they stand in an annotation. */
+/** Writes the conditions of plans whose status has no field for them. These conditions are kept in an annotation. */
 import { annotated, type KubeObject } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
 import { type Conditions, withCondition } from '../../runtime/conditions.ts';
@@ -14,22 +14,25 @@ import {
   generationOfEnd,
 } from '../model/written-conditions.ts';
 
-/** Milliseconds that a wait must last before it is reported: most are short, and each report is a write. */
+/** Milliseconds that a wait must last before it is reported, because most waits are short and each report is a write. */
 const SETTLE_MS = 10_000;
-/** Between two writes for the sake of a message. */
+/** Milliseconds between two writes if only the text of a message has changed. */
 const REFRESH_MS = 60_000;
 
-/** Waits that every rollout has. */
+/** The gates and phases that every rollout waits for at some time. Conditions do not report these waits. */
 const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled', 'verifying']);
 
-/** A rollout with the phase and the reason that are shown. */
+/** A rollout with the phase and the reason that people see. */
 export type ShownRollout = Pick<Rollout, 'source' | 'blocked'> &
   PlanEnd & {
-    /** Of the spec that they describe: the present one, or that with which an ended rollout ended. */
+    /** The generation of the spec that the conditions describe: the present one, or for an ended rollout the one that it ended with. */
     readonly generation?: number | undefined;
   };
 
-/** Progressing: it runs. Blocked: not only by slots. Degraded: a target failed. The same list if nothing changed. */
+/**
+ * Returns the conditions; returns the same list if nothing changed. Progressing: the rollout runs. Blocked: a target waits for more
+ * than a slot or a stage. Degraded: a target failed.
+ */
 export function conditionsOf(
   { phase, reason, source, generation }: ShownRollout,
   waits: readonly Wait[],
@@ -63,7 +66,10 @@ function holdingOf(waits: readonly Wait[], now: number): Wait | undefined {
   return waits.find((each) => isRemarkable(each) && now - Date.parse(each.since) >= SETTLE_MS);
 }
 
-/** An Event for a wait that the record does not show, such as one of a target in flight. A slow drain gets none. */
+/**
+ * Returns an Event for a wait that the record does not show, such as the wait of a target in flight; undefined if there is none. A
+ * slow drain gets no Event.
+ */
 export function blockedEvent(
   { blocked }: Pick<Rollout, 'blocked'>,
   waits: readonly Wait[],
@@ -83,7 +89,10 @@ function isRemarkable({ gate, reason }: Wait): boolean {
 const FREE = { reason: 'NothingWaits', message: 'targets wait only for slots and stages' };
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 
-/** Writes the conditions if one changed; ignores a conflict. Returns milliseconds until there may be more to write. */
+/**
+ * Writes the conditions if one changed, and ignores a conflict. Resolves with the milliseconds after which there may be more to
+ * write; undefined if nothing is expected.
+ */
 export async function writeConditions(
   writing: Writing,
   plan: KubeObject,
@@ -115,7 +124,11 @@ export async function writeConditions(
   return laterMs;
 }
 
-/** `since`: when each stall began, in ms, by its message. Ignores a conflict. Returns milliseconds until a new one may be reported. */
+/**
+ * Writes the stalls to the status of the plan, and ignores a conflict. `since` has the time at which each stall began, in
+ * milliseconds, by its message. Resolves with the milliseconds until another stall has lasted long enough to be reported; undefined
+ * if there is none.
+ */
 export async function writeStalls(
   effects: Effects,
   plan: KubeObject,
@@ -141,7 +154,7 @@ export async function writeStalls(
 
 interface Writing extends Pick<Effects, 'dialect' | 'client' | 'ownWrites' | 'abort'> {
   readonly onEvent: (event: ReportedEvent) => void;
-  /** When the conditions of each plan were written last, in ms. */
+  /** The time of the last write of conditions for each plan, in milliseconds. */
   readonly writtenAt: Map<string, number>;
   readonly now: number;
 }
@@ -155,14 +168,17 @@ function reasonsOf(conditions: Conditions): string {
     .join();
 }
 
-/** The messages without their counts and durations, which change all the time; digits of names stay. */
+/** Returns the messages without counts and durations, which change all the time. Digits in names stay. */
 function namesOf(conditions: Conditions): string {
   return conditions
     .map(({ message = '' }) => message.replaceAll(/(?<![\w.-])\d[\dhms]*(?![\w.-])/g, '#'))
     .join();
 }
 
-/** What the leader wrote of the wait with this reason, for read-only commands. */
+/**
+ * Returns the message that the leader wrote about a wait with this reason. Read-only commands use it, because they do not wait
+ * themselves.
+ */
 export function blockedBy({ metadata }: KubeObject, code: ReasonCode): string | undefined {
   const conditions = conditionsIn(metadata.annotations?.[CONDITIONS_ANNOTATION]);
   return conditions.find(({ status, reason }) => status === 'True' && reason === code)?.message;

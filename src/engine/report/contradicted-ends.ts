@@ -1,16 +1,16 @@
-/** Remembers which plans have ended otherwise than they say now. */
+/** Remembers for which ended plans it was reported that the plan or the nodes now contradict the recorded end. */
 import type { Assessment } from '../assess/assess.ts';
 import { planEndOf } from '../assess/ended.ts';
 import type { Reason } from '../model/reasons.ts';
 
-/** Remembers what contradicts the end of each plan: it is reported once. */
+/** Returns a memory of what contradicts the end of each plan, so that it is reported only once. */
 export function endMemory() {
   const reported = new Map<string, string>();
   return {
     at(key: string, { snapshot, now }: Assessment): Reason | undefined {
       const { phase, reason } = planEndOf(snapshot, now);
       const isNew = reported.get(key) !== reason?.message;
-      // The record of an end without targets has its Event.
+      // An end without targets was reported with an Event when it was recorded.
       if (phase !== 'edited' && phase !== 'differs') {
         reported.delete(key);
         return undefined;

@@ -64,7 +64,7 @@ test.each<[string, Rollout, Rollout, string[]]>([
     { ...begun, reason },
     { ...begun, reason, phase: 'failed' },
     [
-      'Warning Stopped: the plan ended before all were done: 0 of 3 targets done; not started: c1, w1, w2',
+      'Warning Stopped: the plan ended before all targets were done: 0 of 3 targets done; not started: c1, w1, w2',
     ],
   ],
   [
@@ -73,7 +73,7 @@ test.each<[string, Rollout, Rollout, string[]]>([
     { ...half, reason, phase: 'failed' },
     [
       'Warning TargetFailed: w1: 404',
-      'Warning Stopped: the plan ended before all were done: 1 of 4 targets done; failed: w1; missing: w3; without a payload: w4',
+      'Warning Stopped: the plan ended before all targets were done: 1 of 4 targets done; failed: w1; missing: w3; without a payload: w4',
     ],
   ],
   [

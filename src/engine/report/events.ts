@@ -1,4 +1,4 @@
-/** Events of a plan and of its targets, from what was recorded before and what is recorded now. */
+/** Makes the Events about a plan and its targets, from what was recorded before and what is recorded now. */
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { printable } from '../../util/printable.ts';
@@ -13,10 +13,10 @@ import { unverifiedDownloads } from '../policy/rollout-policy.ts';
 
 type OfTarget = Pick<Signalling, 'stage' | 'target'>;
 
-/** On the object that stands for the target. */
+/** An Event about the object that stands for the target. */
 export type TargetEvent = ReportedEvent & OfTarget;
 
-/** For each target whose recorded state changed; `assessment` are those that the record was decided on. */
+/** Returns an Event for each target whose recorded state changed. `assessment` is the one that led to the record. */
 export function targetEvents(assessment: Assessment, after: Rollout): TargetEvent[] {
   const { snapshot } = assessment;
   return stateChanges(snapshot.rollout, after).flatMap(
@@ -42,7 +42,7 @@ function doneReason(
   return because('Completed', `${done}${took > 0 ? ` in ${formatDuration(took)}` : ''}`);
 }
 
-/** A large rollout reports only failures: an Event for every step would load the API server. */
+/** Returns an Event for each signal; none for a large rollout, because an Event for every step would load the API server. */
 export function signalEvents(rollout: Rollout, signals: readonly Signalling[]): TargetEvent[] {
   if (isLarge(rollout)) return [];
   return signals.map(({ stage, target }) => {
@@ -52,19 +52,19 @@ export function signalEvents(rollout: Rollout, signals: readonly Signalling[]): 
   });
 }
 
-/** A cancelled signal is always reported, even in a large rollout. */
+/** Returns the Events about a node action. A cancelled signal is always reported, even in a large rollout. */
 export function nodeActionEvents(rollout: Rollout, nodeAction: NodeAction): TargetEvent[] {
   const { kind, name } = rollout.source;
   const { stage, target } = nodeAction;
   if (nodeAction.kind === 'cancel')
     return [{ type: 'Warning', reason: nodeAction.reason, stage, target }];
-  // Not the cordon: the node's own agent may have set it already.
+  // The drain gets an Event and the cordon does not, because the node's own agent may have cordoned the node already.
   if (nodeAction.kind !== 'drain' || isLarge(rollout)) return [];
   const reason = because('Draining', `Draining for ${kind} ${name}: evicting pods`);
   return [{ type: 'Normal', reason, stage, target }];
 }
 
-/** Events on Nodes whose plan is gone. Removing a taint needs none. */
+/** Returns the Events on Nodes whose plan was deleted. The removal of a taint gets no Event. */
 export function cleanUpEvents(
   { reason }: Rollout,
   nodeAction: NodeAction,
@@ -78,7 +78,7 @@ export function cleanUpEvents(
   return [{ type: 'Normal', reason: because(reason.code, `Uncordoned: ${reason.message}`), node }];
 }
 
-/** `waits` are those of the rollout as it is recorded now. */
+/** Returns the Events about a plan. `waits` are the waits of the rollout as it is recorded now. */
 export function planEvents(
   before: Rollout,
   after: Rollout,
@@ -94,7 +94,7 @@ export function planEvents(
     if (unverified !== undefined)
       events.push({ type: 'Warning', reason: because('Unverified', unverified) });
   }
-  // What is read from a record was cleaned as it was written.
+  // The recorded message was made printable when it was written, so both messages are compared in that form.
   const shown = before.reason && printable(before.reason.message);
   if (after.reason && shown !== printable(after.reason.message))
     events.push({ type: 'Warning', reason: after.reason });
@@ -104,11 +104,11 @@ export function planEvents(
   return events;
 }
 
-/** One Event when a gate blocks a free slot, in the words of `refit status`. */
+/** Returns one Event if a gate blocks a free slot, with the message that `refit status` shows. */
 function blockedEvents(rollout: Rollout, waits: readonly Wait[]): ReportedEvent[] {
   const pending = new Set(targetsIn(rollout, 'pending').map(({ name }) => name));
-  const held = waits.find(({ target }) => target !== undefined && pending.has(target));
-  return held ? [{ type: 'Warning', reason: held.reason }] : [];
+  const blocked = waits.find(({ target }) => target !== undefined && pending.has(target));
+  return blocked ? [{ type: 'Warning', reason: blocked.reason }] : [];
 }
 
 function resumedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
@@ -125,7 +125,10 @@ function resumedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   ];
 }
 
-/** None if the reason says it: of a plan that is refused, and of one that went on within its failure budget. */
+/**
+ * Returns the Event about an end. There is none if the reason was reported already: for a refused plan, and for a plan that ended
+ * with failures within its budget.
+ */
 function endEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   const count = withStages(after).length;
   const done = targetsIn(after, 'done').length;
@@ -137,12 +140,15 @@ function endEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   return [
     {
       type: 'Warning',
-      reason: because('Stopped', `the plan ended before all were done: ${outcomeOf(after)}`),
+      reason: because(
+        'Stopped',
+        `the plan ended before all targets were done: ${outcomeOf(after)}`,
+      ),
     },
   ];
 }
 
-/** A selector that matches nothing is often a mistake. */
+/** Returns a warning for each selector that matches nothing, because that is often a mistake. */
 function emptySelectionEvents({ stages }: Rollout): ReportedEvent[] {
   return stages
     .filter(({ targets, selection }) => targets.length === 0 && selection !== undefined)
@@ -152,8 +158,8 @@ function emptySelectionEvents({ stages }: Rollout): ReportedEvent[] {
     });
 }
 
-/** `how`: a clause. */
+/** Returns the Event about an edited plan that starts again. `how` is a clause about the edit. */
 export function restartEvent(how: string): ReportedEvent {
-  const message = `edited after it ended (${how}); it starts again, as edits.afterEnd says`;
+  const message = `the plan was edited after it ended (${how}), so it starts again, as edits.afterEnd of its policy says`;
   return { type: 'Normal', reason: because('RestartedAfterEdit', message) };
 }

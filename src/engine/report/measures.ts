@@ -1,4 +1,4 @@
-/** Measures plans and the steps of their targets. */
+/** Records the metrics of plans and of the steps of their targets. */
 import { keyOf } from '../../kube/resources.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { phaseOf } from '../assess/assess.ts';

@@ -36,7 +36,7 @@ const dialect = {
   resolve: () => DONE,
 } as const;
 const EDITED =
-  'edited after it ended (its spec is another one now); it will not run: delete it and apply it again';
+  'the plan was edited after it ended (its spec has changed since); it will not run: delete it and apply it again';
 
 function scene() {
   const api = new MemoryApi();

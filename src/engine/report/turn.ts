@@ -1,8 +1,8 @@
-/** What is reported of one plan at a time. */
+/** The plan that a report is about, with its assessment. */
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Assessment } from '../assess/assess.ts';
 
-/** One assessment of a plan. */
+/** A plan in one turn, with the assessment of that turn. */
 export interface Turn {
   readonly plan: KubeObject;
   readonly assessment: Assessment;
