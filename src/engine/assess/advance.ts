@@ -63,7 +63,10 @@ function follow(assessment: Assessment, stage: Stage): Rollout {
   return moved.length === 0 ? rollout : { ...withTargets(rollout, moved), reason };
 }
 
-/** An adopted target keeps the name of the attempt in progress; any other gets the present time. */
+/**
+ * Returns the time to record. For an adopted target it is the name of the attempt in progress; for any other target it is the
+ * present time.
+ */
 function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: number): string {
   const { observation } = factsOf(snapshot, target);
   const isUnderWay = observation.kind !== 'none' && !isSupersededByRetry(snapshot, target);

@@ -38,7 +38,7 @@ const INTENT_FRESH_MS = 60_000;
  */
 const DELEGATION_RECHECK_MS = 10_000;
 
-/** What the evaluation of one target depends on. */
+/** Everything that the evaluation of one target depends on. */
 export interface EvaluationContext extends TargetContext {
   /** True if nothing new may start in the rollout. */
   readonly isStopping: boolean;

@@ -48,7 +48,7 @@ export interface PlanObjects<P extends KubeObject>
    * too.
    */
   readonly controlPrefix?: string;
-  /** True if the order of targets depends on the plan's uid: then the order of a plan that is only in a file is unknown. */
+  /** True if the order of targets depends on the plan's uid. The order of a plan that exists only in a file is then unknown. */
   readonly ordersByUid?: boolean;
 }
 
@@ -202,7 +202,7 @@ export interface NodeClaims {
 
 /** Finds nodes that work for other plans. They count against the limits of this one. */
 export interface ForeignWorkFinder {
-  /** Returns the work of other plans that counts. */
+  /** Returns the work of other plans that counts against the limits of this one. */
   list(world: World, rollout: Rollout): readonly ForeignWork[];
   /** Returns the names of nodes with a signal that no leader sent: their work does not count, but people should know. */
   unproven?(world: World, rollout: Rollout): readonly string[];

@@ -1,4 +1,4 @@
-/** The contract of a signal: how a target is told to move, and how its report is read. */
+/** The contract of a signal: how a target is signalled, and how its report is read. */
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { DownloadState, Observation, PrefetchState, Signalling } from '../model/decision.ts';
@@ -46,8 +46,8 @@ export interface Signal<P extends KubeObject = KubeObject> {
     now: number,
   ): Instruction | undefined;
   /**
-   * Must be carried out before a target is recorded as intended, or as failed. It is also carried out for an intended target
-   * that another version of Refit has recorded.
+   * Returns what must be written before a target is recorded as intended or failed. It is also written for an intended target that
+   * another version of Refit has recorded.
    */
   remember?(
     world: World,
@@ -56,7 +56,7 @@ export interface Signal<P extends KubeObject = KubeObject> {
     target: Target,
     plan: P,
   ): Instruction | undefined;
-  /** Must be carried out after the target is verified and before it is recorded as done. */
+  /** Returns what must be written after the target is verified and before it is recorded as done. */
   finish?(
     world: World,
     rollout: Rollout,

@@ -24,7 +24,10 @@ export interface WorldObject {
 /** A kind that is watched, and which of its objects and changes matter. */
 export interface Watched extends Selection {
   readonly resource: Resource;
-  /** Returns the names of the objects that the plan needs: only these are watched, one by one, so that an RBAC rule can name them. */
+  /**
+   * Returns the names of the objects that the plan needs. Only these objects are watched, one by one, so that an RBAC rule can name
+   * them.
+   */
   readonly namesIn?: (plan: KubeObject) => readonly string[];
   /** True if read-only commands work without the kind, when it or the right to read it is missing. */
   readonly optional?: boolean;

@@ -24,7 +24,7 @@ interface Parts extends Effects {
 
 /** Milliseconds until the next clean-up after a conflicting write, or while a node has yet to answer. */
 const RECHECK_MS = 1000;
-/** Milliseconds until the next clean-up after the API server refused to remove every claim. */
+/** Milliseconds until the next clean-up if the API server refused to remove claims, and removed none. */
 const REFUSED_MS = 60_000;
 
 /**

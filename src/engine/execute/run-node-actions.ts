@@ -23,7 +23,7 @@ export interface NodeActionHooks {
   /** Resolves with false if the plan has changed. Then no further batch runs. */
   readonly isCurrent: (targets: readonly Target[]) => Promise<boolean>;
   readonly onDone: (nodeAction: NodeAction) => void;
-  /** Called if the API server refuses a node action, with its message. The other node actions are still carried out. */
+  /** Called with the message of the API server if it refuses a node action. The other node actions are still carried out. */
   readonly onRefused: (nodeAction: NodeAction, words: string) => void;
 }
 

@@ -286,7 +286,10 @@ export function groupWaits(
   });
 }
 
-/** Returns the time at which anything last began or was recorded. No wait is known to have begun earlier. */
+/**
+ * Returns the latest time at which a target of these stages began or was recorded. It counts as the start of a wait whose own start
+ * is unknown.
+ */
 function lastProgress(
   { snapshot: { facts, rollout }, now }: DecisionContext,
   stages: readonly Stage[],

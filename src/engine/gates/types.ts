@@ -100,7 +100,7 @@ export interface TargetContext extends DecisionContext {
   readonly target: Target;
 }
 
-/** `room` is the number of targets that may still start, this one included. */
+/** Returns what the gates read about one target. `room` is the number of targets that may still start, this one included. */
 export function gateInput(context: TargetContext, room: number, known?: NodeCensus): GateInput {
   const { snapshot, stage, target, policy, now } = context;
   const census = known ?? censusFor(snapshot, policy);
