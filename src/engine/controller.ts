@@ -1,4 +1,4 @@
-/** The controller of one dialect: which changes wake it, and the reconciler behind its queue. */
+/** The controller of one dialect. It decides which changes wake plans, and passes them to the reconciler. */
 import type { KubeClient } from '../kube/client.ts';
 import { type KubeObject, keyOf } from '../kube/resources.ts';
 import { createInformer, type Informer, lateInformer } from '../kube/watch/informer.ts';
@@ -20,27 +20,30 @@ export interface RolloutParts
   extends Pick<Tools, 'clock' | 'log'>,
     Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains'>,
     Pick<ReporterParts, 'recordEvent'> {
-  /** For informers, which run on every replica. */
+  /** The client of informers, which run on every replica. */
   readonly reader: KubeClient;
-  /** Writes only while this process leads. */
+  /** The client that writes. It writes only while this process leads. */
   readonly writer: KubeClient;
   readonly policies?: Informer | undefined;
   readonly metrics?: Metrics | undefined;
 }
 
-/** Not a valid name of an object. */
+/** The queue key of the clean-up of orphaned work. No object can have this name. */
 const ORPHANED_WORK = '-orphaned-work-';
-/** Milliseconds. A reconcile is a few requests, each with its own deadline. */
+/** Milliseconds that a reconcile may take. It makes a few requests, each with a deadline of its own. */
 const TIMEOUT_MS = 120_000;
-/** Milliseconds: the time of day may be set, or the machine sleep, while a plan waits for a window. */
+/**
+ * Milliseconds until a waiting plan is reconciled again in any case, because the clock may be set, or the machine may sleep,
+ * before a window opens.
+ */
 const AGAIN_MS = 600_000;
 const ABSENT: KubeObject = { metadata: { name: '' } };
-/** Between two looks whether something must be watched by now. */
+/** Milliseconds between two checks whether a kind must be watched by now. */
 const LOOK_MS = 5_000;
 
 export interface RolloutController extends runtime.Controller {
   readonly plans: Informer;
-  /** The version rule that an unfinished plan breaks, whoever leads. */
+  /** Returns the version rule that an unfinished plan breaks. Replicas that do not lead can call it, too. */
   readonly brokenRuleOf: (plan: KubeObject) => Reason | undefined;
 }
 
@@ -64,8 +67,8 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   const named = watched
     .filter(({ namesIn }) => namesIn !== undefined)
     .map(({ informer }) => informer);
-  // A relevant change wakes every plan: they are few, and a decision is cheap. Without plans it wakes the clean-up of
-  // orphaned work.
+  // A relevant change wakes every plan, because plans are few and a decision is cheap. If there are no plans, it wakes the clean-up
+  // of orphaned work.
   const keys = (): string[] => {
     const all = plans.list().filter(isPlan).map(keyOf);
     return all.length > 0 || !dialect.orphanedWork ? all : [ORPHANED_WORK];
@@ -112,7 +115,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       reconcile = createReconciler(options);
     },
     reconcile: async (key, context) => {
-      // What a new plan names may not have been read yet.
+      // The objects that a new plan names may not have been read yet.
       for (const informer of named) await informer.whenSynced(context.abort);
       const { requeueAfterMs: ms, ...rest } = await reconcile(key, context);
       return { ...rest, requeueAfterMs: ms && Math.min(ms, AGAIN_MS) };
@@ -129,7 +132,7 @@ function informerOf(
   { reader, log, clock }: RolloutParts,
 ): Informer {
   const { resource, namespace, labelSelector, fieldSelector, transform, namesIn } = watched;
-  // Plans that are targets too share one informer: two would be stale at different times.
+  // Plans that are also targets share one informer, because two informers would be stale at different times.
   if (resource === plans.resource) return plans;
   const options = { log, clock, namespace, transform };
   if (namesIn === undefined)

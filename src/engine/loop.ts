@@ -26,12 +26,12 @@ export interface ReconcilerOptions extends Effects {
   readonly reporter?: Reporter | undefined;
 }
 
-/** Turns in one reconcile: more than any plan needs, so that a fault cannot loop forever. */
+/** The most turns in one reconcile. No plan needs as many, so the limit only ends a loop that a fault would cause. */
 const MAX_TURNS = 20;
 
 type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<ReconcileResult>;
 
-/** For one term of leadership. */
+/** Returns the reconciler of plans for one term of leadership. */
 export function createReconciler(options: ReconcilerOptions): Reconcile {
   const { dialect, world, plans, clock, reporter } = options;
   const kinds = dialect.watched.map(({ resource }) => resource);
@@ -67,13 +67,13 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       } catch (error) {
         if (isOfObject(error)) {
           reportRefusal(options, plan, error.message);
-          // Other plans wait for what it claimed.
+          // The claims of this plan are cleaned up, because other plans wait for them.
           await cleanUp();
         }
         throw error;
       }
       if (outcome === 'recorded') hasRecorded = true;
-      // What was written ahead of the record is not left over: the next record needs it.
+      // No clean-up follows: claims that were written before the failed record are needed by the next record.
       if (outcome === 'outdated') return RECHECK_SOON;
       if (typeof outcome === 'object')
         return { ...outcome, requeueAfterMs: soonest([outcome.requeueAfterMs, await cleanUp()]) };
@@ -82,7 +82,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   };
 }
 
-/** The plan as this process knows it; undefined if it is gone, or is no plan of the dialect. */
+/** Returns the plan as this process knows it; undefined if it was deleted, or is no plan of the dialect. */
 function planAt({ dialect, ownWrites, plans }: ReconcilerOptions, key: string) {
   const { name, namespace } = splitKey(key);
   const stored = ownWrites.latest(dialect.plans, plans, name, namespace);
@@ -92,12 +92,12 @@ function planAt({ dialect, ownWrites, plans }: ReconcilerOptions, key: string) {
 
 function forget({ reporter, drains, world }: ReconcilerOptions, key: string): void {
   reporter?.gone(key);
-  // A plan may be a Node: one that was made anew is not cordoned.
+  // The plan may be a Node. If a new Node has its name and is not cordoned, the drain of the old one must end.
   const { name } = splitKey(key);
   drains?.keep((node) => node !== name || world.get(nodes, node)?.spec?.unschedulable === true);
 }
 
-/** Only an Event can say it: the status is what cannot be written. */
+/** Reports that the record was refused. Only an Event can say so, because the status cannot be written. */
 function reportRefusal({ reporter }: ReconcilerOptions, plan: KubeObject, problem: string): void {
   const message = `the API server refuses to record the next step: ${problem}`;
   reporter?.failed(plan, because('RecordRefused', message));

@@ -1,15 +1,15 @@
-/** How changes of a large rollout are batched, so that its records stay few and none is late. */
+/** Decides how changes of a large rollout are batched, so that it is recorded seldom, but no record is late. */
 import { isLarge } from '../execute/status-shards.ts';
 import { activeStage, type Rollout, type Target, withStages } from '../model/rollout.ts';
 import { limitOf } from '../schedule/slots.ts';
 
-/** Milliseconds between two decisions on a large rollout: each reads all of its targets. */
+/** Milliseconds between two decisions on a large rollout, because each decision reads all of its targets. */
 const REST_MS = 1_000;
 /** Milliseconds for each target between two decisions on a smaller rollout, so that one decision and one record cover many changes. */
 const REST_MS_PER_TARGET = 0.05;
 /** A rollout with fewer targets is decided on at every change, because that costs little. */
 const FEWEST_TO_REST = 100;
-/** The most milliseconds that a change waits for more changes. */
+/** The most milliseconds that a record waits for more changes. */
 const BATCH_MS = 10_000;
 /** A record is due once 1 slot in 16 has changed. It lists everything in flight, so recording each change alone costs too much. */
 const SLOTS_PER_CHANGE = 16;
@@ -22,8 +22,8 @@ export function restOf(rollout: Rollout): number | undefined {
 }
 
 /**
- * Milliseconds to wait for more changes before recording; 0 if the record is due. With `hasRecorded` this leader has just
- * recorded the rollout, and what that record starts is signalled first. `now` in ms.
+ * Returns the milliseconds to wait for more changes before recording; 0 if the record is due. With `hasRecorded`, this leader has
+ * just recorded the rollout, and the targets that this record starts are signalled first. `now` is in milliseconds.
  */
 export function batchMs(
   before: Rollout,
@@ -36,12 +36,12 @@ export function batchMs(
   if (!isLarge(before)) return hasRecorded ? (restOf(before) ?? 1) : 0;
   if (changedSlots(before, after) * SLOTS_PER_CHANGE >= limitOf(stage)) return 0;
   const times = withStages(before).map(({ target }) => Date.parse(target.since));
-  // A wrong clock may have written times in the future.
+  // Times in the future are left out, because a clock that was wrong may have written them.
   const last = times.filter((time) => time <= now).reduce((a, b) => Math.max(a, b), 0);
   return Math.max(0, last + BATCH_MS - now);
 }
 
-/** Progress can wait. A change of phase, stage or reason is recorded at once. */
+/** Returns true if only states of targets changed, because that can wait. A change of phase, stage or reason is recorded at once. */
 function isMereProgress(before: Rollout, after: Rollout): boolean {
   return (
     before.phase === 'running' &&

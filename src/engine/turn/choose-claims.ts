@@ -5,12 +5,12 @@ import { needsClaim } from '../assess/claims.ts';
 import { factsOf } from '../gates/types.ts';
 import { withStages } from '../model/rollout.ts';
 
-/** True if a target that only lacks its claim can be signalled once its Node has one. */
+/** Returns true if a target can be signalled as soon as its Node bears the claim of the plan. */
 export function areClaimsDue(assessment: Assessment): boolean {
   const { snapshot, policy } = assessment;
   const { rollout, claim: own = '', awaits } = snapshot;
   if (rollout.phase !== 'running') return false;
-  // The work of this plan waits for the other one, which needs the place.
+  // The targets of this plan wait for the other plan, which needs their places under maxUnavailable, so they claim nothing.
   if (policy.maxUnavailable && awaits !== undefined) return false;
   return withStages(rollout).some(({ stage, target }) => {
     if (target.state !== 'intended') return false;

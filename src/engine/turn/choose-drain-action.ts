@@ -147,7 +147,10 @@ function uncounted({ name }: NodeView, blockedBy: string | undefined): string {
   return blockedBy === undefined ? what : `${what}: ${blockedBy}`;
 }
 
-/** Which cordon to remove: ours, which names its owner, or also one that an original leader or agent set without a name. */
+/**
+ * Returns which cordon to remove: only our own, which names its owner, or any cordon. An original leader or agent sets a cordon that
+ * names no owner.
+ */
 export function uncordonOf(
   { observation }: TargetFacts,
   { drain }: RolloutPolicy,
@@ -157,7 +160,7 @@ export function uncordonOf(
     : drain.uncordon;
 }
 
-/** Pods may come back only after the verifiers have passed. */
+/** Uncordons the node once the verifiers pass, because pods may come back only then. */
 function uncordonNode(context: TargetContext, facts: TargetFacts): TargetEvaluation {
   const { stage, target, policy } = context;
   const verdict = evaluate(AFTER_TARGET, gateInput(context, freeSlots(stage)));

@@ -75,7 +75,7 @@ function nodeActionFor(
   return cleanUp(snapshot, stage, target, facts);
 }
 
-/** True for a failed target, and for any target in progress of a rollout that is aborted or over. */
+/** Returns true for a failed target, and for any target in progress if its rollout is aborted or over. */
 function mustStop({ rollout, controls }: Snapshot, { state }: Target): boolean {
   if (state === 'done') return false;
   return (
@@ -83,7 +83,10 @@ function mustStop({ rollout, controls }: Snapshot, { state }: Target): boolean {
   );
 }
 
-/** The plan has one reason, of one target: the others that failed have their own. */
+/**
+ * Returns why the target must stop. The rollout has only one reason; if that names another failed target, this target has a reason
+ * of its own.
+ */
 function stopReason(context: TargetContext, facts: TargetFacts): Reason {
   const { rollout, controls } = context.snapshot;
   if (controls.abort !== undefined) return abortReason(controls.abort);
@@ -107,7 +110,8 @@ function cleanUp(
   const { node } = facts;
   if (node?.cordonOwner === undefined && node?.taintOwner === undefined) return undefined;
   const { kind } = facts.observation;
-  // A failed target may still be at work, and its node must get no pods before that ends. A node that is not Ready gets none anyway.
+  // A failed target may still be at work. Its node stays cordoned until then, unless it is not Ready, because such a node gets no pods
+  // anyway.
   const isAtWork = (kind === 'sent' || kind === 'working') && facts.ready !== false;
   const isNeeded = (): boolean => isAtWork || hasOnNode(snapshot, rollout.stages, node, 'intended');
   const cordon = isOwnedBy(rollout, node.cordonOwner) && !isNeeded();
@@ -119,7 +123,7 @@ function cleanUp(
     : undefined;
 }
 
-/** True if the target, or another one on the same node, is still pending. */
+/** Returns true if the target, or another target on the same node, is still pending. */
 function isToCome(snapshot: Snapshot, target: Target, node: NodeView): boolean {
   const { rollout } = snapshot;
   if (isFinal(rollout)) return false;
@@ -138,7 +142,7 @@ function hasOnNode(
   );
 }
 
-/** Evicted pods must not move to a node that is drained next. */
+/** Taints the nodes of pending targets, so that evicted pods do not move to a node that is drained next. */
 function taints(snapshot: Snapshot, policy: RolloutPolicy): NodeAction[] {
   const stage = activeStage(snapshot.rollout);
   if (!stage || isFinal(snapshot.rollout) || !policy.drain.softTaint || !policy.drain.enabled)

@@ -1,4 +1,4 @@
-/** Decides which waiting targets fetch their payload ahead, so that it is there when their turn comes. */
+/** Decides which waiting targets download ahead, so that the payload is on the node when the target starts. */
 import { openAt } from '../../util/maintenance-windows.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { touchedIn } from '../assess/evaluate-target.ts';
@@ -8,14 +8,14 @@ import type { NodeAction } from '../model/decision.ts';
 import { isFinal, type Stage, type Target } from '../model/rollout.ts';
 import { groupsOf } from '../schedule/order.ts';
 
-/** Targets that hold a payload before their turn. */
+/** At most this many targets hold a payload before they start. */
 const MOST_AHEAD = 20;
-/** In a lead time they begin within this share of it. */
+/** In the lead time of a plan, the downloads begin within this share of the time that is left. */
 const SPREAD = 0.01;
 
 type Pair = readonly [Stage, Target];
 
-/** Asks the next targets while others are in progress, and cancels what is not to come any more. */
+/** Asks the next targets to download while others are in progress, and cancels requests to targets that will not start. */
 export function prefetchesOf(assessment: Assessment): NodeAction[] {
   const { snapshot, policy } = assessment;
   const stateOf = (target: Target) => factsOf(snapshot, target).prefetch;
@@ -30,15 +30,15 @@ export function prefetchesOf(assessment: Assessment): NodeAction[] {
   const asked = next.filter(([, target]) => stateOf(target) === 'asked');
   const leftMs = beforeWindow(assessment);
   const isEarly = leftMs > 0;
-  // As many as may move at once when the turn of the first comes, or all up to the limit.
+  // By default, as many targets may hold a payload as may move at once. Before a window, and with `all`, the only limit is MOST_AHEAD.
   const isAll = isEarly || policy.prefetch === 'all';
   const most = isAll ? MOST_AHEAD : Math.min(next[0]?.[0].maxInFlight ?? 0, MOST_AHEAD);
-  const turns = isEarly ? most : turnsIn(assessment, next);
-  const free = Math.max(0, Math.min(most, turns) - asked.length);
+  const places = isEarly ? most : placesIn(assessment, next);
+  const free = Math.max(0, Math.min(most, places) - asked.length);
   const unasked = next.slice(0, most).filter((pair) => !asked.includes(pair));
   const chosen = unasked.slice(0, free);
   const kept = new Set([...chosen, ...asked]);
-  // The signal of an intended target takes it away.
+  // The signal replaces the request to an intended target, so that request needs no end.
   const isOver = ([, target]: Pair) =>
     stateOf(target) !== 'possible' && target.state !== 'intended';
   const ended = pairs.filter((pair) => isOver(pair) && !kept.has(pair));
@@ -63,15 +63,18 @@ function mayPrefetch({ snapshot, policy, isStopping }: Assessment): boolean {
   return policy.prefetch !== 'none' && isOpen && !isPaused;
 }
 
-/** Milliseconds until the window in the lead time of the plan, so that the window is spent on upgrades; 0 at other times. */
+/**
+ * Returns the milliseconds until the next window if the plan is in its lead time; 0 at other times. Downloads in the lead time
+ * leave the whole window for upgrades.
+ */
 function beforeWindow({ policy: { planWindows, planLeadMs = 0 }, now }: Assessment): number {
   const opening = planWindows && openAt({ windows: planWindows, blackouts: [] }, now);
   const leftMs = opening?.open === false ? opening.opensAt - now : 0;
   return leftMs <= planLeadMs ? leftMs : 0;
 }
 
-/** How many targets may hold a payload now: each that restarts lets one fetch, also one of the next stage. */
-function turnsIn({ snapshot, policy, stage }: Assessment, [first]: readonly Pair[]): number {
+/** Returns how many targets may hold a payload now. Each target that restarts lets one other download, also one of the next stage. */
+function placesIn({ snapshot, policy, stage }: Assessment, [first]: readonly Pair[]): number {
   const parts = (stage?.targets ?? []).map((target) => {
     const { observation } = factsOf(snapshot, target);
     return target.state === 'intended' && observation.kind === 'working'
@@ -79,8 +82,8 @@ function turnsIn({ snapshot, policy, stage }: Assessment, [first]: readonly Pair
       : undefined;
   });
   const restarting = parts.filter((part) => part === 'restart' || part === 'ready').length;
-  // Those that swap come first: the service of each is about to be away.
-  const turns = restarting - parts.filter((part) => part === 'apply').length;
+  // Targets that replace their files are subtracted, because their services are about to restart.
+  const places = restarting - parts.filter((part) => part === 'apply').length;
   const isPaired = policy.prefetch === 'next' && first?.[0] === stage;
-  return isPaired || turns <= 0 ? turns : Infinity;
+  return isPaired || places <= 0 ? places : Infinity;
 }
