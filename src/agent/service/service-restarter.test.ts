@@ -87,7 +87,10 @@ test('a process that is gone is left to what started it, for as long as that liv
   const gone = { ...id, started: 'another boot/1' };
   await serviceRestarter([nobody], log).restart(gone, '/k0s');
   expect(said).toEqual([
-    ['the process has already ended: waiting for its supervisor to start it', { pid: gone.pid, of: gone.parent }],
+    [
+      'the process has already ended: waiting for its supervisor to start it',
+      { pid: gone.pid, of: gone.parent },
+    ],
   ]);
   const orphanedPlan = { ...gone, parent: 2 ** 22 + 1 };
   await expect(serviceRestarter([nobody], log).restart(orphanedPlan, '/k0s')).rejects.toThrow(

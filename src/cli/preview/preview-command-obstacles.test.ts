@@ -96,7 +96,7 @@ test('nodes that work for the plan that is there already: named, and in the way'
 });
 
 test.each<[string, KubeObject, RegExp]>([
-  ['a node that is not there', plan, /worker w3/],
+  ['a node that is not there', plan, /w3, a worker/],
   [
     'no target at all',
     buildPlan({

@@ -27,7 +27,7 @@ function messageFor(snapshot: Snapshot, policy: RolloutPolicy, target: Target): 
   if (node?.unschedulable !== true || node.cordonOwner !== undefined) return undefined;
   // It is found when it is read, which takes time in some dialects.
   const { unnamedCordon } = facts;
-  const before = `${name} stays cordoned after the upgrade: it was cordoned before it, not by Refit`;
+  const before = `${name} stays cordoned after the upgrade: it was cordoned before the upgrade, and not by Refit`;
   // Only Refit cordons for a dialect that does not answer, and its cordons name their owner.
   const whose = unnamedCordon ?? 'found';
   if (state === 'done' && whose === 'found' && unnamedCordon !== undefined) return before;

@@ -1,0 +1,60 @@
+/** Finds targets in progress that stall or rest, and remembers which of them have been reported. */
+import type { Assessment } from '../assess/assess.ts';
+import * as model from '../model/rollout.ts';
+import type { TargetEvent } from './events.ts';
+
+/** The targets in progress that stall, rest or have a refused write. */
+interface IdleTargets {
+  /** Targets that stall now and did not stall at the last call. */
+  readonly stalled: readonly TargetEvent[];
+  /** Targets that rest now and did not rest at the last call. */
+  readonly rests: readonly TargetEvent[];
+  /** Since when each message about a stall or a refused write has been true, in milliseconds since 1970. */
+  readonly stalls: ReadonlyMap<string, number>;
+}
+
+/** Remembers which targets in progress stall or rest, and since when, so that each is reported once. */
+export interface IdleMemory {
+  /** Returns the targets of the plan with this key, compared with the last call. */
+  at(key: string, assessment: Assessment): IdleTargets;
+  /** Forgets the plan. */
+  forget(key: string): void;
+}
+
+export function idleMemory(): IdleMemory {
+  const reported = new Map<string, ReadonlyMap<string, number>>();
+  return {
+    at(key, assessment) {
+      const before = reported.get(key) ?? new Map<string, number>();
+      const idle = idleTargets(assessment);
+      const since = (event: TargetEvent): number => before.get(wordsOf(event)) ?? assessment.now;
+      reported.set(key, new Map(idle.map((event) => [wordsOf(event), since(event)])));
+      const fresh = idle.filter((event) => !before.has(wordsOf(event)));
+      const stalling = idle.filter(({ reason }) => reason.code !== 'Resting');
+      return {
+        stalled: fresh.filter(({ reason }) => reason.code === 'Stalled'),
+        rests: fresh.filter(({ reason }) => reason.code === 'Resting'),
+        stalls: new Map(stalling.map((event) => [event.reason.message, since(event)])),
+      };
+    },
+    forget: (key: string) => void reported.delete(key),
+  };
+}
+
+/** Returns the message without words that have digits: a scheduler counts other nodes each time, and a log has other ids. */
+function wordsOf({ target, reason }: TargetEvent): string {
+  const words = reason.message.split(' ').filter((word) => !/\d/.test(word));
+  return [target.key, ...words].join(' ');
+}
+
+function idleTargets(assessment: Assessment): TargetEvent[] {
+  const stage = model.activeStage(assessment.snapshot.rollout);
+  if (!stage) return [];
+  return model.inState(stage, 'intended').flatMap((target): TargetEvent[] => {
+    const { reason, gate } = assessment.of(stage, target);
+    // A refused write counts as a stall, but its Event was sent when it was refused.
+    if (reason.code === 'Stalled' || gate === 'write')
+      return [{ type: 'Warning', reason, stage, target }];
+    return reason.code === 'Resting' ? [{ type: 'Normal', reason, stage, target }] : [];
+  });
+}
