@@ -5,7 +5,7 @@ import { filesOf, productFiles, sourceFile } from './tree.ts';
 
 /** All that people wrote: no recordings of real clusters, no lock files. */
 const written = filesOf(
-  '{src,sandbox,test,tools,bench,docs,deploy,.ci}/**/*.{ts,md,yaml,sh}',
+  '{src,examples,sandbox,test,tools,bench,docs,deploy,.ci}/**/*.{ts,md,yaml,sh}',
   '*.{ts,md,json}',
   '.ci/run',
 ).filter(({ path }) => !path.startsWith('test/fixtures/') && path !== 'package-lock.json');

@@ -1,0 +1,126 @@
+/** Checks every file of examples/: it says how to use it, `refit validate` accepts it, `refit preview` shows its Plans, and the index lists it. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  createControlNode,
+  createNode,
+  installDefinitions,
+} from '../../sandbox/cluster/objects.ts';
+import { type Plane, startSandboxPlane } from '../../sandbox/cluster/plane.ts';
+import { showPreview } from '../../src/cli/preview/preview-command.ts';
+import { validate } from '../../src/cli/validate.ts';
+import { DIALECTS } from '../../src/dialects/registry.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import type { RefitError } from '../../src/util/errors.ts';
+import { filesOf, ROOT } from './tree.ts';
+
+const FILES = filesOf('examples/**/*.yaml');
+const PLANS = FILES.filter(({ text }) => /^kind: Plan$/m.test(text));
+const INDEX = filesOf('examples/README.md')[0]?.text ?? '';
+const GUIDES = ['cluster-api', 'k0s', 'kubeadm', 'policy', 'system-upgrade-controller', 'updates'];
+const SERVER_LABELS = { 'node-role.kubernetes.io/control-plane': 'true' };
+const AGENT_LABELS = {
+  pool: 'blue',
+  'example.com/appliance': '1',
+  'example.com/upgrade': 'enabled',
+};
+
+let directory = '';
+let plane: Plane;
+let kubeconfig = '';
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-examples-'));
+  plane = await startSandboxPlane(directory);
+  kubeconfig = await plane.kubeconfig('admin');
+  using client = createClient(await loadClusterConfig({ path: kubeconfig }), { userAgent: 'test' });
+  await installDefinitions(client, systemClock);
+  await createNode(client, 's1', SERVER_LABELS);
+  for (const name of ['w1', 'w2', 'w3']) await createNode(client, name, AGENT_LABELS);
+  for (const name of ['c1', 'c2', 'c3']) await createControlNode(client, name, '127.0.0.1');
+});
+
+afterAll(async () => {
+  await plane.stop();
+  await rm(directory, { recursive: true });
+});
+
+/** The comment lines before the first object. */
+function headerOf(text: string): string {
+  const lines = text.split('\n');
+  return lines
+    .slice(
+      0,
+      lines.findIndex((line) => !line.startsWith('#')),
+    )
+    .join('\n');
+}
+
+async function previewOf(path: string): Promise<{ shown: string; refusal: string }> {
+  const lines: string[] = [];
+  const write = (line: string): void => void lines.push(line);
+  const size = () => ({ columns: 500, rows: 50 });
+  let refusal = '';
+  await showPreview(
+    { file: [`${ROOT}${path}`], output: 'text', kubeconfig },
+    {
+      dialects: DIALECTS,
+      clock: systemClock,
+      output: { write, size, isTerminal: false, hasColours: false },
+      abort: new AbortController().signal,
+    },
+  ).catch((error: unknown) => {
+    refusal = (error as RefitError).line;
+  });
+  return { shown: lines.join(''), refusal };
+}
+
+test('there is an example for each dialect', () => {
+  const folders = new Set(FILES.map(({ path }) => path.split('/')[1]));
+  const expected = ['cluster-api', 'k0s', 'kubeadm', 'policies', 'system-upgrade-controller'];
+  expect(folders).toEqual(new Set(expected));
+});
+
+test.each(FILES)('$path says what it does, what to change and how to apply it', ({ text }) => {
+  const header = headerOf(text);
+  expect(header).toMatch(/^# [A-Z].*[:.]/i);
+  expect(header).toMatch(/^# Change: +\S/m);
+  expect(header).toMatch(/^# Apply: +\S/m);
+});
+
+test.each(FILES)('$path: refit validate accepts it and warns of nothing', async ({ path }) => {
+  let shown = '';
+  await validate([`${ROOT}${path}`], (text) => {
+    shown += text;
+  });
+  expect(shown).not.toBe('');
+  expect(shown).not.toContain('warning');
+});
+
+test.each(PLANS)('$path: refit preview shows each of its Plans', async ({ path, text }) => {
+  const { shown, refusal } = await previewOf(path);
+  const names = [...text.matchAll(/^kind: Plan\nmetadata:\n {2}name: (\S+)$/gm)];
+  expect(names.length).toBeGreaterThan(0);
+  for (const [, name = ''] of names) expect(shown).toContain(`Plan ${name}`);
+  // Only the controller asks a channel, so such a Plan has no version and no order yet.
+  if (text.includes('  channel:'))
+    expect(refusal).toContain('waiting for the version of the channel');
+  else {
+    expect(refusal).toBe('');
+    expect(shown).toMatch(/wave 1 +\S/);
+  }
+});
+
+test('the index lists every example, and each guide has a link to the index', () => {
+  const linked = [...INDEX.matchAll(/\]\(((?!\.\.)[^)]+)\)/g)].map(([, to = '']) => to);
+  const all = filesOf('examples/**/*.{yaml,ts}').map(({ path }) => path.replace('examples/', ''));
+  expect(linked.toSorted()).toEqual(all.toSorted());
+  const texts = filesOf(...GUIDES.map((name) => `docs/guides/${name}.md`));
+  expect(texts).toHaveLength(GUIDES.length);
+  const without = texts.filter(({ text }) => !text.includes('../../examples/README.md'));
+  expect(without.map(({ path }) => path)).toEqual([]);
+});

@@ -1,0 +1,90 @@
+/** Carries out the example Plans of system-upgrade-controller on a real control plane, each as it is in its file. */
+import { readFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import type { CattlePlan } from '../../src/api/cattle/plan.ts';
+import { type Job, nodes } from '../../src/kube/resources.ts';
+import { secretReader } from '../support/builders/secret-reader.ts';
+import { NAMESPACE, nodeOf } from './cattle-rig.ts';
+import { CattleScene } from './cattle-scene.ts';
+import { apply, kubectlAs } from './control-plane.ts';
+
+const EXAMPLES = 'examples/system-upgrade-controller';
+const SERVER = 'example-server';
+const WORKERS = ['example-worker-1', 'example-worker-2', 'example-worker-3'];
+/** What the example with a channel asks of a node that opted in. */
+const OPTED_IN = { 'example.com/appliance': '1', 'example.com/upgrade': 'enabled' };
+
+let scene: CattleScene;
+let channel: Server;
+
+beforeAll(async () => {
+  channel = createServer((_request, response) => {
+    response.writeHead(302, { location: '/releases/v2.0.0' }).end();
+  });
+  await new Promise<void>((resolve) => channel.listen(0, '127.0.0.1', resolve));
+  scene = await CattleScene.open({ examples: WORKERS }, createServerNode);
+  const rights = { apiVersion: 'v1', kind: 'List', items: secretReader(NAMESPACE, 'company-ca') };
+  await apply(JSON.stringify(rights));
+  await scene.admin.patch(
+    nodes,
+    'example-worker-1',
+    { metadata: { labels: OPTED_IN } },
+    { type: 'merge' },
+  );
+});
+
+afterAll(async () => {
+  await kubectlAs('admin', ['delete', 'secret', 'company-ca', '-n', NAMESPACE]);
+  await scene.close();
+  await kubectlAs('admin', ['delete', 'node', SERVER]);
+  channel.closeAllConnections();
+  channel.close();
+});
+
+async function createServerNode(): Promise<void> {
+  const node = nodeOf(SERVER, { 'node-role.kubernetes.io/control-plane': 'true' });
+  await apply(JSON.stringify(node));
+}
+
+/** The text of the example, with the address of the test's own channel, a shorter delay and a window that is always open. */
+async function textOf(example: string): Promise<string> {
+  const text = await readFile(`${EXAMPLES}/${example}.yaml`, 'utf8');
+  const { port } = channel.address() as AddressInfo;
+  return text
+    .replace('https://releases.example.com/', `http://127.0.0.1:${port}/`)
+    .replace('postCompleteDelay: 2m', 'postCompleteDelay: 1s')
+    .replaceAll('days: [saturday, sunday]', 'days: [mon, tue, wed, thu, fri, sat, sun]')
+    .replaceAll('startTime: "01:00"', 'startTime: "00:00"')
+    .replaceAll('endTime: "05:00"', 'endTime: "23:59:59"');
+}
+
+function plansIn(text: string): CattlePlan[] {
+  const objects = parseAllDocuments(text).map((document) => document.toJS() as CattlePlan);
+  return objects.filter(({ kind }) => kind === 'Plan');
+}
+
+const nodeNameOf = ({ metadata }: Job): string =>
+  metadata.labels?.['upgrade.cattle.io/node'] ?? 'no label with the node';
+
+test.each<[example: string, nodesOfEachPlan: readonly (readonly string[])[]]>([
+  ['k3s', [[SERVER], WORKERS]],
+  ['rke2', [[SERVER], WORKERS]],
+  ['kernel-parameter', [WORKERS]],
+  ['os-update', [[SERVER, ...WORKERS]]],
+  ['certificate', [[SERVER, ...WORKERS]]],
+  ['opt-in-channel', [['example-worker-1']]],
+])('%s: its Plans are complete, on exactly these nodes', async (example, expected) => {
+  const text = await textOf(example);
+  const plans = plansIn(text);
+  await apply(text);
+  for (const [index, { metadata, spec }] of plans.entries()) {
+    const plan = await scene.until(metadata.name, 'Complete', 'True', 'Complete');
+    const version = (spec?.version ?? 'v2.0.0').replaceAll('+', '-');
+    expect(plan.status?.latestVersion).toBe(version);
+    const jobs = await scene.jobsOf(metadata.name);
+    expect(jobs.map(nodeNameOf).toSorted()).toEqual(expected[index]);
+  }
+});
