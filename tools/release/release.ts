@@ -11,6 +11,7 @@ import { buildBinary } from './binary.ts';
 import { must } from './commands.ts';
 import { type DebianPackage, fetchLibraries } from './debian.ts';
 import { ociArchive } from './image.ts';
+import { installManifests } from './install-manifest.ts';
 import { krewArchive, krewManifest } from './krew.ts';
 import { type Lock, nodePackage, PLATFORMS, readLock } from './node-package.ts';
 import { type TarEntry, tar } from './tar.ts';
@@ -35,6 +36,7 @@ export async function writeRelease({ output, log }: ReleaseOptions): Promise<voi
   const packages = await writeImage(time, output, log);
   await writePapers({ lock, time, packages }, output);
   await writeManifests(output, time);
+  await writeInstallManifests(output);
   await writeKrew(output, time);
   await writeFile(join(output, 'SHA256SUMS'), await checksums(output));
   log(`${relative(process.cwd(), output)}: refit ${VERSION}`);
@@ -122,6 +124,16 @@ async function writeManifests(output: string, time: number): Promise<void> {
     }),
   );
   await writeFile(join(output, `refit-${VERSION}.tgz`), gzipSync(tar(entries, time), { level: 9 }));
+}
+
+/** REFIT_IMAGE is the repository to which the image of this release will be pushed. */
+async function writeInstallManifests(output: string): Promise<void> {
+  const repository = process.env['REFIT_IMAGE'] || undefined;
+  for (const { name, text } of installManifests(join(ROOT, 'deploy'), {
+    version: VERSION,
+    repository,
+  }))
+    await writeFile(join(output, name), text);
 }
 
 async function writeKrew(output: string, time: number): Promise<void> {
