@@ -1,4 +1,4 @@
-/** Carries out the example Plans of system-upgrade-controller on a real control plane, each as it is in its file. */
+/** Gives the examples to a real API server, and carries out the Plans of system-upgrade-controller there. */
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +9,7 @@ import { type Job, nodes } from '../../src/kube/resources.ts';
 import { secretReader } from '../support/builders/secret-reader.ts';
 import { NAMESPACE, nodeOf } from './cattle-rig.ts';
 import { CattleScene } from './cattle-scene.ts';
-import { apply, kubectlAs } from './control-plane.ts';
+import { apply, installKinds, kubectlAs, ON_SERVER } from './control-plane.ts';
 
 const EXAMPLES = 'examples/system-upgrade-controller';
 const SERVER = 'example-server';
@@ -25,6 +25,7 @@ beforeAll(async () => {
     response.writeHead(302, { location: '/releases/v2.0.0' }).end();
   });
   await new Promise<void>((resolve) => channel.listen(0, '127.0.0.1', resolve));
+  await installKinds();
   scene = await CattleScene.open({ examples: WORKERS }, createServerNode);
   const rights = { apiVersion: 'v1', kind: 'List', items: secretReader(NAMESPACE, 'company-ca') };
   await apply(JSON.stringify(rights));
@@ -87,4 +88,18 @@ test.each<[example: string, nodesOfEachPlan: readonly (readonly string[])[]]>([
     const jobs = await scene.jobsOf(metadata.name);
     expect(jobs.map(nodeNameOf).toSorted()).toEqual(expected[index]);
   }
+});
+
+test.each([
+  'cluster-api/updater-set',
+  'k0s/airgap',
+  'k0s/plan',
+  'k0s/update-config',
+  'policies/nightly',
+])('the API server takes %s as it is', async (example) => {
+  const text = await readFile(`examples/${example}.yaml`, 'utf8');
+  const dryRun = [...ON_SERVER, '--dry-run=server'];
+  const { ok, stdout, stderr } = await kubectlAs('admin', dryRun, text);
+  expect({ ok, stderr }).toEqual({ ok: true, stderr: '' });
+  expect(stdout).toMatch(/^\S+ serverside-applied \(server dry run\)\n$/);
 });
