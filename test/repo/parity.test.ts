@@ -1,6 +1,8 @@
 /** Tests the tables of the originals' weaknesses: every number has its row, and every test that it names exists. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import type { Claim } from './claims.ts';
+import { claimsIn, isThere } from './claims.ts';
 import { ROOT } from './tree.ts';
 
 const page = (name: string): string => readFileSync(`${ROOT}docs/internals/${name}`, 'utf8');
@@ -13,12 +15,6 @@ const PAGES = [
 const SUC_ROWS = [...named('U', 12), ...named('E', 18), ...named('H', 9)];
 /** KubeOne's checks and steps, and the ideas of safer tools, by the names of their rows. */
 const KUBEONE_ROWS = [...named('F', 12), ...named('', 28), ...named('S', 32)];
-
-interface Claim {
-  readonly path: string;
-  /** The title of a test or of a row of its table; undefined when the page names only a file. */
-  readonly name: string | undefined;
-}
 
 interface Row {
   readonly number: number;
@@ -37,17 +33,6 @@ function rowsOf(page: string): Row[] {
   });
 }
 
-function claimsIn(text: string): Claim[] {
-  return [...text.matchAll(/`((?:src|test)\/[^`]+\.test\.ts)`((?:,? "[^"]+")*)/g)].flatMap(
-    ([, path = '', names = '']) => {
-      const quoted = [...names.matchAll(/"([^"]+)"/g)];
-      return quoted.length === 0
-        ? [{ path, name: undefined }]
-        : quoted.map(([, name]) => ({ path, name }));
-    },
-  );
-}
-
 function unfounded(rows: readonly Row[]): string[] {
   return rows.flatMap(({ number, claims }) => {
     if (claims.length === 0) return [`${number}: names no test`];
@@ -56,13 +41,6 @@ function unfounded(rows: readonly Row[]): string[] {
       `${number}: ${path} has no test ${name ?? ''}`.trimEnd(),
     );
   });
-}
-
-/** Finds the title as a string of its own, not in a comment. */
-function isThere({ path, name }: Claim): boolean {
-  if (name === undefined || !existsSync(`${ROOT}${path}`)) return false;
-  const text = readFileSync(`${ROOT}${path}`, 'utf8');
-  return ["'", '"', '`'].some((quote) => text.includes(`${quote}${name}${quote}`));
 }
 
 test.each(PAGES)(
