@@ -8,7 +8,14 @@ import { productFiles } from './tree.ts';
 const CODES = Object.keys(REASONS) as ReasonCode[];
 
 /** These tell of something that happened, and nothing waits because of them. */
-const HARMLESS = ['Started', 'Completed', 'RestartedAfterEdit', 'Resumed', 'VersionUnchecked'];
+const HARMLESS = [
+  'Started',
+  'Completed',
+  'EditedWhileRunning',
+  'RestartedAfterEdit',
+  'Resumed',
+  'VersionUnchecked',
+];
 
 /** Instructions begin with a verb. */
 const VERBS =

@@ -260,6 +260,12 @@ export const upgradePolicySpecSchema = object(
         'Ignore',
         'Restart',
       ),
+      whileRunning: choice(
+        'To a k0s Plan that runs: `Follow`, the default: versions, downloads and limits apply to nodes that have not started, as in the ' +
+          'original. `Ignore`: the Plan is carried out as it was when it started.',
+        'Follow',
+        'Ignore',
+      ),
     }).exactOptional(),
     windows: optional('When nodes may start; always by default.', z.array(windowSchema).max(MANY)),
     blackouts: optional(

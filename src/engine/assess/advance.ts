@@ -30,6 +30,19 @@ import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 
 /** Returns the rollout to record next; the same object if nothing changes. */
 export function advance(assessment: Assessment): Rollout {
+  return withRuleForEdits(assessment, move(assessment));
+}
+
+/** Returns the rollout that ignores edits while it runs, if the policy says so; the same object if that is recorded already. */
+function withRuleForEdits({ snapshot, policy }: Assessment, rollout: Rollout): Rollout {
+  if (rollout.unread) return rollout;
+  const isWanted =
+    rollout.phase === 'running' && policy.ignoresEdits === true && snapshot.canIgnoreEdits === true;
+  if (isWanted === (rollout.ignoresEdits === true)) return rollout;
+  return { ...rollout, ignoresEdits: isWanted ? true : undefined };
+}
+
+function move(assessment: Assessment): Rollout {
   const { snapshot, now } = assessment;
   if (snapshot.rollout.unread) return snapshot.rollout;
   const rollout = withRetries(snapshot, now);

@@ -78,7 +78,10 @@ export interface ShardedRecord<P extends KubeObject> {
   readonly counted?: P | undefined;
 }
 
-/** An ended plan stays ended: an edit starts nothing, unless a policy lets edited plans run again. */
+/**
+ * An ended plan stays ended: an edit starts nothing, unless a policy lets edited plans run again. The record of a rollout with
+ * `ignoresEdits` keeps the spec, and `resolve` then uses it instead of that of the plan.
+ */
 export interface Reruns<P extends KubeObject> {
   /** Returns the run that the plan records; undefined if that is the first one. */
   recordOf(plan: P): RecordedRun | undefined;

@@ -194,6 +194,8 @@ export interface Snapshot {
    * while the rollout runs.
    */
   readonly edits?: Readonly<Record<'isAfterEnd' | 'isNew', boolean>> | undefined;
+  /** True if the record of the rollout can keep the spec that it started with. */
+  readonly canIgnoreEdits?: boolean | undefined;
   readonly claim?: string | undefined;
   /** The plan that the work of this plan would wait for, while its nodes already count as unavailable. */
   readonly awaits?: string | undefined;

@@ -9,6 +9,7 @@ export const REASONS = {
   Stopped: 'the plan ended before every target was done',
   NoTargets: 'the plan lists or selects no target',
   EditedAfterEnd: 'the plan was edited after it ended, and does not run again',
+  EditedWhileRunning: 'the plan was edited while it runs; the message says what takes effect',
   RestartedAfterEdit: 'the plan was edited after it ended, and starts again, as its policy says',
   VersionDiffers: 'the plan has ended, but a node that it upgraded runs an older version',
   InvalidPlan: 'the plan is invalid',
@@ -94,6 +95,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   EditedAfterEnd: {
     act: 'delete the plan and apply it again, or set `edits.afterEnd: Restart` in its policy',
   },
+  EditedWhileRunning: null,
   RestartedAfterEdit: null,
   VersionDiffers: {
     act: 'find out who put the older version there, then run the plan again for these nodes',

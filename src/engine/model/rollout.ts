@@ -98,6 +98,8 @@ export interface Rollout {
   readonly run?: number | undefined;
   /** `metadata.generation` of the newest spec that the rollout was carried out with; undefined if the record does not say it. */
   readonly generation?: number | undefined;
+  /** True while the rollout is carried out with the spec that is recorded, whatever the plan says now. */
+  readonly ignoresEdits?: true | undefined;
   readonly phase: RolloutPhase;
   /** True while a slot is free and targets are pending, but a gate lets none of them start. */
   readonly blocked: boolean;

@@ -40,7 +40,7 @@ test('a policy that says everything', () => {
     },
     soak: '30s',
     agents: { require: 'Refit' },
-    edits: { afterEnd: 'Restart' },
+    edits: { afterEnd: 'Restart', whileRunning: 'Ignore' },
     versions: { allow: ['Downgrade'] },
     virtualNodes: 'Count',
     payloads: { requireSha256: true, requireHttps: true, diskReserveMiB: 512 },
@@ -86,6 +86,7 @@ test('a policy that says everything', () => {
     countsVirtual: true,
     requireAgent: true,
     restartsEdited: true,
+    ignoresEdits: true,
     agent: {
       soakMs: 30 * SECOND,
       restartTimeoutMs: 150 * SECOND,

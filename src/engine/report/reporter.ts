@@ -15,6 +15,7 @@ import { actionMessage } from './action-message.ts';
 import { type AnnouncerParts, createAnnouncer } from './announcer.ts';
 import { writeConditions, writeStalls } from './conditions.ts';
 import { endMemory } from './contradicted-ends.ts';
+import { editMemory } from './edits-while-running.ts';
 import {
   cleanUpEvents,
   nodeActionEvents,
@@ -61,6 +62,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   const { onPlan, onTargets, onNodes } = createAnnouncer(parts);
   const idle = idleMemory();
   const ends = endMemory();
+  const edits = editMemory();
   const writtenAt = new Map<string, number>();
   return {
     recorded({ plan, assessment }: Turn, after: model.Rollout): void {
@@ -109,28 +111,25 @@ export function createReporter(parts: ReporterParts): Reporter {
         onPlan(plan, event);
       const end = ends.at(keyOf(plan), assessment);
       if (end) onPlan(plan, { type: 'Warning', reason: end });
+      const edit = edits.at(keyOf(plan), turn);
+      if (edit) onPlan(plan, { type: 'Normal', reason: edit });
       const stalledMs = await writeStalls(parts, plan, stalls, now);
       measurePlan(metrics, dialect.name, turn, waits);
       if (dialect.statusRecord?.hasConditions !== false) return stalledMs;
-      const writing = {
-        ...parts,
-        onEvent: (event: ReportedEvent) => onPlan(plan, event),
-        writtenAt,
-        now,
-      };
+      const onEvent = (event: ReportedEvent): void => onPlan(plan, event);
+      const writing = { ...parts, onEvent, writtenAt, now };
       const shown = { ...snapshot.rollout, ...planEndOf(snapshot, now) };
       return await writeConditions(writing, plan, shown, waits);
     },
     refused({ source }, { stage, target }, reason) {
       onTargets(keyOf({ metadata: source }), [{ type: 'Warning', reason, stage, target }]);
     },
-    cleared(rollout: model.Rollout, nodeAction: NodeAction): void {
-      onNodes(cleanUpEvents(rollout, nodeAction));
-    },
+    cleared: (rollout, nodeAction) => onNodes(cleanUpEvents(rollout, nodeAction)),
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
     gone(key) {
       idle.forget(key);
       ends.forget(key);
+      edits.forget(key);
       writtenAt.delete(key);
       metrics.forgetPlan(dialect.name, key);
     },

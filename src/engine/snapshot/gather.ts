@@ -77,7 +77,15 @@ export function gather(
   const facts = gatherFacts({ dialect, plan, rollout, world, known }, now);
   const edits = dialect.reruns && isFinal(rollout) ? editsOf(plan, rollout) : undefined;
   const controls = controlsOn(plan, dialect.planObjects?.controlPrefix);
-  return { ...facts, controls, preconditions, edits, hasRecorded: known.hasRecorded };
+  const canIgnoreEdits = dialect.reruns ? true : undefined;
+  return {
+    ...facts,
+    controls,
+    preconditions,
+    edits,
+    canIgnoreEdits,
+    hasRecorded: known.hasRecorded,
+  };
 }
 
 /**

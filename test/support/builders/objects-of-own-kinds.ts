@@ -31,7 +31,7 @@ export const POLICY = {
   soak: '30s',
   versions: { allow: ['SkippedMinor', 'Downgrade', 'KubeletAhead'] },
   payloads: { requireSha256: true, requireHttps: true },
-  edits: { afterEnd: 'Restart' },
+  edits: { afterEnd: 'Restart', whileRunning: 'Ignore' },
   windows: [
     {
       days: ['Friday', 'Saturday'],
@@ -57,6 +57,7 @@ export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> =
   'a way to drain that is none': ['drain.onDeadline', { drain: { onDeadline: 'wait' } }],
   'a grace period below zero': ['drain.gracePeriodSeconds', { drain: { gracePeriodSeconds: -1 } }],
   'an edit that is none': ['edits.afterEnd', { edits: { afterEnd: 'Always' } }],
+  'an edit that ends the plan': ['edits.whileRunning', { edits: { whileRunning: 'Restart' } }],
   'a rule that is none': ['versions.allow[0]', { versions: { allow: ['Everything'] } }],
   'a rule twice': ['versions.allow[1]', { versions: { allow: ['Downgrade', 'Downgrade'] } }],
   'many Tuesdays': [

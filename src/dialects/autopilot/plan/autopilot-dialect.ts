@@ -29,7 +29,13 @@ import { endpointOf } from '../../shared/node-endpoints.ts';
 import { orphanedPlans } from './autopilot-orphaned-work.ts';
 import { askedOf, drainDelegation, foreignWork, OBJECTS, signal } from './autopilot-signal.ts';
 import { MOST_COMMANDS } from './problems.ts';
-import { recordedRunIn, withRecordedRun } from './recorded-run.ts';
+import {
+  type RecordedSpec,
+  recordedRunIn,
+  recordedSpecIn,
+  startedSpecOf,
+  withRecordedSpec,
+} from './recorded-run.ts';
 import { preconditions } from './removed-apis.ts';
 import { resolve } from './resolve-autopilot-plan.ts';
 import { PLAN_STATES, phaseOfPlan, planStateOf, TARGET_STATES, textOf } from './states.ts';
@@ -130,17 +136,28 @@ function withoutRecord(plan: Plan): Plan {
 
 /**
  * Writes the rollout into the status in the words of the original, because scripts rely on them. Unknown fields stay. A
- * run after the first one is recorded too.
+ * run after the first one is recorded too, and the spec of a rollout that ignores edits.
  */
 export function project(rollout: Rollout, plan: Plan): Plan {
   const record = recorded(rollout, plan);
+  const spec = specToRecord(rollout, plan);
+  return spec === undefined ? record : withRecordedSpec(record, spec);
+}
+
+/** Returns what to record about run and spec; undefined for a first run that has always followed its edits. */
+function specToRecord(rollout: Rollout, plan: Plan): RecordedSpec | undefined {
   const { run } = rollout;
-  if (run === undefined) return record;
-  // A record that is written after the end, such as a late success, keeps its generation, because it is not about a
-  // spec that was edited since.
-  const isOver = isFinal(rollout) && isFinal({ phase: phaseOfPlan(plan.status?.state) });
-  const known = isOver ? rollout.generation : undefined;
-  return withRecordedRun(record, { run, generation: known ?? plan.metadata.generation ?? run });
+  const known = recordedSpecIn(withoutShards(plan));
+  const present = plan.metadata.generation ?? run ?? 1;
+  if (rollout.ignoresEdits === true)
+    return known?.started === undefined
+      ? { run, generation: present, started: startedSpecOf(plan) }
+      : { run, generation: known.generation, started: known.started };
+  if (run === undefined && rollout.generation === undefined) return undefined;
+  // A record that is written at or after the end keeps its generation, because it is not about a spec that was edited since.
+  const wasOver = isFinal({ phase: phaseOfPlan(plan.status?.state) });
+  const isKept = isFinal(rollout) && (wasOver || known?.started !== undefined);
+  return { run, generation: isKept ? (rollout.generation ?? present) : present };
 }
 
 function recorded(rollout: Rollout, plan: Plan): Plan {

@@ -1,42 +1,103 @@
 /**
- * Keeps the run of a Plan in its status. The schema of the status has no field for it, so the description of the first
- * command is JSON with the run, the generation and the message. For the first run the status stays as the original
- * writes it.
+ * Keeps in the status of a Plan which run it records, and with which spec. The schema of the status has no fields for that,
+ * so the description of the first command is JSON. If a Plan runs for the first time and follows its edits, the status stays
+ * as the original writes it.
  */
 import { z } from 'zod';
-import type { CommandStatus, Plan } from '../../../api/autopilot/plan.ts';
+import {
+  type CommandStatus,
+  type Plan,
+  type PlanCommand,
+  planSchema,
+  type TargetSpec,
+} from '../../../api/autopilot/plan.ts';
 import { isGeneration, type RecordedRun } from '../../../engine/model/runs.ts';
 import { parseJson } from '../../../util/json.ts';
 import { withCommands } from './status-shards/target-lists.ts';
 
 const generation = z.custom<number>(isGeneration);
+const { id, commands } = planSchema.shape.spec.shape;
+const startedSpec = z.object({ id, commands });
 const described = z.looseObject({
-  run: generation,
+  run: generation.exactOptional(),
   generation,
+  started: startedSpec.exactOptional(),
   message: z.string().exactOptional(),
 });
 
-/** Returns the recorded run; undefined for the first one. The description in `plan` must not name StatusShards. */
-export function recordedRunIn({ status }: Pick<Plan, 'status'>): RecordedRun | undefined {
-  const found = described.safeParse(parseJson(status?.commands[0]?.description)).data;
-  return found && { run: found.run, generation: found.generation };
+/** The part of a spec that a rollout is carried out with, without the names of nodes. */
+type StartedSpec = z.input<typeof startedSpec>;
+
+export interface RecordedSpec {
+  /** The run; undefined for the first one. */
+  readonly run?: number | undefined;
+  /** `metadata.generation` of the newest spec that the run was carried out with. */
+  readonly generation: number;
+  /** The spec of that generation, if the run ignores edits; otherwise undefined. */
+  readonly started?: StartedSpec | undefined;
 }
 
-export function withRecordedRun(plan: Plan, { run, generation }: RecordedRun): Plan {
+/** Returns the recorded run; undefined for the first one. The description in `plan` must not name StatusShards. */
+export function recordedRunIn(plan: Pick<Plan, 'status'>): RecordedRun | undefined {
+  const { run, generation: newest } = recordedSpecIn(plan) ?? {};
+  return run === undefined || newest === undefined ? undefined : { run, generation: newest };
+}
+
+/** Returns what is recorded about run and spec; undefined if nothing is. The description in `plan` must not name StatusShards. */
+export function recordedSpecIn({ status }: Pick<Plan, 'status'>): RecordedSpec | undefined {
+  const found = described.safeParse(parseJson(status?.commands[0]?.description)).data;
+  return found && { run: found.run, generation: found.generation, started: found.started };
+}
+
+export function withRecordedSpec(plan: Plan, recorded: RecordedSpec): Plan {
+  const { run, generation: newest, started } = recorded;
   return withCommands(plan, (command, index) => {
     if (index > 0) return command;
     const { description: message } = command;
-    const found = { run, generation, ...(message === undefined ? {} : { message }) };
-    return { ...command, description: JSON.stringify(found satisfies z.infer<typeof described>) };
+    const found = {
+      ...(run === undefined ? {} : { run }),
+      generation: newest,
+      ...(message === undefined ? {} : { message }),
+      ...(started === undefined ? {} : { started }),
+    };
+    return { ...command, description: JSON.stringify(found) };
   });
 }
 
-/** Returns the plan with the description that the first run would have. */
-export function withoutRecordedRun(plan: Plan): Plan {
-  return recordedRunIn(plan) === undefined ? plan : withCommands(plan, withoutRun);
+/** Returns the part of the spec to record. The status has the names of the nodes, so they are left out. */
+export function startedSpecOf({ spec }: Plan): StartedSpec {
+  return { id: spec.id, commands: spec.commands.map(withoutNames) };
 }
 
-function withoutRun(command: CommandStatus, index: number): CommandStatus {
+function withoutNames({ k0supdate, airgapupdate, ...rest }: PlanCommand): PlanCommand {
+  const command: PlanCommand = { ...rest };
+  if (k0supdate !== undefined) {
+    const { controllers, workers } = k0supdate.targets;
+    command.k0supdate = {
+      ...k0supdate,
+      targets: {
+        ...(controllers === undefined ? {} : { controllers: withoutList(controllers) }),
+        ...(workers === undefined ? {} : { workers: withoutList(workers) }),
+      },
+    };
+  }
+  if (airgapupdate !== undefined)
+    command.airgapupdate = { ...airgapupdate, workers: withoutList(airgapupdate.workers) };
+  return command;
+}
+
+function withoutList(targets: TargetSpec): TargetSpec {
+  return targets.discovery.static === undefined
+    ? targets
+    : { ...targets, discovery: { ...targets.discovery, static: {} } };
+}
+
+/** Returns the plan with the description that a first run which follows its edits would have. */
+export function withoutRecordedSpec(plan: Plan): Plan {
+  return recordedSpecIn(plan) === undefined ? plan : withCommands(plan, withoutSpec);
+}
+
+function withoutSpec(command: CommandStatus, index: number): CommandStatus {
   if (index > 0) return command;
   const { description, ...rest } = command;
   const message = described.safeParse(parseJson(description)).data?.message;

@@ -18,7 +18,7 @@ import { listed } from '../../../util/phrases.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
 import { discover, withoutControllers } from './autopilot-signal.ts';
 import { problemsOf, subjectOf } from './problems.ts';
-import { recordedRunIn, withoutRecordedRun } from './recorded-run.ts';
+import { type RecordedSpec, recordedSpecIn, withoutRecordedSpec } from './recorded-run.ts';
 import { versionsOf } from './removed-apis.ts';
 import { PLAN_STATES, phaseOfPlan, reasonOf, recordedStateOf, removedIn } from './states.ts';
 import { mergeShards } from './status-shards/merge.ts';
@@ -27,11 +27,13 @@ import { entriesIn, listOf } from './status-shards/target-lists.ts';
 export function resolve(stored: api.Plan, world: World, now: number): Rollout {
   const { plan: merged, unread } = mergeShards(stored, world);
   const phase = phaseOfPlan(merged.status?.state);
-  const known = recordedRunIn(merged);
+  const known = recordedSpecIn(merged);
   const run = phase === 'new' ? orderedRun(stored) : known?.run;
-  const plan = withoutRecordedRun(merged);
+  const ignoresEdits = phase === 'running' && known?.started !== undefined;
+  const plan = asCarriedOut(withoutRecordedSpec(merged), ignoresEdits ? known : undefined);
   const { spec, status } = plan;
-  const problems = problemsOf(stored);
+  // A Plan that ignores edits was valid when it started.
+  const problems = ignoresEdits ? [] : problemsOf(stored);
   const description = status?.commands.find((command) => command.description)?.description;
   const stages =
     phase === 'new' && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
@@ -40,6 +42,7 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
     id: idOfRun(spec.id, run),
     run,
     generation: known?.generation,
+    ...(ignoresEdits ? { ignoresEdits } : {}),
     phase,
     blocked: status?.state === 'Schedulable',
     reason: description === undefined ? undefined : reasonOf(description, phase),
@@ -48,6 +51,12 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
     edit: isFinal({ phase }) ? editOf(plan, world, problems) : undefined,
     unread,
   };
+}
+
+/** Returns the Plan with the recorded spec, so that edits since then take no effect; the same Plan if none is recorded. */
+function asCarriedOut(plan: api.Plan, recorded: RecordedSpec | undefined): api.Plan {
+  const started = recorded?.started;
+  return started === undefined ? plan : { ...plan, spec: { ...plan.spec, ...started } };
 }
 
 /**

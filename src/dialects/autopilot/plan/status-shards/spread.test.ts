@@ -11,7 +11,7 @@ import type { CommandStatus, Plan, TargetStatus } from '../../../../api/autopilo
 import { type StatusShard, statusShards } from '../../../../api/refit/status-shard.ts';
 import type { ShardedRecord } from '../../../../engine/contract/features.ts';
 import type { World } from '../../../../engine/contract/world.ts';
-import { recordedRunIn, withRecordedRun } from '../recorded-run.ts';
+import { recordedRunIn, withRecordedSpec } from '../recorded-run.ts';
 import { mergeShards, PROGRESS_ANNOTATION } from './merge.ts';
 import { shards, shardsOfSizes } from './spread.ts';
 import { listsOf } from './target-lists.ts';
@@ -389,7 +389,7 @@ test('whatever is recorded one after the other is read back as it was recorded l
 
 describe('a run other than the first', () => {
   const RUN = { run: 2, generation: 3 };
-  const record = withRecordedRun(recordOf(FOUR, { description: 'w9 failed' }), RUN);
+  const record = withRecordedSpec(recordOf(FOUR, { description: 'w9 failed' }), RUN);
   const result = small.spread(buildPlan(), record, NOTHING, T0);
   const world = worldAfter(NOTHING, result);
 
@@ -405,7 +405,7 @@ describe('a run other than the first', () => {
     const lost = recordOf([]);
     const counted = { ...lost, metadata: { ...lost.metadata, annotations } };
     expect(mergeShards(counted, world).unread).toBeDefined();
-    const later = withRecordedRun(counted, { run: 3, generation: 3 });
+    const later = withRecordedSpec(counted, { run: 3, generation: 3 });
     expect(mergeShards(later, world).unread).toBeUndefined();
   });
 });

@@ -1,0 +1,92 @@
+/** Proves that each edit of a running plan is reported once, with what takes effect and for which targets. */
+import { expect, test } from 'vitest';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
+import { assess } from '../assess/assess.ts';
+import { because } from '../model/reasons.ts';
+import type { Rollout, Stage } from '../model/rollout.ts';
+import { editMemory } from './edits-while-running.ts';
+import type { Turn } from './turn.ts';
+
+const TARGETS = [
+  buildTarget('w1', 'done'),
+  buildTarget('w2', 'intended'),
+  buildTarget('w3', 'pending'),
+  buildTarget('w4', 'pending'),
+];
+const BEFORE = { version: 'v1.36.3', maxInFlight: 1, forced: false, command: 0 };
+
+function running(stage: Partial<Stage> = {}, more: Partial<Rollout> = {}): Rollout {
+  const stages = [{ ...buildStage('worker', TARGETS), ...BEFORE, ...stage }];
+  return buildRollout(stages, { phase: 'running', ...more });
+}
+
+function turnOf(rollout: Rollout, generation: number, canIgnoreEdits?: true): Turn {
+  const snapshot = { ...buildSnapshot(rollout), canIgnoreEdits };
+  const plan = { apiVersion: 'v1', kind: 'Plan', metadata: { name: 'plan', generation } };
+  return { plan, assessment: assess(snapshot, buildPolicy(), T0) };
+}
+
+test.each<[string, Rollout, string]>([
+  [
+    'the version',
+    running({ version: 'v1.36.4' }),
+    'this takes effect: workers of command 0: version v1.36.4 instead of v1.36.3, for w3, w4',
+  ],
+  [
+    'the downloads and forceupdate',
+    running({ payloads: { 'linux-amd64': { url: 'https://example.com/other' } }, forced: true }),
+    'this takes effect: workers of command 0: other downloads, forceupdate: true, for w3, w4',
+  ],
+  [
+    'the limit',
+    running({ maxInFlight: 3 }),
+    'this takes effect: workers of command 0: 3 at a time instead of 1',
+  ],
+  [
+    'the nodes',
+    running(),
+    'nothing of it takes effect: the nodes of a plan are those that it started with',
+  ],
+  [
+    'a field, so that the plan is invalid',
+    running({}, { problems: [because('InvalidPlan', 'spec.id is empty')] }),
+    'no node starts until it is corrected: spec.id is empty',
+  ],
+  [
+    'a plan that ignores edits',
+    running({}, { ignoresEdits: true }),
+    'nothing of it takes effect before the plan has ended, as edits.whileRunning: Ignore says',
+  ],
+])('an edit of %s', (_title, after, effect) => {
+  const edits = editMemory();
+  expect(edits.at('plan', turnOf(running(), 1, true))).toBeUndefined();
+  const expected = because('EditedWhileRunning', `edited while it runs; ${effect}`);
+  expect(edits.at('plan', turnOf(after, 2, true))).toEqual(expected);
+  expect(edits.at('plan', turnOf(after, 2, true))).toBeUndefined();
+});
+
+test('an edit after every node has started changes none of them', () => {
+  const edits = editMemory();
+  const started = { targets: [buildTarget('w1', 'intended')] };
+  edits.at('plan', turnOf(running(started), 1, true));
+  expect(edits.at('plan', turnOf(running({ ...started, version: 'v1.36.4' }), 2, true))).toEqual(
+    because(
+      'EditedWhileRunning',
+      'edited while it runs; this takes effect: workers of command 0: version v1.36.4 instead of v1.36.3, for no node, because all have started',
+    ),
+  );
+});
+
+test.each<[string, Rollout, true | undefined]>([
+  ['that has ended', running({}, { phase: 'done' }), true],
+  ['of a dialect whose plans may be edited', running({ version: 'v1.36.4' }), undefined],
+])('of a plan %s, nothing is reported', (_title, after, can) => {
+  const edits = editMemory();
+  edits.at('plan', turnOf(running(), 1, can));
+  expect(edits.at('plan', turnOf(after, 2, can))).toBeUndefined();
+});

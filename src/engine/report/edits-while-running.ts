@@ -1,0 +1,68 @@
+/** Says what an edit of a running plan changes, and for which targets: once for each edit. */
+import { isDeepStrictEqual } from 'node:util';
+import { listed } from '../../util/phrases.ts';
+import { because, type Reason } from '../model/reasons.ts';
+import { inState, type Rollout, type Stage } from '../model/rollout.ts';
+import type { Turn } from './turn.ts';
+
+interface Seen {
+  readonly generation: number | undefined;
+  readonly rollout: Rollout;
+}
+
+/** Remembers each running plan as it was seen last. An edit that no leader watched, such as during a failover, is not reported. */
+export function editMemory() {
+  const seen = new Map<string, Seen>();
+  return {
+    /** Returns what the edit changes; undefined if the plan was not edited since it was seen last. */
+    at(key: string, { plan, assessment: { snapshot } }: Turn): Reason | undefined {
+      const { rollout, canIgnoreEdits } = snapshot;
+      const before = seen.get(key);
+      if (rollout.phase !== 'running' || canIgnoreEdits !== true) {
+        seen.delete(key);
+        return undefined;
+      }
+      const { generation } = plan.metadata;
+      seen.set(key, { generation, rollout });
+      if (before === undefined || before.generation === generation) return undefined;
+      return because(
+        'EditedWhileRunning',
+        `edited while it runs; ${effectOf(before.rollout, rollout)}`,
+      );
+    },
+    forget: (key: string) => seen.delete(key),
+  };
+}
+
+/** Returns a clause that says what takes effect. */
+function effectOf(before: Rollout, after: Rollout): string {
+  if (after.ignoresEdits === true)
+    return 'nothing of it takes effect before the plan has ended, as edits.whileRunning: Ignore says';
+  const [problem] = after.problems;
+  if (problem) return `no node starts until it is corrected: ${problem.message}`;
+  const changes = after.stages.flatMap((stage) => {
+    const earlier = before.stages.find(({ id }) => id === stage.id);
+    return earlier === undefined ? [] : changesOf(earlier, stage);
+  });
+  return changes.length === 0
+    ? 'nothing of it takes effect: the nodes of a plan are those that it started with'
+    : `this takes effect: ${changes.join('; ')}`;
+}
+
+/** Returns the changes of one stage, as sentences without a full stop. */
+function changesOf(before: Stage, after: Stage): string[] {
+  const where = `${after.role}s of command ${after.command}`;
+  const limit = `${where}: ${after.maxInFlight} at a time instead of ${before.maxInFlight}`;
+  const limits = before.maxInFlight === after.maxInFlight ? [] : [limit];
+  const work = [
+    before.version === after.version ? [] : `version ${after.version} instead of ${before.version}`,
+    isDeepStrictEqual(before.payloads, after.payloads) ? [] : 'other downloads',
+    before.forced === after.forced ? [] : `forceupdate: ${after.forced}`,
+  ].flat();
+  if (work.length === 0) return limits;
+  // Of the other nodes, those that have started keep what they were told.
+  const names = inState(before, 'pending').map(({ name }) => name);
+  const forWhom =
+    names.length === 0 ? 'for no node, because all have started' : `for ${listed(names)}`;
+  return [`${where}: ${work.join(', ')}, ${forWhom}`, ...limits];
+}
