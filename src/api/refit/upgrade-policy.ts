@@ -253,6 +253,12 @@ export const upgradePolicySpecSchema = object(
         'Refit',
       ),
     }).exactOptional(),
+    controllersNotReady: choice(
+      'If the API server of any controller is not ready when the turn of a controller comes: `Wait`, the default, until it is. `End`: the ' +
+        'plan ends, a k0s Plan in the state `InconsistentTargets`, as with k0s before 1.35.1.',
+      'Wait',
+      'End',
+    ),
     edits: object('What an edit of a plan does.', {
       afterEnd: choice(
         'To a k0s Plan that has ended: `Ignore`, the default, nothing, as in the original. `Restart`: it starts a new rollout, whose ' +

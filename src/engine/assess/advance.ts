@@ -125,7 +125,7 @@ function start(assessment: Assessment, stage: Stage): Rollout {
   const { rollout } = snapshot;
   const { chosen, waiting, stopped, refusal } = choose(assessment, stage);
   if (refusal && targetsIn(rollout, 'intended').length === 0)
-    return { ...rollout, phase: 'invalid', blocked: false, reason: refusal };
+    return { ...rollout, phase: refusedPhase(refusal), blocked: false, reason: refusal };
   const since = rfc3339(now);
   // A target that cannot start counts as failed, before another one starts.
   const moved =
@@ -145,6 +145,11 @@ function start(assessment: Assessment, stage: Stage): Rollout {
   const reason = rollout.reason ?? stopped[0]?.reason;
   if (started === rollout && blocked === rollout.blocked) return started;
   return { ...started, blocked, reason };
+}
+
+/** Returns `incomplete` for a plan that ends because a controller is not ready: the plan itself may be right. */
+function refusedPhase({ code }: Reason): RolloutPhase {
+  return code === 'ControlPlaneNotReady' ? 'incomplete' : 'invalid';
 }
 
 /** Admits a rollout, or refuses a plan that cannot be completed before any node is touched. */

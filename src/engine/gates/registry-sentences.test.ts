@@ -24,6 +24,7 @@ import { agentAllowed } from './agent-allowed.ts';
 import { agentKnown } from './agent-known.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
+import { apiServersReadyAtStart } from './api-servers-ready-at-start.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
 import { downloadsPossible } from './downloads-possible.ts';
 import { drainPossible } from './drain-possible.ts';
@@ -212,7 +213,7 @@ const rows: [Gate, string, GateInput, string][] = [
   ],
   [apiServersReady, 'a worker, whatever the API servers say', input('worker', {}, [DOWN]), 'pass'],
   [
-    apiServersReady,
+    apiServersReadyAtStart,
     'a controller, all API servers ready',
     input('controller', {}, [READY]),
     'pass',
@@ -224,7 +225,7 @@ const rows: [Gate, string, GateInput, string][] = [
     'wait ControlPlaneNotReady: the API server of c2 (/readyz says 500), c3 (not ready) is not ready',
   ],
   [
-    apiServersReady,
+    apiServersReadyAtStart,
     'a controller, nobody has asked',
     input('controller'),
     'wait ControlPlaneUnknown: asking every API server',

@@ -3,6 +3,7 @@ import { agentAllowed } from './agent-allowed.ts';
 import { agentKnown } from './agent-known.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
+import { apiServersReadyAtStart } from './api-servers-ready-at-start.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
 import { downloadsPossible } from './downloads-possible.ts';
 import { drainPossible } from './drain-possible.ts';
@@ -37,7 +38,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   versionsFollow,
   apiServersFirst,
   foreignWork,
-  apiServersReady,
+  apiServersReadyAtStart,
   nodeReady,
   writeAllowed,
   nodesAvailable,

@@ -40,6 +40,7 @@ test('a policy that says everything', () => {
     },
     soak: '30s',
     agents: { require: 'Refit' },
+    controllersNotReady: 'End',
     edits: { afterEnd: 'Restart', whileRunning: 'Ignore' },
     versions: { allow: ['Downgrade'] },
     virtualNodes: 'Count',
@@ -87,6 +88,7 @@ test('a policy that says everything', () => {
     requireAgent: true,
     restartsEdited: true,
     ignoresEdits: true,
+    endsNotReady: true,
     agent: {
       soakMs: 30 * SECOND,
       restartTimeoutMs: 150 * SECOND,

@@ -80,6 +80,7 @@ function policyOf(
     ...payloadRules,
     requireAgent: spec.agents?.require === 'Refit',
     restartsEdited: spec.edits?.afterEnd === 'Restart',
+    ...(spec.controllersNotReady === 'End' ? { endsNotReady: true } : {}),
     ...(spec.edits?.whileRunning === 'Ignore' ? { ignoresEdits: true } : {}),
     prefetch: lower(spec.prefetch) ?? DEFAULT_POLICY.prefetch,
     agent: { ...agentTimes, ...agentRules, ...agentDrainOf(drain, drainMs) },

@@ -63,6 +63,8 @@ export interface RolloutPolicy extends Timetable {
   readonly requireAgent: boolean;
   /** True if an edit of a plan that has ended starts a new rollout. */
   readonly restartsEdited: boolean;
+  /** True if the plan ends when an API server is not ready before a controller starts. Otherwise the plan waits. */
+  readonly endsNotReady?: boolean;
   /** True if a running rollout is carried out with the spec that it started with. */
   readonly ignoresEdits?: boolean;
   /** Which waiting targets download ahead: the targets that come next (`next`), up to 20 targets (`all`), or no target (`none`). */

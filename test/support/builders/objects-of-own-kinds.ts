@@ -31,6 +31,7 @@ export const POLICY = {
   soak: '30s',
   versions: { allow: ['SkippedMinor', 'Downgrade', 'KubeletAhead'] },
   payloads: { requireSha256: true, requireHttps: true },
+  controllersNotReady: 'End',
   edits: { afterEnd: 'Restart', whileRunning: 'Ignore' },
   windows: [
     {
@@ -56,6 +57,7 @@ export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> =
   'a number for a deadline': ['deadlines.target', { deadlines: { target: 90 } }],
   'a way to drain that is none': ['drain.onDeadline', { drain: { onDeadline: 'wait' } }],
   'a grace period below zero': ['drain.gracePeriodSeconds', { drain: { gracePeriodSeconds: -1 } }],
+  'an end that is none': ['controllersNotReady', { controllersNotReady: 'Stop' }],
   'an edit that is none': ['edits.afterEnd', { edits: { afterEnd: 'Always' } }],
   'an edit that ends the plan': ['edits.whileRunning', { edits: { whileRunning: 'Restart' } }],
   'a rule that is none': ['versions.allow[0]', { versions: { allow: ['Everything'] } }],

@@ -161,7 +161,7 @@ function specToRecord(rollout: Rollout, plan: Plan): RecordedSpec | undefined {
 }
 
 function recorded(rollout: Rollout, plan: Plan): Plan {
-  const state = planStateOf(rollout.phase, rollout.blocked);
+  const state = planStateOf(rollout);
   const before = plan.status?.commands ?? [];
   // A plan without commands gets one entry, because the reason needs a place.
   const known = plan.spec.commands.slice(0, MOST_COMMANDS);

@@ -1,5 +1,6 @@
 /** Proves the state words, which scripts for the original compare. */
 import { expect, test } from 'vitest';
+import { because } from '../../../engine/model/reasons.ts';
 import type { RecordedState, RolloutPhase } from '../../../engine/model/rollout.ts';
 import { phaseOfPlan, planStateOf, recordedStateOf, TARGET_STATES } from './states.ts';
 
@@ -12,7 +13,13 @@ test.each<[RolloutPhase, blocked: boolean, string]>([
   ['incomplete', false, 'IncompleteTargets'],
   ['invalid', false, 'Warning'],
 ])('a rollout that is %s (blocked: %s) is written as %s', (phase, blocked, word) => {
-  expect(planStateOf(phase, blocked)).toBe(word);
+  expect(planStateOf({ phase, blocked })).toBe(word);
+});
+
+test('a plan that ended because an API server was not ready has the word of earlier releases of k0s', () => {
+  const reason = because('ControlPlaneNotReady', 'the API server of c2 is not ready');
+  expect(planStateOf({ phase: 'incomplete', blocked: false, reason })).toBe('InconsistentTargets');
+  expect(planStateOf({ phase: 'failed', blocked: false, reason })).toBe('ApplyFailed');
 });
 
 test.each<[string | undefined, RolloutPhase]>([

@@ -1,6 +1,6 @@
 /** Maps the states and the reason in a Plan's status to those of the engine. */
 import { because, REASONS, type Reason, type ReasonCode } from '../../../engine/model/reasons.ts';
-import type { RecordedState, RolloutPhase } from '../../../engine/model/rollout.ts';
+import type { RecordedState, Rollout, RolloutPhase } from '../../../engine/model/rollout.ts';
 import { printable } from '../../../util/printable.ts';
 
 const FINAL_STATES = {
@@ -37,9 +37,16 @@ export function phaseOfPlan(state: string | undefined): RolloutPhase {
   return FINAL_PHASES.get(state) ?? 'invalid';
 }
 
-export function planStateOf(phase: RolloutPhase, blocked: boolean): string {
+/** Returns the state to write. Some ends have a word of their own in the original, which depends on the reason. */
+export function planStateOf({
+  phase,
+  blocked,
+  reason,
+}: Pick<Rollout, 'phase' | 'blocked' | 'reason'>): string {
   if (phase === 'new' || phase === 'running')
     return blocked ? PLAN_STATES.schedulable : PLAN_STATES.schedulableWait;
+  if (phase === 'incomplete' && reason?.code === 'ControlPlaneNotReady')
+    return 'InconsistentTargets';
   return FINAL_STATES[phase];
 }
 

@@ -1,0 +1,45 @@
+/** What the gate answers with a policy that ends the plan if an API server is not ready, and without. */
+import { expect, test } from 'vitest';
+import { DOWN, input } from '../../../test/support/builders/gate-inputs.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { because } from '../model/reasons.ts';
+import { apiServersReadyAtStart } from './api-servers-ready-at-start.ts';
+import { AFTER_TARGET, BEFORE_TARGET } from './registry.ts';
+import type { GateInput } from './types.ts';
+
+const NOT_READY = because(
+  'ControlPlaneNotReady',
+  'the API server of c2 (/readyz says 500) is not ready',
+);
+const withEnd = (given: GateInput): GateInput => ({
+  ...given,
+  policy: buildPolicy({ endsNotReady: true }),
+});
+const unanswered = { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 };
+
+test.each<[string, GateInput, object]>([
+  ['waits by default', input('controller', {}, [DOWN]), { kind: 'wait', reason: NOT_READY }],
+  [
+    'ends the plan if the policy says so',
+    withEnd(input('controller', {}, [DOWN])),
+    { kind: 'stop', reason: NOT_READY, ofPlan: true },
+  ],
+  [
+    'waits with such a policy before anybody has asked',
+    withEnd(input('controller')),
+    { kind: 'wait', reason: { code: 'ControlPlaneUnknown' } },
+  ],
+  [
+    'waits with such a policy if nobody can tell',
+    { ...withEnd(input('controller')), controlPlane: unanswered },
+    { kind: 'wait', reason: { code: 'CannotDecide' } },
+  ],
+  ['lets workers start', withEnd(input('worker', {}, [DOWN])), { kind: 'pass' }],
+])('%s', (_title, given, expected) => {
+  expect(apiServersReadyAtStart.evaluate(given)).toMatchObject(expected);
+});
+
+test('it is asked before a target starts, and not after its upgrade', () => {
+  expect(BEFORE_TARGET).toContain(apiServersReadyAtStart);
+  expect(AFTER_TARGET).not.toContain(apiServersReadyAtStart);
+});
