@@ -154,6 +154,12 @@ const FLAGS = {
     preset: 'observe',
     description: 'when k0s runs its own agent: observe, refuse or replace',
   },
+  'exclude-from-plans': {
+    value: 'roles',
+    otherwise: 'default: none',
+    description:
+      'let plans that include this host end as Restricted if it has this role: controller, worker or both',
+  },
   config: {
     value: 'file',
     preset: '/etc/refit/agent.yaml',

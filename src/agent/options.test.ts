@@ -38,6 +38,7 @@ test('the defaults are the original limits, and what can be found is', () => {
       allowCgroupV1: false,
       maxSignalAgeMs: 7 * 24 * 3_600_000,
     },
+    excluded: false,
     beside: 'observe',
     logLevel: 'info',
   });
@@ -47,6 +48,14 @@ test.each([
   [
     ['--procedure', 'kubeadm', '--object', 'controlnode'],
     '--procedure kubeadm works on a Node: leave out --object',
+  ],
+  [
+    ['--exclude-from-plans', 'workers'],
+    '--exclude-from-plans workers is none of controller, worker',
+  ],
+  [
+    ['--exclude-from-plans', 'worker', '--procedure', 'kubeadm'],
+    '--exclude-from-plans works with Plans of k0s only',
   ],
   [['--kubeadm-config', '/x'], '--kubeadm-config needs --procedure kubeadm'],
   [
@@ -70,7 +79,9 @@ test.each([
 });
 
 test('every flag that help names is taken', () => {
-  const flags = [...AGENT_HELP.matchAll(/^ {2}--([a-z0-9-]+) +(<)?/gm)];
+  const named = [...AGENT_HELP.matchAll(/^ {2}--([a-z0-9-]+) +(<)?/gm)];
+  // This one works with k0s only, and others with kubeadm only.
+  const flags = named.filter(([, flag]) => flag !== 'exclude-from-plans');
   const values: Record<string, string> = {
     object: 'node',
     procedure: 'kubeadm',
@@ -120,10 +131,25 @@ test('every flag that help names is taken', () => {
       allowCgroupV1: true,
       maxSignalAgeMs: 250,
     },
+    excluded: false,
     beside: 'replace',
     logLevel: 'debug',
   });
 });
+
+test.each<[string, string, boolean]>([
+  ['node', 'worker', true],
+  ['node', 'controller', false],
+  ['controlnode', 'controller', true],
+  ['controlnode', 'worker', false],
+  ['controlnode', 'controller,worker', true],
+])(
+  'an agent with --object %s and --exclude-from-plans %s excludes its host: %j',
+  (object, roles, excluded) => {
+    const options = parseAgentOptions(['--object', object, '--exclude-from-plans', roles]);
+    expect(options?.excluded).toBe(excluded);
+  },
+);
 
 test('no soak is a choice, and relative paths are those of whoever calls', () => {
   const paths = [

@@ -14,6 +14,7 @@ import type { BesideK0s } from './step-input.ts';
 
 export type AgentOptions = NonNullable<ReturnType<typeof parseAgentOptions>>;
 
+const ROLES = ['controller', 'worker'] as const;
 const MODES: readonly ControllerMode[] = ['controller', 'controller+worker'];
 
 /** Returns undefined for --help. Throws REFIT_USAGE with one line for the first mistake. */
@@ -63,6 +64,7 @@ export function parseAgentOptions(args: readonly string[]) {
       readyTimeoutMs: toMilliseconds('ready-timeout', flags['ready-timeout']),
     },
     veto: vetoIn(flags),
+    excluded: isExcluded(flags),
     beside: oneOf<BesideK0s>('beside-k0s', flags['beside-k0s'], ['observe', 'refuse', 'replace']),
     logLevel: oneOf<LogLevel>('log-level', flags['log-level'], ['debug', 'info', 'warn', 'error']),
   };
@@ -100,6 +102,18 @@ function vetoIn(flags: FlagValues) {
         ? 0
         : toMilliseconds('max-signal-age', flags['max-signal-age']),
   };
+}
+
+/** Returns true if the flag names the role of this host. */
+function isExcluded({
+  'exclude-from-plans': list,
+  object,
+  procedure,
+}: Pick<FlagValues, 'exclude-from-plans' | 'object' | 'procedure'>): boolean {
+  if (list === undefined) return false;
+  if (procedure === 'kubeadm') refuse('--exclude-from-plans works with Plans of k0s only');
+  const roles = list.split(',').map((role) => oneOf('exclude-from-plans', role, ROLES));
+  return roles.includes(object === 'controlnode' ? 'controller' : 'worker');
 }
 
 const refuse = failing('REFIT_USAGE');

@@ -152,6 +152,10 @@ test.each<[string, string]>([
     `option '--cluster-info <storage,network>' argument '${info}' is invalid. write the storage and the network, such as etcd,kuberouter`,
   ]),
   [
+    'controller --exclude-from-plans workers',
+    "option '--exclude-from-plans <roles>' argument 'workers' is invalid. write controller, worker, or controller,worker",
+  ],
+  [
     'install controller --image ',
     "option '--image <name>' argument '' is invalid. write an image, such as registry.example.com/refit:1.2.3",
   ],

@@ -77,6 +77,8 @@ const KUBEADM_STAGES: readonly Option[] = [
 ];
 
 /** All commands, in the order of the help. Each imports its code only when it runs, so that `refit` starts fast. */
+const ROLES = ['controller', 'worker'] as const;
+
 export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'controller',
@@ -92,6 +94,14 @@ export const COMMANDS: readonly CommandSpec[] = [
         throw new InvalidArgumentError(
           'write the storage and the network, such as etcd,kuberouter',
         );
+      }),
+      new Option(
+        '--exclude-from-plans <roles>',
+        'end plans that include controllers, workers or both as Restricted, such as controller,worker',
+      ).argParser((text) => {
+        const roles = text.split(',').map((role) => ROLES.find((known) => known === role));
+        if (roles.every((role) => role !== undefined)) return roles;
+        throw new InvalidArgumentError('write controller, worker, or controller,worker');
       }),
       new Option(
         '--insecure-updates',

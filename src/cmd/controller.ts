@@ -11,6 +11,7 @@ import {
 import { targetProblems } from '../dialects/autopilot/plan/problems.ts';
 import { phaseOfPlan } from '../dialects/autopilot/plan/states.ts';
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
+import type { Role } from '../engine/model/rollout.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';
@@ -32,6 +33,7 @@ import { ownMember } from '../util/own-member.ts';
 interface UpdateFlags extends ControllerFlags {
   readonly insecureUpdates?: boolean;
   readonly clusterInfo?: ClusterInfo;
+  readonly excludeFromPlans?: readonly Role[];
 }
 
 /** Runs until `abort`. Rejects at once if the API server cannot be reached, or lacks a kind or right that Refit needs. */
@@ -56,6 +58,7 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
       controllers: updates,
       lease: { ...LEADER_LEASE, ...timesOf(flags.leaseDuration), labels },
       policy: { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline },
+      ...(flags.excludeFromPlans ? { excludedRoles: flags.excludeFromPlans } : {}),
       apiPort: flags.apiPort,
       healthAddress: flags.healthAddress,
       metrics,

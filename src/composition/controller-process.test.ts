@@ -1,4 +1,4 @@
-/** Tests when a controller process works without UpgradePolicies. */
+/** Tests when a controller process works without UpgradePolicies, and what its options add to them. */
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { refusal } from '../../test/support/builders/memory-api.ts';
@@ -91,6 +91,25 @@ test('an address that is taken ends the process, and says so', async () => {
   await expect(running.run(stop.signal)).rejects.toThrow(
     `cannot listen at ${address}: listen EADDRINUSE`,
   );
+});
+
+test('the roles that the options exclude are in every policy, which stays the same object', async () => {
+  const { signal } = new AbortController();
+  const list = async (): Promise<object> => await Promise.resolve({ items: [] });
+  const running = await prepareControllerProcess(
+    {
+      component: 'test',
+      config: CONFIG,
+      client: { list } as unknown as KubeClient,
+      dialects: [],
+      log: silentLogger,
+      excludedRoles: ['worker'],
+    },
+    signal,
+  );
+  const policy = running.policyFor(tableDialect, buildTablePlan({}));
+  expect(policy.excludedRoles).toEqual(['worker']);
+  expect(running.policyFor(tableDialect, buildTablePlan({}))).toBe(policy);
 });
 
 test('policies that can be read only later apply from then on', async () => {

@@ -12,6 +12,7 @@ import { createDrains, type Drains } from '../drain/running-drains.ts';
 import type { Dialect } from '../engine/contract/dialect.ts';
 import type { Watched } from '../engine/contract/world.ts';
 import { type RolloutController, rolloutController } from '../engine/controller.ts';
+import type { Role } from '../engine/model/rollout.ts';
 import type { policyOfPlan } from '../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../engine/policy/rollout-policy.ts';
 import { type AskReadyz, askControlPlane } from '../engine/snapshot/api-server-health.ts';
@@ -35,6 +36,7 @@ import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import { isK0sLeader } from '../signal/names.ts';
 import { sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
+import { onceForEach } from '../util/memo.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import type { Tools } from '../util/tools.ts';
 
@@ -53,6 +55,8 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   readonly guard?: WriteGuard;
   /** The policy of plans that no UpgradePolicy covers. The default is DEFAULT_POLICY. */
   readonly policy?: RolloutPolicy;
+  /** Plans with targets of these roles end, whatever their policy. The default is none. */
+  readonly excludedRoles?: readonly Role[];
   /**
    * Says whether the process may start without UpgradePolicies. `required` forbids it,
    * `if-installed` allows it if the kind is not installed, and `if-allowed` also if we have no
@@ -117,6 +121,14 @@ export function keepHeapSmall(): void {
   }, LOOK_AT_HEAP_MS).unref();
 }
 
+/** Returns a function that adds the excluded roles to a policy. The result is cached, because values computed from a policy are. */
+function exclusionsOf({
+  excludedRoles = [],
+}: Pick<ControllerProcessOptions, 'excludedRoles'>): (policy: RolloutPolicy) => RolloutPolicy {
+  if (excludedRoles.length === 0) return (policy) => policy;
+  return onceForEach((policy: RolloutPolicy): RolloutPolicy => ({ ...policy, excludedRoles }));
+}
+
 /**
  * Prepares the process. It rejects if a kind that must be watched cannot be listed, because an
  * informer would retry forever without an error.
@@ -155,10 +167,13 @@ export async function prepareControllerProcess(
     findPolicies(options, abort),
     readable(given, options, abort),
   ]);
+  const withExclusions = exclusionsOf(options);
   let choose: typeof policyOfPlan | undefined;
   // The function is loaded before any controller starts. Only hooks may need a policy earlier.
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
-    choose?.(dialect, policies.list(), plan, options.policy) ?? options.policy ?? DEFAULT_POLICY;
+    withExclusions(
+      choose?.(dialect, policies.list(), plan, options.policy) ?? options.policy ?? DEFAULT_POLICY,
+    );
   const shared = { reader: client, writer, policies, clock, random, log, metrics };
   const parts = { ...options, election, ...shared, ...tools, dialects, policyFor, abort };
   const rollouts = addControllers(manager, parts);

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildNode } from '../../test/support/builders/nodes.ts';
 import { signalled } from '../../test/support/builders/views.ts';
-import { later } from '../../test/support/clock/times.ts';
+import { HOUR, later } from '../../test/support/clock/times.ts';
 import type { Node } from '../kube/resources.ts';
 import {
   type AgentPresence,
@@ -43,6 +43,20 @@ test('without a word nothing is known', () => {
 test('a status without our report is of the other agent', () => {
   expect(titleOf('Downloading', later(2000))).toBe("k0s's own");
   expect(titleOf('Downloading', later(2000), report)).toBe('unknown');
+});
+
+test('an agent may exclude its node from plans, whoever acts there, until it is silent for long', () => {
+  const excluded = buildNode('w1', { annotations: presence({ excluded: true }) });
+  expect(agentOf(excluded)).toEqual({ ours: true, title: 'Refit 1.2.3', excluded: true });
+  const aside = buildNode('w1', { annotations: presence({ excluded: true, aside: true }) });
+  expect(agentOf(aside)).toMatchObject({ ours: false, excluded: true });
+  const heartbeat = JSON.stringify({ at: later(0), since: later(10_000) });
+  const annotations = { ...presence({ excluded: true }), [HEARTBEAT_ANNOTATION]: heartbeat };
+  const silent = buildNode('w1', { annotations });
+  const conditions = [{ type: 'Ready', status: 'True', lastHeartbeatTime: later(HOUR) }];
+  expect(
+    agentOf({ ...silent, status: { ...silent.status, conditions } } as Node).excluded,
+  ).toBeUndefined();
 });
 
 test('what an agent of a later version allows besides is left out', () => {

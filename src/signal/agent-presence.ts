@@ -51,6 +51,8 @@ const PRESENCE = {
    */
   cgroupV1: (value: unknown): CgroupV1 | undefined =>
     value === 'refused' || value === 'allowed' ? value : undefined,
+  /** True if the node must be in no plan, as the options of the agent say. */
+  excluded: exactly(true),
   /** Names what the agent can upgrade. If it is absent, that is k0s. */
   procedure: exactly('kubeadm'),
   /** Lists what Cluster API may change on this host apart from versions. */
@@ -93,6 +95,8 @@ export interface NodeAgent {
   readonly lacks?: string;
   /** Says why the agent cannot find out whether another agent acts. Until it can, it carries out no new signal. */
   readonly doubt?: string;
+  /** True if the agent excludes its node from plans. */
+  readonly excluded?: true;
 }
 
 /** Returns the procedure of the agent that acts on the node's signals; undefined if that is not an agent of Refit. */
@@ -147,6 +151,13 @@ const THEIRS = {
  */
 export const agentOf = onceForEach((object: KubeObject): NodeAgent => {
   const presence = presenceOn(object);
+  const agent = actingAgent(object, presence);
+  // An agent that has been silent for long may have been removed.
+  const isExcluded = presence?.excluded === true && !(silenceOn(object) > SILENT_MS);
+  return isExcluded ? { ...agent, excluded: true } : agent;
+});
+
+function actingAgent(object: KubeObject, presence: AgentPresence | undefined): NodeAgent {
   const isAside = presence?.aside === true || hasForeignStatus(object, presence);
   if (presence?.doubt !== undefined)
     return {
@@ -158,7 +169,7 @@ export const agentOf = onceForEach((object: KubeObject): NodeAgent => {
     return { ...THEIRS, title: `k0s's own (Refit ${presence.version} stands aside)` };
   if (presence !== undefined) return { ours: true, title: `Refit ${presence.version}` };
   return isAside ? { ...THEIRS, title: "k0s's own" } : { ours: false, title: 'unknown' };
-});
+}
 
 /** Returns the last answer of the agent that acts on the object; undefined if it cannot check downloads. */
 export function downloadAnswerOn(object: KubeObject): DownloadAnswer | undefined {

@@ -197,7 +197,7 @@ const EVERYTHING: Complete<StatusView> = {
               stalled: '',
               rolledBack: true,
               rollsBack: { unanswered: '', notReady: '' },
-              agent: { ours: true, title: '', lacks: '', doubt: '' },
+              agent: { ours: true, title: '', lacks: '', doubt: '', excluded: true },
               drains: 'node',
               isThere: true,
               fetchesAhead: true,

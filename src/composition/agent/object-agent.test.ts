@@ -52,7 +52,7 @@ afterEach(async () => {
  * Changes the object of the agent ten times. After each change the agent checks again what it
  * reports about itself.
  */
-async function changeTenTimes(...flags: string[]): Promise<void> {
+async function changeTenTimes(...flags: string[]): Promise<readonly unknown[]> {
   const object = new ChangingNode();
   const patch = vi.fn(async () => await Promise.resolve());
   const tools = { clock: new FakeClock(), random: () => 0.5, log: silentLogger };
@@ -78,11 +78,19 @@ async function changeTenTimes(...flags: string[]): Promise<void> {
   }
   stop.abort();
   await done;
+  return patch.mock.calls;
 }
 
 test('on a worker twice: for the path of its binary, and whether the process runs its own agent', async () => {
   await changeTenTimes();
   expect(requests).toBe(2);
+});
+
+test('an agent that excludes its host from plans says so, and another one does not', async () => {
+  const excluding = await changeTenTimes('--exclude-from-plans', 'worker');
+  expect(JSON.stringify(excluding)).toContain(String.raw`\"excluded\":true`);
+  const other = await changeTenTimes('--exclude-from-plans', 'controller');
+  expect(JSON.stringify(other)).not.toContain('excluded');
 });
 
 test("on a controller each time: it may be started with k0s's own agent", async () => {

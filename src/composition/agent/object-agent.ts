@@ -104,7 +104,8 @@ export async function announce(
   const limits = limitsOf(options);
   const checks = downloadChecks({ clock, limits, userAgent, environment: process.env, placeFor });
   const { configurable } = options;
-  const own = { version, since, ...(configurable.length > 0 && { configurable }) };
+  const known = { version, since, ...(options.excluded ? { excluded: true as const } : {}) };
+  const own = { ...known, ...(configurable.length > 0 && { configurable }) };
   const whose = ownAgentWatch(host);
   const presence = async (): Promise<AgentPresence> => {
     if (host.kubeadm) return { ...own, procedure: 'kubeadm' };
@@ -112,9 +113,9 @@ export async function announce(
     const ground = cgroupV1 === undefined ? {} : { cgroupV1 };
     if (options.beside !== 'replace') {
       const { ownAgent, ownAgentDoubt } = await whose();
-      if (ownAgent) return { version, since, ...ground, aside: true };
+      if (ownAgent) return { ...known, ...ground, aside: true };
       if (ownAgentDoubt !== undefined)
-        return { version, since, ...ground, aside: true, doubt: ownAgentDoubt };
+        return { ...known, ...ground, aside: true, doubt: ownAgentDoubt };
     }
     return { ...own, ...ground, checked: await checks(object.newest?.metadata.annotations) };
   };

@@ -39,6 +39,25 @@ test('admission does not ask for health, which may still improve', () => {
   expect(admitted({ w1: { ready: false } }).phase).toBe('running');
 });
 
+test('a plan that includes an excluded target is refused, and no target changes', () => {
+  const agent = { ours: true, title: 'Refit 1', excluded: true } as const;
+  expect(admitted({ w1: { agent }, w2: { agent } })).toEqual({
+    ...NEW,
+    phase: 'invalid',
+    reason: because(
+      'Excluded',
+      'w1 is a worker that the agent of w1 excludes from plans by --exclude-from-plans; w2 is a worker that the agent of w2 excludes from plans by --exclude-from-plans',
+    ),
+  });
+});
+
+test('if a target is missing too, the plan is incomplete, and the excluded target does not change', () => {
+  const agent = { ours: true, title: 'Refit 1', excluded: true } as const;
+  const refused = admitted({ w1: { agent }, w2: { exists: false } });
+  expect(refused).toMatchObject({ phase: 'incomplete', reason: { code: 'TargetMissing' } });
+  expect(statesOf(refused)).toMatchObject({ w1: 'pending', w2: 'missing' });
+});
+
 test('without targets it starts, and ends with the next move', () => {
   expect(admitted({}, buildRollout([], { phase: 'new' })).phase).toBe('running');
 });

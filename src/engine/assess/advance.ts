@@ -168,10 +168,16 @@ export function admit(context: DecisionContext): Rollout {
   const broken = together(brokenRules(context));
   if (broken) return { ...rollout, phase: 'invalid', reason: broken };
   const stopped = stoppedTargets(context);
-  const refusal = together(stopped.map(({ verdict: { reason } }) => reason));
-  if (!refusal) return { ...rollout, phase: 'running' };
+  const incomplete = stopped.filter(({ verdict: { reason } }) => reason.code !== 'Excluded');
+  const refusal = together(incomplete.map(({ verdict: { reason } }) => reason));
+  if (!refusal) {
+    const exclusion = together(stopped.map(({ verdict: { reason } }) => reason));
+    return exclusion
+      ? { ...rollout, phase: 'invalid', reason: exclusion }
+      : { ...rollout, phase: 'running' };
+  }
   const since = rfc3339(now);
-  const refused = stopped.map(
+  const refused = incomplete.map(
     ({ target, verdict: { reason } }): Target => ({
       ...target,
       state: refusedState(reason),

@@ -11,13 +11,15 @@ import {
   other,
   refusedPods,
   resting,
+  saying,
+  withWatched,
 } from '../../../test/support/builders/gate-inputs.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/support/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/support/builders/stages.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { DownloadState, EndpointHealth } from '../model/decision.ts';
+import type { EndpointHealth } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Stage } from '../model/rollout.ts';
 import { agentAllowed } from './agent-allowed.ts';
@@ -32,6 +34,7 @@ import { foreignWork } from './foreign-work.ts';
 import { hostsFit } from './hosts-fit.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
+import { notExcluded } from './not-excluded.ts';
 import { notPaused } from './not-paused.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
@@ -56,25 +59,6 @@ function said(verdict: Verdict): string {
   return verdict.kind === 'pass'
     ? 'pass'
     : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
-}
-
-const withWatched = (given: GateInput, watchedMs: number): GateInput => ({
-  ...given,
-  facts: { ...given.facts, watchedMs },
-});
-
-type Answer = Exclude<DownloadState['answer'], 'impossible'> | { readonly problem: string };
-
-/** What agents say, by name of their node. */
-function saying(answers: Readonly<Record<string, Answer>>, payloadsWatchedMs?: number): GateInput {
-  const stage = buildStage('worker', Object.keys(answers));
-  const checked = stage.targets.map((target) => {
-    const answer = answers[target.name] ?? 'unasked';
-    const downloads =
-      typeof answer === 'string' ? { answer } : { answer: 'impossible' as const, ...answer };
-    return { stage, target, downloads };
-  });
-  return { ...input('worker'), checked, payloadsWatchedMs };
 }
 
 const rows: [Gate, string, GateInput, string][] = [
@@ -210,6 +194,19 @@ const rows: [Gate, string, GateInput, string][] = [
     'labels that do not tell',
     input('worker', { platform: undefined }),
     'stop PlatformUnknown: n1 lacks the labels kubernetes.io/os and kubernetes.io/arch: set them, or leave the node out of the plan',
+  ],
+  [notExcluded, 'no exclusion', input('worker'), 'pass'],
+  [
+    notExcluded,
+    'the agent excludes its node',
+    input('worker', { agent: { ours: true, title: 'Refit 1', excluded: true } }),
+    'stop Excluded: n1 is a worker that the agent of n1 excludes from plans by --exclude-from-plans',
+  ],
+  [
+    notExcluded,
+    'the leader excludes workers',
+    { ...input('worker'), policy: buildPolicy({ excludedRoles: ['worker'] }) },
+    'stop Excluded: n1 is a worker that the leader excludes from plans by --exclude-from-plans',
   ],
   [apiServersReady, 'a worker, whatever the API servers say', input('worker', {}, [DOWN]), 'pass'],
   [

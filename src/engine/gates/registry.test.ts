@@ -13,7 +13,7 @@ describe('the lists', () => {
   test('admission asks only the gates that can refuse', () => {
     const given = input('worker', { ready: false });
     expect(evaluate(BEFORE_ROLLOUT, given)).toEqual({ kind: 'pass' });
-    expect(names(BEFORE_ROLLOUT)).toEqual(['target-exists', 'platform-supported']);
+    expect(names(BEFORE_ROLLOUT)).toEqual(['target-exists', 'platform-supported', 'not-excluded']);
   });
 
   test('admission gates are asked again before each target', () => {

@@ -11,6 +11,7 @@ import { foreignWork } from './foreign-work.ts';
 import { hostsFit } from './hosts-fit.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
+import { notExcluded } from './not-excluded.ts';
 import { notPaused } from './not-paused.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
@@ -22,7 +23,7 @@ import { windowOpen } from './window-open.ts';
 import { writeAllowed } from './write-allowed.ts';
 
 /** These gates are asked for every target before the rollout starts. One stop refuses the whole plan. */
-export const BEFORE_ROLLOUT: readonly Gate[] = [targetExists, platformSupported];
+export const BEFORE_ROLLOUT: readonly Gate[] = [targetExists, platformSupported, notExcluded];
 
 export const BEFORE_TARGET: readonly Gate[] = [
   policyReadable,
@@ -33,6 +34,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   windowOpen,
   targetExists,
   platformSupported,
+  notExcluded,
   agentAllowed,
   agentKnown,
   versionsFollow,

@@ -21,6 +21,7 @@ export const REASONS = {
   TargetMissing: 'the plan names a target that does not exist',
   PlatformUnknown: 'a target lacks the labels for its operating system and architecture',
   PlatformUnsupported: 'the plan has no payload for the platform of a target',
+  Excluded: 'the plan includes a node that its agent or the leader excludes from plans',
   TargetFailed: 'a target reported failure',
   TargetRefused:
     'the agent of a target refused the signal by its own rules, or the API server refuses to change its object',
@@ -119,6 +120,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   PlatformUnsupported: {
     act: 'add a download for the platform of the node to the plan, or take the node out of it',
+  },
+  Excluded: {
+    act: 'remove the node from the plan, or start the agent or the controllers of Refit without `--exclude-from-plans`',
   },
   TargetFailed: {
     act: 'fix the cause that the message names, then run `refit retry` for the node',

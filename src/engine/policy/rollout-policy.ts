@@ -4,7 +4,7 @@ import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { MaintenanceWindow, Timetable } from '../../util/maintenance-windows.ts';
 import type { VersionRule } from '../../versions/plan-rules.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import { SECOND, type Stage } from '../model/rollout.ts';
+import { type Role, SECOND, type Stage } from '../model/rollout.ts';
 
 /**
  * The steps of one target that have a deadline. answer: the agent reports for the first time · download · drain · apply: the files
@@ -63,6 +63,8 @@ export interface RolloutPolicy extends Timetable {
   readonly requireAgent: boolean;
   /** True if an edit of a plan that has ended starts a new rollout. */
   readonly restartsEdited: boolean;
+  /** Targets of these roles are in no plan. The options of the leader set it, not an UpgradePolicy. */
+  readonly excludedRoles?: readonly Role[];
   /** True if the plan ends when an API server is not ready before a controller starts. Otherwise the plan waits. */
   readonly endsNotReady?: boolean;
   /** True if a running rollout is carried out with the spec that it started with. */

@@ -3,6 +3,7 @@
 import type { GateInput } from '../../../src/engine/gates/types.ts';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
 import type {
+  DownloadState,
   EndpointHealth,
   ObservedForeignWork,
   TargetFacts,
@@ -78,4 +79,26 @@ export function resting(restMs: number | undefined, now: number, since = later(0
 export const judged = (version: string): GateInput => ({
   ...input('worker', { version }),
   apiServers: [{ name: 'c1', version: version }],
+});
+
+type Answer = Exclude<DownloadState['answer'], 'impossible'> | { readonly problem: string };
+
+/** What agents say, by name of their node. */
+export function saying(
+  answers: Readonly<Record<string, Answer>>,
+  payloadsWatchedMs?: number,
+): GateInput {
+  const stage = buildStage('worker', Object.keys(answers));
+  const checked = stage.targets.map((target) => {
+    const answer = answers[target.name] ?? 'unasked';
+    const downloads =
+      typeof answer === 'string' ? { answer } : { answer: 'impossible' as const, ...answer };
+    return { stage, target, downloads };
+  });
+  return { ...input('worker'), checked, payloadsWatchedMs };
+}
+
+export const withWatched = (given: GateInput, watchedMs: number): GateInput => ({
+  ...given,
+  facts: { ...given.facts, watchedMs },
 });

@@ -22,6 +22,11 @@ test('a plan that ended because an API server was not ready has the word of earl
   expect(planStateOf({ phase: 'failed', blocked: false, reason })).toBe('ApplyFailed');
 });
 
+test('a plan with excluded nodes has the word of the documentation of k0s', () => {
+  const reason = because('Excluded', 'w1 is excluded');
+  expect(planStateOf({ phase: 'invalid', blocked: false, reason })).toBe('Restricted');
+});
+
 test.each<[string | undefined, RolloutPhase]>([
   [undefined, 'new'],
   ['', 'new'],

@@ -47,6 +47,7 @@ export function planStateOf({
     return blocked ? PLAN_STATES.schedulable : PLAN_STATES.schedulableWait;
   if (phase === 'incomplete' && reason?.code === 'ControlPlaneNotReady')
     return 'InconsistentTargets';
+  if (phase === 'invalid' && reason?.code === 'Excluded') return 'Restricted';
   return FINAL_STATES[phase];
 }
 
