@@ -68,6 +68,10 @@ const KUBEADM_OPTIONS: readonly Option[] = [
 ];
 
 const KUBEADM_STAGES: readonly Option[] = [
+  new Option(
+    '--force',
+    'start although Nodes have the label of a KubeOne upgrade, and remove the label at the end',
+  ),
   new Option('--skip-addons', 'leave the addons of the manifest as they are'),
   new Option('--force-conflicts', 'let addons take over fields that others manage'),
   new Option(

@@ -195,7 +195,10 @@ export interface ObjectMeta {
   managedFields?: {
     manager?: string;
     time?: string;
-    fieldsV1?: { 'f:spec'?: Record<string, object> };
+    fieldsV1?: {
+      'f:spec'?: Record<string, object>;
+      'f:metadata'?: { 'f:labels'?: Record<string, object> };
+    };
   }[];
 }
 

@@ -68,6 +68,7 @@ const LIFTS = {
    */
   SystemVerification: 'ignorePreflightErrors: [SystemVerification]',
   ContainerRuntimeVersion: 'ignorePreflightErrors: [ContainerRuntimeVersion]',
+  kubeOneLabel: 'if that run has ended for good, --force',
 } as const;
 
 export interface Finding {

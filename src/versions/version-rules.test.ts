@@ -324,7 +324,7 @@ const ELSEWHERE: Readonly<Record<number, string>> = {
   62: KUBECTL,
   63: KUBECTL,
   107: "KubeOne's label on a worker is no version: preflight-refusals.test.ts refuses it by F4, where KubeOne passes",
-  108: "KubeOne's label on a control-plane host: refused by F4 as there, and nothing forces it",
+  108: "KubeOne's label on a control-plane host: refused by F4 as there, unless --force lifts it",
 };
 
 const SECTIONS: Readonly<Record<string, readonly Row[]>> = {

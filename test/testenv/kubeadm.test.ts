@@ -8,6 +8,7 @@ import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import type { StatusView } from '../../src/cli/status/view.ts';
 import type { UpgradeReport } from '../../src/dialects/kubeadm/command/report.ts';
 import { reportOn } from '../../src/dialects/kubeadm/plan/kubeadm-signal.ts';
+import { KUBEONE_LABEL } from '../../src/dialects/kubeadm/plan/kubeone-label.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { greatestOverlap, type Interval, Motion } from '../support/expectations/motion.ts';
@@ -35,6 +36,7 @@ function upgrade(startServer: StartServer): void {
   let scene: Scene;
   let patches = '';
   let report = '';
+  let duringRun: readonly string[] = [];
   let intervals: readonly Interval[] = [];
   const runs: Run[] = [];
   beforeAll(async () => {
@@ -68,6 +70,7 @@ function upgrade(startServer: StartServer): void {
     await vi.waitFor(() => expect(second.stdout).toContain('Waiting for the lock'), {
       timeout: 150_000,
     });
+    duringRun = await labelledNodes(scene);
     await release(cluster.host('cp1'));
     await Promise.all(runs.map(async ({ ended }) => await ended));
     stop.abort();
@@ -153,6 +156,11 @@ function upgrade(startServer: StartServer): void {
     ]);
   });
 
+  test('has the label of KubeOne on every Node of the rollout until it ends', async () => {
+    expect(duringRun).toEqual(HOSTS);
+    expect(await labelledNodes(scene)).toEqual([]);
+  });
+
   test('leaves only foreign cordons', async () => {
     const { items } = await scene.cluster.client.list(nodes);
     const cordoned = items
@@ -184,6 +192,12 @@ function upgrade(startServer: StartServer): void {
       /^Already at v1\.36\.3: cp1, cp2, w1, w2\n(warning cgroup: .*\n){4}Nothing to do\.\n(Verified .*\n){4}$/,
     );
   });
+}
+
+/** Returns the names of the Nodes with KubeOne's label for an upgrade. */
+async function labelledNodes({ cluster }: Scene): Promise<string[]> {
+  const { items } = await cluster.client.list(nodes, { labelSelector: KUBEONE_LABEL });
+  return items.map(({ metadata }) => metadata.name);
 }
 
 /** From the first message about a host until its node has the new version. */

@@ -20,7 +20,7 @@ import type { Request } from '../plan/plan-object.ts';
 import * as preflight from '../plan/preflight.ts';
 import { afterHosts, stageLines } from './after-hosts.ts';
 import { reportOf, type UpgradeReport, writeReport } from './report.ts';
-import { carryOut } from './run-upgrade.ts';
+import { carryOut, removeLeftLabels } from './run-upgrade.ts';
 import {
   type ApplySession,
   inSession,
@@ -117,15 +117,20 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     const survey = await throughOutages(session, surveyCluster, isBroken ? undefined : hosts);
     const shown = await show(session, survey);
     const { request, digest, aborted, toRoll, toApply } = shown.assessment;
-    if (isNothing(shown.assessment))
+    if (isNothing(shown.assessment)) {
+      await removeLeftLabels(session, survey.nodes);
       return await tell(session, shown, 'nothing to do', await verifyCluster(session, 0));
+    }
     const other = `--digest: found ${flags.digest}, but this plan has ${digest}: look at it with refit kubeadm plan, then agree to it again`;
     if (flags.digest !== undefined && flags.digest !== digest)
       throw new RefitError('REFIT_REFUSED', other);
     const upgrade = questionOf(request, toApply.length, toRoll.length);
     if (!(await confirm(aborted === undefined ? upgrade : 'End the aborted upgrade?', session)))
       return EXIT.failed;
-    if (isHostsDone(shown.assessment)) return await finish(session, shown);
+    if (isHostsDone(shown.assessment)) {
+      await removeLeftLabels(session, survey.nodes);
+      return await finish(session, shown);
+    }
     const decide = async (): Promise<preflight.Assessment> => {
       const now = preflight.assess(await surveyCluster(session, await probeAll(session)));
       stopOn(now);

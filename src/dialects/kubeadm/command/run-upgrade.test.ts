@@ -1,6 +1,7 @@
 /** Proves what `refit kubeadm apply` does if it may not take the lock, and if it cannot write the plan. */
 import { expect, onTestFinished, test } from 'vitest';
 import { startApiServer } from '../../../../sandbox/api-server/api-server.ts';
+import { manifest } from '../../../../test/support/kubeadm/upgrade-surveys.ts';
 import { cordonOwner, CORDON_ANNOTATION as MARK } from '../../../drain/cordon-marks.ts';
 import { annotated, configMaps, nodes } from '../../../kube/resources.ts';
 import { isForbidden, StatusError } from '../../../kube/status-error.ts';
@@ -8,6 +9,7 @@ import { aroundRequests } from '../../../kube/transport/bounded-client.ts';
 import { clientOver } from '../../../kube/transport/http-client.ts';
 import { systemClock } from '../../../util/clock.ts';
 import { silentLogger } from '../../../util/log.ts';
+import { KUBEONE_LABEL, LABEL_OWNER } from '../plan/kubeone-label.ts';
 import { newPlan, PLACE, type Request } from '../plan/plan-object.ts';
 import type { Assessment } from '../plan/preflight.ts';
 import { carryOut } from './run-upgrade.ts';
@@ -48,6 +50,7 @@ async function against(
     clock: systemClock,
     log: silentLogger,
     identity: 'me',
+    manifest,
     output,
     abort,
   };
@@ -119,6 +122,55 @@ test('the mark of a cordon that another leader sets at that moment stays, and a 
     ['bare', undefined],
     ['cordoned', 'theirs'],
   ]);
+});
+
+const CP1 = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'cp1' } } as const;
+
+async function labelsOfCp1({ own }: Awaited<ReturnType<typeof against>>) {
+  const { metadata } = await own.get(nodes, 'cp1');
+  return [metadata.labels?.[KUBEONE_LABEL], metadata.annotations?.[LABEL_OWNER]];
+}
+
+test('kubeone apply finds its label before anything is prepared, and not after a refusal', async () => {
+  const scene = await against([]);
+  await scene.own.create(nodes, CP1);
+  let prepared: unknown;
+  const shells = {
+    run: async () => {
+      prepared = await labelsOfCp1(scene);
+      return { code: 1, stdout: '', stderr: 'no space' };
+    },
+  };
+  const session = { ...scene.session, shells } as unknown as ApplySession;
+  const upgrade = { ...request, certificates: [], leader: ['cp1'] };
+  const decide = async () => await Promise.resolve({ ...(await next()), request: upgrade });
+  await expect(carryOut(session, decide)).rejects.toThrow('nothing was changed');
+  expect(prepared).toEqual(['', 'me']);
+  expect(await labelsOfCp1(scene)).toEqual([undefined, undefined]);
+});
+
+test('what a killed run left is removed by a run that finds nothing to do', async () => {
+  const left = { labels: { [KUBEONE_LABEL]: '' }, annotations: { [LABEL_OWNER]: 'killed' } };
+  const scene = await against([]);
+  await scene.own.create(nodes, { ...CP1, metadata: { name: 'cp1', ...left } });
+  const decide = async () =>
+    await Promise.resolve({ ...(await next()), request: { ...request, certificates: [] } });
+  expect(await carryOut(scene.session, decide)).toBe(0);
+  expect(await labelsOfCp1(scene)).toEqual([undefined, undefined]);
+});
+
+test('an open rollout keeps the label, because its hosts may be half upgraded', async () => {
+  const scene = await against([]);
+  await scene.own.create(nodes, CP1);
+  const session: object = {
+    ...scene.session,
+    get config() {
+      throw new Error('cut off');
+    },
+  };
+  const decide = async () => await Promise.resolve({ ...(await next()), resumes: true });
+  await expect(carryOut(session as ApplySession, decide)).rejects.toThrow('cut off');
+  expect(await labelsOfCp1(scene)).toEqual(['', 'me']);
 });
 
 test('without the right to write its lease, the command ends and names it, before it decides anything', async () => {

@@ -15,7 +15,7 @@ import { nodeActionsOf } from '../../../engine/turn/choose-node-actions.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { createElection, type Election, timesOf } from '../../../kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../../kube/election/write-guard.ts';
-import { configMaps, nodes, removalOf } from '../../../kube/resources.ts';
+import { configMaps, type Node, nodes, removalOf } from '../../../kube/resources.ts';
 import { ifFound, isInvalid, isNotFound } from '../../../kube/status-error.ts';
 import { rfc3339, sleep } from '../../../util/clock.ts';
 import { EXIT, messageOf, RefitError, unlessError } from '../../../util/errors.ts';
@@ -28,10 +28,12 @@ import { etcdAnswers } from '../host/probe.ts';
 import { prepareScript } from '../host/scripts.ts';
 import { hostUpgrades } from '../plan/host-procedure.ts';
 import { kubeadmDialect } from '../plan/kubeadm-dialect.ts';
+import { KUBEONE_LABEL, labelStateOf } from '../plan/kubeone-label.ts';
 import { controlPlaneOf, type Manifest } from '../plan/manifest.ts';
 import { newPlan, PLACE, type Request } from '../plan/plan-object.ts';
 import { type Assessment, hostsOf, isEmpty } from '../plan/preflight.ts';
 import { type ApproveServing, approveServing } from '../plan/serving-certificates.ts';
+import { removeLabels, setLabels } from './kubeone-label.ts';
 import { type ApplySession, type KubeadmSession, onAll, outputOn } from './upgrade-session.ts';
 
 /** Milliseconds without the lock after which a message says who has it. */
@@ -78,29 +80,75 @@ export async function carryOut(
     const { request, resumes, continues, start } = await decide();
     const writer = guardedClient(client, election, clock);
     await removeStaleMarks(writer, abort);
-    if (!resumes) {
-      if (isEmpty(request)) {
-        session.output.write('Nothing to do: another run has done it.\n');
-        return EXIT.ok;
-      }
-      if (!continues && hostsOf(request).length > 0)
-        await untilAborted(prepare(session, request), abort);
-      if (!continues && request.leader.length + request.followers.length > 0)
-        await untilAborted(takeSnapshot(session), abort);
-      const plan = newPlan(request, start, { uid: randomUUID(), created: rfc3339(clock.now()) });
-      // One write replaces the old plan: its record says what an ended rollout did not finish.
-      if (!(await ifFound(writer.replace(configMaps, plan)))) await writer.create(configMaps, plan);
+    if (!resumes && isEmpty(request)) {
+      await removeLabels({ writer, abort });
+      session.output.write('Nothing to do: another run has done it.\n');
+      return EXIT.ok;
     }
-    const approve = approveServing({
-      ...session,
-      server: session.config.server,
-      client: writer,
-      addressesOf,
-      abort,
-    });
-    const code = await runRollout(session, election, approve);
-    if (code === EXIT.ok) await approve(session.manifest.hosts);
-    return code;
+    // From its plan on, a rollout is open until it ends, even without a process that carries it out.
+    let isOpen = resumes;
+    try {
+      await labelNodes(session, writer, request);
+      if (!resumes) {
+        if (!continues && hostsOf(request).length > 0)
+          await untilAborted(prepare(session, request), abort);
+        if (!continues && request.leader.length + request.followers.length > 0)
+          await untilAborted(takeSnapshot(session), abort);
+        const plan = newPlan(request, start, { uid: randomUUID(), created: rfc3339(clock.now()) });
+        isOpen = true;
+        // One write replaces the old plan: its record says what an ended rollout did not finish.
+        if (!(await ifFound(writer.replace(configMaps, plan))))
+          await writer.create(configMaps, plan);
+      }
+      const approve = approveServing({
+        ...session,
+        server: session.config.server,
+        client: writer,
+        addressesOf,
+        abort,
+      });
+      const code = await runRollout(session, election, approve);
+      isOpen = abort.aborted;
+      if (code === EXIT.ok) await approve(session.manifest.hosts);
+      return code;
+    } finally {
+      if (!isOpen) await unlabelNodes(session, writer);
+    }
+  });
+}
+
+/** Keeps KubeOne away. It looks at control-plane Nodes only, so they have the label even if only workers are upgraded. */
+async function labelNodes(
+  { manifest, identity, flags, abort }: ApplySession,
+  writer: KubeClient,
+  request: Request,
+): Promise<void> {
+  const controllers = controlPlaneOf(manifest).map(({ name }) => name);
+  const names = new Set([...controllers, ...request.certificates, ...hostsOf(request)]);
+  await setLabels([...names], identity, flags.force === true, { writer, abort });
+}
+
+/** Removes the labels of a rollout that has ended. A failure does not change how it ended, and the next run tries again. */
+async function unlabelNodes({ output }: ApplySession, writer: KubeClient): Promise<void> {
+  try {
+    // After an interruption this removes the labels, too.
+    await removeLabels({ writer });
+  } catch (error) {
+    output.write(
+      `The label ${KUBEONE_LABEL} is still on Nodes: ${messageOf(error)}. The next run removes it.\n`,
+    );
+  }
+}
+
+/** Removes the labels that a killed run left, if the survey shows any. */
+export async function removeLeftLabels(
+  session: ApplySession,
+  found: readonly Node[],
+): Promise<void> {
+  if (!found.some((node) => labelStateOf(node) === 'ours')) return;
+  const { client, clock, abort } = session;
+  await underLock(session, async (election) => {
+    await removeLabels({ writer: guardedClient(client, election, clock), abort });
   });
 }
 

@@ -59,6 +59,8 @@ export interface KubeadmFlags extends ConnectionFlags {
   readonly upgradeMachineDeployments?: boolean;
   readonly skipAddons?: boolean;
   readonly forceConflicts?: boolean;
+  /** Takes over labels of KubeOne's upgrades. */
+  readonly force?: boolean;
   readonly report?: string;
 }
 
@@ -323,7 +325,9 @@ export async function surveyCluster(
   const read = flags.skipAddons ? [] : manifest.addons.map(readAddon);
   const addons = await planAddons(tools, await Promise.all(read));
   const kubeconfig = await kubeconfigFindings(session);
-  return { manifest, hosts, nodes: items, pools, rollsPools, addons, kubeconfig, ...found };
+  const takesOverLabel = flags.force === true;
+  const asked = { manifest, rollsPools, takesOverLabel };
+  return { ...asked, hosts, nodes: items, pools, addons, kubeconfig, ...found };
 }
 
 /** Warns if the client certificate in the kubeconfig ends soon: it is a copy, which kubeadm does not renew. */

@@ -83,12 +83,16 @@ describe('what is refused', () => {
     [
       'F4: KubeOne is at work',
       { nodes: [node('cp1'), marked('cp2'), node('w1')] },
-      [`F4 a KubeOne upgrade is in progress on cp2; finish it, then remove the label ${KUBEONE}`],
+      [
+        `F4 a KubeOne upgrade is in progress on cp2 (the Node does not say who set it); finish it, then remove the label ${KUBEONE}`,
+      ],
     ],
     [
       'F4: KubeOne is at work on a worker, where it does not look itself',
       { nodes: [node('cp1'), node('cp2'), marked('w1')] },
-      [`F4 a KubeOne upgrade is in progress on w1; finish it, then remove the label ${KUBEONE}`],
+      [
+        `F4 a KubeOne upgrade is in progress on w1 (the Node does not say who set it); finish it, then remove the label ${KUBEONE}`,
+      ],
     ],
     [
       'R2: a skipped minor version is one finding',

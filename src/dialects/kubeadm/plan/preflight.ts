@@ -21,6 +21,7 @@ import type { HostFacts } from '../host/probe.ts';
 import { hasPhases, optionsFor } from '../host/scripts.ts';
 import { absentOf, etcdChecks, problemsOf, STATIC_PODS } from '../host/verify.ts';
 import type { AddonPlan } from './addons.ts';
+import { labelFindings } from './kubeone-label.ts';
 import { type Pool, poolFindings, poolsToRoll } from './machine-pools.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 import {
@@ -59,6 +60,8 @@ export interface Survey {
   readonly addons: readonly AddonPlan[];
   /** Findings about the kubeconfig of the person who runs the command. */
   readonly kubeconfig?: readonly Finding[];
+  /** True if the user lifts F4 for labels of KubeOne. */
+  readonly takesOverLabel?: boolean;
 }
 
 export interface Assessment {
@@ -78,8 +81,6 @@ export interface Assessment {
   readonly findings: readonly Finding[];
 }
 
-/** KubeOne sets this label on each node, including workers, during its upgrade. */
-const KUBEONE_LOCK = 'kubeone.io/upgrade-in-progress';
 const LOGIN = ['user', 'identityFile', 'knownHostsFile', 'configFile'];
 const OF_ONE_HOST = new Set(['Kd', 'cgroup', 'containerd', 'kernel']);
 
@@ -218,23 +219,21 @@ function isDone(
 }
 
 /** F4: only one upgrade may run at a time, including upgrades of other tools. An open upgrade must end first. */
-function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): Finding[] {
-  const marked = nodes.filter(({ metadata }) => metadata.labels?.[KUBEONE_LOCK] !== undefined);
-  const names = marked.map(({ metadata }) => metadata.name).join(', ');
-  const ofKubeOne = `a KubeOne upgrade is in progress on ${names}`;
-  if (marked.length > 0)
-    return [hard('F4', ofKubeOne, `finish it, then remove the label ${KUBEONE_LOCK}`)];
-  if (!open) return [];
+function lockFindings(survey: Survey, open: Request | undefined): Finding[] {
+  const { manifest, nodes, takesOverLabel = false } = survey;
+  const ofKubeOne = labelFindings(nodes, takesOverLabel);
+  if (!open || ofKubeOne.some(({ severity }) => severity === 'hard')) return ofKubeOne;
   const other = `an upgrade to ${open.version} is in progress (ConfigMap ${PLACE.namespace}/${PLACE.name})`;
   if (open.version !== manifest.version)
-    return [hard('F4', other, 'finish it with its own manifest first')];
+    return [...ofKubeOne, hard('F4', other, 'finish it with its own manifest first')];
   const listed = new Set(manifest.hosts.map(({ name }) => name));
   // A host whose Node is gone is left out, because the rollout never starts it.
   const lost = [...open.certificates, ...hostsOf(open)].filter(
     (name) => !listed.has(name) && nodeNamed(name, nodes),
   );
   const missing = 'the upgrade in progress needs hosts that the manifest no longer lists';
-  return lost.length === 0 ? [] : [hard('F4', missing, `add ${lost.join(', ')} again`)];
+  if (lost.length === 0) return ofKubeOne;
+  return [...ofKubeOne, hard('F4', missing, `add ${lost.join(', ')} again`)];
 }
 
 /** Returns one finding for a target that cannot be right. All other rules about versions would only repeat it. */
