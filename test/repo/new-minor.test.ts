@@ -1,0 +1,68 @@
+/** Tests that the table of versions knows every minor version of Kubernetes that the repository uses. docs/internals/new-minor.md says what to do. */
+import { globSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { etcdFacts } from '../../src/versions/kubeadm-rules.ts';
+import { NEWEST_KNOWN } from '../../src/versions/version-rules.ts';
+import { KUBERNETES_VERSION } from '../../tools/controlplane/components.ts';
+import { FROM, TO } from '../support/kubeadm/suite.ts';
+import { ROOT } from './tree.ts';
+
+interface Used {
+  readonly where: string;
+  readonly minor: number;
+  /** The minor version of etcd 3 whose libraries this Kubernetes uses. */
+  readonly etcd?: number | undefined;
+}
+
+/** Returns the versions that a Go module requires. The libraries of Kubernetes 1.36 have the version 0.36. */
+function usedIn(where: string, text: string): Used[] {
+  const found = [...text.matchAll(/\bk8s\.io\/(?:api|kubernetes) v[01]\.(\d+)\.\d+/g)];
+  const isKubernetes = /\bk8s\.io\/kubernetes v/.test(text);
+  const [, etcd] = /\bgo\.etcd\.io\/etcd\/client\/v3 v3\.(\d+)\./.exec(text) ?? [];
+  return found.map(([, minor]) => ({
+    where,
+    minor: Number(minor),
+    etcd: isKubernetes && etcd !== undefined ? Number(etcd) : undefined,
+  }));
+}
+
+function usedByPrograms(): Used[] {
+  const versions = { KUBERNETES_VERSION, FROM, TO };
+  return Object.entries(versions).map(([where, version]) => ({
+    where,
+    minor: Number(version.split('.')[1]),
+  }));
+}
+
+/** Returns what the table lacks. */
+function lacking(used: readonly Used[], newest: number): string[] {
+  const found = used.flatMap(({ where, minor, etcd }) => {
+    const known = etcdFacts(['3.5.0'], `v1.${minor}.0`)?.target ?? 'no etcd';
+    return [
+      ...(minor > newest ? [`${where}: v1.${minor} is newer than NEWEST_KNOWN, ${newest}`] : []),
+      ...(etcd === undefined || known.startsWith(`3.${etcd}.`)
+        ? []
+        : [`${where}: v1.${minor} comes with etcd 3.${etcd}, but ETCDS has ${known}`]),
+    ];
+  });
+  return [...new Set(found)];
+}
+
+const modules = globSync('tools/**/go.mod', { cwd: ROOT }).flatMap((path) =>
+  usedIn(path, readFileSync(`${ROOT}${path}`, 'utf8')),
+);
+
+test('the table knows every Kubernetes of the Go modules and of the tests', () => {
+  expect(modules.filter(({ etcd }) => etcd !== undefined).length).toBeGreaterThanOrEqual(5);
+  expect(lacking([...modules, ...usedByPrograms()], NEWEST_KNOWN)).toEqual([]);
+});
+
+test('a table that is behind is found', () => {
+  const next = NEWEST_KNOWN + 1;
+  const text = `require (\n\tgo.etcd.io/etcd/client/v3 v3.9.1 // indirect\n\tk8s.io/kubernetes v1.${next}.0 // indirect\n)\n`;
+  expect(lacking(usedIn('tools/kube/go.mod', text), NEWEST_KNOWN)).toEqual([
+    `tools/kube/go.mod: v1.${next} is newer than NEWEST_KNOWN, ${NEWEST_KNOWN}`,
+    expect.stringMatching(/: v1\.\d+ comes with etcd 3\.9, but ETCDS has 3\.\d+\.\d+$/),
+  ]);
+  expect(lacking(usedIn('go.mod', `\tk8s.io/api v0.${next}.0\n`), NEWEST_KNOWN)).toHaveLength(1);
+});
