@@ -8,12 +8,23 @@ const FILE = new URL('hook-schema.json', import.meta.url);
 type Definitions = Readonly<Record<string, z.core.JSONSchema.JSONSchema>>;
 
 export const definitions = JSON.parse(readFileSync(FILE, 'utf8')) as Definitions;
+/** Managers of releases after that of the file know these fields, and earlier ones ignore them. */
+const LATER: Readonly<Record<string, object>> = {
+  CanUpdateMachineResponse: { affectsAvailability: { type: 'boolean' } },
+  CanUpdateMachineSetResponse: { affectsAvailability: { type: 'boolean' } },
+};
+const withLater: Definitions = Object.fromEntries(
+  Object.entries(definitions).map(([name, schema]) => [
+    name,
+    { ...schema, properties: { ...schema.properties, ...LATER[name] } },
+  ]),
+);
 const schemas = new Map<string, z.ZodType>();
 
 /** One line for each place of `message` that a manager could not have sent, or would not understand. `kind` such as `UpdateMachineRequest`. */
 export function schemaProblems(kind: string, message: unknown): string[] {
   const schema =
-    schemas.get(kind) ?? z.fromJSONSchema({ $ref: `#/$defs/${kind}`, $defs: { ...definitions } });
+    schemas.get(kind) ?? z.fromJSONSchema({ $ref: `#/$defs/${kind}`, $defs: { ...withLater } });
   schemas.set(kind, schema);
   const { error } = schema.safeParse(message);
   return error?.issues.map((issue) => `${kind}.${issue.path.join('.')}: ${issue.message}`) ?? [];

@@ -68,6 +68,11 @@ export function isAllowance(text: unknown): text is string {
   return text === 'kubelet' || USER.test(text) || (PATH.test(text) && !RESERVED.test(text));
 }
 
+/** Returns true for an argument of the kubelet. A changed argument restarts the kubelet; a file or a key restarts nothing. */
+export function isArgument({ name }: ConfigurationItem): boolean {
+  return name.startsWith('kubelet:');
+}
+
 /** Returns true if one of the allowances covers the item with this name. */
 export function allows(allowed: readonly string[], name: string): boolean {
   return allowed.some(

@@ -112,6 +112,19 @@ test.each<[string, typeof answer, RegExp]>([
   await expect(call('UpdateMachine')).rejects.toThrow(reason);
 });
 
+test('whether a change affects availability is passed on, if it is true or false', async () => {
+  const told = async (body: string): Promise<unknown> => {
+    answer = text(`{"status":"Success"${body}}`);
+    return (await call('CanUpdateMachine')).affectsAvailability;
+  };
+  expect(await told(',"affectsAvailability":false')).toBe(false);
+  expect(await told(',"affectsAvailability":true')).toBe(true);
+  expect(await told('')).toBeUndefined();
+  await expect(told(',"affectsAvailability":"false"')).rejects.toThrow(
+    'its answer is not valid: affectsAvailability',
+  );
+});
+
 test('control characters and long texts are not passed on', async () => {
   answer = text(
     JSON.stringify({

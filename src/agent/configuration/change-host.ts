@@ -5,12 +5,12 @@
 import { existsSync } from 'node:fs';
 import { readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { ConfigurationItem } from '../../signal/node-configuration.ts';
+import { type ConfigurationItem, isArgument } from '../../signal/node-configuration.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import { runProgram } from '../../util/run-program.ts';
 import { syncPath, writeDurably } from '../state/durable-files.ts';
-import { isArgument, KUBELET_FLAGS, withArguments, wordsFor } from './kubelet.ts';
+import { KUBELET_FLAGS, withArguments, wordsFor } from './kubelet.ts';
 import { type FileState, readRootFile, writeRootFile } from './root-file.ts';
 
 export interface ChangeParts {

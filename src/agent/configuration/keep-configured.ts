@@ -12,7 +12,7 @@ import { type HostParts, ROOT } from '../host-parts.ts';
 import { keepDoing, type SignalObject } from '../object/signal-object.ts';
 import { createCommands } from '../service/commands.ts';
 import { changeHost, putBack } from './change-host.ts';
-import { isArgument, restartKubelet } from './kubelet.ts';
+import { restartKubelet } from './kubelet.ts';
 
 /** Works on the Node `name` until `stop` aborts. It never rejects: a failure is logged and tried again. */
 export async function keepConfigured(
@@ -53,7 +53,7 @@ export async function keepConfigured(
     // The kubelet is not restarted during an upgrade. The Node changes when the upgrade ends, and then this runs again.
     const upgrade = decodeSignal(newest.metadata.annotations)?.status?.status;
     const isLive = upgrade !== undefined && !isFinal(upgrade);
-    if (isLive && request.items.some((item) => wire.isConfigurable(item) && isArgument(item)))
+    if (isLive && request.items.some((item) => wire.isConfigurable(item) && wire.isArgument(item)))
       return;
     if (outcome?.uid !== request.uid) {
       const failure = await carryOut(request.items).then(() => undefined, messageOf);

@@ -17,9 +17,6 @@ export const KUBELET_FLAGS = '/var/lib/kubelet/kubeadm-flags.env';
  */
 const LINE = /^KUBELET_KUBEADM_ARGS="([^"\\'$`\n]*)"$/m;
 
-/** Returns true if the item is an argument of the kubelet, and not a file or SSH keys. */
-export const isArgument = ({ name }: ConfigurationItem): boolean => name.startsWith('kubelet:');
-
 /**
  * Returns the file with these arguments. Everything else in it stays. Throws if the file has no line that it can
  * change.

@@ -73,4 +73,13 @@ export type PatchedObject = keyof z.infer<typeof machineTriple> | keyof z.infer<
 /** The patches of a response. The key names the object that a patch changes. */
 export type Patches = Readonly<Partial<Record<`${PatchedObject}Patch`, Patch>>>;
 
-export type CanUpdateResponse = HookResponse & Patches;
+/** What an updater can change in place. */
+export interface Claim extends Patches {
+  /**
+   * False if the Machine stays available during the update: Cluster API then needs no other Machine in its place. A missing
+   * field means true. Releases of Cluster API that do not know the field ignore it.
+   */
+  readonly affectsAvailability?: boolean | null | undefined;
+}
+
+export type CanUpdateResponse = HookResponse & Claim;

@@ -1,6 +1,6 @@
 /** Asks whether a Machine can be updated in place, where several updaters may answer. */
 import { fitting } from '../../../sandbox/cluster/hook-schema.ts';
-import type { CanUpdateResponse, Patches, Triple } from '../../../src/api/capi/hooks.ts';
+import type { CanUpdateResponse, Claim, Triple } from '../../../src/api/capi/hooks.ts';
 import { type Machine, machineDeployments, machines } from '../../../src/api/capi/machine.ts';
 import { type Updater, updaterSets } from '../../../src/api/refit/updater-set.ts';
 import {
@@ -28,7 +28,7 @@ export const presence = {
   [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0) }),
 };
 
-type Answer = Patches | Error | 'nothing';
+type Answer = Claim | Error | 'nothing';
 
 interface Asked {
   readonly updater: string;

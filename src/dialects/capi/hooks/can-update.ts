@@ -161,14 +161,14 @@ function nested(path: readonly string[], value: unknown): unknown {
 export function accepted(
   kind: string,
   message: string,
-  patches: hooks.Patches = {},
+  claim: hooks.Claim = {},
 ): hooks.CanUpdateResponse {
   return {
     apiVersion: hooks.HOOK_GROUP,
     kind: `${kind}Response`,
     status: 'Success',
     message,
-    ...patches,
+    ...claim,
   };
 }
 

@@ -8,6 +8,7 @@ import {
   current,
   desired,
   FILER,
+  FILES,
   filesPatch,
   leftBy,
   REFIT,
@@ -70,6 +71,40 @@ describe('three updaters', () => {
     const answer = await scene.ask('CanUpdateMachineSet', request.current, request.desired);
     const patched = applyPatches(SET_SHAPE, request.current, answer);
     expect(changesBetween(SET_SHAPE, patched, request.desired)).toEqual([]);
+  });
+});
+
+describe('availability', () => {
+  const QUIET = { affectsAvailability: false };
+  const withoutVersion = buildTriple({
+    machine: { version: 'v1.35.0', providerID: 'x' },
+    infra: { cpu: 4 },
+    bootstrap: { format: 'cloud-config', files: FILES },
+  });
+
+  test.each<[string, object, object, false | undefined]>([
+    ['is not affected if every updater with a change says so', QUIET, QUIET, false],
+    ['is affected if one of them does not say so', QUIET, {}, undefined],
+    ['is affected if one of them says so', QUIET, { affectsAvailability: true }, undefined],
+  ])('%s', async (_name, filer, sizer, wanted) => {
+    const answers = { filer: { ...filesPatch, ...filer }, sizer: { ...infraPatch, ...sizer } };
+    const scene = new Scene(answers, [FILER, REFIT, SIZER]);
+    const answer = await scene.ask('CanUpdateMachine', current, withoutVersion);
+    expect(leftBy(answer)).toHaveLength(1);
+    expect(answer.affectsAvailability).toBe(wanted);
+  });
+
+  test('is affected by a new version, whoever covers it, because Refit drains the node', async () => {
+    const all = {
+      machinePatch: mergePatch({ spec: { version: 'v1.35.1' } }),
+      ...filesPatch,
+      ...infraPatch,
+      ...QUIET,
+    };
+    const scene = new Scene({ filer: all }, [FILER, REFIT]);
+    const answer = await scene.ask('CanUpdateMachine', current, desired);
+    expect(leftBy(answer)).toEqual([]);
+    expect(answer.affectsAvailability).toBeUndefined();
   });
 });
 

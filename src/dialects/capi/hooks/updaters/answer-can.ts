@@ -1,5 +1,5 @@
 /** Answers CanUpdateMachine and CanUpdateMachineSet for all updaters of an UpdaterSet together. */
-import type { Triple } from '../../../../api/capi/hooks.ts';
+import type { Claim, Patches, Triple } from '../../../../api/capi/hooks.ts';
 import {
   CONTROL_PLANE_LABEL,
   type Machine,
@@ -117,9 +117,7 @@ export async function canUpdate(
   if (hold !== undefined) throw new Error(`UpdaterSet ${set.metadata.name}: ${hold}`);
   const message = describe(composition);
   if (composition.uncovered.length > 0) return accepted(hook, message);
-  const changesVersion = composition.steps.some(({ changes }) =>
-    changes.includes('machine.spec.version'),
-  );
+  const changesVersion = isVersionIn(composition);
   const takes = ({ name }: Updater): boolean =>
     composition.steps.some(({ updater }) => updater === name);
   // Refit is needed only for a new version: a kubelet may not prove which build its node runs.
@@ -128,7 +126,20 @@ export async function canUpdate(
   );
   if (needed.length > 0) await recordAccepted(parts, request, set, needed);
   const told = changesVersion ? withUnchecked(message, unchecked) : message;
-  return accepted(hook, told, patchesTo(shape, current, composition.reached));
+  return accepted(hook, told, claimOf(composition, patchesTo(shape, current, composition.reached)));
+}
+
+function isVersionIn({ steps }: Composition): boolean {
+  return steps.some(({ changes }) => changes.includes('machine.spec.version'));
+}
+
+/** Adds to the patches that the Machine stays available, if it does. */
+function claimOf(composition: Composition, patches: Patches): Claim {
+  // Whoever covers a new version, Refit drains the node for it.
+  const { steps } = composition;
+  const isQuiet = steps.length > 0 && steps.every(({ staysAvailable }) => staysAvailable);
+  const staysAvailable = isQuiet && !isVersionIn(composition);
+  return staysAvailable ? { ...patches, affectsAvailability: false } : patches;
 }
 
 const TITLE = /^([A-Za-z]+) ([a-z0-9.-]+)\/([a-z0-9.-]+)$/;

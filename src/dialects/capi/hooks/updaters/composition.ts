@@ -3,7 +3,7 @@
  * make.
  */
 import { createPatch } from 'rfc6902';
-import type { HookObject, Patches, Triple } from '../../../../api/capi/hooks.ts';
+import type { Claim, HookObject, Patches, Triple } from '../../../../api/capi/hooks.ts';
 import type { Updater } from '../../../../api/refit/updater-set.ts';
 import { messageOf } from '../../../../util/errors.ts';
 import { type Json, sameJson } from '../../../../util/json.ts';
@@ -23,11 +23,18 @@ import { applyPatches, brief, placed } from './hook-patch.ts';
  * Asks an updater which changes it can make, as patches. The call has no side effects. Rejects if there is no valid
  * answer.
  */
-export type AskCan = (updater: Updater, current: Triple, desired: Triple) => Promise<Patches>;
+export type AskCan = (updater: Updater, current: Triple, desired: Triple) => Promise<Claim>;
+
+interface Step {
+  readonly updater: string;
+  readonly changes: readonly string[];
+  /** True if the updater says that the Machine stays available. */
+  readonly staysAvailable: boolean;
+}
 
 export interface Composition {
   /** The updaters in order, each with its changes, such as `machine.spec.version`. */
-  readonly steps: readonly { readonly updater: string; readonly changes: readonly string[] }[];
+  readonly steps: readonly Step[];
   readonly uncovered: readonly string[];
   /** The updaters that gave no valid answer. They take no changes. */
   readonly unanswered: readonly { readonly updater: string; readonly reason: string }[];
@@ -45,16 +52,18 @@ export async function compose(
   ask: AskCan,
 ) {
   const { current, desired } = request;
-  const steps: Composition['steps'][number][] = [];
+  const steps: Step[] = [];
   const unanswered: Composition['unanswered'][number][] = [];
   let reached = current;
   for (const updater of updaters) {
     if (changesBetween(shape, reached, desired).length === 0) break;
     const { name } = updater;
     try {
-      const changes = claimed(shape, reached, desired, await ask(updater, reached, desired));
+      const claim = await ask(updater, reached, desired);
+      const changes = claimed(shape, reached, desired, claim);
       if (changes.length === 0) continue;
-      steps.push({ updater: name, changes: changes.map(nameOf) });
+      const staysAvailable = claim.affectsAvailability === false;
+      steps.push({ updater: name, changes: changes.map(nameOf), staysAvailable });
       for (const change of changes) reached = withChange(shape, reached, desired, change);
     } catch (error) {
       unanswered.push({ updater: name, reason: brief(messageOf(error)) });

@@ -44,11 +44,12 @@ export function claimConfiguration(
   const covered = changes.filter((change) => isCovered(change, items));
   let reached = current;
   for (const change of covered) reached = withChange(shape, reached, desired, change);
-  return accepted(
-    hook,
-    `covers ${counted(covered.length, 'change')}`,
-    patchesTo(shape, current, reached),
-  );
+  // The agent applies all items, so a kubelet argument may restart the kubelet even if only a file changes now.
+  const mayRestart = items.some(wire.isArgument);
+  return accepted(hook, `covers ${counted(covered.length, 'change')}`, {
+    ...patchesTo(shape, current, reached),
+    ...(covered.length > 0 && !mayRestart ? { affectsAvailability: false } : {}),
+  });
 }
 
 /**

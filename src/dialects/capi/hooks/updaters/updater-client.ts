@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { HOOK_GROUP, type HookName, type Patches } from '../../../../api/capi/hooks.ts';
+import { type Claim, HOOK_GROUP, type HookName } from '../../../../api/capi/hooks.ts';
 import type { Updater } from '../../../../api/refit/updater-set.ts';
 import type { Metrics } from '../../../../runtime/metrics.ts';
 import { textIn } from '../../../../util/bounded-file.ts';
@@ -16,7 +16,7 @@ import { brief, describeIssue } from './hook-patch.ts';
 
 export type UpdaterHook = Exclude<HookName, 'Discovery'>;
 
-export interface UpdaterAnswer extends Patches {
+export interface UpdaterAnswer extends Claim {
   readonly status: 'Success' | 'Failure';
   readonly message?: string;
   readonly retryAfterSeconds?: number;
@@ -65,9 +65,13 @@ const patch = z.preprocess(
 );
 const patchesOf = ({ parts }: Shape) =>
   Object.fromEntries(parts.map(({ object }) => [`${object}Patch`, patch]));
+const claimOf = (shape: Shape) => ({
+  ...patchesOf(shape),
+  affectsAvailability: z.boolean().nullish(),
+});
 const ANSWERS = {
-  CanUpdateMachine: z.object({ ...common, ...patchesOf(MACHINE_SHAPE) }),
-  CanUpdateMachineSet: z.object({ ...common, ...patchesOf(SET_SHAPE) }),
+  CanUpdateMachine: z.object({ ...common, ...claimOf(MACHINE_SHAPE) }),
+  CanUpdateMachineSet: z.object({ ...common, ...claimOf(SET_SHAPE) }),
   /** Cluster API would take a missing or negative number for done, so such an answer is not valid. */
   UpdateMachine: z.object({ ...common, retryAfterSeconds: z.int().min(0).max(2_147_483_647) }),
 } as const;
