@@ -6,7 +6,14 @@ import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { CORDON_ANNOTATION } from '../../src/drain/cordon-marks.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { cutOffWithout, holdAt, isHeld, release, textOf } from '../support/kubeadm/hooks.ts';
-import { FROM, openScene, type Run, type Scene, TO } from '../support/kubeadm/suite.ts';
+import {
+  FROM,
+  labelledNodes,
+  openScene,
+  type Run,
+  type Scene,
+  TO,
+} from '../support/kubeadm/suite.ts';
 import { kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
@@ -48,6 +55,8 @@ async function versionsOf(...names: readonly string[]): Promise<(string | undefi
 test('retry refuses a failed host and says what to do', async () => {
   await cutOffWithout(scene.cluster.host('cp1'), 'kube-apiserver');
   expect(await apply().ended).toBe(1);
+  // The run of a failed host has ended, so KubeOne may start.
+  expect(await labelledNodes(scene)).toEqual([]);
   const { code, stderr } = await told('retry', 'cp1');
   expect(code).toBe(1);
   expect(stderr).toMatch(
@@ -71,6 +80,7 @@ test('with a pause, the current host finishes and no other starts; why says what
   // Another run finishes it, too.
   run.child.kill('SIGKILL');
   await run.ended;
+  expect(await labelledNodes(scene)).toEqual(['cp1', 'cp2', 'w1', 'w2']);
   run = apply();
   await release(cp1);
   await vi.waitFor(async () => {
@@ -106,6 +116,7 @@ test('with an abort, the current host finishes and the run ends; the next run st
   await release(scene.cluster.host('cp2'));
   expect(await run.ended).toBe(1);
   expect(run.stdout).toMatch(/has failed: the plan was aborted: wrong release\n$/);
+  expect(await labelledNodes(scene)).toEqual([]);
   expect(await versionsOf('cp1', 'cp2', 'w1', 'w2')).toEqual([TO, TO, FROM, FROM]);
   expect((await told('why')).stdout).toMatch(
     / why {5}the plan was aborted: wrong release\n {2}to do {3}Aborted\. To start again: run `refit kubeadm apply` again: it continues where it stopped\.\n$/,

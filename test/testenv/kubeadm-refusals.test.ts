@@ -75,6 +75,26 @@ function refusals(startServer: StartServer): void {
     expect([await run.ended, run.stderr]).toEqual([code, expect.stringMatching(line)]);
   });
 
+  test('a label of KubeOne, with who wrote it and when; with --force it is a warning', async () => {
+    const label = 'kubeone.io/upgrade-in-progress';
+    await kubectlAs('admin', ['label', 'node', 'w1', `${label}=`, '--field-manager=kubeone']);
+    const manifest = await scene.cluster.manifest(TO);
+    const refused = scene.refit('plan', '-m', manifest);
+    const where = String.raw`w1 \(written by kubeone, last at 2\d{3}-\S+Z\)`;
+    expect([await refused.ended, refused.stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        `F4: a KubeOne upgrade is in progress on ${where}; finish it, then remove the label ${label}; if that run has ended for good, --force lifts this`,
+      ),
+    ]);
+    const forced = scene.refit('plan', '-m', manifest, '--force');
+    expect([await forced.ended, forced.stdout]).toEqual([
+      0,
+      expect.stringMatching(`warning F4: --force takes over the label ${label} on ${where}`),
+    ]);
+    await kubectlAs('admin', ['label', 'node', 'w1', `${label}-`]);
+  });
+
   test('a minor version where a policy forbids drains', async () => {
     const spec = { plans: [{ dialect: 'kubeadm' }], drain: { enabled: false } };
     const name = 'kubeadm-undrained';

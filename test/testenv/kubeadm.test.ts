@@ -8,7 +8,6 @@ import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import type { StatusView } from '../../src/cli/status/view.ts';
 import type { UpgradeReport } from '../../src/dialects/kubeadm/command/report.ts';
 import { reportOn } from '../../src/dialects/kubeadm/plan/kubeadm-signal.ts';
-import { KUBEONE_LABEL } from '../../src/dialects/kubeadm/plan/kubeone-label.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { greatestOverlap, type Interval, Motion } from '../support/expectations/motion.ts';
@@ -16,6 +15,7 @@ import { holdAt, isHeld, release, textOf } from '../support/kubeadm/hooks.ts';
 import {
   digestOf,
   FROM,
+  labelledNodes,
   openScene,
   type Run,
   type Scene,
@@ -192,12 +192,6 @@ function upgrade(startServer: StartServer): void {
       /^Already at v1\.36\.3: cp1, cp2, w1, w2\n(warning cgroup: .*\n){4}Nothing to do\.\n(Verified .*\n){4}$/,
     );
   });
-}
-
-/** Returns the names of the Nodes with KubeOne's label for an upgrade. */
-async function labelledNodes({ cluster }: Scene): Promise<string[]> {
-  const { items } = await cluster.client.list(nodes, { labelSelector: KUBEONE_LABEL });
-  return items.map(({ metadata }) => metadata.name);
 }
 
 /** From the first message about a host until its node has the new version. */

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { REFIT } from '../../../sandbox/refit.ts';
 import { type SshCluster, startSshCluster } from '../../../sandbox/sshd/cluster.ts';
 import type { StartServer } from '../../../sandbox/sshd/server.ts';
+import { KUBEONE_LABEL } from '../../../src/dialects/kubeadm/plan/kubeone-label.ts';
 import { nodes } from '../../../src/kube/resources.ts';
 import type { Validity } from '../../../tools/controlplane/certs.ts';
 import { run } from '../../../tools/controlplane/run.ts';
@@ -147,4 +148,10 @@ export async function kill(run: Run): Promise<void> {
 export async function useCgroupV1(root: string): Promise<void> {
   await mkdir(join(root, 'sys/fs'), { recursive: true });
   await symlink('/dev/shm', join(root, 'sys/fs/cgroup'));
+}
+
+/** Returns the names of the Nodes with KubeOne's label for an upgrade. */
+export async function labelledNodes({ cluster }: Scene): Promise<string[]> {
+  const { items } = await cluster.client.list(nodes, { labelSelector: KUBEONE_LABEL });
+  return items.map(({ metadata }) => metadata.name);
 }
