@@ -8,7 +8,15 @@ import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { startDebianServer, whyNoSshd } from '../support/kubeadm/debian-server.ts';
 import { cutOffWithout, holdAt, isHeld, lose, textOf } from '../support/kubeadm/hooks.ts';
-import { kill, openScene, type Run, type Scene, TO, versions } from '../support/kubeadm/suite.ts';
+import {
+  kill,
+  labelledNodes,
+  openScene,
+  type Run,
+  type Scene,
+  TO,
+  versions,
+} from '../support/kubeadm/suite.ts';
 import { leftOut } from '../support/left-out.ts';
 import { WHOLE } from '../support/whole.ts';
 import { HOSTS, MANIFEST } from './kubeadm-hosts.ts';
@@ -123,5 +131,6 @@ function killed(startServer: StartServer, kills: Kills): void {
     }
     const { items } = await scene.cluster.client.list(nodes);
     expect(items.filter(({ spec }) => spec?.unschedulable)).toEqual([]);
+    expect(await labelledNodes(scene)).toEqual([]);
   });
 }
