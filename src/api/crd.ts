@@ -73,4 +73,6 @@ export interface CustomKind {
   readonly resource: Resource;
   /** The schema has every field except `apiVersion`, `kind` and `metadata`. If it has `status`, that is a subresource. */
   readonly schema: z.ZodObject;
+  /** A wrong name of the kind that users find in documents. No API server has it. */
+  readonly misnomer?: string;
 }

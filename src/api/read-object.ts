@@ -54,7 +54,11 @@ export function readObjects(
       const issues = error ? listIssues(error, `the ${kind.resource.kind}`) : [];
       problems.push(...issues.map((issue) => `${place}: ${issue}`));
       if (!error) objects.push({ place, kind, object: value as KubeObject });
-    } else if (isOfOtherKind(value, names)) others.push(found);
+      continue;
+    }
+    const meant = kinds.find((each) => hasMisnomer(each, value));
+    if (meant) problems.push(`${place}: ${misnomerProblem(meant)}`);
+    else if (isOfOtherKind(value, names)) others.push(found);
     else problems.push(`${found}, expected ${kinds.map(nameOf).join(' or ')}`);
   }
   return { objects, problems, others };
@@ -63,6 +67,15 @@ export function readObjects(
 function isOf(resource: CustomKind['resource'], value: unknown): boolean {
   const { kind, apiVersion } = isRecord(value) ? value : {};
   return kind === resource.kind && apiVersion === apiVersionOf(resource);
+}
+
+function hasMisnomer({ resource, misnomer }: CustomKind, value: unknown): boolean {
+  const { kind, apiVersion } = isRecord(value) ? value : {};
+  return misnomer !== undefined && kind === misnomer && apiVersion === apiVersionOf(resource);
+}
+
+function misnomerProblem({ resource, misnomer }: CustomKind): string {
+  return `kind: "${misnomer}" is not a kind of ${apiVersionOf(resource)}; use ${resource.kind}`;
 }
 
 /** Returns false for one of our kinds in an unknown version, because that is a mistake of the user. */

@@ -140,8 +140,71 @@ test('an UpdateConfig as the documentation of k0s has it: what would be right', 
   );
   expect(documented).toContain('days[0]: "Tuesdsay" is not a weekday; use Tuesday');
   expect(await lineOf(await file(text('UpdaterConfig', 'name: example', 'Tuesday')))).toContain(
-    'holds an UpdaterConfig of autopilot.k0sproject.io/v1beta2, expected',
+    'kind: "UpdaterConfig" is not a kind of autopilot.k0sproject.io/v1beta2; use UpdateConfig',
   );
+});
+
+test('an UpdaterConfig in a folder is a problem, not an object of another product', async () => {
+  const folder = await mkdtemp(join(directory, 'folder-'));
+  await writeFile(
+    join(folder, 'config.yaml'),
+    'apiVersion: autopilot.k0sproject.io/v1beta2\nkind: UpdaterConfig\nmetadata: {name: a}\nspec: {}\n',
+  );
+  expect(await lineOf(folder)).toContain('use UpdateConfig');
+});
+
+test('cron given as an object: the message names periodic', async () => {
+  const config = {
+    apiVersion: 'autopilot.k0sproject.io/v1beta2',
+    kind: 'UpdateConfig',
+    metadata: { name: 'example' },
+    spec: { upgradeStrategy: { type: 'cron', cron: { days: ['Monday'], startTime: '22:00' } } },
+  };
+  expect(await lineOf(await file(stringify(config)))).toContain(
+    'spec.upgradeStrategy.cron: it is an object, but a schedule is a text such as "0 0 22 * * *"; write days, startTime and length into spec.upgradeStrategy.periodic, with type: periodic',
+  );
+  const number = { ...config, spec: { upgradeStrategy: { type: 'cron', cron: 5 } } };
+  expect(await lineOf(await file(stringify(number)))).toContain(
+    'spec.upgradeStrategy.cron: is the number 5, expected a text: put it in quotes',
+  );
+});
+
+test('targets.workers of an airgapupdate: the message names workers', async () => {
+  const { workers = { discovery: {} } } = buildUpdate().targets;
+  const { version, platforms } = buildUpdate();
+  const bundle = { version, platforms, targets: { workers } };
+  const plan = stringify({ ...buildPlan({}), spec: { id: 'a', timestamp: 'now', commands: [] } });
+  const written = plan.replace(
+    'commands: []',
+    `commands: [${JSON.stringify({ airgapupdate: bundle })}]`,
+  );
+  const advice =
+    'airgapupdate: it has no member targets; write what is in targets.workers into airgapupdate.workers';
+  expect(await lineOf(await file(written))).toContain(`spec.commands[0].${advice}`);
+  const config = {
+    apiVersion: 'autopilot.k0sproject.io/v1beta2',
+    kind: 'UpdateConfig',
+    metadata: { name: 'example' },
+    spec: { planSpec: { commands: [{ airgapupdate: { targets: { workers } } }] } },
+  };
+  expect(await lineOf(await file(stringify(config)))).toContain(
+    `spec.planSpec.commands[0].${advice}`,
+  );
+});
+
+test('a namespace on a kind without namespaces: every such kind has the same message', async () => {
+  const plan = buildPlan({});
+  const placed = { ...plan, metadata: { ...plan.metadata, namespace: 'kube-system' } };
+  const words =
+    'metadata.namespace: "kube-system" is not used, because the kind has no namespaces; remove it';
+  expect(await lineOf(await file(stringify(placed)))).toContain(words);
+  const policy = {
+    apiVersion: 'upgrade.refit.dev/v1alpha1',
+    kind: 'UpgradePolicy',
+    metadata: { name: 'nightly', namespace: 'kube-system' },
+    spec: {},
+  };
+  expect(await lineOf(await file(stringify(policy)))).toContain(words);
 });
 
 test('a Plan of system-upgrade-controller that selects no node is carried out, with a warning', async () => {

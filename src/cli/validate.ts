@@ -66,7 +66,11 @@ function judgeFile({ path, text, isFromFolder }: InputFile): FileJudgement {
     return { judgements: [judgement], problems: [], others: [] };
   }
   const { objects, problems, others } = readObjects(text, path, KINDS);
-  const judgements = objects.map((each) => ({ ...judge(each), place: each.place }));
+  const judgements = objects.map((each) => {
+    const judgement = judge(each);
+    const allProblems = [...namespaceProblems(each), ...judgement.problems];
+    return { ...judgement, problems: allProblems, place: each.place };
+  });
   const isMeant = isFromFolder || objects.length + problems.length > 0;
   return isMeant
     ? { judgements, problems, others }
@@ -88,6 +92,15 @@ function judge({ kind, object }: ReadObject): Judgement {
   if (kind === cattlePlanKind) return judgeCattlePlan(object);
   if (kind === updaterSetKind) return judgeUpdaterSet(object as UpdaterSet);
   return judgePolicy(object as UpgradePolicy);
+}
+
+/** Returns the problem of a namespace on an object whose kind has none. An API server would ignore it silently. */
+function namespaceProblems({ kind, object }: ReadObject): string[] {
+  const { namespace } = object.metadata;
+  if (kind.resource.namespaced || namespace === undefined) return [];
+  return [
+    `metadata.namespace: "${namespace}" is not used, because the kind has no namespaces; remove it`,
+  ];
 }
 
 function judgeUpdaterSet(set: UpdaterSet): Judgement {
@@ -146,14 +159,10 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
 }
 
 function judgeConfig(config: UpdateConfig): Judgement {
-  const { name, namespace } = config.metadata;
-  const misplaced = `metadata.namespace: "${namespace}" is not used, because the kind has no namespaces; remove it`;
+  const rules = { targetProblems, allowInsecure: false };
   return {
-    title: `UpdateConfig ${name} can be followed`,
-    problems: [
-      ...(namespace === undefined ? [] : [misplaced]),
-      ...readUpdateConfig(config, { targetProblems, allowInsecure: false }).problems,
-    ],
+    title: `UpdateConfig ${config.metadata.name} can be followed`,
+    problems: readUpdateConfig(config, rules).problems,
     page: 'docs/guides/updates.md',
   };
 }

@@ -36,6 +36,7 @@ export function listIssues({ issues }: z.ZodError, whole: string): string[] {
 export function describeIssue(issue: z.core.$ZodIssue, whole: string): string {
   const field = pathOf(issue.path) || whole;
   const { code, input, message } = issue;
+  if (code === 'unrecognized_keys' && message.startsWith('has ')) return `${field}: it ${message}`;
   if (code === 'unrecognized_keys')
     return `${field}: has no member ${issue.keys.join(', ')}, check the spelling`;
   const found = input === undefined ? 'is missing' : `is ${describeValue(input)}`;

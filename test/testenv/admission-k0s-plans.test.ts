@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type K0sUpdate, type Plan, plans, type TargetSpec } from '../../src/api/autopilot/plan.ts';
+import type { UpdateConfig } from '../../src/api/autopilot/update-config.ts';
 import { problemsOf } from '../../src/dialects/autopilot/plan/problems.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
@@ -91,7 +92,8 @@ async function enforcePolicy(): Promise<void> {
 }
 
 beforeAll(async () => {
-  await apply(await readFile('deploy/crds/autopilot.k0sproject.io_plans.yaml', 'utf8'));
+  for (const kind of ['plans', 'updateconfigs'])
+    await apply(await readFile(`deploy/crds/autopilot.k0sproject.io_${kind}.yaml`, 'utf8'));
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   await enforcePolicy();
   await kubectlAs('admin', ['delete', 'plans.autopilot.k0sproject.io', '--all']);
@@ -149,4 +151,65 @@ test('a Plan that was there before may be paused, but not changed into another m
   const [command] = buildPlan().spec.commands;
   const refusal = await applied(buildPlan({ commands: command ? [command, command] : [] }));
   expect(refusal).toContain('spec.commands: the Plan has started with another number of commands');
+});
+
+function configFor(days: readonly string[]): UpdateConfig {
+  const periodic = { days: [...days], startTime: '22:00', length: '2h' };
+  return {
+    apiVersion: 'autopilot.k0sproject.io/v1beta2',
+    kind: 'UpdateConfig',
+    metadata: { name: 'admission' },
+    spec: { upgradeStrategy: { type: 'periodic', periodic } },
+  };
+}
+
+/** Asks the API server to check the object without storing it. Resolves with the refusal, or with an empty text. */
+async function refusalOf(config: UpdateConfig): Promise<string> {
+  const flags = ['create', '--dry-run=server', '-f', '-'];
+  return (await kubectlAs('admin', flags, JSON.stringify(config))).stderr;
+}
+
+test.each([
+  ['Tuesdsay', 'use Tuesday'],
+  ['sat', 'use Saturday'],
+  ['x', 'use Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday'],
+  ['Caturday', 'use Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday'],
+])('the day %s of an UpdateConfig is refused: %s', async (day, advice) => {
+  // The API server enforces a new policy after some time.
+  await vi.waitFor(
+    async () =>
+      expect(await refusalOf(configFor(['Monday', day]))).toContain(
+        `spec.upgradeStrategy.periodic.days[]: "${day}" is not a weekday; ${advice}`,
+      ),
+    { timeout: 60_000, interval: 100 },
+  );
+});
+
+test('correct days of an UpdateConfig, or none, are accepted', async () => {
+  expect(await refusalOf(configFor(['Monday', 'Sunday']))).toBe('');
+  expect(await refusalOf(configFor([]))).toBe('');
+  expect(await refusalOf({ ...configFor([]), spec: {} })).toBe('');
+});
+
+test('the API server itself names targets in an airgapupdate, before any policy reads the object', async () => {
+  const { metadata, ...plan } = bundle('1', selected('a=b'));
+  const text = JSON.stringify({ ...plan, metadata: { name: metadata.name } });
+  const documented = text.replace(/"workers":(\{.*?\}\}\})/, '"targets":{"workers":$1}');
+  expect(documented).toContain('"targets":{"workers":{"discovery"');
+  const flags = ['create', '--dry-run=server', '-f', '-'];
+  expect((await kubectlAs('admin', flags, documented)).stderr).toContain(
+    'unknown field "spec.commands[0].airgapupdate.targets"',
+  );
+});
+
+test('the API server itself refuses cron as an object, and ignores a namespace', async () => {
+  const flags = ['create', '--dry-run=server', '-f', '-'];
+  const config = configFor(['Monday']);
+  const strategy = { type: 'cron', cron: { days: ['Monday'] } };
+  const wrong = JSON.stringify({ ...config, spec: { upgradeStrategy: strategy } });
+  expect((await kubectlAs('admin', flags, wrong)).stderr).toContain(
+    'unknown field "spec.upgradeStrategy.cron.days"',
+  );
+  const placed = { ...config, metadata: { ...config.metadata, namespace: 'default' } };
+  expect(await kubectlAs('admin', flags, JSON.stringify(placed))).toMatchObject({ stderr: '' });
 });

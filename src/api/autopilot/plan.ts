@@ -59,14 +59,26 @@ const k0sUpdateSchema = object('Replaces the k0s binary and restarts it.', {
   targets: targetsSchema,
 });
 
-const airgapUpdateSchema = object(
-  'Installs a bundle of container images on workers, for clusters without a registry.',
-  {
-    version: z.string().describe('The version of the image bundle.'),
-    platforms: platformsSchema,
-    workers: targetSchema.describe('The workers to install the bundle on.'),
-  },
-);
+/**
+ * Describes the fields that an `airgapupdate` does not have. The documents of k0s describe `targets.workers`, but the API has
+ * `workers`.
+ */
+export function unknownBundleFields({ code, keys }: z.core.$ZodRawIssue): string | undefined {
+  if (code !== 'unrecognized_keys' || !Array.isArray(keys) || !keys.includes('targets'))
+    return undefined;
+  return `has no member ${keys.join(', ')}; write what is in targets.workers into airgapupdate.workers`;
+}
+
+const airgapUpdateSchema = z
+  .strictObject(
+    {
+      version: z.string().describe('The version of the image bundle.'),
+      platforms: platformsSchema,
+      workers: targetSchema.describe('The workers to install the bundle on.'),
+    },
+    { error: unknownBundleFields },
+  )
+  .describe('Installs a bundle of container images on workers, for clusters without a registry.');
 
 const commandSchema = object('One step of the plan. With both fields the bundle comes first.', {
   k0supdate: k0sUpdateSchema.exactOptional(),

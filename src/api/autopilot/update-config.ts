@@ -4,13 +4,22 @@
  */
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
+import { isRecord } from '../../util/json.ts';
 import { type CustomKind, flag, list, object, optional, text } from '../crd.ts';
-import { targetSchema, targetsSchema } from './plan.ts';
+import { targetSchema, targetsSchema, unknownBundleFields } from './plan.ts';
+
+/** Describes a `cron` that is an object, as in the documents of k0s. Its fields belong to `periodic`. */
+function windowInPlaceOfSchedule({ input }: z.core.$ZodRawIssue): string | undefined {
+  return isRecord(input)
+    ? 'is an object, but a schedule is a text such as "0 0 22 * * *"; write days, startTime and length into spec.upgradeStrategy.periodic, with type: periodic'
+    : undefined;
+}
 
 const strategySchema = object('When Refit checks for updates.', {
   type: optional('Selects one of the two fields below.', z.enum(['periodic', 'cron'])),
-  cron: text(
+  cron: optional(
     'Deprecated: the schedule, with six fields, seconds first, or a word such as `@daily`.',
+    z.string({ error: windowInPlaceOfSchedule }),
   ),
   periodic: object('A time window on these days.', {
     days: list(
@@ -27,9 +36,10 @@ const plannedCommandSchema = object('One step of the Plan to create.', {
     forceupdate: flag('As in a Plan.'),
     targets: targetsSchema,
   }).exactOptional(),
-  airgapupdate: object('An `airgapupdate` without version and platforms.', {
-    workers: targetSchema,
-  }).exactOptional(),
+  airgapupdate: z
+    .strictObject({ workers: targetSchema }, { error: unknownBundleFields })
+    .describe('An `airgapupdate` without version and platforms.')
+    .exactOptional(),
 });
 
 const updateConfigSchema = object('Creates Plans for the versions that an update server offers.', {
@@ -54,4 +64,9 @@ export const updateConfigs = clusterScoped<UpdateConfig>(
   'UpdateConfig',
 );
 
-export const updateConfigKind: CustomKind = { resource: updateConfigs, schema: updateConfigSchema };
+export const updateConfigKind: CustomKind = {
+  resource: updateConfigs,
+  schema: updateConfigSchema,
+  // One example in the documents of k0s has this name.
+  misnomer: 'UpdaterConfig',
+};
