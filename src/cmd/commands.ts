@@ -111,6 +111,10 @@ export const COMMANDS: readonly CommandSpec[] = [
         '--insecure-updates',
         'allow update servers with plain http, and downloads with neither https nor a sha256',
       ),
+      new Option(
+        '--apply-crds',
+        'at the start, apply the definitions of the kinds that the controller needs',
+      ),
     ],
     run: async (flags, { abort }) =>
       await (await import('./controller.ts')).runController(flags, abort),

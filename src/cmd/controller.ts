@@ -31,6 +31,7 @@ import { stderrLogger } from '../util/log.ts';
 import { ownMember } from '../util/own-member.ts';
 
 interface UpdateFlags extends ControllerFlags {
+  readonly applyCrds?: boolean;
   readonly insecureUpdates?: boolean;
   readonly clusterInfo?: ClusterInfo;
   readonly excludeFromPlans?: readonly Role[];
@@ -47,6 +48,10 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
     userAgent: component,
     onRequest: metrics.requested,
   });
+  if (flags.applyCrds === true) {
+    const { applyDefinitions } = await import('../install/apply-definitions.ts');
+    await applyDefinitions({ client, version: VERSION, clock, log, abort });
+  }
   const labels = (identity: string) => ({ [CENTRAL_CORDONING_LABEL]: identity });
   const updates = await prepareUpdates(flags, { client, metrics, log }, abort);
   const controller = await prepareControllerProcess(
