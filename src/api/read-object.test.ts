@@ -106,7 +106,11 @@ test.each([
     PLAN.replace('name: autopilot', 'labels: {}'),
     'plan.yaml: metadata.name: is missing, expected a text',
   ],
-  ['no id', PLAN.replace('  id: id1234\n', ''), 'plan.yaml: spec.id: is missing, expected a text'],
+  [
+    'a number for an id',
+    PLAN.replace('id: id1234', 'id: 1234'),
+    'plan.yaml: spec.id: is the number 1234, expected a text: put it in quotes',
+  ],
   [
     'a number for a text',
     PLAN.replace('v1.36.3+k0s.0', '1.36'),

@@ -64,6 +64,24 @@ test('downloads without sha256: a warning for each', async () => {
   );
 });
 
+test('a plan without id and timestamp: what the definition of k0s demands', async () => {
+  const { spec: _spec, ...plan } = buildPlan({});
+  const path = await file(
+    stringify({ ...plan, spec: { commands: [{ k0supdate: buildUpdate() }] } }),
+  );
+  let told = '';
+  await validate([path], (text) => {
+    told += text;
+  });
+  const demanded =
+    "is missing; where the definition of k0s is installed, the API server refuses the Plan, and k0s's own leader does not carry it out; add for example";
+  expect(told.trimEnd().split('\n')).toEqual([
+    `${path}: Plan autopilot with 1 command can be carried out`,
+    `${path}: warning: spec.id: ${demanded} 2026-11-20`,
+    `${path}: warning: spec.timestamp: ${demanded} now`,
+  ]);
+});
+
 test('a later command with an older version: a warning, since only a policy can allow it', async () => {
   const versions = ['v1.36.3+k0s.2', 'v1.35.7+k0s.0'];
   const commands = versions.map((version) => ({ k0supdate: buildUpdate({ version }) }));

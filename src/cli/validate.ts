@@ -169,12 +169,23 @@ function judgeConfig(config: UpdateConfig): Judgement {
 
 function judgePlan(plan: Plan): Judgement {
   const { metadata, spec } = plan;
+  const id = spec.id === undefined ? '' : ` (${spec.id})`;
   return {
-    title: `Plan ${metadata.name} (${spec.id}) with ${counted(spec.commands.length, 'command')} can be carried out`,
+    title: `Plan ${metadata.name}${id} with ${counted(spec.commands.length, 'command')} can be carried out`,
     problems: problemsOf(plan).map(({ message }) => message),
-    warnings: [...unverified(plan), ...brokenSteps(plan)],
+    warnings: [...missingForK0s(plan), ...unverified(plan), ...brokenSteps(plan)],
     page: 'docs/guides/k0s.md',
   };
+}
+
+/** Returns a warning for each field that the definition of k0s demands and that of Refit does not. */
+function missingForK0s({ spec }: Plan): string[] {
+  const demanded =
+    "is missing; where the definition of k0s is installed, the API server refuses the Plan, and k0s's own leader does not carry it out; add for example";
+  return [
+    ...(spec.id === undefined ? [`spec.id: ${demanded} 2026-11-20`] : []),
+    ...(spec.timestamp === undefined ? [`spec.timestamp: ${demanded} now`] : []),
+  ];
 }
 
 function unverified({ spec }: Plan): string[] {

@@ -2,7 +2,7 @@
  * Follows the channel of the UpdateConfig that owns the Plan, and creates a Plan for each new release. Each term of a leader
  * has a new follower.
  */
-import { PLAN_NAME, type Plan, plans } from '../api/autopilot/plan.ts';
+import { idOfPlan, PLAN_NAME, type Plan, plans } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
 import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
 import type { RolloutPhase } from '../engine/model/rollout.ts';
@@ -303,8 +303,8 @@ export class UpdateFollower {
         writer.delete(plans, PLAN_NAME, { ...defined({ uid, resourceVersion }), abort }),
       );
     }
-    const { spec } = await writer.create(plans, plan, { abort });
-    log.info('created a Plan', { ...originOf(plan), id: spec.id });
+    const created = await writer.create(plans, plan, { abort });
+    log.info('created a Plan', { ...originOf(plan), id: idOfPlan(created) });
   }
 
   async #withdraw(reason: string, { plan }: Cluster, abort: AbortSignal): Promise<void> {

@@ -317,7 +317,7 @@ export class World implements Model {
       const isAborted = abort !== undefined;
       const triedAgain = [...retries.keys()];
       return {
-        run: spec.id,
+        run: spec.id ?? '',
         versions,
         state: status?.state,
         isAborted,

@@ -150,6 +150,18 @@ export function canonicalSpec(spec: Readonly<Record<string, unknown>>): Record<s
   return { ...rest, versions: shaped };
 }
 
+/**
+ * Returns the canonical shape of our definition. It accepts Plans without the fields that k0s requires, but its documents call
+ * optional.
+ */
+export function widenedSpec(spec: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const text = JSON.stringify(canonicalSpec(spec)).replace(
+    '"required":["commands","id","timestamp"]',
+    '"required":["commands"]',
+  );
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
 /** Only the keyword goes: a member that is *called* description stays. */
 function canonical(schema: unknown): unknown {
   if (!isRecord(schema)) return schema;

@@ -28,6 +28,10 @@ const GOOD: Readonly<Record<string, Plan>> = {
   'the documented Plan': buildPlan(),
   'no hash, http, a port': download('http://mirror:8080/k0s'),
   'upper case': download('HTTPS://mirror/k0s', SHA256.toUpperCase()),
+  'neither id nor timestamp': {
+    ...buildPlan(),
+    spec: { commands: [{ k0supdate: buildUpdate() }] },
+  },
   'a pre-release': planOf({ version: 'v1.36.0-rc.1+k0s.0' }),
   'a bundle of any version': bundle('2026-11', selected('pool=blue')),
   'no selector': workers(selected()),

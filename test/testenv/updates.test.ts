@@ -309,7 +309,7 @@ test('ap-updater-periodic (b), five releases in a row: leaders die between and d
     leaders.delete(killed ?? '');
     leaders.set(`next-${index}`, await lead(`next-${index}`));
     const { spec } = await isInstalled(cluster, version);
-    ids.add(spec.id);
+    ids.add(spec.id ?? '');
   }
   expect(ids.size).toBe(rest.length);
   expect(new Set(cluster.hosts.map(({ starts }) => starts))).toEqual(

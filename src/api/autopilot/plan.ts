@@ -112,10 +112,10 @@ export const planSchema = object(
   'Updates the nodes of a cluster. Only the Plan named `autopilot` runs.',
   {
     spec: object('What the plan does.', {
-      id: z
-        .string()
-        .describe('Identifies this run; nodes get it with each signal. Must not be empty.'),
-      timestamp: z.string().describe('Free text; not interpreted.'),
+      id: text(
+        'Identifies this run; nodes get it with each signal. Must not be empty. Without it, the uid of the Plan is used. The definition of k0s demands it.',
+      ),
+      timestamp: text('Free text; not interpreted. The definition of k0s demands it.'),
       commands: z.array(commandSchema).describe('The steps, in order.'),
     }),
     status: object('The progress of the plan; written by the controller only.', {
@@ -135,6 +135,14 @@ export type PlanCommand = z.input<typeof commandSchema>;
 export type TargetStatus = z.input<typeof targetStatusSchema>;
 export type CommandStatus = z.input<typeof commandStatusSchema>;
 export type Plan = KubeObject & z.input<typeof planSchema>;
+
+/**
+ * Returns the id that signals contain. If the Plan has none, the id is its uid: it does not change while the Plan runs, and a
+ * Plan that is deleted and created again gets a new one. Further runs of the same Plan add their generation to the id.
+ */
+export function idOfPlan({ metadata, spec }: Plan): string {
+  return spec.id ?? metadata.uid ?? '';
+}
 
 /** k0s ignores Plans of any other name. */
 export const PLAN_NAME = 'autopilot';

@@ -71,4 +71,31 @@ describe.each(OUR_LEADERS)('%s', (_name, combination) => {
       expect(status?.k0sVersion).toBe(TO);
     });
   });
+
+  test('a Plan without id and timestamp has the uid as id, and its generation in the second rollout', async () => {
+    const at = scene();
+    const targets = { controllers: listed(controller), workers: listed(worker) };
+    const { metadata } = await at.client.create(plans, {
+      apiVersion: 'autopilot.k0sproject.io/v1beta2',
+      kind: 'Plan',
+      metadata: { name: 'autopilot' },
+      spec: { commands: [at.forced(targets)] },
+    });
+    const uid = metadata.uid ?? '';
+    expect(uid).not.toBe('');
+    await at.ends('Completed');
+    expect(at.statusesOf(worker, uid).at(-1)).toBe('Completed');
+    const statesOfFirst = at.seen.states.length;
+
+    const platforms = { 'linux-amd64': { url: at.url(TO) } };
+    const command = { k0supdate: { version: TO, platforms, targets } };
+    await at.until(async () => {
+      const plan = await at.plan();
+      await at.client.replace(plans, { ...plan, spec: { commands: [command] } });
+    });
+    await at.until(() => expect(at.seen.states.length).toBeGreaterThan(statesOfFirst));
+    const second = await at.ends('Completed');
+    expect(second.spec.id).toBeUndefined();
+    expect(at.statusesOf(worker, `${uid}-g2`).at(-1)).toBe('Completed');
+  });
 });

@@ -1,5 +1,10 @@
 /** Finds what Plans left on nodes: signals of deleted Plans, and cordons and taints of deleted or finished Plans. */
-import { PLAN_NAME, type Plan, plans as planResource } from '../../../api/autopilot/plan.ts';
+import {
+  idOfPlan,
+  PLAN_NAME,
+  type Plan,
+  plans as planResource,
+} from '../../../api/autopilot/plan.ts';
 import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../../drain/cordon-marks.ts';
 import type { OrphanedPlan } from '../../../engine/contract/features.ts';
 import type { World } from '../../../engine/contract/world.ts';
@@ -73,9 +78,9 @@ function orphanedPlanOf(
   );
 }
 
-function isSentBy({ metadata, spec }: Plan, object: KubeObject, signal: SignalData): boolean {
-  const { uid = '', creationTimestamp: created = '' } = metadata;
-  return isOfPlan(object, signal, { source: { uid, created }, id: spec.id });
+function isSentBy(plan: Plan, object: KubeObject, signal: SignalData): boolean {
+  const { uid = '', creationTimestamp: created = '' } = plan.metadata;
+  return isOfPlan(object, signal, { source: { uid, created }, id: idOfPlan(plan) });
 }
 
 /**
@@ -101,7 +106,7 @@ function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
  */
 function isOwner(plan: Plan, owner: string | undefined): boolean {
   const run = recordedRunIn(withoutShards(plan))?.run;
-  return plan.metadata.uid === owner || idOfRun(plan.spec.id, run) === owner;
+  return plan.metadata.uid === owner || idOfRun(idOfPlan(plan), run) === owner;
 }
 
 /**

@@ -80,7 +80,7 @@ export const problemsOf = onceForEach((plan: api.Plan): readonly Reason[] => {
 
 /** Returns a problem for each limit that the plan as a whole exceeds. */
 function sizeProblems(plan: api.Plan): Reason[] {
-  const { id, commands } = plan.spec;
+  const { id = '', commands } = plan.spec;
   const room = roomForTargets(plan);
   return [
     ...problemIf(

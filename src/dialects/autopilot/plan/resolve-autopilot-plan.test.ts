@@ -37,6 +37,25 @@ const command = (id: number, more: Partial<CommandStatus> = {}): CommandStatus =
 });
 
 describe('a new plan', () => {
+  test('without an id has its uid as id, and keeps it when it is edited', () => {
+    const { spec, ...plan } = buildPlan();
+    const unnamed: Plan = { ...plan, spec: { commands: spec.commands } };
+    expect(resolved(unnamed)).toMatchObject({ id: 'plan-uid', problems: [] });
+    const edited = { ...unnamed, metadata: { ...unnamed.metadata, generation: 7 } };
+    expect(resolved(edited).id).toBe('plan-uid');
+  });
+
+  test('without an id has another id in each further run, by its generation', () => {
+    const { spec, metadata, ...plan } = buildPlan();
+    const annotations = { 'upgrade.refit.dev/restart': JSON.stringify({ generation: 4 }) };
+    const restarted: Plan = {
+      ...plan,
+      metadata: { ...metadata, generation: 4, annotations },
+      spec: { commands: spec.commands },
+    };
+    expect(resolved(restarted).id).toBe('plan-uid-g4');
+  });
+
   test('becomes a stage of controllers and a stage of workers', () => {
     const rollout = resolved(buildPlan());
     expect(rollout).toMatchObject({

@@ -31,7 +31,7 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
   const run = phase === 'new' ? orderedRun(stored) : known?.run;
   const ignoresEdits = phase === 'running' && known?.started !== undefined;
   const plan = asCarriedOut(withoutRecordedSpec(merged), ignoresEdits ? known : undefined);
-  const { spec, status } = plan;
+  const { status } = plan;
   // A Plan that ignores edits was valid when it started.
   const problems = ignoresEdits ? [] : problemsOf(stored);
   const description = status?.commands.find((command) => command.description)?.description;
@@ -39,7 +39,7 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
     phase === 'new' && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
   return {
     source: sourceOf(api.plans, plan),
-    id: idOfRun(spec.id, run),
+    id: idOfRun(api.idOfPlan(plan), run),
     run,
     generation: known?.generation,
     ...(ignoresEdits ? { ignoresEdits } : {}),

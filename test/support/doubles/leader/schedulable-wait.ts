@@ -4,7 +4,7 @@ import type { CommandView, Group } from './command-view.ts';
 import type { LeaderParts, Pass } from './parts.ts';
 
 export const schedulableWait: Pass = (parts, view, plan) => {
-  for (const group of view.groups) readBack(parts, view, group, plan.spec.id);
+  for (const group of view.groups) readBack(parts, view, group, plan.spec.id ?? '');
   return Promise.resolve(verdict(view));
 };
 

@@ -28,7 +28,7 @@ export const schedulable: Pass = async (parts, view, plan) => {
     entry.state = 'SignalMissingPlatform';
     return 'IncompleteTargets';
   }
-  const signal = signalFor(view, plan.spec.id, payload, rfc3339(parts.clock.now()));
+  const signal = signalFor(view, plan.spec.id ?? '', payload, rfc3339(parts.clock.now()));
   if (decodeSignal(encodeSignal(signal)) === undefined) return 'IncompleteTargets';
   try {
     await parts.client.replace(group.resource, withSignal(object, signal));
