@@ -1,0 +1,86 @@
+/** Tests that the table of rights in the guide for k0s has exactly the rights that the files in deploy/ grant. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { ROOT } from './tree.ts';
+
+interface Role {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly rules?: readonly {
+    readonly resources?: readonly string[];
+    readonly nonResourceURLs?: readonly string[];
+    readonly verbs: readonly string[];
+  }[];
+}
+
+const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch'];
+const NONE = '—';
+const LEADER = /^(refit-controller|refit-api-servers)$/;
+const AGENT = /^(refit-controlnode(-workloads)?:CONTROL_NODE|refit-agent|refit-api-servers)$/;
+
+const roles = ['rbac.yaml', 'rbac-controlnode.yaml', 'rbac-controlnode-workloads.yaml'].flatMap(
+  (file) =>
+    parseAllDocuments(readFileSync(`${ROOT}deploy/${file}`, 'utf8')).map(
+      (document) => document.toJS() as Role,
+    ),
+);
+
+/** Returns the verbs for each resource or path, over all roles whose name matches. */
+function grantedTo(names: RegExp): ReadonlyMap<string, string> {
+  const verbsOf = new Map<string, Set<string>>();
+  for (const { metadata, rules = [] } of roles) {
+    if (!names.test(metadata.name)) continue;
+    for (const { resources = [], nonResourceURLs = [], verbs } of rules)
+      for (const object of [...resources, ...nonResourceURLs]) {
+        const known = verbsOf.get(object) ?? new Set();
+        verbsOf.set(object, new Set([...known, ...verbs]));
+      }
+  }
+  return new Map([...verbsOf].map(([object, verbs]) => [object, inOrder(verbs)]));
+}
+
+function inOrder(verbs: ReadonlySet<string>): string {
+  const unknown = [...verbs].filter((verb) => !VERBS.includes(verb));
+  expect(unknown).toEqual([]);
+  return VERBS.filter((verb) => verbs.has(verb)).join(', ');
+}
+
+/** The rows of the table: the objects, the rights in the documents of k0s, of the leader, and of an agent. */
+const rows = readFileSync(`${ROOT}docs/guides/k0s.md`, 'utf8')
+  .split('\n')
+  .map((line) => line.split('|').map((cell) => cell.trim()))
+  .filter((cells) => cells.length === 7 && /^`[a-z/]+`/.test(cells[1] ?? ''))
+  .filter((cells) => [cells[2], cells[3], cells[4]].every((cell) => isVerbs(cell ?? '')));
+
+function isVerbs(cell: string): boolean {
+  return cell === NONE || cell.split(', ').every((verb) => VERBS.includes(verb));
+}
+
+function inTable(column: number): ReadonlyMap<string, string> {
+  const entries = rows.flatMap((cells) =>
+    (cells[1] ?? '')
+      .split(', ')
+      .map((name): [string, string] => [name.replaceAll('`', ''), cells[column] ?? '']),
+  );
+  return new Map(entries.filter(([, verbs]) => verbs !== NONE));
+}
+
+test('the table has the rows that the documents of k0s have', () => {
+  expect(Object.fromEntries(inTable(2))).toEqual({
+    plans: 'list, watch',
+    'plans/status': 'update',
+    nodes: 'list, watch, update, patch',
+    pods: 'list',
+    'pods/eviction': 'create',
+    daemonsets: 'get',
+  });
+});
+
+test('the leader has the rights of the table', () => {
+  expect(Object.fromEntries(inTable(3))).toEqual(Object.fromEntries(grantedTo(LEADER)));
+});
+
+test('an agent on a controller has the rights of the table', () => {
+  expect(Object.fromEntries(inTable(4))).toEqual(Object.fromEntries(grantedTo(AGENT)));
+});
