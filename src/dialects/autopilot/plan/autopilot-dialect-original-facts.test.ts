@@ -105,6 +105,20 @@ describe('a new plan', () => {
       },
       { state: 'IncompleteTargets', w1: 'MissingPlatform', w2: 'Pending' },
     ],
+    ...['linux-arm', 'windows-amd64'].map((platform): [string, Pass, object] => {
+      const [os = '', arch = ''] = platform.split('-');
+      const labels = { 'kubernetes.io/os': os, 'kubernetes.io/arch': arch };
+      const platforms = { [platform]: { url: 'https://example.com/k0s' } };
+      const update = buildUpdate({ platforms, targets: { workers: listed('w1') } });
+      return [
+        `a ${platform} node gets a signal if the plan has a download for it, whichever agent runs there`,
+        {
+          plan: fresh({ k0supdate: update }),
+          world: worldOf([], buildNode('w1', { labels })),
+        },
+        { state: 'SchedulableWait', w1: 'Sent', signalled: ['w1'] },
+      ];
+    }),
     [
       'one unsupported node of a selector refuses the whole plan',
       {
