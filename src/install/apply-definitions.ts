@@ -80,7 +80,11 @@ function missingRight(cause: Error): RefitError {
   );
 }
 
-/** Applies one definition. It starts again if the definition changes between the read and the write. */
+/**
+ * Applies one definition. It starts again if an existing definition changes between the read and the write. Only two versions
+ * of Refit that both find no definition within the same milliseconds can overwrite each other; the newer one applies its
+ * definition again at its next start.
+ */
 async function applyOne(definition: CustomResourceDefinition, run: DefinitionsRun): Promise<void> {
   const { client, version, abort, log } = run;
   const { name } = definition.metadata;

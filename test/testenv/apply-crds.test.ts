@@ -54,13 +54,13 @@ afterAll(async () => {
 });
 
 /** Applies the definitions as the user of `deploy/rbac.yaml`. Returns `<message> <name>` of each line of the log. */
-async function applied(version: string): Promise<string[]> {
+async function applied(version: string, client = leader): Promise<string[]> {
   const lines: string[] = [];
   const note = (message: string, fields?: Readonly<Record<string, unknown>>): void =>
     void lines.push(`${message} ${String(fields?.['name'])}`);
   const log: Logger = { debug: note, info: note, warn: note, error: note, child: () => log };
   const { signal: abort } = new AbortController();
-  await applyDefinitions({ client: leader, version, clock: systemClock, log, abort });
+  await applyDefinitions({ client, version, clock: systemClock, log, abort });
   return lines;
 }
 
@@ -84,6 +84,24 @@ test('a newer Refit applies its definitions, an older one then leaves them as th
     NAMES.map((name) => `left a definition as it is, because a newer Refit applied it ${name}`),
   );
   expect((await definition()).metadata.resourceVersion).toBe(newest.metadata.resourceVersion);
+});
+
+test('a newer Refit that applies a definition after an older one has read it keeps its definition', async () => {
+  await applied('0.2.0');
+  let isFirst = true;
+  const patch: KubeClient['patch'] = async (...call) => {
+    if (isFirst) {
+      isFirst = false;
+      await applied('0.10.0');
+    }
+    return await leader.patch(...call);
+  };
+  const lines = await applied('0.9.0', { ...leader, patch });
+  expect(isFirst).toBe(false);
+  expect(lines).toEqual(
+    NAMES.map((name) => `left a definition as it is, because a newer Refit applied it ${name}`),
+  );
+  expect((await definition()).metadata.annotations?.[APPLIED_BY_ANNOTATION]).toBe('0.10.0');
 });
 
 test('a different definition of somebody else stays, and the log says so', async () => {
