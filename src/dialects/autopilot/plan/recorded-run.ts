@@ -66,7 +66,8 @@ export function withRecordedSpec(plan: Plan, recorded: RecordedSpec): Plan {
 
 /** Returns the part of the spec to record. The status has the names of the nodes, so they are left out. */
 export function startedSpecOf({ spec }: Plan): StartedSpec {
-  return { id: spec.id, commands: spec.commands.map(withoutNames) };
+  const { id } = spec;
+  return { ...(id === undefined ? {} : { id }), commands: spec.commands.map(withoutNames) };
 }
 
 function withoutNames({ k0supdate, airgapupdate, ...rest }: PlanCommand): PlanCommand {
