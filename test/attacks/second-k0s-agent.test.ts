@@ -11,7 +11,7 @@ import { startNode, useCluster } from './rig.ts';
 
 useCluster();
 
-const ASIDE = "standing aside for k0s's own agent";
+const ASIDE = "leaving this signal to k0s's own agent";
 
 /** Writes a status, as another agent or a leader does. */
 async function write(node: Rig, status: string): Promise<void> {

@@ -267,7 +267,7 @@ test('a kubeconfig that runs a command or reads a file is refused, and its clust
   };
   await writeSecret(OTHER, stringify(hostile));
   const refusal =
-    'cluster default/other cannot be asked: Secret default/other-kubeconfig: exec of user "u" is not allowed';
+    'cannot connect to cluster default/other: Secret default/other-kubeconfig: exec of user "u" is not allowed';
   const wanted = { machine: THERE, version: 'v1.36.3' };
   const asked = async (): Promise<unknown> =>
     await askCanUpdate(scene.manager('h2'), wanted).catch(String);

@@ -132,7 +132,7 @@ describe('a cluster', () => {
   test('is served while its Secret is there', async () => {
     const scene = new Scene();
     const missing =
-      'cluster default/prod cannot be asked: no Secret default/prod-kubeconfig was found';
+      'cannot connect to cluster default/prod: no Secret default/prod-kubeconfig was found';
     expect(scene.of('default/prod')).toBe(missing);
     scene.put('default/prod', kubeconfig({}));
     await scene.expectOf('default/prod', 'default/prod https://prod:6443 one');
@@ -155,7 +155,7 @@ describe('a cluster', () => {
     scene.put('default/prod', kubeconfig({ server: 'https://three:6443' }));
     await scene.expectOf(
       'default/prod',
-      'cluster default/prod cannot be asked: its Secret has just changed',
+      'cannot connect to cluster default/prod: its Secret has just changed',
     );
     expect(scene.events).toHaveLength(1);
     ended.resolve();
@@ -201,7 +201,7 @@ describe('a cluster', () => {
     await scene.expectOf('blue/prod', 'blue/prod https://blue:6443 one');
     await scene.expectOf('green/prod', 'green/prod https://green:6443 one');
     scene.secrets.replace([], '1');
-    expect(scene.of('prod/blue')).toContain('cluster prod/blue cannot be asked: no Secret');
+    expect(scene.of('prod/blue')).toContain('cannot connect to cluster prod/blue: no Secret');
   });
 
   test('that fails is tried again, and says why; others go on', async () => {
@@ -212,11 +212,11 @@ describe('a cluster', () => {
     await scene.expectOf('default/prod', 'default/prod https://prod:6443 one');
     await scene.expectOf(
       'default/away',
-      'cluster default/away cannot be asked: a part of it failed',
+      'cannot connect to cluster default/away: a part of it failed',
     );
     await scene.expectOf(
       'default/slow',
-      'cluster default/slow cannot be asked: cannot reach https://slow',
+      'cannot connect to cluster default/slow: cannot reach https://slow',
     );
     scene.faults.clear();
     expect(scene.of('default/slow')).toBe('default/slow https://prod:6443 one');
@@ -231,7 +231,7 @@ describe('a cluster', () => {
       scene.put(`default/c${index}`, kubeconfig({}));
     await vi.waitFor(() => expect(scene.events).toHaveLength(MOST_CLUSTERS), 60_000);
     scene.put('default/more', kubeconfig({}));
-    const full = `cluster default/more cannot be asked: ${MOST_CLUSTERS} other clusters are served, which is the limit`;
+    const full = `cannot connect to cluster default/more: ${MOST_CLUSTERS} other clusters are served, which is the limit`;
     await scene.expectOf('default/more', full);
     scene.put('default/c1', kubeconfig({ server: 'https://two:6443' }));
     await scene.expectOf('default/c1', 'default/c1 https://two:6443 one');
@@ -240,7 +240,7 @@ describe('a cluster', () => {
     scene.remove('default/c0');
     await scene.expectOf(
       'default/c0',
-      'cluster default/c0 cannot be asked: no Secret default/c0-kubeconfig was found',
+      'cannot connect to cluster default/c0: no Secret default/c0-kubeconfig was found',
     );
     await scene.clock.advance(60_000);
     await scene.expectOf('default/more', 'default/more https://prod:6443 one');
@@ -313,7 +313,7 @@ describe('a kubeconfig', () => {
     await vi.waitFor(
       () =>
         expect(scene.of('default/bad')).toContain(
-          `cluster default/bad cannot be asked: Secret default/bad-kubeconfig: ${field} `,
+          `cannot connect to cluster default/bad: Secret default/bad-kubeconfig: ${field} `,
         ),
       60_000,
     );
@@ -341,7 +341,7 @@ describe('a kubeconfig', () => {
     const scene = new Scene();
     scene.put('default/bad', '#'.repeat(64 * 1024 + 1));
     const large = 'Secret default/bad-kubeconfig is larger than 64 KiB';
-    await scene.expectOf('default/bad', `cluster default/bad cannot be asked: ${large}`);
+    await scene.expectOf('default/bad', `cannot connect to cluster default/bad: ${large}`);
     const text = kubeconfig({});
     scene.put('default/bad', text + '#'.repeat(64 * 1024 - text.length));
     await scene.expectOf('default/bad', 'default/bad https://prod:6443 one');
