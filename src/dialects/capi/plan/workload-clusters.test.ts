@@ -332,7 +332,7 @@ describe('a kubeconfig', () => {
     const scene = new Scene();
     scene.put('default/bad', text);
     await vi.waitFor(
-      () => expect(scene.of('default/bad')).toContain('asked: Secret default/bad-kubeconfig'),
+      () => expect(scene.of('default/bad')).toContain('default/bad: Secret default/bad-kubeconfig'),
       60_000,
     );
   });
