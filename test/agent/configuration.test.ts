@@ -110,7 +110,7 @@ test('where an agent was cut off in the middle, the next one puts all back, and 
   await host.until(async () => expect(await contents(host)).toEqual(before));
   await host.until(
     async () =>
-      await Promise.resolve(expect(next.log.join('\n')).toContain('was cut off, and was put back')),
+      await Promise.resolve(expect(next.log.join('\n')).toContain('was interrupted; everything was restored')),
   );
   expect(await host.read('state/journal-configuration.json')).toBeUndefined();
   const uid = await host.ask(...ITEMS);
@@ -304,7 +304,7 @@ test('killed before the kubelet is up, and killed while that is put back: the la
   await restarted(host, 3);
   await host.becomeReady();
   await restarted(host, 4);
-  expect(last.log.join('\n')).toContain('was cut off, and was put back');
+  expect(last.log.join('\n')).toContain('was interrupted; everything was restored');
   await host.becomeReady();
   expect(await host.answer(uid)).toEqual({});
   expect([await contents(host), await host.read(FLAGS)]).toEqual([AFTER, NEW_FLAGS]);
