@@ -295,7 +295,7 @@ test('a pod that cannot start says why', async () => {
   };
   await kubectlAs('admin', ['taint', 'node', 'server-1', 'example.com/busy=yes:NoSchedule']);
   await scene.apply(planOf('stalled', spec));
-  const words = /server-1 is at Starting: its pod has no place: 0\/\d+ nodes are available/;
+  const words = /server-1 is at Starting: its pod cannot be scheduled: 0\/\d+ nodes are available/;
   await vi.waitFor(
     async () => expect(await scene.messagesOf('server-1', 'Stalled')).toMatch(words),
     PATIENCE,
