@@ -306,7 +306,9 @@ test('a pod that cannot start says why', async () => {
     '--kubeconfig',
     await kubeconfigFor('admin'),
   ];
-  expect((await runRefit('status', ...flags)).stdout.join('\n')).toContain('its pod cannot be scheduled');
+  expect((await runRefit('status', ...flags)).stdout.join('\n')).toContain(
+    'its pod cannot be scheduled',
+  );
   await scene.until('stalled', 'RefitStalled', 'True', 'Stalled');
   await kubectlAs('admin', ['taint', 'node', 'server-1', 'example.com/busy-']);
   await scene.until('stalled', 'Complete', 'True', 'Complete');

@@ -88,7 +88,7 @@ test('a Plan that was deleted while nobody led: status and why name the nodes, u
   const metadata = { name: W4, annotations: { [CORDON_ANNOTATION]: 'gone/2026-11-20T08:00:00Z' } };
   await admin.create(nodes, { metadata, spec: { unschedulable: true } });
   onTestFinished(async () => await admin.delete(nodes, W4));
-  const words = `Still cordoned for a deleted plan: ${W4}: the leader uncordons each when its upgrade has ended; see that its agent runs.`;
+  const words = `Still cordoned for a deleted plan: ${W4}: the leader uncordons each node when its upgrade has ended; check that its agent runs.`;
   for (const command of ['status', 'why']) {
     const said = await told(command);
     expect(said).toContain('No leader');
