@@ -190,7 +190,7 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
   expect((await preview('--to', 'v1.38.0'))[0]).toMatch(/^replaced: covers nothing: /);
   expect(await preview('--to', FROM)).toEqual(both('stays: it has this version already'));
   await expect(preview('--to', 'latest')).rejects.toThrow(
-    'and --to "latest", expected the name of a Cluster and a',
+    'and --to is "latest"; expected the name of a Cluster and a',
   );
   await createMachine(client, { name: 'lost', version: FROM, node: 'worker2', cluster: 'lost' });
   await expect(preview('--to', TO, '--cluster', 'lost')).rejects.toThrow(
