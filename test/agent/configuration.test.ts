@@ -110,7 +110,9 @@ test('where an agent was cut off in the middle, the next one puts all back, and 
   await host.until(async () => expect(await contents(host)).toEqual(before));
   await host.until(
     async () =>
-      await Promise.resolve(expect(next.log.join('\n')).toContain('was interrupted; everything was restored')),
+      await Promise.resolve(
+        expect(next.log.join('\n')).toContain('was interrupted; everything was restored'),
+      ),
   );
   expect(await host.read('state/journal-configuration.json')).toBeUndefined();
   const uid = await host.ask(...ITEMS);
