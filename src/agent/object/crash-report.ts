@@ -3,14 +3,15 @@
  * version to stay up.
  */
 
-import { annotated, type KubeObject } from '../../kube/resources.ts';
-import { decodeReport, encodeReport, type SignalData } from '../../signal/annotations.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import { decodeReport, type SignalData } from '../../signal/annotations.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { Journal, UpdateJournal } from '../journal.ts';
 import { crashesSoFar, type SupervisorAccount } from '../service/crash-story.ts';
 import type { StepInput } from '../step-input.ts';
+import { writeReason } from './reason-report.ts';
 import type { SignalObject } from './signal-object.ts';
 
 export interface CrashReportParts {
@@ -26,8 +27,6 @@ export interface CrashReportParts {
 
 /** The pause between two requests to the supervisor, and between two writes of the Node. */
 const PAUSE_MS = 5_000;
-/** The deadline is short, because the upgrade must not wait for an API server that this very service may run. */
-const WRITE_DEADLINE_MS = 2_000;
 
 /** Reports on the object how often the process of the new version ended, if that has changed. Never rejects. */
 export type CrashReporter = (
@@ -41,11 +40,10 @@ export function crashReporter({ object, clock, log, accountOf }: CrashReportPart
   let lookedAt = Number.NEGATIVE_INFINITY;
   const report = async (newest: KubeObject, signal: SignalData, reason: string): Promise<void> => {
     const { created } = signal;
-    const earlier = decodeReport(newest.metadata.annotations, created) ?? { created };
-    if (countsIn(earlier.reason) === countsIn(reason)) return;
+    const earlier = decodeReport(newest.metadata.annotations, created);
+    if (countsIn(earlier?.reason) === countsIn(reason)) return;
     log.warn('the new version does not stay up', { reason });
-    const annotations = encodeReport({ ...earlier, reason });
-    await object.write(annotated(newest, annotations), WRITE_DEADLINE_MS);
+    await writeReason(object, newest, signal, reason);
   };
   return async (journal, signal, { host, now }) => {
     if (journal.phase !== 'restarted' || clock.monotonic() - lookedAt < PAUSE_MS) return;

@@ -1,5 +1,5 @@
 /** Writes into the report, while a step still runs, why that step does not end. */
-import { annotated } from '../../kube/resources.ts';
+import { annotated, type KubeObject } from '../../kube/resources.ts';
 import {
   decodeReport,
   decodeSignal,
@@ -25,8 +25,20 @@ export type ReportReason = (signal: SignalKey, reason: string, abort: AbortSigna
 
 /** Milliseconds between two attempts to write. */
 const RETRY_MS = 1_000;
-/** Milliseconds for one write. */
+/** The deadline is short, because the upgrade must not wait for an API server that the upgraded service may run. */
 const WRITE_DEADLINE_MS = 2_000;
+
+/** Writes the reason into the report of the signal on the object. The rest of the report stays. */
+export async function writeReason(
+  object: Pick<SignalObject, 'write'>,
+  newest: KubeObject,
+  { created }: Pick<SignalKey, 'created'>,
+  reason: string,
+): Promise<void> {
+  const earlier = decodeReport(newest.metadata.annotations, created) ?? { created };
+  const report = encodeReport({ ...earlier, reason });
+  await object.write(annotated(newest, report), WRITE_DEADLINE_MS);
+}
 
 export function reasonReporter({ object, clock, log }: ReasonReportParts): ReportReason {
   let latest = '';
@@ -37,10 +49,7 @@ export function reasonReporter({ object, clock, log }: ReasonReportParts): Repor
     if (newest === undefined) return false;
     const { annotations } = newest.metadata;
     if (!isStillThere(decodeSignal(annotations), signal)) return true;
-    const { created } = signal;
-    const earlier = decodeReport(annotations, created) ?? { created };
-    const report = encodeReport({ ...earlier, reason });
-    await object.write(annotated(newest, report), WRITE_DEADLINE_MS);
+    await writeReason(object, newest, signal, reason);
     return true;
   }
 

@@ -23,13 +23,14 @@ export interface Assessment extends DecisionContext {
 
 /** Returns the assessment at `now`, in milliseconds since the Unix epoch. The same input always gives the same assessment. */
 export function assess(snapshot: Snapshot, policy: RolloutPolicy, now: number): Assessment {
-  const context = { snapshot, policy, now, isStopping: isStopping(snapshot, policy) };
+  const overBudget = isOverBudget(snapshot, policy);
+  const context = { snapshot, policy, now, isStopping: isStopping(snapshot, policy, overBudget) };
   const stage = activeStage(snapshot.rollout);
   const evaluated = new Map<Target, TargetEvaluation>();
   return {
     ...context,
     stage,
-    isOverBudget: isOverBudget(snapshot, policy),
+    isOverBudget: overBudget,
     openSlots: stage ? openSlots(context, stage) : 0,
     of: (ofStage, target) =>
       evaluated.getOrInsertComputed(target, () =>

@@ -9,11 +9,13 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 export const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
 
 /** True if nothing new may start: the rollout is aborted, its failure budget is used up, or the plan is now invalid. */
-export function isStopping(snapshot: Snapshot, policy: RolloutPolicy): boolean {
+export function isStopping(
+  snapshot: Snapshot,
+  policy: RolloutPolicy,
+  overBudget = isOverBudget(snapshot, policy),
+): boolean {
   const { rollout, controls } = snapshot;
-  return (
-    controls.abort !== undefined || isOverBudget(snapshot, policy) || rollout.problems.length > 0
-  );
+  return controls.abort !== undefined || overBudget || rollout.problems.length > 0;
 }
 
 /**

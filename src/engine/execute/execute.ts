@@ -29,8 +29,9 @@ export interface ExecuteParts extends Effects {
  */
 export type Outcome = 'recorded' | 'changed' | 'outdated' | ReconcileResult;
 
-/** After a conflict the watch usually shows the other write. This result makes sure of a next turn if the watch is late. */
-export const RECHECK_SOON: ReconcileResult = { requeueAfterMs: 1000 };
+/** After a conflict the watch usually shows the other write. This pause makes sure of a next turn if the watch is late. */
+const RECHECK_MS = 1000;
+export const RECHECK_SOON: ReconcileResult = { requeueAfterMs: RECHECK_MS };
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>;
 
@@ -70,7 +71,7 @@ export async function execute(
   if (outcome === 'changed') return outcome;
   const reportMs = await parts.reporter?.decided(turn);
   const wakes = only(commands, 'wake').map(({ afterMs }) => afterMs);
-  const times = outcome === 'outdated' ? [1000, ...wakes, reportMs] : [...wakes, reportMs];
+  const times = outcome === 'outdated' ? [RECHECK_MS, ...wakes, reportMs] : [...wakes, reportMs];
   return { requeueAfterMs: soonest(times), restMs: restOf(turn.assessment.snapshot.rollout) };
 }
 

@@ -3,7 +3,7 @@ import { isClaimOfOther } from '../../signal/at-work.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { needsClaim } from '../assess/claims.ts';
 import { factsOf } from '../gates/types.ts';
-import { withStages } from '../model/rollout.ts';
+import { inState, type Stage, type Target } from '../model/rollout.ts';
 
 /** Returns true if a target can be signalled as soon as its Node bears the claim of the plan. */
 export function areClaimsDue(assessment: Assessment): boolean {
@@ -12,12 +12,14 @@ export function areClaimsDue(assessment: Assessment): boolean {
   if (rollout.phase !== 'running') return false;
   // The targets of this plan wait for the other plan, which needs their places under maxUnavailable, so they claim nothing.
   if (policy.maxUnavailable && awaits !== undefined) return false;
-  return withStages(rollout).some(({ stage, target }) => {
-    if (target.state !== 'intended') return false;
+  const lacksOnlyItsClaim = (stage: Stage, target: Target): boolean => {
     const facts = factsOf(snapshot, target);
     const { node, refusal } = facts;
     if (!node || refusal || !needsClaim(facts, policy)) return false;
     const isTaken = node.claim === own || isClaimOfOther(node.claim, own);
     return !isTaken && assessment.of(stage, target).gate === undefined;
-  });
+  };
+  return rollout.stages.some((stage) =>
+    inState(stage, 'intended').some((target) => lacksOnlyItsClaim(stage, target)),
+  );
 }

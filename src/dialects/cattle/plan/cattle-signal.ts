@@ -69,9 +69,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       const job = jobFor(world, rollout, name, plan);
       if (job) return { resource: jobs, object: job };
       const { namespace = '' } = plan.metadata;
-      const [shorter] = jobNamesOf(plan.metadata.name, name, rollout.id);
-      const ofJob = freeName(world, name, plan, rollout) ?? shorter;
-      return { resource: jobs, object: { metadata: { name: ofJob, namespace } }, isAbsent: true };
+      const metadata = { name: freeName(world, name, plan, rollout), namespace };
+      return { resource: jobs, object: { metadata }, isAbsent: true };
     },
 
     /** Starts the Job after the drain. Uncordons the node, which rests in its slot, after the Job. */
@@ -126,7 +125,7 @@ function freeName(
   nodeName: string,
   { metadata }: CattlePlan,
   { id }: Rollout,
-): string | undefined {
+): string {
   const [name, longer] = jobNamesOf(metadata.name, nodeName, id);
   const present = world.get(jobs, name, metadata.namespace);
   return present && nodeOf(present) !== nodeName ? longer : name;
