@@ -199,10 +199,13 @@ test.each<[string, Script, string, RegExp, string?]>([
     const name = await follow(script, {}, url);
     const told = { type: 'Warning', reason, message: expect.stringMatching(message) };
     await until(async () => expect(await eventsOn(name)).toMatchObject([told]));
-    expect(statusOf(await cluster.client.get(updateConfigs, name))).toMatchObject({
-      reason,
-      message: told.message,
-    });
+    // The leader writes the status after the Event.
+    await until(async () =>
+      expect(statusOf(await cluster.client.get(updateConfigs, name))).toMatchObject({
+        reason,
+        message: told.message,
+      }),
+    );
     expect(await ifFound(cluster.client.get(plans, 'autopilot'))).toBeUndefined();
   },
 );
