@@ -42,6 +42,24 @@ test('a map of downloads, as the cron strategy gets it; the version gets its v',
   });
 });
 
+test('names of files in a map, as the channel edge_release has them, become platforms; other names stay', () => {
+  const url = 'https://example.com/file';
+  const names = [
+    'linux-airgap-bundle-amd64',
+    'k0s-airgap-bundle-arm64',
+    'k0s-arm',
+    'windows-amd64',
+  ];
+  const airgap = Object.fromEntries(names.map((name) => [name, url]));
+  const read = readIndex(JSON.stringify({ version: 'v1.36.4+k0s.0', downloadURLs: { airgap } }));
+  expect(Object.keys(read.airgap)).toEqual([
+    'linux-amd64',
+    'linux-arm64',
+    'linux-arm',
+    'windows-amd64',
+  ]);
+});
+
 test('what has no value is not there, as for k0s', () => {
   const listed = readIndex(
     `${LISTED}- {arch: riscv64, os: linux, k0s: "https://example.com/k", k0sSha256:, airgapBundle:}`,

@@ -83,8 +83,17 @@ function listedFiles(
 
 function mappedFiles(files: Readonly<Record<string, string>>): Downloads {
   return Object.fromEntries(
-    Object.entries(files).map(([platform, url]) => [platform, checked(url)]),
+    Object.entries(files).map(([name, url]) => [platformOf(name), checked(url)]),
   );
+}
+
+/**
+ * Returns the platform for a name in a map. The channel `edge_release` names files instead: `linux-airgap-bundle-amd64`, and
+ * in its older form `k0s-amd64` and `k0s-airgap-bundle-amd64`. All files of that channel are for Linux.
+ */
+function platformOf(name: string): string {
+  const file = /^(?:linux|k0s)(?:-airgap-bundle)?-([a-z0-9]+)$/.exec(name);
+  return file ? `linux-${file[1]}` : name;
 }
 
 function checked(url: string, sha256?: string | null): Downloads[string] {
