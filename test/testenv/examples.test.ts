@@ -75,6 +75,7 @@ test.each<[example: string, nodesOfEachPlan: readonly (readonly string[])[]]>([
   ['rke2', [[SERVER], WORKERS]],
   ['kernel-parameter', [WORKERS]],
   ['os-update', [[SERVER, ...WORKERS]]],
+  ['os-image', [['example-worker-1']]],
   ['certificate', [[SERVER, ...WORKERS]]],
   ['opt-in-channel', [['example-worker-1']]],
 ])('%s: its Plans are complete, on exactly these nodes', async (example, expected) => {
@@ -90,11 +91,35 @@ test.each<[example: string, nodesOfEachPlan: readonly (readonly string[])[]]>([
   }
 });
 
+test('os-image: the node is drained, then the image of the release runs with its version as tag', async () => {
+  await apply(await textOf('os-image'));
+  await scene.until('os-image', 'Complete', 'True', 'Complete');
+  const [job] = await scene.jobsOf('os-image');
+  expect(job?.spec?.['template']).toMatchObject({
+    spec: {
+      initContainers: [{ name: 'drain' }],
+      containers: [
+        {
+          image: 'registry.example.com/appliance-os:v2.4.0',
+          command: ['appliance-os'],
+          args: ['upgrade', '--kernel', ...Array<unknown>(4).fill(expect.any(String)), '--reboot'],
+          securityContext: { privileged: true, capabilities: { add: ['CAP_SYS_BOOT'] } },
+        },
+      ],
+      volumes: expect.arrayContaining([
+        { name: 'host-root', hostPath: { path: '/', type: 'Directory' } },
+      ]) as unknown,
+    },
+  });
+});
+
 test.each([
   'cluster-api/updater-set',
   'k0s/airgap',
   'k0s/plan',
   'k0s/update-config',
+  'k0s/update-config-cron',
+  'k0s/update-config-edge',
   'policies/nightly',
 ])('the API server takes %s as it is', async (example) => {
   const text = await readFile(`examples/${example}.yaml`, 'utf8');
