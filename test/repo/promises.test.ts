@@ -12,6 +12,7 @@ const STATEMENTS = [35, 12, 20, 12, 25];
 /** What the last cell of a row must have, by the state of the row. */
 const DEMANDS: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ['Holds', []],
+  ['Holds, with stand-ins', [/^Not seen: \S/]],
   ['Out', [/\bReason: \w/, /\bSwitch: \w/]],
   ['Not yet', [/^Missing: \S/]],
 ]);
@@ -39,7 +40,7 @@ function problemsOf({ number, state, proof }: Row): string[] {
   const unmet = demands.filter((demand) => !demand.test(proof));
   const missing = claims.filter((claim) => !isThere(claim));
   return [
-    ...(state === 'Holds' && claims.length === 0 ? [`${number}: names no test`] : []),
+    ...(state.startsWith('Holds') && claims.length === 0 ? [`${number}: names no test`] : []),
     ...unmet.map(({ source }) => `${number}: lacks ${source}`),
     ...missing.map(({ path, name }) => `${number}: ${path} has no test ${name ?? ''}`.trimEnd()),
   ];
@@ -67,6 +68,7 @@ test('an unknown state, a row without proof, reason or gap, and a test that is n
     '| 0.5 | a | **Not yet** | later |',
     `| 0.6 | a | **Not yet** | Missing: b. ${links} "no such test" |`,
     '| 0.7 | a | **Holds** | `src/none.test.ts` |',
+    '| 0.8 | a | **Holds, with stand-ins** | seen by hand |',
   ];
   expect(rowsOf(rows.join('\n')).flatMap(problemsOf)).toEqual([
     '0.2: names no test',
@@ -75,5 +77,7 @@ test('an unknown state, a row without proof, reason or gap, and a test that is n
     '0.5: lacks ^Missing: \\S',
     '0.6: test/repo/links.test.ts has no test no such test',
     '0.7: src/none.test.ts has no test',
+    '0.8: names no test',
+    '0.8: lacks ^Not seen: \\S',
   ]);
 });
