@@ -16,7 +16,7 @@ export interface Block {
 export function blocksOf(page: string): Block[] {
   const text = readFileSync(page, 'utf8');
   const found = text.matchAll(
-    /^(?:#+ (?<heading>[^\n]*)|```[a-z]+ (?<use>\S+)\n(?<body>.*?)^```)$/gms,
+    /^(?:#+ (?<heading>[^\n]*)|```[a-z]*(?: (?<use>\S+))?\n(?<body>.*?)^```)$/gms,
   );
   let heading = '';
   const blocks: Block[] = [];

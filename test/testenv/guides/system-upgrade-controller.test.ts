@@ -69,7 +69,7 @@ async function writeAccount(): Promise<void> {
 }
 
 test('the page can be followed', () => {
-  expect(blocks.map(({ use }) => use)).toEqual(['run', 'run', 'service', 'plan.yaml', 'run']);
+  expect(blocks.map(({ use }) => use)).toEqual(['run', 'service', 'plan.yaml', 'run']);
 });
 
 test.each(blocks)('$title', async (block) => {
