@@ -141,7 +141,7 @@ else
     test('with a full disk says so, and runs nothing', async () => {
       const fill =
         'mkdir "$REFIT_ROOT/var/lib/refit" && { cat /dev/zero >"$REFIT_ROOT/var/lib/full" 2>/dev/null || true; }';
-      const body = `ROLLOUT=r\nSTEP=kubelet\n${wholeScript('step.sh')}note begun\necho it ran\n`;
+      const body = `ROLLOUT=r\nSTEP=kubelet\n${wholeScript('parts/step.sh')}note begun\necho it ran\n`;
       const step = detached(body, 5);
       const said = await onHost('size=1m', fill, step);
       expect(said).toContain('No space left on device');

@@ -30,7 +30,7 @@ test.each([
   await writeFile(join(root, 'var/lib/refit/staged/kubeadm'), `#!/bin/sh\n${body}\n`, {
     mode: 0o755,
   });
-  const input = `VERSION=v1.36.3\n${wholeScript('upgrade-plan.sh')}upgrade_plan\n`;
+  const input = `VERSION=v1.36.3\n${wholeScript('parts/upgrade-plan.sh')}upgrade_plan\n`;
   const { ok, stdout } = await run('sh', ['-s'], { environment: { REFIT_ROOT: root }, input });
   expect([ok ? 0 : 1, stdout]).toEqual([code, said]);
 });

@@ -1,7 +1,7 @@
 /** Checks every shell script of the repository: a shell can read it, and shellcheck finds nothing. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { expect, type TestContext, test } from 'vitest';
 import {
   inputsOf,
@@ -18,14 +18,12 @@ const SCRIPTS = filesOf('{src,sandbox,test,tools}/**/*.sh', '.ci/run');
 const SHELLCHECK = join(cacheDirectory(process.env), '..', 'shellcheck/usr/bin/shellcheck');
 
 const STEP_VALUES = ['ROLLOUT', 'STEP', 'VERSION'];
+const HOST_FOLDER = 'src/dialects/kubeadm/host/scripts/';
 const HOST_FILES = SCRIPTS.map(({ path }) => path)
-  .filter((path) => path.includes('kubeadm/host/scripts/'))
-  .map((path) => basename(path));
-/** Without those that only other scripts use. */
-const HOST_SCRIPTS = HOST_FILES.filter((name) => {
-  const isUsed = HOST_FILES.some((other) => usedBy(other).includes(name));
-  return inputsOf(name).length > 0 || (usedBy(name).length > 0 && !isUsed);
-});
+  .filter((path) => path.startsWith(HOST_FOLDER))
+  .map((path) => path.slice(HOST_FOLDER.length));
+/** The scripts that run by themselves. */
+const HOST_SCRIPTS = HOST_FILES.filter((name) => !isPart(name));
 
 test('a shell can read every script', () => {
   expect(SCRIPTS.length).toBeGreaterThan(10);
@@ -40,6 +38,16 @@ test('shellcheck finds nothing', (context) => {
   expect(run(paths.filter((path) => path.startsWith('src/')))).toBe('');
   // A fault that it knows.
   expect(run(['--shell=sh', '-'], 'rm $1')).toContain('SC2086');
+});
+
+test('parts/ has the scripts that only other scripts use, and no others', () => {
+  expect(HOST_SCRIPTS.length).toBeGreaterThan(10);
+  const used = new Set(HOST_FILES.flatMap(usedBy));
+  expect(HOST_FILES.filter((name) => isPart(name) && !used.has(name))).toEqual([]);
+  // The probe begins with the facts, which also have a script of their own.
+  expect(HOST_SCRIPTS.filter((name) => used.has(name))).toEqual(['facts.sh']);
+  // Only a script that runs by itself gets values.
+  expect(HOST_FILES.filter((name) => isPart(name) && inputsOf(name).length > 0)).toEqual([]);
 });
 
 test.each(HOST_FILES)('%s prints values with printf', (name) => {
@@ -70,6 +78,10 @@ test.for(HOST_SCRIPTS)('%s needs exactly the values that its header declares', (
   );
   expect(wrong).toEqual([]);
 });
+
+function isPart(name: string): boolean {
+  return name.startsWith('parts/');
+}
 
 function skipWithoutShellcheck(context: TestContext): void {
   context.skip(

@@ -21,7 +21,7 @@ const READERS = [
     module: join(ROOT, 'src/dialects/kubeadm/host/script-file.ts'),
     name: 'scriptFile',
     folder: join(ROOT, 'src/dialects/kubeadm/host/scripts'),
-    files: ['*.sh'],
+    files: ['*.sh', 'parts/*.sh'],
   },
 ];
 

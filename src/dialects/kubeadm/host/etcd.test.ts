@@ -229,7 +229,7 @@ test.each([
   ['[fd00::1]', '[fd00::1]'],
 ])('etcd that listens on %s is asked at %s, which its certificate has', (address, asked) => {
   const env = { ...process.env, REFIT_ROOT: hostWith(`https://${address}:1`) };
-  const input = `${wholeScript('etcd.sh')}echo "$URL"`;
+  const input = `${wholeScript('parts/etcd.sh')}echo "$URL"`;
   expect(spawnSync('sh', ['-s'], { input, env, encoding: 'utf8' }).stdout).toBe(
     `https://${asked}:1\n`,
   );

@@ -1,13 +1,11 @@
 /** Proves how a script for a host is built, and that its header declares all of its input. */
-import { readdirSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { filledScript, headerOf, inputsOf, quoted, usedBy, wholeScript } from './filled-script.ts';
 import { scriptFile } from './script-file.ts';
 
-const NAMES = readdirSync(join(import.meta.dirname, 'scripts')).filter((name) =>
-  name.endsWith('.sh'),
-);
+const NAMES = globSync('**/*.sh', { cwd: join(import.meta.dirname, 'scripts') });
 
 describe('a script', () => {
   test('begins with its values, then comes each file that it uses, once', () => {
@@ -15,7 +13,7 @@ describe('a script', () => {
     expect(filledScript('detached.sh', values)).toBe(
       `BODY='it'\\''s'\nBUSY='75'\nWAIT='5'\n${scriptFile('detached.sh')}`,
     );
-    const files = ['prelude.sh', 'api-server.sh', 'readyz.sh'];
+    const files = ['parts/prelude.sh', 'parts/api-server.sh', 'readyz.sh'];
     expect(wholeScript('readyz.sh')).toBe(files.map(scriptFile).join(''));
   });
 

@@ -50,7 +50,7 @@ function addWithUsed(name: string, order: Set<string>): void {
   order.add(name);
 }
 
-/** Returns the files that a line `# uses: a.sh b.sh` in the header names. */
+/** Returns the files that a line `# uses: parts/a.sh b.sh` in the header names. */
 export function usedBy(name: string): string[] {
   const [, names = ''] = /^# uses: (.*)$/m.exec(headerOf(name)) ?? [];
   return names.split(' ').filter((used) => used !== '');

@@ -1,5 +1,5 @@
 # Prints what a member of etcd says of itself and of the others, as lines `etcd=JSON`.
-# uses: prelude.sh etcd-answers.sh
+# uses: parts/prelude.sh parts/etcd-answers.sh
 # input:
 #   MEMBER=https://10.0.0.2:2379  URL of a member on another host; empty for the member of this host.
 

@@ -1,5 +1,5 @@
 # Renews certificates by the kubeadm of this host. Restarts nothing.
-# uses: prelude.sh step.sh static-pod-form.sh
+# uses: parts/prelude.sh parts/step.sh parts/static-pod-form.sh
 # input:
 #   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout. The journal's lines of other rollouts do not count.
 #   STEP=certificates  Name of the step in the journal.

@@ -1,5 +1,5 @@
 # Prints who else could change the configuration that kubeadm would read; nothing while it is missing.
-# uses: prelude.sh trusted.sh
+# uses: parts/prelude.sh parts/trusted.sh
 # input:
 #   CONFIG=/etc/kubernetes/upgrade.yaml  A file with an UpgradeConfiguration.
 

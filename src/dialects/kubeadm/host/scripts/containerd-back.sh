@@ -1,5 +1,5 @@
 # Puts the binaries of containerd back as the rollout found them, restarts it, and prints its version.
-# uses: prelude.sh packages.sh journal.sh keep.sh
+# uses: parts/prelude.sh parts/packages.sh parts/journal.sh parts/keep.sh
 # input:
 #   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout that replaced them.
 #   NAMES=runc containerd  The binaries of containerd, the daemon last.

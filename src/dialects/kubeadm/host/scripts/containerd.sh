@@ -1,12 +1,12 @@
 # Replaces the binaries of containerd and restarts it. Its shims live on, so no container is restarted.
-# uses: prelude.sh step.sh packages.sh keep-configuration.sh containerd-binaries.sh
+# uses: parts/prelude.sh parts/step.sh parts/packages.sh parts/keep-configuration.sh parts/containerd-binaries.sh
 # input:
 #   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout. The journal's lines of other rollouts do not count.
 #   STEP=containerd  Name of the step in the journal.
 #   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
 #   CONTAINERD_VERSION=v2.3.3  The version of containerd.
 #   CONTAINERD_NAMES=runc containerd  The binaries of containerd, the daemon last.
-#   CONTAINERD_SOURCES=containerd kind path  Lines `NAME KEY VALUE`, which say where each comes from; see binaries.sh.
+#   CONTAINERD_SOURCES=containerd kind path  Lines `NAME KEY VALUE`, which say where each comes from; see parts/binaries.sh.
 
 seen 'done' && exit 0
 keep_configuration

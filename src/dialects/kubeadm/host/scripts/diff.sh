@@ -1,9 +1,9 @@
 # Prints what kubeadm would change in the static pod manifests; nothing if no kubeadm of the target is on the host. Leaves
 # nothing behind.
-# uses: prelude.sh trusted.sh binaries.sh
+# uses: parts/prelude.sh parts/trusted.sh parts/binaries.sh
 # input:
 #   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
-#   SOURCES=kubeadm kind path  Lines `NAME KEY VALUE`, which say where kubeadm comes from; see binaries.sh.
+#   SOURCES=kubeadm kind path  Lines `NAME KEY VALUE`, which say where kubeadm comes from; see parts/binaries.sh.
 
 # By a kubeadm that is staged, or by a copy of the file on this host: only root can change either.
 source_of kubeadm

@@ -1,6 +1,6 @@
 # Prints facts as lines `name=value`: versions, the port of the API server, certificates of kubeadm and of the kubelet without
 # their keys, and what the member of etcd says.
-# uses: prelude.sh certificate-fact.sh kubelet-facts.sh etcd-answers.sh
+# uses: parts/prelude.sh parts/certificate-fact.sh parts/kubelet-facts.sh parts/etcd-answers.sh
 # input:
 #   ROLE=controlPlane  The role of this host: controlPlane or worker.
 

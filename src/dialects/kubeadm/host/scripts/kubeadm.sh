@@ -1,5 +1,5 @@
 # Replaces kubeadm, and lets it upgrade the control plane or the configuration of the kubelet on this host.
-# uses: prelude.sh step.sh packages.sh keep-configuration.sh restore-manifests.sh trusted-options.sh flags.sh
+# uses: parts/prelude.sh parts/step.sh parts/packages.sh parts/keep-configuration.sh parts/restore-manifests.sh parts/trusted-options.sh parts/flags.sh
 # input:
 #   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout. The journal's lines of other rollouts do not count.
 #   STEP=kubeadm  Name of the step in the journal.

@@ -1,5 +1,5 @@
 # Replaces the kubelet, and kubectl where the host has it, and restarts the kubelet.
-# uses: prelude.sh step.sh packages.sh keep-configuration.sh
+# uses: parts/prelude.sh parts/step.sh parts/packages.sh parts/keep-configuration.sh
 # input:
 #   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout. The journal's lines of other rollouts do not count.
 #   STEP=kubelet  Name of the step in the journal.

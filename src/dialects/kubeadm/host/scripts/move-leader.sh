@@ -1,5 +1,5 @@
 # Lets the member of etcd on this host, which leads, give that up.
-# uses: prelude.sh etcd.sh
+# uses: parts/prelude.sh parts/etcd.sh
 # input:
 #   TO=9372538179322589801  Id of the member that is to lead, in decimal.
 

@@ -1,9 +1,9 @@
 # Stages the binaries, and lets the staged kubeadm check the host. Workers have no credentials for `upgrade apply`.
-# uses: prelude.sh trusted-options.sh flags.sh fetch.sh upgrade-plan.sh
+# uses: parts/prelude.sh parts/trusted-options.sh parts/flags.sh parts/fetch.sh parts/upgrade-plan.sh
 # input:
 #   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
 #   NAMES=kubeadm kubelet kubectl  The binaries that are replaced.
-#   SOURCES=kubeadm kind path  Lines `NAME KEY VALUE`, which say where each of NAMES comes from; see binaries.sh.
+#   SOURCES=kubeadm kind path  Lines `NAME KEY VALUE`, which say where each of NAMES comes from; see parts/binaries.sh.
 #   CONTAINERD_VERSION=v2.3.3  The version of containerd; empty if containerd stays as it is.
 #   CONTAINERD_NAMES=runc containerd  The binaries of containerd, the daemon last.
 #   CONTAINERD_SOURCES=containerd kind path  Lines as in SOURCES.

@@ -1,10 +1,10 @@
 # Prints facts as lines `name=value`, first those of facts.sh; `hard` and `warn` have sentences. Leaves nothing behind.
-# uses: prelude.sh facts.sh trusted-options.sh binaries.sh containerd-binaries.sh room.sh host.sh cni.sh missing-manifests.sh
+# uses: parts/prelude.sh facts.sh parts/trusted-options.sh parts/binaries.sh parts/containerd-binaries.sh parts/room.sh parts/host.sh parts/cni.sh parts/missing-manifests.sh
 # input:
 #   ROLE=controlPlane  The role of this host: controlPlane or worker.
 #   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
 #   NAMES=kubeadm kubelet kubectl  The binaries that are replaced.
-#   SOURCES=kubeadm kind path  Lines `NAME KEY VALUE`, which say where each of NAMES comes from; see binaries.sh.
+#   SOURCES=kubeadm kind path  Lines `NAME KEY VALUE`, which say where each of NAMES comes from; see parts/binaries.sh.
 #   CONTAINERD_VERSION=v2.3.3  The version of containerd; empty if containerd stays as it is.
 #   CONTAINERD_NAMES=runc containerd  The binaries of containerd, the daemon last.
 #   CONTAINERD_SOURCES=containerd kind path  Lines as in SOURCES.

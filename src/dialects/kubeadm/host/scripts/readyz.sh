@@ -1,5 +1,5 @@
 # Prints the HTTP status of /readyz of the API server of this host.
-# uses: prelude.sh api-server.sh
+# uses: parts/prelude.sh parts/api-server.sh
 
 CLIENT=$R${CA%/*}/apiserver-kubelet-client
 said=$(curl -qsS --noproxy '*' --max-time 5 -o /dev/null -w '%{http_code}' --cacert "$R$CA" --cert "$CLIENT.crt" \

@@ -1,5 +1,5 @@
 # Restores manifests that a killed kubeadm left out, and says which.
-# uses: prelude.sh restore-manifests.sh
+# uses: parts/prelude.sh parts/restore-manifests.sh
 # input:
 #   BY_HAND=/etc/kubernetes/tmp/kubeadm-backup-manifests-1/etcd.yaml  The backup of another kubeadm, which a person agreed to; empty if none.
 

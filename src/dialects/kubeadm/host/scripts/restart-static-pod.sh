@@ -1,6 +1,6 @@
 # Gives a static pod an annotation, so that the kubelet starts it anew. The manifest is replaced by one rename, so it is never
 # away. The annotation is where kubeadm writes annotations, or nowhere.
-# uses: prelude.sh static-pod-form.sh
+# uses: parts/prelude.sh parts/static-pod-form.sh
 # input:
 #   COMPONENT=kube-apiserver  The static pod.
 #   NAME=upgrade.refit.dev/certificates  Name of the annotation.

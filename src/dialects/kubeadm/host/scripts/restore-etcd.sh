@@ -1,5 +1,5 @@
 # Restores a snapshot of etcd on this member, as a part of a new cluster. What the member had is kept aside.
-# uses: prelude.sh trusted.sh snapshot.sh listens.sh
+# uses: parts/prelude.sh parts/trusted.sh parts/snapshot.sh parts/listens.sh
 # input:
 #   SNAPSHOT=/var/backups/etcd.db  The snapshot on this host.
 #   STAMP=20260101T000000Z  Names the new cluster, and what the member had before.

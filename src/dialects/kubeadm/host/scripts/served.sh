@@ -1,6 +1,6 @@
 # Prints the end of the certificate that the API server serves; `another` if it serves none that kubeadm renews, `unseen`
 # if nothing here can ask.
-# uses: prelude.sh api-server.sh
+# uses: parts/prelude.sh parts/api-server.sh
 
 if ! command -v curl >/dev/null; then
   echo unseen

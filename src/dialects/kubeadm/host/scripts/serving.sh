@@ -1,6 +1,6 @@
 # Prints a line `address=ADDRESS` for each address of this host, and `waits=` if the kubelet asks the cluster for a serving
 # certificate and has none yet.
-# uses: prelude.sh
+# uses: parts/prelude.sh
 
 # kube-proxy may give addresses of Services to the device kube-ipvs0.
 ip -o addr show up scope global |

@@ -1,5 +1,5 @@
 # Saves a snapshot of etcd on this host. Prints the file and its SHA-256, or why there is none.
-# uses: prelude.sh etcd.sh snapshot.sh
+# uses: parts/prelude.sh parts/etcd.sh parts/snapshot.sh
 # input:
 #   VERSION=v1.36.3  The version that the upgrade leads to; it is a part of the file's name.
 #   KEEP=2  How many snapshots stay on this host.

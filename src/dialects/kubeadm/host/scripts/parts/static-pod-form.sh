@@ -1,5 +1,5 @@
 # `form_of FILE` ends the script unless the metadata of FILE stand as kubeadm writes them, or with no annotations.
-# uses: prelude.sh
+# uses: parts/prelude.sh
 
 form_of() {
   awk '

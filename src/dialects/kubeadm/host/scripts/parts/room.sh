@@ -1,6 +1,6 @@
 # `room` says where the file systems have no room for STAGED KiB of binaries, also those before, their swap, and the copy that
 # kubeadm makes of etcd's data; paths may share a file system. Only the last of the folders may be missing.
-# uses: prelude.sh
+# uses: parts/prelude.sh
 
 room() {
   data=$(flag data-dir "$MANIFESTS/etcd.yaml")

@@ -1,6 +1,6 @@
 # `with_flags COMMAND ...` runs a command of kubeadm with the flags that each of its checks and upgrades takes. Needs CONFIG and
 # IGNORED; an empty one is not given.
-# uses: prelude.sh
+# uses: parts/prelude.sh
 
 with_flags() {
   [ -z "$CONFIG" ] || set -- "$@" "--config=$CONFIG"

@@ -1,5 +1,5 @@
 # What rollouts have begun and done on this host, in the file J. `forget START` removes the lines that have START in them.
-# uses: prelude.sh
+# uses: parts/prelude.sh
 
 J=$D/kubeadm.journal
 forget() {

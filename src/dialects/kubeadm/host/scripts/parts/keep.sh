@@ -1,6 +1,6 @@
 # `keep NAME FILE` keeps a file as the rollout found it, once. `is_kept` fails unless the files of this rollout are kept.
 # Needs ROLLOUT.
-# uses: prelude.sh
+# uses: parts/prelude.sh
 
 # In /var/lib/kubelet: what kubeadm writes.
 KUBELET_FILES='config.yaml kubeadm-flags.env instance-config.yaml'

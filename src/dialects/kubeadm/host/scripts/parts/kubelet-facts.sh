@@ -1,6 +1,6 @@
 # `kubelet_facts` prints the version of the kubelet, its client certificate, and how often it crashed: of the process that runs,
 # since other files may lie beside those that it uses.
-# uses: prelude.sh packages.sh kubelet-process.sh certificate-fact.sh
+# uses: parts/prelude.sh parts/packages.sh parts/kubelet-process.sh parts/certificate-fact.sh
 
 # `version_in_use` asks the executable of the process that runs, whose file may be gone from its folder. Root runs it, so it is
 # opened once, and only root may be able to change what was opened.

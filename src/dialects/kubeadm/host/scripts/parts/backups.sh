@@ -2,7 +2,7 @@
 # the host writes down its manifests, with their hashes, and the backups. A run that was cut off (`is_ours`) leaves one new
 # backup and lacks one manifest; the others are as they were, or have its version. `of_run NAME` prints a backup with the
 # hash of the manifest then; `by_hand NAME` prints `hand PATH` for one of a kubeadm that a person ran, or `refused REASON`.
-# uses: prelude.sh
+# uses: parts/prelude.sh
 
 RUN=$D/kubeadm.run
 COMPONENTS='etcd kube-apiserver kube-controller-manager kube-scheduler'

@@ -1,6 +1,6 @@
 # `etcd METHOD JSON [SECONDS]` asks the HTTP gateway of etcd at URL, which takes and gives JSON, with kubeadm's own client
 # certificate for health checks in PKI. URL is empty if this host has no manifest of etcd.
-# uses: prelude.sh
+# uses: parts/prelude.sh
 
 CA=$(flag trusted-ca-file "$MANIFESTS/etcd.yaml")
 PKI=${CA:-/etc/kubernetes/pki/etcd/ca.crt} && PKI=$R${PKI%/*}

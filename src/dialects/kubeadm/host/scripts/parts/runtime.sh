@@ -1,7 +1,7 @@
 # `find_runtime` sets RUNTIME, the endpoint of the container runtime that the kubelet uses: by the flags of its
 # process, or those in its files while it does not run, then by its configuration, then its default. Another runtime may lie
 # beside it. `uses_containerd` fails unless that is containerd.
-# uses: prelude.sh kubelet-process.sh
+# uses: parts/prelude.sh parts/kubelet-process.sh
 
 find_runtime() {
   find_kubelet

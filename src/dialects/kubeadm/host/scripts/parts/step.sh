@@ -1,6 +1,6 @@
 # `seen WHAT` fails unless the journal says WHAT of this step; `note WHAT` writes it down. WHAT is begun, failed or done.
 # Needs ROLLOUT and STEP.
-# uses: prelude.sh journal.sh
+# uses: parts/prelude.sh parts/journal.sh
 
 seen() { [ -e "$J" ] && grep -qxF -- "$ROLLOUT $STEP $1" "$J"; }
 note() {

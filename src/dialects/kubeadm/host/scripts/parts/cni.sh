@@ -1,6 +1,6 @@
 # `cni_facts` warns of a network plugin that containerd cannot use: a sandbox that cannot be made shows only when a pod starts.
 # containerd takes the first configuration by name.
-# uses: prelude.sh runtime.sh
+# uses: parts/prelude.sh parts/runtime.sh
 
 values_of() { grep -o "\"$1\" *: *\"[^\"]*\"" "$2" | sed 's/.*"\([^"]*\)"$/\1/'; }
 cni_facts() {

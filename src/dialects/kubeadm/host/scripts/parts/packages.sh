@@ -1,7 +1,7 @@
 # These functions replace binaries that may belong to packages: apt-get replaces packages of Debian, dnf or zypper replace RPM
 # packages. `find_package NAME` sets FILE, MANAGER, and PACKAGE, which is empty if there is none. `install_from FOLDER NAME` puts a
 # binary or its package in place. Holds, locks and excludes stay.
-# uses: prelude.sh
+# uses: parts/prelude.sh
 
 APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy --no-remove -o APT::Sandbox::User=root
   -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold

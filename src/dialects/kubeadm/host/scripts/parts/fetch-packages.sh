@@ -1,6 +1,6 @@
 # `is_known` fails unless the manager of PACKAGE knows its VERSION; `fetch_package NAME` downloads it. Both need VERSION, and
 # what find_package has set.
-# uses: prelude.sh packages.sh
+# uses: parts/prelude.sh parts/packages.sh
 
 # Versions of Debian's own packages may go on with a tilde.
 is_in_apt() {

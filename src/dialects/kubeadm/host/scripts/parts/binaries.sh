@@ -1,6 +1,6 @@
 # `probe NAME` says what would prevent `fetch NAME`, which stages a binary; `wrong NAME FILE SHA256` says what is wrong with one.
 # Needs VERSION, and what `source_of NAME` finds in SOURCES.
-# uses: prelude.sh trusted.sh packages.sh fetch-packages.sh processor.sh
+# uses: parts/prelude.sh parts/trusted.sh parts/packages.sh parts/fetch-packages.sh parts/processor.sh
 
 # `value_of NAME KEY` prints a value of SOURCES, which has lines `NAME KEY VALUE`. A backslash and a line break in VALUE are
 # escaped as for printf.

@@ -1,6 +1,6 @@
 # Sets API, CA and SERVER: the manifest of the API server of this host, the authority of its clients, and its URL with the
 # address that its certificate names. Ends the script if there is no manifest.
-# uses: prelude.sh
+# uses: parts/prelude.sh
 
 API=$MANIFESTS/kube-apiserver.yaml
 [ -e "$API" ] || fail "kube-apiserver.yaml is missing"

@@ -1,5 +1,5 @@
 # `is_listening MANIFEST` fails unless the API server of this manifest listens.
-# uses: prelude.sh
+# uses: parts/prelude.sh
 
 is_listening() {
   port=$(flag secure-port "$1")

@@ -1,6 +1,6 @@
 # `host_facts` prints facts that matter to an upgrade: room for images, the clock, swap, what is busy, and versions. Needs ROLE,
 # NOW, PATCHES and CONFIG.
-# uses: prelude.sh listens.sh runtime.sh
+# uses: parts/prelude.sh parts/listens.sh parts/runtime.sh
 
 host_facts() {
   # NEED is how many KiB new images may need, unless they are there already.

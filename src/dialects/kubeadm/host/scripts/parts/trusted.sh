@@ -1,6 +1,6 @@
 # `untrusted PATH` prints who besides root could change PATH, or a folder or link on the way to it; nothing if nobody can, or if
 # PATH is missing. The rules are those of src/agent/state/trusted-path.ts, for hosts that have only a shell.
-# uses: prelude.sh
+# uses: parts/prelude.sh
 
 untrusted() (
   set -f

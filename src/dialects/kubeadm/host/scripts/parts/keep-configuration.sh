@@ -1,6 +1,6 @@
 # `keep_configuration` keeps the configuration of the kubelet as the rollout found it, before kubeadm or a new kubelet changes
 # anything of it. Needs ROLLOUT and VERSION.
-# uses: prelude.sh keep.sh
+# uses: parts/prelude.sh parts/keep.sh
 
 keep_configuration() {
   if ! is_kept; then

@@ -1,6 +1,6 @@
 # `fetch_all` fetches the binaries and checks their versions, before anything on the node is replaced. Needs NAMES and SOURCES,
 # and the same of containerd; CONTAINERD_VERSION is empty if containerd stays.
-# uses: prelude.sh binaries.sh containerd-binaries.sh
+# uses: parts/prelude.sh parts/binaries.sh parts/containerd-binaries.sh
 
 fetch_all() {
   mkdir -p "$D/staged"

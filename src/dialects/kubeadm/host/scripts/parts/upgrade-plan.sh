@@ -1,6 +1,6 @@
 # `upgrade_plan` prints a line for each configuration in the cluster that a person must convert before this kubeadm can read it.
 # What fails here would fail amid the upgrade. Needs VERSION.
-# uses: prelude.sh
+# uses: parts/prelude.sh
 
 upgrade_plan() {
   # The checks of its preflight have just been made: they do not count again.

@@ -1,6 +1,6 @@
 # `missing_manifests` prints `missing=NAME run PATH`, `missing=NAME hand PATH` or `missing=NAME refused REASON` for each manifest
 # that is missing although there is a backup.
-# uses: prelude.sh backups.sh
+# uses: parts/prelude.sh parts/backups.sh
 
 missing_manifests() {
   for name in $COMPONENTS; do

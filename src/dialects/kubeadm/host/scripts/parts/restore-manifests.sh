@@ -1,6 +1,6 @@
 # `restore_manifests BACKUP` restores manifests that a killed kubeadm left out: the next one does not restore them. BACKUP is that of
 # another kubeadm, which a person agreed to, or empty.
-# uses: prelude.sh backups.sh
+# uses: parts/prelude.sh parts/backups.sh
 
 restore_manifests() {
   for name in $COMPONENTS; do

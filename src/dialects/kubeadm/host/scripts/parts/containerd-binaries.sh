@@ -2,7 +2,7 @@
 # prevent `fetch_containerd`, which stages them. Both do nothing on a host that has CONTAINERD_VERSION of each of
 # CONTAINERD_NAMES; the daemon is the last of them. A package of containerd brings all of them; runc has any version.
 # Needs also CONTAINERD_SOURCES. `for_each WORK` calls a function for each of NAMES.
-# uses: prelude.sh packages.sh binaries.sh runtime.sh
+# uses: parts/prelude.sh parts/packages.sh parts/binaries.sh parts/runtime.sh
 
 for_each() {
   for name in $NAMES; do

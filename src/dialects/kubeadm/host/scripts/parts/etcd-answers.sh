@@ -1,6 +1,6 @@
 # `etcd_answers` prints what the member of etcd at URL says of itself and of the others, as lines `etcd=JSON`; nothing if URL
 # is empty. A linearizable read proves that the member and the leader reach each other.
-# uses: prelude.sh etcd.sh
+# uses: parts/prelude.sh parts/etcd.sh
 
 etcd_answers() {
   if [ -n "$URL" ] && ! { command -v curl >/dev/null && [ -e "$PKI/healthcheck-client.key" ]; }; then
