@@ -1,4 +1,5 @@
 /** The controller of one dialect. It decides which changes wake plans, and passes them to the reconciler. */
+import type { Drains } from '../drain/running-drains.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type KubeObject, keyOf } from '../kube/resources.ts';
 import { createInformer, type Informer, lateInformer } from '../kube/watch/informer.ts';
@@ -102,14 +103,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       ...(parts.policies
         ? [runtime.fromMapping(parts.policies, keys, runtime.generationChanged)]
         : []),
-      ...(drains
-        ? [
-            {
-              informer: plans,
-              start: (wake: runtime.Enqueue) => drains.onChange(() => keys().forEach(wake)),
-            },
-          ]
-        : []),
+      ...(drains ? [fromDrains(drains, plans, keys)] : []),
     ],
     begin: () => {
       reconcile = createReconciler(options);
@@ -124,6 +118,11 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     concurrency: 1,
     timeoutMs: TIMEOUT_MS,
   };
+}
+
+/** Returns a source that wakes every plan when a drain makes progress. */
+function fromDrains(drains: Drains, plans: Informer, keys: () => string[]): runtime.EventSource {
+  return { informer: plans, start: (wake) => drains.onChange(() => keys().forEach(wake)) };
 }
 
 function informerOf(

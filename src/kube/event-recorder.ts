@@ -74,8 +74,14 @@ export function eventRecorder({
       // The server has the Event, because the answer to an earlier attempt was lost.
       if (isAlreadyExists(error)) series.created = true;
       else if (series.created && isNotFound(error)) series.created = false;
-      else if (isVerdict(error) || (!isAway && ++series.attempts >= MAX_ATTEMPTS)) return;
-      else await pause(RETRY_MS);
+      else if (isVerdict(error)) return;
+      else {
+        if (!isAway) {
+          series.attempts += 1;
+          if (series.attempts >= MAX_ATTEMPTS) return;
+        }
+        await pause(RETRY_MS);
+      }
       unwritten.add(series);
     }
   };

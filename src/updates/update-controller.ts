@@ -45,9 +45,9 @@ export function updateController(parts: UpdateParts): Controller {
 /** Starts a run when the term begins: without an UpdateConfig, there may be a new version to report. */
 function wholeTerm(configs: Informer<UpdateConfig>, atEnd: () => void): EventSource {
   // The annotations that Refit itself writes start no run.
-  const isOther = (config: UpdateConfig, before?: UpdateConfig): boolean =>
+  const hasNewWishes = (config: UpdateConfig, before?: UpdateConfig): boolean =>
     !before || !sameJson(wishesOf(config), wishesOf(before));
-  const changes = fromMapping(configs, () => [KEY], isOther);
+  const changes = fromMapping(configs, () => [KEY], hasNewWishes);
   return {
     informer: configs,
     start: (enqueue) => {
@@ -61,6 +61,7 @@ function wholeTerm(configs: Informer<UpdateConfig>, atEnd: () => void): EventSou
   };
 }
 
+/** Returns what people write into an UpdateConfig: its spec, by the generation, and some annotations. */
 function wishesOf({
   metadata: { generation, deletionTimestamp, annotations = {} },
 }: UpdateConfig): unknown {

@@ -149,10 +149,7 @@ export class UpdateFollower {
           abort,
         );
       else if (config === owner?.config) next = await this.#follow(config, settings, current, ends);
-      else {
-        const message = `UpdateConfig ${owner?.config.metadata.name} is older and owns the Plan; delete one of the two`;
-        await this.#report(config, { reason: 'NotOwner', message }, abort);
-      }
+      else await this.#report(config, waitingFor(owner?.config), abort);
     }
     return Number.isFinite(next) ? Math.max(0, next - this.#parts.clock.now()) : undefined;
   }
@@ -427,6 +424,13 @@ function byAge(a: UpdateConfig, b: UpdateConfig): number {
 
 function timeAndName({ metadata: { creationTimestamp = '', name } }: UpdateConfig): string {
   return `${creationTimestamp} ${name}`;
+}
+
+/** Returns the status of an UpdateConfig that another one, which owns the Plan, keeps from acting. */
+function waitingFor(owner: UpdateConfig | undefined): UpdateStatus {
+  const name = owner?.metadata.name;
+  const message = `UpdateConfig ${name} is older and owns the Plan; delete one of the two`;
+  return { reason: 'NotOwner', message };
 }
 
 function waitingForTick(decided: Decided): Decided {

@@ -178,13 +178,10 @@ function periodicOf(
   const { days = [], startTime = '', length = '' } = strategy.periodic ?? {};
   const known = days.flatMap((day, index) => {
     const found = WEEKDAYS.find((each) => each === day);
-    // Users write `Tuesdays`, `tue`, or `Tuesdsay`, as in the documents of the original.
-    const likely = WEEKDAYS.find(
-      (each) => each.slice(0, 3).toLowerCase() === day.trim().slice(0, 3).toLowerCase(),
-    );
-    if (!found)
-      fail(`${AT}.days[${index}]`, day, `is not a weekday; use ${likely ?? WEEKDAYS.join(', ')}`);
-    return found ?? [];
+    if (found !== undefined) return found;
+    const wanted = likelyDay(day) ?? WEEKDAYS.join(', ');
+    fail(`${AT}.days[${index}]`, day, `is not a weekday; use ${wanted}`);
+    return [];
   });
   const isTime = /^([01]?\d|2[0-3]):[0-5]\d$/.test(startTime);
   if (!isTime) fail(`${AT}.startTime`, startTime, 'is not a time of day; use for example 22:00');
@@ -202,4 +199,10 @@ function periodicOf(
   return window && isTime && known.length === days.length
     ? { kind: 'periodic', window, written, lead }
     : undefined;
+}
+
+/** Returns the day that is meant by `Tuesdays`, `tue`, or `Tuesdsay`, which is in the documents of the original. */
+function likelyDay(text: string): string | undefined {
+  const start = text.trim().slice(0, 3).toLowerCase();
+  return WEEKDAYS.find((day) => day.slice(0, 3).toLowerCase() === start);
 }

@@ -26,9 +26,7 @@ export function makePlan(
 ): Plan {
   const { name, uid = '' } = config.metadata;
   const { schedule } = settings;
-  const parts = [uid, release.version, previous?.metadata.uid ?? ''];
-  // Two leaders with the same facts give the same Plan the same id. The Plan that replaces it has another id.
-  const id = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
+  const id = planIdOf([uid, release.version, previous?.metadata.uid ?? '']);
   const origin = { config: name, version: release.version };
   const { written, lead } = schedule.kind === 'periodic' ? schedule : {};
   const window = written && { [PLAN_WINDOWS_ANNOTATION]: JSON.stringify([written]) };
@@ -46,6 +44,11 @@ export function makePlan(
       commands: (settings.commands ?? EVERYTHING).map((command) => filled(command, release)),
     },
   };
+}
+
+/** Returns the same id for the same facts, whichever leader makes the Plan. The Plan that replaces it has another id. */
+function planIdOf(facts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 16);
 }
 
 const ALL = { discovery: { selector: {} } };

@@ -94,6 +94,12 @@ interface StepCall extends StepParts {
   readonly request: UpdateMachineRequest;
 }
 
+/** Resolves with the updater of a set; undefined if the set, or the updater in it, does not exist any more. */
+async function updaterIn(call: StepCall, set: string, name: string): Promise<Updater | undefined> {
+  const found = (await listSets(call)).find(({ metadata }) => metadata.name === set);
+  return found?.spec.updaters.find((updater) => updater.name === name);
+}
+
 /** Calls the next updater of the record. The record names the updater before it is called. */
 async function takeStep(
   call: StepCall,
@@ -101,12 +107,7 @@ async function takeStep(
 ): Promise<UpdateMachineResponse> {
   const { set, steps, done } = record;
   const name = steps[done] ?? '';
-  const found =
-    set === undefined
-      ? undefined
-      : (await listSets(call)).find(({ metadata }) => metadata.name === set);
-  const updater =
-    set === undefined ? REFIT_ALONE : found?.spec.updaters.find((each) => each.name === name);
+  const updater = set === undefined ? REFIT_ALONE : await updaterIn(call, set, name);
   const gone = `updater ${name} is to update this Machine, but UpdaterSet ${set} no longer has it: put it back, or remove the annotation ${stepRecord.STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`;
   if (!updater) return failure(gone);
   const answer = await answerOf(call, updater);

@@ -3,12 +3,20 @@
 # uses: parts/prelude.sh parts/runtime.sh
 
 values_of() { grep -o "\"$1\" *: *\"[^\"]*\"" "$2" | sed 's/.*"\([^"]*\)"$/\1/'; }
-cni_facts() {
+# `find_configuration` sets `cni` to the first configuration by name; empty if there is none.
+find_configuration() {
   cni=
-  # Other runtimes choose the configuration and the folders of plugins by rules of their own.
-  ! uses_containerd || for file in "$R"/etc/cni/net.d/*; do
-    case $file in *.conf | *.conflist | *.json) [ ! -e "$file" ] || { cni=$file && break; } ;; esac
+  for file in "$R"/etc/cni/net.d/*; do
+    case $file in *.conf | *.conflist | *.json) ;; *) continue ;; esac
+    [ -e "$file" ] || continue
+    cni=$file
+    return
   done
+}
+cni_facts() {
+  # Other runtimes choose the configuration and the folders of plugins by rules of their own.
+  uses_containerd || return 0
+  find_configuration
   if [ -n "$cni" ]; then
     wanted=$(values_of cniVersion "$cni" | head -n 1)
     # What the library in containerd 1.6 and 1.7 knows, and that in containerd 2.
@@ -19,7 +27,7 @@ cni_facts() {
     [ "$(printf '%s\n' "${wanted:-0}" "$known" | sort -V | tail -n 1)" = "$known" ] ||
       printf '%s\n' "warn=${cni#"$R"} is of CNI $wanted, and this containerd knows $known at most: upgrade containerd first"
     own=$(sed -n 's/^ *bin_dirs\{0,1\} *= *\[\{0,1\}"\([^"]*\)".*/\1/p' "$R/etc/containerd/config.toml" 2>/dev/null || true)
-    # Of Calico's policy, which is no plugin.
+    # `k8s` is the type of Calico's policy, which is not a plugin.
     for plugin in $(values_of type "$cni" | grep -vx k8s); do
       found=
       for folder in $own /opt/cni/bin /usr/lib/cni /usr/libexec/cni; do [ ! -x "$R$folder/$plugin" ] || found=yes; done
