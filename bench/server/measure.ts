@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { REFIT } from '../../sandbox/refit.ts';
-import { runBundle } from '../../src/cmd/update-server.ts';
+import { runBundle } from '../../src/cmd/update-server-command.ts';
 import { readCatalog } from '../../src/updates/server/catalog.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';

@@ -6,7 +6,7 @@ import { plans } from '../../src/api/autopilot/plan.ts';
 import { updateConfigs } from '../../src/api/autopilot/update-config.ts';
 import { plainOutput } from '../../src/cli/output.ts';
 import { showUpdates } from '../../src/cli/updates/updates-command.ts';
-import { runBundle } from '../../src/cmd/update-server.ts';
+import { runBundle } from '../../src/cmd/update-server-command.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
 import { statusOf } from '../../src/updates/status.ts';
 import { systemClock as clock, sleep } from '../../src/util/clock.ts';

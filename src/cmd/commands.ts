@@ -117,7 +117,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ),
     ],
     run: async (flags, { abort }) =>
-      await (await import('./controller.ts')).runController(flags, abort),
+      await (await import('./controller-command.ts')).runController(flags, abort),
   },
   {
     name: 'capi-extension',
@@ -296,7 +296,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       common.LOG_LEVEL,
     ],
     run: async (flags, { argument = '', abort }) =>
-      await (await import('./update-server.ts')).runServe(argument, flags, abort),
+      await (await import('./update-server-command.ts')).runServe(argument, flags, abort),
   },
   {
     name: 'bundle',
@@ -315,7 +315,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ),
     ],
     run: async (flags, { argument = '', ...call }) =>
-      await (await import('./update-server.ts')).runBundle(argument, flags, call),
+      await (await import('./update-server-command.ts')).runBundle(argument, flags, call),
   },
   {
     name: 'validate',

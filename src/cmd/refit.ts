@@ -37,7 +37,7 @@ process.stdout.on('error', (error) => {
 /** Runs the command. The agent and the replacement for system-upgrade-controller load only what they need: the agent stays in memory for months, and the replacement starts in each of its pods. */
 async function run([command, ...rest]: readonly string[]): Promise<number | void> {
   const { signal: abort } = interrupted;
-  if (command === 'agent') return await (await import('./agent.ts')).runAgent(rest, abort);
+  if (command === 'agent') return await (await import('./agent-command.ts')).runAgent(rest, abort);
   if (command === STAND_IN && rest.length === 0)
     return await (
       await import('../dialects/cattle/command/system-upgrade-controller.ts')

@@ -17,8 +17,8 @@ import {
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { HOUR, later, MINUTE, T0 } from '../../test/support/clock/times.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';
-import type { ReconcileResult } from '../runtime/controller.ts';
 import { noMetrics } from '../runtime/metrics.ts';
+import type { ReconcileResult } from '../runtime/run-controller.ts';
 import { silentLogger } from '../util/log.ts';
 import type { Dialect } from './contract/dialect.ts';
 import { createReconciler } from './loop.ts';

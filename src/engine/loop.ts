@@ -1,7 +1,7 @@
 /** The loop of one plan: take a snapshot, assess it, carry out the commands, until nothing is left to do now. */
 import { type KubeObject, nodes, splitKey } from '../kube/resources.ts';
 import { isOfObject } from '../kube/status-error.ts';
-import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts';
+import type { ReconcileContext, ReconcileResult } from '../runtime/run-controller.ts';
 import type { Clock } from '../util/clock.ts';
 import { assess } from './assess/assess.ts';
 import { cleanUpOrphanedWork } from './execute/clean-up-orphaned-work.ts';

@@ -10,13 +10,13 @@ import { sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Tools } from '../util/tools.ts';
 import { aborted } from '../util/waits.ts';
+import type { Metrics } from './metrics.ts';
 import {
   type Controller,
   type ControllerParts,
   DEFAULT_PARTS,
   runController,
-} from './controller.ts';
-import type { Metrics } from './metrics.ts';
+} from './run-controller.ts';
 
 type Candidacy = Pick<Election, 'name' | 'onChange' | 'refusal' | 'run'>;
 

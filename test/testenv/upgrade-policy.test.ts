@@ -8,7 +8,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
-import { runController } from '../../src/runtime/controller.ts';
+import { runController } from '../../src/runtime/run-controller.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 

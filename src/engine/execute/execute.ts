@@ -1,5 +1,5 @@
 /** Carries out the commands of one turn. It is the only owner of what the leader writes for a plan. */
-import type { ReconcileResult } from '../../runtime/controller.ts';
+import type { ReconcileResult } from '../../runtime/run-controller.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import type { NodeAction, Signalling } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';

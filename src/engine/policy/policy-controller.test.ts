@@ -10,7 +10,7 @@ import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import type { Handler } from '../../kube/watch/store.ts';
-import type { Controller } from '../../runtime/controller.ts';
+import type { Controller } from '../../runtime/run-controller.ts';
 import { silentLogger } from '../../util/log.ts';
 import { policyController } from './policy-controller.ts';
 

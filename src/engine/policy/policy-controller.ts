@@ -11,7 +11,7 @@ import {
   fromMapping,
   generationChanged,
   type Predicate,
-} from '../../runtime/controller.ts';
+} from '../../runtime/run-controller.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { create } from 'tar';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { startStubServer } from '../../../test/faults/stub-server.ts';
-import { runBundle } from '../../cmd/update-server.ts';
+import { runBundle } from '../../cmd/update-server-command.ts';
 import { messageOf, type RefitError } from '../../util/errors.ts';
 import { readCatalog } from '../server/catalog.ts';
 

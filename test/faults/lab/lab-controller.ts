@@ -2,16 +2,16 @@
 import { drainPreviewer } from '../../../src/drain/drain-preview.ts';
 import { createDrains } from '../../../src/drain/running-drains.ts';
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';
-import { type RolloutParts, rolloutController } from '../../../src/engine/controller.ts';
 import { policyOfPlan } from '../../../src/engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
+import { type RolloutParts, rolloutController } from '../../../src/engine/rollout-controller.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createElection, timesOf } from '../../../src/kube/election/election.ts';
 import { guardedClient } from '../../../src/kube/election/write-guard.ts';
 import { type EventRecorder, eventRecorder } from '../../../src/kube/event-recorder.ts';
 import type { Informer } from '../../../src/kube/watch/informer.ts';
-import type { Controller } from '../../../src/runtime/controller.ts';
 import { createManager } from '../../../src/runtime/manager.ts';
+import type { Controller } from '../../../src/runtime/run-controller.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { silentLogger as log } from '../../../src/util/log.ts';

@@ -12,7 +12,7 @@ import {
   type Controller,
   fromMapping,
   type ReconcileContext,
-} from '../../../runtime/controller.ts';
+} from '../../../runtime/run-controller.ts';
 import { decodeSignal } from '../../../signal/annotations.ts';
 import { ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { sameJson } from '../../../util/json.ts';

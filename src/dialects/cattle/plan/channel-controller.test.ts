@@ -11,7 +11,7 @@ import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import type { KubeClient, WatchEvent } from '../../../kube/client.ts';
 import { createInformer } from '../../../kube/watch/informer.ts';
-import { type Controller, runController } from '../../../runtime/controller.ts';
+import { type Controller, runController } from '../../../runtime/run-controller.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { channelController } from './channel-controller.ts';

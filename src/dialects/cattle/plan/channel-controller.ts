@@ -7,7 +7,7 @@ import { keyOf, splitKey } from '../../../kube/resources.ts';
 import { isConflict } from '../../../kube/status-error.ts';
 import type { Informer } from '../../../kube/watch/informer.ts';
 import type { ConditionUpdate } from '../../../runtime/conditions.ts';
-import { type Controller, fromObject, generationChanged } from '../../../runtime/controller.ts';
+import { type Controller, fromObject, generationChanged } from '../../../runtime/run-controller.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { messageOf, unlessError } from '../../../util/errors.ts';
 import type { Tools } from '../../../util/tools.ts';

@@ -3,7 +3,7 @@ import { PLAN_NAME, type Plan, plans } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
 import { LEAD_TIME_ANNOTATION } from '../engine/policy/plan-windows.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
-import { type Controller, type EventSource, fromMapping } from '../runtime/controller.ts';
+import { type Controller, type EventSource, fromMapping } from '../runtime/run-controller.ts';
 import { sameJson } from '../util/json.ts';
 import { ownMember } from '../util/own-member.ts';
 import { AFTER_FAILURE_ANNOTATION, TIME_ZONE_ANNOTATION } from './config/read-config.ts';

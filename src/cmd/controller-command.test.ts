@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { startStubServer } from '../../test/faults/stub-server.ts';
-import { runController } from './controller.ts';
+import { runController } from './controller-command.ts';
 
 const FLAGS = { leaseDuration: 15_000, targetDeadline: 60_000, logLevel: 'error' as const };
 

@@ -4,14 +4,14 @@
  */
 import { expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
+import { type Metrics, noMetrics, type ReconcileOutcome } from './metrics.ts';
 import {
   type Controller,
   type Enqueue,
   type EventSource,
   type ReconcileContext,
   runController,
-} from './controller.ts';
-import { type Metrics, noMetrics, type ReconcileOutcome } from './metrics.ts';
+} from './run-controller.ts';
 
 interface Rig {
   readonly clock: FakeClock;

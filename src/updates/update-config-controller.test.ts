@@ -8,7 +8,7 @@ import { phaseOfPlan } from '../dialects/autopilot/plan/states.ts';
 import { namespaces } from '../kube/resources.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
-import { updateController } from './update-controller.ts';
+import { updateController } from './update-config-controller.ts';
 import { UpdateFollower, type UpdateParts } from './update-follower.ts';
 
 function partsOf({ client }: MemoryApi): UpdateParts {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { KubeObject } from '../kube/resources.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import type { Handler } from '../kube/watch/store.ts';
-import { type EventSource, fromMapping, fromObject, generationChanged } from './controller.ts';
+import { type EventSource, fromMapping, fromObject, generationChanged } from './run-controller.ts';
 
 interface FakeInformer extends Informer {
   readonly handlers: Handler<KubeObject>[];

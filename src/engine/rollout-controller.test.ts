@@ -14,12 +14,12 @@ import { FakeClock, settle } from '../../test/support/clock/fake-clock.ts';
 import { HOUR, later, MINUTE, T0 } from '../../test/support/clock/times.ts';
 import type { KubeClient, WatchEvent } from '../kube/client.ts';
 import { type KubeObject, nodes, type Resource } from '../kube/resources.ts';
-import { runController } from '../runtime/controller.ts';
+import { runController } from '../runtime/run-controller.ts';
 import { silentLogger } from '../util/log.ts';
 import type { Dialect } from './contract/dialect.ts';
-import { type RolloutParts, rolloutController } from './controller.ts';
 import type { Target } from './model/rollout.ts';
 import { DEFAULT_POLICY } from './policy/rollout-policy.ts';
+import { type RolloutParts, rolloutController } from './rollout-controller.ts';
 
 /** Nothing can be read or written, unless told otherwise. */
 const buildController = (dialect: Dialect, parts: Partial<RolloutParts> = {}) =>
