@@ -10,15 +10,46 @@ import { parseVersion } from '../util/version.ts';
 import type { DownloadLimits } from './download/fetch.ts';
 import { type FlagValues, readFlags } from './flags.ts';
 import { type ControllerMode, isAddress } from './registration/control-node.ts';
-import type { BesideK0s } from './step-input.ts';
+import type { PlaceFlags } from './service/service-place.ts';
+import type { BesideK0s, Times } from './step-input.ts';
+import type { Veto } from './veto.ts';
 
-export type AgentOptions = NonNullable<ReturnType<typeof parseAgentOptions>>;
+/** The checked options of `refit agent`. Paths are absolute. */
+export interface AgentOptions {
+  readonly kubeconfig: FlagValues['kubeconfig'];
+  /** The kind of the object that carries the signals of this host. */
+  readonly object: keyof typeof SIGNAL_OBJECTS;
+  readonly procedure: Procedure;
+  readonly kubeadm: { readonly config?: string };
+  /** What UpdaterSets may configure on this host, in the form of `--node-configuration`. */
+  readonly configurable: readonly string[];
+  readonly name: FlagValues['name'];
+  readonly place: PlaceFlags;
+  readonly controller: RegistrationFlags;
+  readonly binary: FlagValues['binary'];
+  readonly stateDirectory: string;
+  readonly runDirectory: string;
+  readonly limits: DownloadLimits;
+  readonly times: Times;
+  /** The rules of this host, which apply whatever a signal says. */
+  readonly veto: Veto;
+  /** True if no Plan of k0s may include this host. */
+  readonly excluded: boolean;
+  readonly beside: BesideK0s;
+  readonly logLevel: LogLevel;
+}
+
+/** What the registration of a controller says if the service does not. */
+export interface RegistrationFlags {
+  readonly mode: ControllerMode | undefined;
+  readonly apiAddress: string | undefined;
+}
 
 const ROLES = ['controller', 'worker'] as const;
 const MODES: readonly ControllerMode[] = ['controller', 'controller+worker'];
 
 /** Returns undefined for --help. Throws REFIT_USAGE with one line for the first mistake. */
-export function parseAgentOptions(args: readonly string[]) {
+export function parseAgentOptions(args: readonly string[]): AgentOptions | undefined {
   const flags = readFlags(args);
   if (flags.help === true) return undefined;
   const [empty] =
@@ -82,7 +113,7 @@ function limitsIn(flags: FlagValues): DownloadLimits {
 }
 
 /** Returns the rules of this host, which apply whatever a signal says. */
-function vetoIn(flags: FlagValues) {
+function vetoIn(flags: FlagValues): Veto {
   return {
     requireSha256: flags['require-sha256'],
     requireHttps: flags['require-https'],

@@ -6,7 +6,7 @@ import { createInformer, type Informer, lateInformer } from '../kube/watch/infor
 import { createNamedInformer } from '../kube/watch/named-informer.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import * as runtime from '../runtime/run-controller.ts';
-import type { Tools } from '../util/tools.ts';
+import type { BasicTools } from '../util/tools.ts';
 import { versionVerdict } from './assess/advance.ts';
 import type { Dialect } from './contract/dialect.ts';
 import type { Watched } from './contract/world.ts';
@@ -18,7 +18,7 @@ import { gather } from './snapshot/gather.ts';
 import { freshWorld, NOTHING, OwnWrites, viewsOf } from './snapshot/world.ts';
 
 export interface RolloutParts
-  extends Pick<Tools, 'clock' | 'log'>,
+  extends BasicTools,
     Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains'>,
     Pick<ReporterParts, 'recordEvent'> {
   /** The client of informers, which run on every replica. */

@@ -14,7 +14,7 @@ import { tryList } from '../kube/try-list.ts';
 import { sleep } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import { messageOf, RefitError } from '../util/errors.ts';
-import type { Tools } from '../util/tools.ts';
+import type { BasicTools } from '../util/tools.ts';
 import { compareVersionTexts } from '../util/version.ts';
 import { manifestsOf, objectsIn } from './manifests.ts';
 
@@ -32,7 +32,7 @@ const FORBIDDEN_PAUSE_MS = 1_000;
 /** How often a definition may change between our read and our write. */
 const MOST_TRIES = 10;
 
-export interface DefinitionsRun extends Pick<Tools, 'clock' | 'log'> {
+export interface DefinitionsRun extends BasicTools {
   readonly client: KubeClient;
   /** The version of this Refit. */
   readonly version: string;

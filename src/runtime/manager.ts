@@ -8,7 +8,7 @@ import type { Term } from '../kube/election/write-guard.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import { sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import type { Tools } from '../util/tools.ts';
+import type { BasicTools } from '../util/tools.ts';
 import { aborted } from '../util/waits.ts';
 import type { Metrics } from './metrics.ts';
 import {
@@ -201,7 +201,7 @@ export interface Runnable {
   run(abort: AbortSignal): Promise<void>;
 }
 
-interface GroupParts extends Pick<Tools, 'clock' | 'log'> {
+interface GroupParts extends BasicTools {
   /** Is called if a part fails before the group stops. */
   readonly onFailure: (error: unknown) => void;
 }

@@ -79,9 +79,23 @@ const REQUEST_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30];
 /** Seconds. The range is from a cordon to a download over a slow link. */
 const STEP_BUCKETS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 21_600];
 
-type Define = ReturnType<typeof definitions>;
+/** Defines metrics in one registry. Each name may be defined once. */
+interface Define {
+  readonly gauge: <L extends string>(name: string, help: string, ...labelNames: L[]) => Gauge<L>;
+  readonly counter: <L extends string>(
+    name: string,
+    help: string,
+    ...labelNames: L[]
+  ) => Counter<L>;
+  readonly histogram: <L extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    ...labelNames: L[]
+  ) => Histogram<L>;
+}
 
-function definitions(registry: Registry) {
+function definitions(registry: Registry): Define {
   const registers = [registry];
   return {
     gauge: <L extends string>(name: string, help: string, ...labelNames: L[]) =>

@@ -8,7 +8,7 @@ import { ifNew } from '../kube/status-error.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
-import type { Tools } from '../util/tools.ts';
+import type { BasicTools } from '../util/tools.ts';
 import { compareVersionTexts } from '../util/version.ts';
 import type { Channels, Current } from './channel/follow-channel.ts';
 import { withScheme } from './config/read-config.ts';
@@ -19,7 +19,7 @@ export interface ProbeOptions {
   readonly intervalMs: number;
 }
 
-interface ProbeParts extends Pick<Tools, 'clock' | 'log'> {
+interface ProbeParts extends BasicTools {
   readonly writer: KubeClient;
 }
 

@@ -2,11 +2,14 @@
 import { untilAborted } from './waits.ts';
 
 /** The clock that code gets as a parameter. */
-export interface Clock {
-  /** Returns wall-clock milliseconds since the Unix epoch, for people and other machines. */
-  now(): number;
+export interface MonotonicClock {
   /** Returns milliseconds that never go back, for deadlines, ages and durations. */
   monotonic(): number;
+}
+
+export interface Clock extends MonotonicClock {
+  /** Returns wall-clock milliseconds since the Unix epoch, for people and other machines. */
+  now(): number;
   /**
    * Runs `callback` once after `ms`. The returned function cancels it. A scheduled callback keeps
    * the process alive.

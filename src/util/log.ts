@@ -1,5 +1,5 @@
 /** Writes the log of every process, with one JSON object in each line. */
-import { type Clock, isoTime, systemClock } from './clock.ts';
+import { isoTime, type MonotonicClock, systemClock } from './clock.ts';
 import { messageOf } from './errors.ts';
 import { escapeSteering } from './printable.ts';
 
@@ -64,7 +64,7 @@ const REPEAT_MS = 60_000;
  * Returns a function for logs of retries. It returns true for a text that differs from the last
  * one, and for the same text once a minute.
  */
-export function sparingly(clock: Pick<Clock, 'monotonic'>): (text: string) => boolean {
+export function sparingly(clock: MonotonicClock): (text: string) => boolean {
   let last = '';
   let at = 0;
   return (text) => {

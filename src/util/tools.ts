@@ -5,11 +5,15 @@
 import { type Clock, systemClock } from './clock.ts';
 import { type Logger, silentLogger } from './log.ts';
 
-export interface Tools {
+/** The tools of a part that needs no random numbers. */
+export interface BasicTools {
   readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface Tools extends BasicTools {
   /** Returns a random number in [0, 1). */
   readonly random: () => number;
-  readonly log: Logger;
 }
 
 export const DEFAULT_TOOLS: Tools = { clock: systemClock, random: Math.random, log: silentLogger };

@@ -9,11 +9,11 @@ import {
 import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
-import type { Tools } from '../../util/tools.ts';
+import type { BasicTools } from '../../util/tools.ts';
 import { type SignalKey, signalKeyOf } from '../journal.ts';
 import type { SignalObject } from './signal-object.ts';
 
-export interface ReasonReportParts extends Pick<Tools, 'clock' | 'log'> {
+export interface ReasonReportParts extends BasicTools {
   readonly object: Pick<SignalObject, 'newest' | 'write' | 'refresh'>;
 }
 

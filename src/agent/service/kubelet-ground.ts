@@ -12,7 +12,7 @@ import { whyForeign as whyForeignProcess } from './trusted-process.ts';
 export interface Ground {
   readonly dataDirectory: string;
   /** True if the owner of the host says that a kubelet may start on cgroup v1, whatever its configuration says. */
-  readonly allowed?: boolean;
+  readonly allowed?: boolean | undefined;
   /** The version of k0s that runs the kubelet. Undefined if it is not known. */
   readonly running?: string | undefined;
   readonly proc?: string;

@@ -1,14 +1,14 @@
 /** Finds out whether the node's Ready condition was written after the restart, or by the kubelet before it. */
 import { kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
-import type { Tools } from '../../util/tools.ts';
+import type { BasicTools } from '../../util/tools.ts';
 import { kubernetesPartOf } from '../../versions/release-parts.ts';
 import type { Journal, UpdateJournal } from '../journal.ts';
 import type { Maintenance } from '../maintenance/node-maintenance.ts';
 import type { OwnNodeFacts } from '../step-input.ts';
 import type { ProcessId, ServiceFacts } from './host.ts';
 
-export interface KubeletHeartbeatParts extends Pick<Tools, 'clock' | 'log'> {
+export interface KubeletHeartbeatParts extends BasicTools {
   readonly maintenance: Pick<Maintenance, 'readNode'>;
   /** Returns the milliseconds since the process started. If that is not known, any number may be returned. */
   readonly ageOf: (process: ProcessId) => Promise<number>;

@@ -5,7 +5,7 @@
 import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
-import type { Tools } from '../../util/tools.ts';
+import type { BasicTools } from '../../util/tools.ts';
 import { DEFAULT_PLACE, type FoundService, type ServicePlace } from './find-services.ts';
 import type { ProcessId } from './host.ts';
 import type { ServiceStatus } from './status-socket.ts';
@@ -15,7 +15,7 @@ export type PlaceFlags = Partial<
   Pick<ServicePlace, 'statusSocket' | 'dataDirectory' | 'hostnameOverride'>
 >;
 
-export interface PlaceParts extends Pick<Tools, 'clock' | 'log'> {
+export interface PlaceParts extends BasicTools {
   readonly flags: PlaceFlags;
   readonly findServices: (than?: ProcessId) => readonly FoundService[];
   readonly askStatus: (statusSocket: string) => Promise<ServiceStatus>;

@@ -10,15 +10,26 @@ import { rfc3339 } from '../../util/clock.ts';
 import { nextStart } from '../../util/maintenance-windows.ts';
 import type { Inspection } from '../status/observe.ts';
 import { isMoving, timesIn } from '../status/sentences.ts';
-import type { PlanView } from '../status/view.ts';
+import type { PlanView, StageView } from '../status/view.ts';
 
-export type StagePreview = ReturnType<typeof stagePreviews>[number];
+export interface StagePreview extends Omit<StageView, 'targets' | 'active'> {
+  /** The number of targets that are done. */
+  readonly done: number;
+  /** Names of pending targets that run the version already. They are done within a second. */
+  readonly there: readonly string[];
+  readonly moving: readonly string[];
+  /**
+   * Names of the other pending targets, in order. A wave has as many as slots and `maxUnavailable` allow. There are no waves if
+   * nothing will start.
+   */
+  readonly waves: readonly (readonly string[])[];
+}
 
 export function stagePreviews(
   { stages }: Pick<PlanView, 'stages'>,
   inspection: Inspection,
   now: number,
-) {
+): StagePreview[] {
   const { snapshot, policy } = inspection;
   const next = settle(assess(snapshot, policy, now));
   const isOver = isFinal(next.snapshot.rollout) || next.isStopping;
@@ -32,10 +43,8 @@ export function stagePreviews(
     return {
       ...stage,
       done: targets.filter(({ phase }) => phase === 'done').length,
-      /** Names of pending targets that run the version already. They are done within a second. */
       there,
       moving: targets.filter(isMoving).map(({ name }) => name),
-      /** Names of the other pending targets, in order. A wave has as many as slots and `maxUnavailable` allow. There are no waves if nothing will start. */
       waves: isOver
         ? []
         : groupsOf(inspection, waiting).flatMap((group) =>
@@ -81,7 +90,19 @@ function wavesOf(pending: readonly Target[], size: number, room: Room): string[]
   return waves;
 }
 
-export type Duration = NonNullable<ReturnType<typeof durationOf>>;
+export interface Duration extends Fit {
+  /** Milliseconds that the work takes, without waits. */
+  readonly ms: number;
+  readonly perTargetMs: number;
+  /**
+   * With `measured`, nine in ten of these nodes took no longer the last time. With `assumed`, no node has reported a time.
+   */
+  readonly basis: 'measured' | 'assumed';
+  /** The number of measured nodes. */
+  readonly samples: number;
+  /** Set if the policy or the plan has windows or blackouts. */
+  readonly inWindows?: boolean;
+}
 
 /** Milliseconds from the signal of a k0s node to its last report, with nothing to drain and a tiny download (docs/internals/benchmark.md). */
 const ASSUMED_MS = 20_000;
@@ -90,7 +111,11 @@ const ASSUMED_MS = 20_000;
 const THERE_MS = 1000;
 
 /** Returns how long all waves take, one after the other; undefined if no target will start or finish. */
-export function durationOf(stages: readonly StagePreview[], inspection: Inspection, now: number) {
+export function durationOf(
+  stages: readonly StagePreview[],
+  inspection: Inspection,
+  now: number,
+): Duration | undefined {
   const spent = measured(inspection);
   // Without agents there is no typical time to assume.
   if (spent.length === 0 && !inspection.dialect.agents) return undefined;
@@ -107,10 +132,8 @@ export function durationOf(stages: readonly StagePreview[], inspection: Inspecti
   const isLimited =
     policy.windows.length + policy.blackouts.length + (policy.planWindows ?? []).length > 0;
   return {
-    /** Milliseconds that the work takes, without waits. */
     ms,
     perTargetMs,
-    /** With `measured`, nine in ten of these nodes took no longer the last time. With `assumed`, no node has reported a time. */
     basis,
     samples: spent.length,
     ...(isLimited && { inWindows: true, ...fitInto(waves, policy, now + underWay) }),
@@ -118,7 +141,11 @@ export function durationOf(stages: readonly StagePreview[], inspection: Inspecti
 }
 
 type Wave = { readonly ms: number; readonly nodes: number };
-type Fit = { window?: { from: string; nodes: number; of: number }; doneAt?: string };
+interface Fit {
+  /** The next window: when it opens, and how many of all nodes fit into it. */
+  readonly window?: { readonly from: string; readonly nodes: number; readonly of: number };
+  readonly doneAt?: string;
+}
 
 /** Places the waves into the windows of the policy: each wave starts only if it can end before the window closes. In the result, `window` says how many nodes fit into the next window. */
 function fitInto(waves: readonly Wave[], policy: RolloutPolicy, now: number): Fit {

@@ -39,12 +39,25 @@ type Asking = <T>(what: string, question: () => Promise<T>, neutral: T) => Promi
 /** Sends no request and returns the neutral answer. */
 const neutrally: Asking = async (_what, _question, neutral) => await Promise.resolve(neutral);
 
-export type InspectionAnswers = ReturnType<typeof inspectionAnswers>;
+interface KnownAnswers extends Known {
+  readonly drainOf: (node: string) => DrainState | undefined;
+}
 
-export function inspectionAnswers(sources: Sources, { dialect, plan, world, options }: Subject) {
+export interface InspectionAnswers {
+  /** The answers so far. */
+  readonly known: KnownAnswers;
+  /** Failed checks, one sentence for each kind. The decision assumes that these checks found no problem. */
+  readonly unseen: ReadonlySet<string>;
+  /** Asks these questions and stores the answers. Does not reject if a request is denied. */
+  readonly add: (questions: readonly Question[]) => Promise<void>;
+}
+
+export function inspectionAnswers(
+  sources: Sources,
+  { dialect, plan, world, options }: Subject,
+): InspectionAnswers {
   const delegations = new Map<string, boolean>();
   const drains = new Map<string, DrainState>();
-  /** Failed checks, one sentence for each kind. The decision assumes that these checks found no problem. */
   const unseen = new Set<string>();
   const known = {
     controlPlane: undefined as Known['controlPlane'],
@@ -109,7 +122,6 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
       }
     }
   };
-  /** Asks these questions and stores the answers. Does not reject if a request is denied. */
   const add = async (questions: readonly Question[]): Promise<void> => {
     const kinds = [...Map.groupBy(questions, ({ kind }) => kind).values()];
     const answers = kinds.flatMap((alike) =>

@@ -4,12 +4,32 @@ import type { DrainOptions } from '../../drain/pods.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { Endpoint, World } from '../../engine/contract/world.ts';
 import type { EndpointHealth } from '../../engine/model/decision.ts';
+import type { Reason } from '../../engine/model/reasons.ts';
 import type { Stage, Target } from '../../engine/model/rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
 
-export type Sources = ReturnType<typeof sourcesOf>;
+/** The questions of a read-only command. Each rejects if the API server denies the request or does not answer. */
+export interface Sources {
+  readonly controlPlane: AskControlPlane;
+  readonly drainPreview: (
+    node: string,
+    options: DrainOptions,
+  ) => ReturnType<DrainPreviewer['ahead']>;
+  /** Asks how far the drain of a node is. */
+  readonly drain: (node: string, options: DrainOptions) => ReturnType<DrainPreviewer['during']>;
+  /** Asks which preconditions of the plan are not met. */
+  readonly preconditions: (dialect: Dialect, plan: KubeObject) => Promise<readonly Reason[]>;
+  /** Asks whether the target leaves its drain to the leader. */
+  readonly drainDelegation: (
+    dialect: Dialect,
+    stage: Stage,
+    target: Target,
+    world: World,
+  ) => Promise<boolean>;
+}
+
 export type AskControlPlane = (
   endpoints: readonly Endpoint[],
 ) => Promise<readonly EndpointHealth[]>;
@@ -17,13 +37,12 @@ export type AskControlPlane = (
 /** Milliseconds for which an answer is reused. `refit status -w` asks every second. */
 const KEPT_MS = 5000;
 
-/** Returns the functions that ask. Each rejects if the API server denies the request or does not answer. */
 export function sourcesOf(
   client: KubeClient,
   askControlPlane: AskControlPlane,
   clock: Clock,
   abort: AbortSignal,
-) {
+): Sources {
   const kept = new Map<string, { readonly at: number; readonly answer: Promise<unknown> }>();
   const once = async <T>(key: string, ask: () => Promise<T>): Promise<T> => {
     const known = kept.get(key);

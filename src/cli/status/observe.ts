@@ -3,6 +3,7 @@
 import { assess } from '../../engine/assess/assess.ts';
 import { settle } from '../../engine/assess/settle.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
+import type { World } from '../../engine/contract/world.ts';
 import { withRunBegun } from '../../engine/execute/restart.ts';
 import { explain, explainToPeople } from '../../engine/explain/explain.ts';
 import { factsOf } from '../../engine/gates/types.ts';
@@ -42,7 +43,18 @@ export interface ViewParts {
   readonly filter?: PlanFilter;
 }
 
-export type Inspection = Awaited<ReturnType<typeof inspect>>;
+/** A plan with everything that its view, its preview and its explanation are made from. */
+export interface Inspection {
+  readonly dialect: Dialect;
+  readonly plan: KubeObject;
+  readonly world: World;
+  readonly snapshot: Snapshot;
+  readonly policy: RolloutPolicy;
+  /** Problems that do not stop the plan, one sentence each. */
+  readonly warnings: readonly string[];
+  /** Checks that could not run, one sentence each. */
+  readonly unseen: readonly string[];
+}
 
 /** The error for a plan that Refit cannot read because of a bug in Refit. The other plans are shown nevertheless. */
 export class UnreadablePlan extends RefitError {
@@ -127,7 +139,12 @@ const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.P
 const MAX_ROUNDS = 10;
 
 /** Inspects one plan. Like the leader, it asks questions until the decision needs no more answers. Rejects with UnreadablePlan. */
-export async function inspect(of: Of, stored: KubeObject, parts: ViewParts, now: number) {
+export async function inspect(
+  of: Of,
+  stored: KubeObject,
+  parts: ViewParts,
+  now: number,
+): Promise<Inspection> {
   const { dialect, world } = of;
   const { sources, policies, fromFiles = [] } = parts;
   const compared = [...(of.plans?.() ?? []), ...fromFiles];

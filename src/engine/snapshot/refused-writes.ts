@@ -1,5 +1,5 @@
 /** Remembers which targets have an object that the API server refuses to change. Only these targets wait, each for a growing pause. */
-import type { Clock } from '../../util/clock.ts';
+import type { MonotonicClock } from '../../util/clock.ts';
 import type { Signalling, Unanswered } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Rollout, Target } from '../model/rollout.ts';
@@ -21,10 +21,7 @@ export interface RefusedWrites {
 }
 
 /** Returns an empty record of refused writes. It calls `report` for new refusals. */
-export function refusedWrites(
-  clock: Pick<Clock, 'monotonic'>,
-  report: ReportRefusal,
-): RefusedWrites {
+export function refusedWrites(clock: MonotonicClock, report: ReportRefusal): RefusedWrites {
   const backoff = probeBackoff();
   const keyOf = ({ source }: Rollout, { key }: Target): string => `${source.uid} ${key}`;
   return {

@@ -1,6 +1,6 @@
 /** Measures how long this process has watched each target report the same, so that deadlines do not depend on other clocks. */
 import type { AgentPolicy } from '../../signal/annotations.ts';
-import type { Clock } from '../../util/clock.ts';
+import type { MonotonicClock } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { ForeignWork, Observation, TargetFacts } from '../model/decision.ts';
 import type { Rollout, Target } from '../model/rollout.ts';
@@ -26,7 +26,7 @@ export type TargetTimes = (
 ) => WatchFacts;
 
 /** Starts to watch for one term of leadership. Observations of earlier terms do not count. */
-export function watchTimes(clock: Pick<Clock, 'monotonic'>): WatchTimes {
+export function watchTimes(clock: MonotonicClock): WatchTimes {
   const foreign = lastWords();
   const payloads = lastWords();
   return {

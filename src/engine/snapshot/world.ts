@@ -8,7 +8,7 @@ import {
   type Resource,
 } from '../../kube/resources.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
-import { type Clock, systemClock } from '../../util/clock.ts';
+import { type MonotonicClock, systemClock } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { World } from '../contract/world.ts';
 
@@ -61,14 +61,14 @@ const FRESH_MS = 1_000;
 type Corrected = Pick<OwnWrite, 'at'> & Readonly<Record<'listed' | 'all', readonly KubeObject[]>>;
 
 export class OwnWrites {
-  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #clock: MonotonicClock;
   /** The own writes by kind, then by namespace and name. */
   readonly #written = new Map<string, Map<string, OwnWrite>>();
   /** The corrected lists by kind. Each is kept, so that values computed from a list are computed once. */
   readonly #corrected = new Map<string, Corrected>();
   #last: OwnWrite | undefined;
 
-  constructor(clock: Pick<Clock, 'monotonic'> = systemClock) {
+  constructor(clock: MonotonicClock = systemClock) {
     this.#clock = clock;
   }
 

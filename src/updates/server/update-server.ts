@@ -23,12 +23,12 @@ import { failing, messageOf, unlessError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
 import { closeOnAbort, listen } from '../../util/listen.ts';
 import { ownMember } from '../../util/own-member.ts';
-import type { Tools } from '../../util/tools.ts';
+import type { BasicTools } from '../../util/tools.ts';
 import * as catalogs from './catalog.ts';
 import { isKnownHost } from './known-hosts.ts';
 import { BLOCK_BYTES, BlockCache, sendFile } from './send-file.ts';
 
-export interface UpdateServerOptions extends Pick<Tools, 'clock' | 'log'> {
+export interface UpdateServerOptions extends BasicTools {
   /** The directory that `refit bundle` created. */
   readonly directory: string;
   /** The address to listen on, as `host:port`. */

@@ -4,7 +4,7 @@ import { keyOf, type Secret } from '../../../kube/resources.ts';
 import type { Informer } from '../../../kube/watch/informer.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { sameJson } from '../../../util/json.ts';
-import type { Tools } from '../../../util/tools.ts';
+import type { BasicTools } from '../../../util/tools.ts';
 import { aborted } from '../../../util/waits.ts';
 import type { ClusterOf } from './progress.ts';
 import {
@@ -42,7 +42,7 @@ export const CLIENT_LIMITS = { mostBytes: 16 * 1024 * 1024, mostItems: 20_000 };
 export function workloadClusters(
   secrets: Pick<Informer<Secret>, 'addHandler'>,
   serve: (name: string, config: ClusterConfig) => ServedCluster,
-  { clock, log }: Pick<Tools, 'clock' | 'log'>,
+  { clock, log }: BasicTools,
 ) {
   const members = new Map<string, Member>();
   const isFull = (): boolean =>

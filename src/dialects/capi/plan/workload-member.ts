@@ -3,7 +3,7 @@ import type { ClusterConfig, UserConfig } from '../../../kube/config/cluster-con
 import { parseClusterConfig } from '../../../kube/config/kubeconfig.ts';
 import { describeProblem } from '../../../kube/status-error.ts';
 import { sleep } from '../../../util/clock.ts';
-import type { Tools } from '../../../util/tools.ts';
+import type { BasicTools, Tools } from '../../../util/tools.ts';
 import { aborted } from '../../../util/waits.ts';
 import type { NodeCluster } from './progress.ts';
 
@@ -30,7 +30,7 @@ export interface Member {
   ended?: Promise<void>;
 }
 
-export interface MemberParts extends Pick<Tools, 'clock' | 'log'> {
+export interface MemberParts extends BasicTools {
   /** Starts to serve a cluster. `name` is `<namespace>/<name>` of the Cluster. */
   readonly serve: (name: string, config: ClusterConfig) => ServedCluster;
   /** True while the number of served clusters is at its limit. */

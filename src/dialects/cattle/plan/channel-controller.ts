@@ -10,11 +10,11 @@ import type { ConditionUpdate } from '../../../runtime/conditions.ts';
 import { type Controller, fromObject, generationChanged } from '../../../runtime/run-controller.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { messageOf, unlessError } from '../../../util/errors.ts';
-import type { Tools } from '../../../util/tools.ts';
+import type { BasicTools } from '../../../util/tools.ts';
 import { CHANNEL_TYPE, conditionOf, says, withoutCondition, withVerdict } from './conditions.ts';
 import { mungeVersion } from './latest.ts';
 
-export interface ChannelParts extends Pick<Tools, 'clock' | 'log'> {
+export interface ChannelParts extends BasicTools {
   readonly plans: Informer<CattlePlan>;
   readonly writer: KubeClient;
   readonly events: Pick<EventRecorder, 'record'>;

@@ -20,7 +20,7 @@ import { isRecord } from '../../../util/json.ts';
 import { stderrLogger } from '../../../util/log.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { firstRepeated } from '../../../util/repeated.ts';
-import type { Tools } from '../../../util/tools.ts';
+import type { BasicTools } from '../../../util/tools.ts';
 import { parseForeignYaml } from '../../../util/yaml.ts';
 import { type Finding, warn } from '../../../versions/findings.ts';
 import { dateOf, timesOf } from '../host/certificates.ts';
@@ -71,9 +71,7 @@ export interface KubeadmApplyFlags extends KubeadmFlags {
   readonly leaseDuration: number;
 }
 
-export interface KubeadmSession<Flags extends KubeadmFlags = KubeadmFlags>
-  extends Pick<Tools, 'clock' | 'log'>,
-    Hop {
+export interface KubeadmSession<Flags extends KubeadmFlags = KubeadmFlags> extends BasicTools, Hop {
   readonly flags: Flags;
   readonly output: Output;
   readonly abort: AbortSignal;

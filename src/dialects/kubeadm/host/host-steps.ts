@@ -6,7 +6,7 @@ import { kubeletVersionOf, type Node, type Pod, readyCondition } from '../../../
 import { sleep } from '../../../util/clock.ts';
 import { messageOf, RefitError } from '../../../util/errors.ts';
 import type { ShellResult } from '../../../util/run-program.ts';
-import type { Tools } from '../../../util/tools.ts';
+import type { BasicTools, Tools } from '../../../util/tools.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { describeFinding } from '../../../versions/findings.ts';
 import { nodeFindings } from '../../../versions/kubeadm-rules.ts';
@@ -17,7 +17,7 @@ import type { HostStep, StepBody, StepContext } from './scripts.ts';
 import * as scripts from './scripts.ts';
 import { hostChecks, isAt, problemsOf, untilRight } from './verify.ts';
 
-export interface HostStepsParts extends Pick<Tools, 'clock' | 'log'>, Omit<StepContext, 'step'> {
+export interface HostStepsParts extends BasicTools, Omit<StepContext, 'step'> {
   readonly shells: Shells;
   readonly host: Host;
   readonly parts: readonly Part[];

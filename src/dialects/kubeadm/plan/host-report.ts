@@ -10,11 +10,11 @@ import {
 } from '../../../kube/status-error.ts';
 import { rfc3339, sleep } from '../../../util/clock.ts';
 import { messageOf } from '../../../util/errors.ts';
-import type { Tools } from '../../../util/tools.ts';
+import type { BasicTools } from '../../../util/tools.ts';
 import { type HostUpgrade, type Report, reportOn, reportPatch } from './kubeadm-signal.ts';
 import { REFUSED_MS } from './outages.ts';
 
-export interface ReportParts extends Pick<Tools, 'clock' | 'log'> {
+export interface ReportParts extends BasicTools {
   /** This client writes only while this process holds the lease. */
   readonly writer: KubeClient;
 }

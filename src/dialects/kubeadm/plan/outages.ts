@@ -1,5 +1,5 @@
 /** Replaces the many warnings about an API server that kubeadm is replacing with one line. */
-import type { Clock } from '../../../util/clock.ts';
+import type { MonotonicClock } from '../../../util/clock.ts';
 import type { LogFields, Logger } from '../../../util/log.ts';
 
 /** Milliseconds. A new API server refuses all requests until it has read its roles. */
@@ -14,7 +14,7 @@ export interface ExpectedOutages {
   end(host: string): void;
 }
 
-export function expectedOutages(clock: Pick<Clock, 'monotonic'>): ExpectedOutages {
+export function expectedOutages(clock: MonotonicClock): ExpectedOutages {
   const hosts = new Set<string>();
   let isSaid = false;
   let refusedAt = Number.POSITIVE_INFINITY;

@@ -7,7 +7,7 @@ import { approved, type SigningRequest, signingRequests } from '../../../kube/re
 import { isForbidden } from '../../../kube/status-error.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { messageOf } from '../../../util/errors.ts';
-import type { Tools } from '../../../util/tools.ts';
+import type { BasicTools } from '../../../util/tools.ts';
 import { filledScript } from '../host/filled-script.ts';
 import type { Shells } from '../host/host.ts';
 import { untilRight } from '../host/verify.ts';
@@ -16,7 +16,7 @@ import { type KnowledgeParts, knownAbout } from './serving-knowledge.ts';
 import { type Known, NODE_USER, problemOfRequest } from './serving-request.ts';
 import { limitFor } from './ssh.ts';
 
-export interface ApprovalParts extends KnowledgeParts, Pick<Tools, 'clock' | 'log'> {
+export interface ApprovalParts extends KnowledgeParts, BasicTools {
   readonly shells: Shells;
   /** This client writes only while this process holds the lease. */
   readonly client: KubeClient;
