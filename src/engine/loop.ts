@@ -92,7 +92,8 @@ function planAt({ dialect, ownWrites, plans }: ReconcilerOptions, key: string) {
 
 function forget({ reporter, drains, world }: ReconcilerOptions, key: string): void {
   reporter?.gone(key);
-  // The plan may be a Node. If a new Node has its name and is not cordoned, the drain of the old one must end.
+  // Some dialects use Nodes as plans. The drain of a deleted Node ends, unless a Node with the same
+  // name is cordoned.
   const { name } = splitKey(key);
   drains?.keep((node) => node !== name || world.get(nodes, node)?.spec?.unschedulable === true);
 }

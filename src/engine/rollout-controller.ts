@@ -48,6 +48,10 @@ export interface RolloutController extends runtime.Controller {
   readonly brokenRuleOf: (plan: KubeObject) => Reason | undefined;
 }
 
+/**
+ * Returns the controller of a dialect. It also creates the informers of all kinds that the dialect
+ * watches.
+ */
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
   const { reader, writer, log, drains, clock, metrics = noMetrics } = parts;
   const { namespace, fieldSelector } = dialect.planObjects ?? {};

@@ -228,6 +228,10 @@ function together(reasons: readonly Reason[]): Reason | undefined {
   return reasons[0] && because(reasons[0].code, listedSentences(messages, MAX_LISTED));
 }
 
+/**
+ * Judges the version steps of every target of the plan, and compares them with the API servers.
+ * Returns no problem if the version skew rules do not apply.
+ */
 export function versionVerdict(
   snapshot: Snapshot,
   { allow, countsVirtual = false }: RolloutPolicy,

@@ -1,4 +1,7 @@
-/** Assesses a snapshot. The assessment is what commands and explanations are made of, and each part of it is computed once. */
+/**
+ * Assesses a snapshot. Commands and explanations are derived from the assessment, and each part of
+ * it is computed once.
+ */
 import type { DecisionContext } from '../gates/types.ts';
 import type { Snapshot, TargetPhase } from '../model/decision.ts';
 import { activeStage, type Stage, type Target } from '../model/rollout.ts';

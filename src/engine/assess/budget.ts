@@ -8,7 +8,10 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 export const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
 
-/** True if nothing new may start: the rollout is aborted, its failure budget is used up, or the plan is now invalid. */
+/**
+ * Returns true if nothing new may start: the rollout is aborted, its failure budget is used up, or
+ * the plan is now invalid.
+ */
 export function isStopping(
   snapshot: Snapshot,
   policy: RolloutPolicy,
@@ -94,6 +97,7 @@ function countedFailures(snapshot: Snapshot): readonly Pick<Target & Stage, 'nam
   return [...new Map(failures).values()];
 }
 
+/** Returns true if this failure alone stops the rollout, whatever the failure budget allows. */
 export function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {
   return code === 'DrainTooLong' && drain.onDeadline === 'stop';
 }

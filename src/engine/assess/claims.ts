@@ -2,7 +2,10 @@
 import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
-/** True if the Node of the target must bear the claim of the plan before the target is signalled. */
+/**
+ * Returns true if the Node of the target must bear the claim of the plan before the target is
+ * signalled.
+ */
 export function needsClaim(
   { claimNeed }: Pick<TargetFacts, 'claimNeed'>,
   { maxUnavailable }: Pick<RolloutPolicy, 'maxUnavailable'>,

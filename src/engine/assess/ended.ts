@@ -1,4 +1,7 @@
-/** Computes what is true of an ended rollout now: people may have edited the plan, and nodes may run another version. */
+/**
+ * Compares an ended rollout with the plan and the nodes as they are now: people may have edited the
+ * plan, and nodes may run another version.
+ */
 import { onceForEachWith } from '../../util/memo.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
@@ -70,8 +73,8 @@ function edited(rollout: Rollout, how: string): Reason {
 }
 
 /**
- * Returns true if the policy lets the edit of an ended plan start a new rollout that has not begun yet. An aborted plan does not
- * start again.
+ * Returns true if the policy lets an edit of an ended plan start a new rollout, and that rollout
+ * has not begun yet. An aborted plan does not start again.
  */
 export function isRestartDue(
   snapshot: Snapshot,
@@ -111,7 +114,10 @@ const OF_VERSIONS: ReadonlySet<ReasonCode | undefined> = new Set([
   'KubeletAhead',
 ]);
 
-/** Returns a clause which says that the plan no longer asks for the version it was refused for; undefined if it still does. */
+/**
+ * Returns a clause which says that the plan was refused because of its version, and that it now
+ * asks for another one; undefined if it still asks for the same version.
+ */
 function correctedVersion({ phase, reason, stages }: Rollout): string | undefined {
   if (phase !== 'invalid' || !OF_VERSIONS.has(reason?.code)) return undefined;
   const versions = stages.map(({ version }) => version).filter((version) => version !== '');
@@ -121,8 +127,9 @@ function correctedVersion({ phase, reason, stages }: Rollout): string | undefine
 }
 
 /**
- * Returns a clause which says that the plan no longer has the download it was refused for; undefined if it still does, or if the
- * plan has no downloads any more, because then nothing shows the change.
+ * Returns a clause which says that the plan was refused because of a download, and that it no
+ * longer has this download; undefined if the plan still has it. Also undefined if the plan has no
+ * downloads any more, because then nothing shows the change.
  */
 function correctedDownload({ phase, reason, stages }: Rollout): string | undefined {
   const isRefused = phase === 'invalid' && reason?.code === 'Unverified';
@@ -148,8 +155,9 @@ function targetsBehind(snapshot: Snapshot, now: number): Reason | undefined {
 }
 
 /**
- * Returns the time in RFC 3339 at which the end of the target was recorded, or at which its node ended if that is later. It may be
- * later because a leader of another product keeps the time of the signal.
+ * Returns the time in RFC 3339 at which the target ended: the recorded time, or the time that its
+ * node reports if that is later. A leader of another product records the time of the signal, which
+ * is before the end.
  */
 export function lastMoment(
   { state, since }: Target,

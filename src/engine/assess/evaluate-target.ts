@@ -44,12 +44,18 @@ export interface EvaluationContext extends TargetContext {
   readonly isStopping: boolean;
 }
 
-/** Evaluates the target. The result also says why the API server refused what the leader should do for it. */
+/**
+ * Evaluates the target. If the API server refused a write for the target, the result includes the
+ * reason.
+ */
 export function evaluateTarget(context: EvaluationContext): TargetEvaluation {
   return withRefusal(evaluation(context), context);
 }
 
-/** Returns true if the target's phase is its recorded state, and stays so until a gate lets the target start or a person retries it. */
+/**
+ * Returns true if nothing happens to the target now: its phase stays the recorded state until a
+ * gate lets it start, or a person retries it.
+ */
 export function isAtRest(
   { facts, observable }: Pick<Snapshot, 'facts' | 'observable'>,
   target: Target,
@@ -61,8 +67,8 @@ export function isAtRest(
 }
 
 /**
- * Returns each stage with the targets that a turn must look at. Left out are targets that are done, or pending without work, if
- * their nodes bear no cordon or taint of Refit.
+ * Returns each stage with the targets that a turn must look at. A target that is done, or pending
+ * without work, is left out if its node bears no cordon or taint of Refit.
  */
 export const touchedIn = onceForEach(({ rollout, observable, fleet = [] }: Snapshot) => {
   const marked = fleet.filter((node) => (cordonOwner(node) ?? pendingOwner(node)) !== undefined);
@@ -134,6 +140,7 @@ function holdsSlot({ snapshot, target, isStopping }: EvaluationContext): boolean
   return targetsIn(snapshot.rollout, 'pending').length > 0;
 }
 
+/** Returns the state to record for a target that a gate stops for this reason. */
 export function refusedState({ code }: Reason): RecordedState {
   if (code === 'TargetMissing') return 'missing';
   return code === 'PlatformUnsupported' || code === 'PlatformUnknown' ? 'unsupported' : 'failed';
@@ -212,9 +219,10 @@ function intend(context: TargetContext): TargetEvaluation {
 }
 
 /**
- * Returns true if this plan must give way to others under the limit of unavailable nodes. It must if it exceeds the limit even
- * without the claims of plans that are later in the alphabet. It also must after one minute for each of these later plans, so that
- * the last plan gives way first.
+ * Returns true if this plan must give way to other plans, because too many nodes would be
+ * unavailable. It must if the limit is exceeded even without the claims of plans whose names come
+ * later in the alphabet. It also must after a wait of one minute for each of these later plans, so
+ * that the last plan gives way first.
  */
 function isBehind({ census, ...input }: GateInput, { claim = '', fleet = [] }: Snapshot): boolean {
   const later = fleet.filter((node) => (claimOn(node) ?? claim) > claim);
@@ -255,6 +263,7 @@ function restingReason(target: Target, phase: TargetPhase, { observation }: Targ
   return because('InFlight', `${target.name} is at ${step}`);
 }
 
+/** Returns the reason why a target in progress failed, from what was observed of it. */
 export function failureReason(
   target: Target,
   { observation, drainDelegation }: TargetFacts,

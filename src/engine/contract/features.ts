@@ -74,13 +74,17 @@ export interface ShardedRecord<P extends KubeObject> {
   readonly plan: P;
   /** The writes of changed status shards. They come first, so that a finished target is always recorded somewhere. */
   readonly writes: readonly Instruction[];
-  /** The plan with counts for people in its metadata, which is written before its status; undefined if no counts are due. */
+  /**
+   * The plan with the counts that people read in its metadata. It is written before the status.
+   * Undefined if no counts are due.
+   */
   readonly counted?: P | undefined;
 }
 
 /**
- * An ended plan stays ended: an edit starts nothing, unless a policy lets edited plans run again. The record of a rollout with
- * `ignoresEdits` keeps the spec, and `resolve` then uses it instead of that of the plan.
+ * Lets an ended plan run again. An edit starts a new run only if a policy allows it. If a rollout
+ * has `ignoresEdits`, its record keeps the spec that it started with, and `resolve` uses that spec
+ * instead of the one in the plan.
  */
 export interface Reruns<P extends KubeObject> {
   /** Returns the run that the plan records; undefined if that is the first one. */
@@ -109,11 +113,13 @@ export interface Reporting<P extends KubeObject> {
     rollout: Rollout,
     ours: readonly ReportedEvent[],
   ): readonly ReportedEvent[];
-  /** Shows in the plan's status what its targets stall on. Without it, only Events show that. */
+  /**
+   * Shows in the plan's status why its targets make no progress. Without it, only Events show that.
+   */
   readonly stalls?: StallRecord<P>;
 }
 
-/** Shows in the status of a plan what its targets stall on. */
+/** Shows in the status of a plan why its targets make no progress. */
 export interface StallRecord<P extends KubeObject> {
   /**
    * Returns the plan with these stalls in its status, or the same object if nothing changes. `stalls` has one entry for each
@@ -170,8 +176,8 @@ export interface DrainDelegation<P extends KubeObject = KubeObject> {
     abort?: AbortSignal,
   ): Promise<boolean>;
   /**
-   * Returns who cordoned the Node of the target, for a cordon that names no owner itself; undefined if that is unknown.
-   * Without this member, the engine does not ask that question.
+   * Returns who cordoned the Node of the target, for a cordon that names no owner itself; undefined
+   * if that is unknown. A dialect lacks this member if all of its cordons name their owner.
    */
   unnamedCordon?(
     world: World,
@@ -185,8 +191,9 @@ export interface DrainDelegation<P extends KubeObject = KubeObject> {
 /** How plans share Nodes with other plans and with other processes. */
 export interface NodeSharing<P extends KubeObject> {
   /**
-   * Returns the name of another plan that works on the Node of the target, where only one plan at a time may work, or another
-   * obstacle that keeps the target from starting; undefined if the target may start.
+   * Returns what keeps the target from starting: another plan that works on its Node, by name, or
+   * another obstacle. Only dialects whose Nodes take one plan at a time name a plan. Undefined if
+   * the target may start.
    */
   occupantOf(world: World, target: Target, plan: P): string | Obstacle | undefined;
   /** Returns the name of the plan that the work of this one would wait for; undefined if there is none. */
@@ -199,7 +206,10 @@ export interface NodeSharing<P extends KubeObject> {
 export interface NodeClaims {
   /** Returns when the leader must claim the Node before a target starts on it; undefined if it never must. */
   needOf(node: Node): ClaimNeed | undefined;
-  /** Returns true if some plan, deleted or not, works on the Node, whatever is recorded. The claim stays while that is so. */
+  /**
+   * Returns true if any plan works on the Node, even if that plan was deleted or its record says
+   * otherwise. The claim stays as long as this is true.
+   */
   isAtWork(world: World, node: Node): boolean;
 }
 

@@ -28,7 +28,10 @@ export interface Signal<P extends KubeObject = KubeObject> {
    * target counts as one that exists and does nothing. Without this member, the engine reads every target.
    */
   observable?(world: World): Pick<ReadonlyMap<string | undefined, unknown>, 'has'>;
-  /** Tells the target that the leader did what it waits for. `now` is in milliseconds. Without it, targets wait for nothing. */
+  /**
+   * Tells the target that the leader has done what the target waits for. `now` is in milliseconds.
+   * A dialect lacks this member if its targets never wait for the leader.
+   */
   acknowledge?(
     world: World,
     rollout: Rollout,
@@ -36,7 +39,10 @@ export interface Signal<P extends KubeObject = KubeObject> {
     target: Target,
     now: number,
   ): Instruction | undefined;
-  /** Ends the attempt before the target touches the service. `now` is in milliseconds. Without it, attempts cannot be cancelled. */
+  /**
+   * Ends the attempt before the target touches the service. `now` is in milliseconds. A dialect
+   * without this member cannot cancel attempts.
+   */
   cancel?(
     world: World,
     rollout: Rollout,
@@ -85,7 +91,7 @@ export interface DownloadRequests {
     target: Target,
     agent: AgentPolicy,
   ): Instruction | undefined;
-  /** Returns what the target said about all its downloads; undefined if it cannot say anything. */
+  /** Returns the target's answer about all of its downloads; undefined if it cannot answer. */
   checkOf(world: World, rollout: Rollout, stage: Stage, target: Target): DownloadState | undefined;
   /** Asks the target whether it could download everything that this rollout needs. */
   check(
@@ -99,7 +105,7 @@ export interface DownloadRequests {
   end(world: World, stage: Stage, target: Target): Instruction | undefined;
 }
 
-/** An effect as data. It does no harm when repeated. */
+/** A write or another effect, as data. The engine may repeat it without harm. */
 export type Instruction =
   /** Writes the object only if it is unchanged on the server. */
   | { readonly kind: 'replace'; readonly resource: Resource; readonly object: KubeObject }

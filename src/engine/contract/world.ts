@@ -36,7 +36,10 @@ export interface Watched extends Selection {
    * and `isRelevant` compares an object that appears or disappears with an empty one.
    */
   readonly advisory?: boolean;
-  /** Returns true once the kind must be read, if few decisions need it. Decisions before that do not wait for it. `now` is in milliseconds. */
+  /**
+   * Set for a kind that few decisions need. Returns true once the kind must be read; decisions
+   * before that do not wait for it. `now` is in milliseconds.
+   */
   isNeeded?(world: World, now: number): boolean;
   /** True if the user may not read the kind. Then it looks empty. */
   readonly unreadable?: boolean;

@@ -27,7 +27,8 @@ type Knowledge = Pick<Effects, 'dialect' | 'world' | 'refusals'>;
 export function claimsFor(on: Knowledge, { plan, policy, after }: RecordChange): Accompanying[] {
   const { dialect, refusals } = on;
   const claim = claimOf(dialect.name, plan);
-  // The targets of this plan wait for the other plan, which needs their places under maxUnavailable, so they claim nothing.
+  // The other plan needs these places under maxUnavailable. The targets of this plan wait for that
+  // plan, so they claim nothing.
   if (policy.maxUnavailable && dialect.nodeSharing?.awaits?.(plan, on.world) !== undefined)
     return [];
   return claimable(on, after, 'intended').flatMap(({ node, ...at }) => {

@@ -29,7 +29,10 @@ export interface ExecuteParts extends Effects {
  */
 export type Outcome = 'recorded' | 'changed' | 'outdated' | ReconcileResult;
 
-/** After a conflict the watch usually shows the other write. This pause makes sure of a next turn if the watch is late. */
+/**
+ * After a conflict the watch usually shows the other write soon. If the watch is late, the next
+ * turn starts after this pause.
+ */
 const RECHECK_MS = 1000;
 export const RECHECK_SOON: ReconcileResult = { requeueAfterMs: RECHECK_MS };
 
@@ -106,7 +109,8 @@ async function act(
   const { plan, assessment } = turn;
   const { rollout } = assessment.snapshot;
   endIdleDrains(parts, assessment);
-  // Both run at the same time, so that a node which waits for the leader is not delayed by the start of another node.
+  // Signals and node actions are carried out at the same time, so that a node which waits for the
+  // leader is not delayed by the start of another node.
   const sending = send(parts, plan, rollout, signals);
   const running = runAll(parts, turn, nodeActions);
   await Promise.allSettled([sending, running]);
@@ -128,8 +132,8 @@ async function act(
 }
 
 /**
- * Returns the rollout with those targets as unsupported whose signals were refused for good, so that they free their slots. Returns
- * the same object if none was refused.
+ * Records the targets whose signals were refused for good as unsupported, so that they free their
+ * slots. Returns the same object if no signal was refused.
  */
 function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): Rollout {
   const refused = sent.filter(({ result }) => result === 'invalid');

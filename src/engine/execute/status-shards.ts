@@ -54,6 +54,10 @@ export function exceedPlan(lists: readonly (readonly Named[])[], most = PLAN_HOL
   return bytes > PLAN_BYTES;
 }
 
+/**
+ * Returns true if the record of the rollout needs status shards, because its targets do not fit
+ * into the plan.
+ */
 export function isLarge({ stages }: Rollout): boolean {
   return exceedPlan(stages.map(({ targets }) => targets));
 }

@@ -132,7 +132,10 @@ export interface Sent {
   readonly refusal?: string;
 }
 
-/** This number keeps a server busy, but the requests end so soon that the check of the plan still holds. */
+/**
+ * This many requests keep the API server busy, but end soon enough for the check of the plan to
+ * stay valid.
+ */
 const SIGNALS_AT_ONCE = 100;
 
 /**

@@ -106,7 +106,7 @@ function inFlightWaits(assessment: Assessment, stage: Stage): ExplainedWait[] {
     const { observation } = facts;
     // The deadline counts from the signal.
     const isSignalled = observation.kind !== 'none';
-    // The time that the node reports may be in the future or no time at all.
+    // The time that the node reports may be in the future, or may be no valid time.
     const latest = now - (facts.watchedMs ?? 0);
     const reported =
       isSignalled && Date.parse(observation.since) <= latest ? observation.since : rfc3339(latest);
@@ -137,7 +137,8 @@ function pendingWaits(assessment: Assessment, stage: Stage | undefined): Explain
     since: waitingSince(assessment, stage, each) ?? since,
   }));
   const isBlockedAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
-  // If slots are free and the first targets wait for a gate, the targets behind them were not asked. These do not wait for a slot.
+  // If slots are free and the first targets wait for a gate, that gate was not evaluated for the
+  // targets behind them. Those targets do not wait for a slot.
   const isTaken = chosen.length > 0 || free < slots.limitOf(stage);
   const unslotted =
     isBlockedAsOne || !isTaken

@@ -25,10 +25,11 @@ function messageFor(snapshot: Snapshot, policy: RolloutPolicy, target: Target): 
   const { node, observation, agent } = facts;
   const { name, state } = target;
   if (node?.unschedulable !== true || node.cordonOwner !== undefined) return undefined;
-  // It is found when it is read, which takes time in some dialects.
+  // The value is computed only when it is read, because that takes time in some dialects.
   const { unnamedCordon } = facts;
   const before = `${name} stays cordoned after the upgrade: it was cordoned before the upgrade, and not by Refit`;
-  // Only Refit cordons for a dialect that does not answer, and its cordons name their owner.
+  // If the dialect does not say who set such a cordon, only Refit cordons its Nodes, and the
+  // cordons of Refit name their owner.
   const whose = unnamedCordon ?? 'found';
   if (state === 'done' && whose === 'found' && unnamedCordon !== undefined) return before;
   if (state === 'done')

@@ -1,8 +1,14 @@
-/** Gate: as the verifier of the same name, but a policy may end the plan instead of letting it wait. */
+/**
+ * Gate: every API server must be ready before a controller starts, as in api-servers-ready.ts. A
+ * policy may end the plan instead of letting it wait.
+ */
 import { apiServersReady } from './api-servers-ready.ts';
 import type { Gate } from './types.ts';
 
-/** It does not say that it may refuse the plan: every controller gets the same answer, so the first one that is asked decides. */
+/**
+ * This gate needs no `mayRefusePlan`: every controller gets the same answer, so the answer for the
+ * first one decides.
+ */
 export const apiServersReadyAtStart: Gate = {
   name: apiServersReady.name,
   evaluate(input) {

@@ -1,6 +1,6 @@
 /**
- * Gate: before the first target starts, no host of the plan may be known to be unable to run its version. The nodes report this
- * themselves, so their report only delays the plan.
+ * Gate: before its first target starts, the plan waits while one of its hosts is known to be unable
+ * to run its version. The gate only delays the plan, because the nodes themselves report this.
  */
 import { listed, listedSentences } from '../../util/phrases.ts';
 import { type Gate, PASS, wait } from './types.ts';

@@ -57,6 +57,10 @@ export type Refusal = Exclude<Verdict, { kind: 'pass' }> &
 
 type Passed = { readonly kind: 'pass'; readonly ofRollout?: undefined };
 
+/**
+ * Evaluates the gates in order. Returns the first verdict that is not a pass, with the name of its
+ * gate.
+ */
 export function evaluate(gates: readonly Gate[], input: GateInput): Passed | Refusal {
   for (const gate of gates) {
     const verdict = gate.evaluate(input);

@@ -70,6 +70,9 @@ export interface Gate {
 
 export const PASS: Verdict = { kind: 'pass' };
 
+/**
+ * Returns a verdict that waits. `message` is one sentence, and `ends` a clause that follows "when".
+ */
 export function wait(
   code: ReasonCode,
   message: string,
@@ -79,12 +82,19 @@ export function wait(
   return { ...more, kind: 'wait', reason: because(code, message), ends };
 }
 
+/**
+ * Returns a verdict that stops the target, because waiting cannot help. `message` is one sentence.
+ */
 export function stop(code: ReasonCode, message: string): Verdict {
   return { kind: 'stop', reason: because(code, message) };
 }
 
 const ABSENT: TargetFacts = { exists: false, observation: { kind: 'none' } };
 
+/**
+ * Returns what was observed of the target, or the facts of an absent target if the snapshot has
+ * none.
+ */
 export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): TargetFacts {
   return facts.get(target.key) ?? ABSENT;
 }
@@ -127,6 +137,10 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
   };
 }
 
+/**
+ * Returns the census of the Nodes that count under the policy; undefined if the policy has no
+ * limit.
+ */
 export function censusFor(
   snapshot: Snapshot,
   { maxUnavailable, countsVirtual = false }: RolloutPolicy,
@@ -136,8 +150,8 @@ export function censusFor(
 }
 
 /**
- * Returns the census without later targets that are not signalled yet, because they wait for this target, and it must not wait for
- * them. Undefined if the policy has no limit.
+ * Returns the census without later targets that are not signalled yet, because they wait for this
+ * target, and it must not wait for them; undefined if the policy has no limit.
  */
 export function censusOfIntent({ snapshot, stage: { targets }, target, policy }: TargetContext) {
   const census = censusFor(snapshot, policy);
@@ -172,7 +186,7 @@ const censusWithVirtual = onceForEach((snapshot: Snapshot) => censusIn(snapshot,
 
 export interface NodeCensus {
   readonly all: ReadonlySet<string>;
-  /** The Nodes that are not Ready or unschedulable, for any reason. */
+  /** The Nodes that are unschedulable or not Ready, for any reason. */
   readonly unavailable: ReadonlySet<string>;
   /** The unavailable Nodes, and the Nodes of targets in flight, also of other plans, because these Nodes will be unavailable. */
   readonly busy: ReadonlySet<string>;

@@ -25,6 +25,7 @@ export interface Controls {
 
 export const NO_CONTROLS: Controls = { paused: false, retries: new Map() };
 
+/** Returns the key of a control annotation with the prefix that a dialect uses for its plans. */
 export function controlKey(annotation: string, prefix = COMMON_PREFIX): string {
   return annotation.replace(COMMON_PREFIX, prefix);
 }
@@ -51,6 +52,7 @@ export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls 
   };
 }
 
+/** Returns the reason of an aborted plan. `words` are those of the user. */
 export function abortReason(words: string): Reason {
   return because('Aborted', `the plan was aborted: ${words}`);
 }

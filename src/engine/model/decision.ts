@@ -21,7 +21,10 @@ import {
 
 /** What the node itself reports about the signal of this rollout. `attempt` and `since` are in RFC 3339. */
 export type Observation =
-  /** With `begun`, a process that has ended has already changed the node. No gate may leave such a node half done. */
+  /**
+   * `begun` is set if an earlier process has changed the node and then ended. No gate may leave
+   * such a node half upgraded.
+   */
   | { readonly kind: 'none'; readonly begun?: true }
   | (Attempted & { readonly kind: 'sent' })
   | (Attempted & Working & { readonly kind: 'working' })
@@ -130,7 +133,9 @@ export interface DownloadState {
   readonly problem?: string | undefined;
   /** The size of the largest file; undefined if the agent was not asked, or the server does not say. */
   readonly bytes?: number | undefined;
-  /** The number of bytes that the node has room for at least. Agents report it without being asked, too. */
+  /**
+   * The node has room for at least this number of bytes. Agents report it without being asked, too.
+   */
   readonly room?: number | undefined;
 }
 
@@ -165,7 +170,10 @@ export interface EndpointHealth {
   readonly detail?: string;
 }
 
-/** A node that works for another rollout, whose plan was deleted, or whose plan was replaced by this one. */
+/**
+ * A node that still works for another rollout, because the plan of that rollout was deleted, or
+ * replaced by this one.
+ */
 export interface ForeignWork {
   readonly name: string;
   readonly role: Role;
@@ -190,8 +198,8 @@ export interface Snapshot {
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
   /**
-   * Whether the spec of an ended rollout was changed since the end, and whether no run has begun with the change yet. Undefined
-   * while the rollout runs.
+   * Whether the spec of an ended rollout was changed since the end, and whether no run has begun
+   * with the change yet; undefined while the rollout runs.
    */
   readonly edits?: Readonly<Record<'isAfterEnd' | 'isNew', boolean>> | undefined;
   /** True if the record of the rollout can keep the spec that it started with. */
@@ -203,7 +211,10 @@ export interface Snapshot {
   readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;
   /** Every API server; undefined if the version skew rules do not apply. */
   readonly apiServers?: readonly ApiServer[] | undefined;
-  /** All Nodes, because other plans and dialects make Nodes unavailable, too. Undefined if Nodes are not watched. */
+  /**
+   * All Nodes, because other plans and dialects make Nodes unavailable, too; undefined if Nodes are
+   * not watched.
+   */
   readonly fleet?: readonly Node[] | undefined;
   /** Milliseconds within which 90 % of the finished targets were done; undefined before the first target is done. */
   readonly paceMs?: number | undefined;
@@ -288,10 +299,12 @@ export interface Unanswered {
   readonly recheckMs: number;
 }
 
+/** Returns true if the value stands for a probe that got no answer. */
 export function isUnanswered(given: unknown): given is Unanswered {
   return typeof given === 'object' && given !== null && 'unanswered' in given;
 }
 
+/** Returns the members of a wait that lasts until the probe gets an answer. */
 export function untilAsked({ unanswered, recheckMs }: Unanswered) {
   return { reason: unanswered, ends: 'the probe gets an answer', recheckMs };
 }

@@ -229,6 +229,7 @@ export interface ReportedEvent {
   readonly reason: Pick<Reason, 'message'> & { readonly code: string };
 }
 
+/** Returns a reason. `message` is one sentence for people. */
 export function because(code: ReasonCode, message: string): Reason {
   return { code, message };
 }

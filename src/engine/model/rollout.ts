@@ -15,7 +15,7 @@ import type { Reason } from './reasons.ts';
 
 export type Role = 'controller' | 'worker';
 
-/** A file that a target downloads in order to move. There is one for each platform. */
+/** A file that a target downloads for its upgrade. Each platform has its own. */
 export interface Payload {
   readonly url: string;
   /** The checksum in lower-case hex. If it is undefined, the download is not verified. */
@@ -85,7 +85,10 @@ export interface Source
   extends Readonly<Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>> {
   readonly namespace?: string;
   readonly created: string;
-  /** The owner that cordons name. If it is undefined, they name the uid and kind of the plan, and the time of the target. */
+  /**
+   * The owner that the cordons of this rollout name. If it is undefined, they name the uid and kind
+   * of the plan, and the time of the target.
+   */
   readonly mark?: Owner;
 }
 
@@ -113,6 +116,7 @@ export interface Rollout {
   readonly unread?: Reason | undefined;
 }
 
+/** Returns the targets of the stage with this recorded state, in the order of the stage. */
 export function inState(
   { targets }: Pick<Stage, 'targets'>,
   state: RecordedState,
@@ -125,6 +129,7 @@ const byState = onceForEach((targets: readonly Target[]) =>
   Map.groupBy(targets, ({ state }) => state),
 );
 
+/** Returns the target of the stage with this key; undefined if the stage has none. */
 export function targetIn({ targets }: Stage, key: string): Target | undefined {
   return targets[placesOf(targets).get(key) ?? -1];
 }
@@ -133,14 +138,17 @@ const placesOf = onceForEach(
   (targets: readonly Target[]) => new Map(targets.map(({ key }, place) => [key, place])),
 );
 
+/** Returns true once any target is recorded as more than pending. */
 export function hasStarted({ stages }: Rollout): boolean {
   return stages.some((stage) => inState(stage, 'pending').length < stage.targets.length);
 }
 
+/** Returns true if the rollout is over. */
 export function isFinal(rollout: Pick<Rollout, 'phase'>): boolean {
   return rollout.phase !== 'new' && rollout.phase !== 'running';
 }
 
+/** Returns the identity of a plan, as a rollout keeps it. */
 export function sourceOf<P extends KubeObject>(resource: Resource<P>, { metadata }: P): Source {
   const { name, namespace, uid = '', creationTimestamp: created = '' } = metadata;
   return {
@@ -156,6 +164,7 @@ export function sourceOf<P extends KubeObject>(resource: Resource<P>, { metadata
 /** One second in milliseconds. Recorded times have no fractions of a second. */
 export const SECOND = 1000;
 
+/** Returns true if the end of the target is recorded, whether it succeeded or not. */
 export function isSettled({ state }: Target): boolean {
   return state !== 'pending' && state !== 'intended';
 }
@@ -169,11 +178,13 @@ export function activeStage({ stages }: Rollout): Stage | undefined {
   );
 }
 
+/** Returns the stages that run before this one; empty if the stage is not in the rollout. */
 export function stagesBefore({ stages }: Pick<Rollout, 'stages'>, { id }: Stage): readonly Stage[] {
   const own = stages.findIndex((stage) => stage.id === id);
   return stages.slice(0, Math.max(0, own));
 }
 
+/** Returns the targets of all stages with one of these recorded states, sorted by state. */
 export function targetsIn(
   { stages }: Pick<Rollout, 'stages'>,
   ...states: readonly RecordedState[]
@@ -205,6 +216,9 @@ export function withTargets(rollout: Rollout, targets: readonly Target[]): Rollo
   return { ...rollout, stages: rollout.stages.map(replace) };
 }
 
+/**
+ * Returns the owner that a cordon for this target names. It identifies the plan and the attempt.
+ */
 export function ownerOf(
   { source: { uid: plan, kind, mark } }: { readonly source: Pick<Source, 'uid' | 'kind' | 'mark'> },
   { since }: Pick<Target, 'since'>,

@@ -16,6 +16,7 @@ export interface RecordedRun {
   readonly generation: number;
 }
 
+/** Returns true for a valid `metadata.generation`, which is a whole number from 1 on. */
 export function isGeneration(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
 }
@@ -31,6 +32,7 @@ export function orderedRun({ metadata }: KubeObject): number | undefined {
   return isGeneration(ordered) && ordered <= present ? ordered : undefined;
 }
 
+/** Returns the plan with the annotation that orders a new run with the spec of this generation. */
 export function withOrder<T extends KubeObject>(plan: T, generation: number): T {
   return annotated(plan, { [RESTART_ANNOTATION]: JSON.stringify({ generation }) });
 }

@@ -29,6 +29,10 @@ export interface PolicyParts {
 /** Milliseconds until the controller tries again to write a status, if it lacks the right to. */
 const DENIED_MS = 600_000;
 
+/**
+ * Returns the controller. It runs when the spec of a policy changes, and when a plan appears or
+ * disappears.
+ */
 export function policyController(parts: PolicyParts): Controller {
   const { policies } = parts;
   const all = (): string[] => policies.list().map(keyOf);

@@ -29,6 +29,10 @@ import {
 /** The longest duration that a policy may have, because times far in the future are not valid dates. */
 const LONGEST_MS = 365 * 24 * 60 * 60 * 1000;
 
+/**
+ * Returns the policy with defaults for absent fields. If a field is invalid, nothing starts under
+ * the policy, and `problems` names each such field.
+ */
 export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): RolloutPolicy {
   const checked = upgradePolicySpecSchema.safeParse(spec);
   const problems = (checked.error?.issues ?? []).map(({ path, message }) =>

@@ -41,7 +41,9 @@ export interface RolloutPolicy extends Timetable {
   readonly heldBy?: string;
   /** How many targets may fail before the rollout stops. A failed controller always stops it. */
   readonly maxFailures: number;
-  /** How many Nodes may be not Ready or unschedulable, for any reason. The next target counts, too. */
+  /**
+   * How many Nodes may be unschedulable or not Ready, for any reason. The next target counts, too.
+   */
   readonly maxUnavailable?: NodeLimit;
   /** Labels, as `key` or `key=value`, that decide which targets of a stage start first. */
   readonly order?: readonly string[];
@@ -63,7 +65,10 @@ export interface RolloutPolicy extends Timetable {
   readonly requireAgent: boolean;
   /** True if an edit of a plan that has ended starts a new rollout. */
   readonly restartsEdited: boolean;
-  /** Targets of these roles are in no plan. The options of the leader set it, not an UpgradePolicy. */
+  /**
+   * Targets with these roles belong to no plan. The options of the leader set this, not an
+   * UpgradePolicy.
+   */
   readonly excludedRoles?: readonly Role[];
   /** True if the plan ends when an API server is not ready before a controller starts. Otherwise the plan waits. */
   readonly endsNotReady?: boolean;
@@ -116,6 +121,7 @@ export const WITHOUT_DEADLINES: Pick<RolloutPolicy, 'targetDeadlineMs' | 'stepDe
   },
 };
 
+/** Returns the sum of the deadlines in milliseconds; Infinity if a step has none. */
 export function sumOf(deadlines: Readonly<Record<TimedStep, number>>): number {
   return Object.values(deadlines).reduce((sum, each) => sum + each, 0);
 }

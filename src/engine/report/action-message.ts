@@ -12,6 +12,7 @@ const MESSAGES = {
   cancel: 'signal cancelled',
 };
 
+/** Returns the message for a node action. The log adds the names of the plan and the node. */
 export function actionMessage(assessment: Assessment, nodeAction: NodeAction): string {
   if (nodeAction.kind === 'clean-up')
     return nodeAction.cordon ? 'node uncordoned' : 'taint removed from node';

@@ -11,6 +11,10 @@ export interface AnnouncerParts extends Pick<Effects, 'dialect' | 'world'> {
   recordEvent(object: KubeObject, announcement: ReportedEvent): void;
 }
 
+/**
+ * Returns functions that announce events of a plan, of targets and of Nodes. Each event appears in
+ * the log and as an Event of the API.
+ */
 export function createAnnouncer(parts: AnnouncerParts) {
   const { dialect, world } = parts;
   const log = ({ type, reason }: ReportedEvent, fields: LogFields): void =>

@@ -1,4 +1,7 @@
-/** Says what an edit of a running plan changes, and for which targets: once for each edit. */
+/**
+ * Describes what an edit of a running plan changes, and for which targets. Each edit is described
+ * once.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import { listed } from '../../util/phrases.ts';
 import { because, type Reason } from '../model/reasons.ts';
@@ -60,7 +63,7 @@ function changesOf(before: Stage, after: Stage): string[] {
     before.forced === after.forced ? [] : `forceupdate: ${after.forced}`,
   ].flat();
   if (work.length === 0) return limits;
-  // Of the other nodes, those that have started keep what they were told.
+  // The other nodes that have started keep the instructions that they were signalled with.
   const names = inState(before, 'pending').map(({ name }) => name);
   const forWhom =
     names.length === 0 ? 'for no node, because all have started' : `for ${listed(names)}`;

@@ -21,6 +21,7 @@ export interface IdleMemory {
   forget(key: string): void;
 }
 
+/** Returns an empty memory, for one term of leadership. */
 export function idleMemory(): IdleMemory {
   const reported = new Map<string, ReadonlyMap<string, number>>();
   return {
@@ -41,7 +42,10 @@ export function idleMemory(): IdleMemory {
   };
 }
 
-/** Returns the message without words that have digits: a scheduler counts other nodes each time, and a log has other ids. */
+/**
+ * Returns the message without words that contain digits. Counts and ids change each time, although
+ * the problem is the same.
+ */
 function wordsOf({ target, reason }: TargetEvent): string {
   const words = reason.message.split(' ').filter((word) => !/\d/.test(word));
   return [target.key, ...words].join(' ');

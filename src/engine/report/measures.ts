@@ -12,6 +12,10 @@ import type { Turn } from './turn.ts';
 const none = <P extends string>(phases: readonly P[]) =>
   Object.fromEntries(phases.map((phase) => [phase, 0])) as Record<P, number>;
 
+/**
+ * Measures the phase of the plan, the phases of its targets, and its waits. Waits for a probe that
+ * was not made yet are left out.
+ */
 export function measurePlan(
   metrics: Metrics,
   dialect: string,
@@ -35,6 +39,9 @@ export function measurePlan(
   metrics.plan({ dialect, plan: keyOf(plan), phases, targets, waits: heldBy });
 }
 
+/**
+ * Measures how long each step took, for targets that `after` records as done for the first time.
+ */
 export function measureSteps(
   metrics: Metrics,
   dialect: string,

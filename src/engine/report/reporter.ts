@@ -57,6 +57,7 @@ export interface ReporterParts extends AnnouncerParts, Pick<Effects, 'client' | 
   readonly metrics: Metrics;
 }
 
+/** Returns a reporter for one term of leadership. It remembers what it has reported. */
 export function createReporter(parts: ReporterParts): Reporter {
   const { dialect, metrics } = parts;
   const { onPlan, onTargets, onNodes } = createAnnouncer(parts);

@@ -22,6 +22,10 @@ export function freeSlots(stage: Stage): number {
   return Math.max(0, limitOf(stage) - inState(stage, 'intended').length - failed);
 }
 
+/**
+ * Returns how many further targets of the stage may start. Failed targets that still work take
+ * slots, too.
+ */
 export function openSlots({ snapshot, policy, now }: gating.DecisionContext, stage: Stage): number {
   return Math.max(0, freeWithin(stage, policy) - failedInFlightIn(snapshot, now).length);
 }

@@ -61,6 +61,10 @@ export interface Known {
   readonly hasRecorded?: boolean | undefined;
 }
 
+/**
+ * Returns the snapshot of a plan at `now`, in milliseconds since the Unix epoch. It sends no
+ * request.
+ */
 export function gather(
   dialect: Dialect,
   plan: KubeObject,
@@ -110,6 +114,9 @@ interface Scene {
   readonly known: Known;
 }
 
+/**
+ * Returns the facts of a snapshot for a rollout that is resolved already. `now` is in milliseconds.
+ */
 export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls'> {
   const { dialect, rollout, world } = scene;
   const facts = new Map<string, TargetFacts | undefined>();
@@ -165,7 +172,8 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     ...versionFacts(scene, stage, target, object),
     agent: dialect.agents?.of(object),
     unfit: stage.keepsVersion ? undefined : dialect.agents?.unfitFor?.(object, stage.version),
-    // This value is computed only when a gate asks for it, because it depends on more objects than that of the target.
+    // This value is computed only when a gate asks for it, because it depends on more objects than
+    // the target's own.
     get occupant() {
       return dialect.nodeSharing?.occupantOf(world, target, plan);
     },

@@ -8,6 +8,10 @@ import {
 import { HEARTBEAT_ANNOTATION } from '../../signal/names.ts';
 import { sameJson } from '../../util/json.ts';
 
+/**
+ * Returns false for a change that no decision depends on, such as a heartbeat or a new list of
+ * images.
+ */
 export function isRelevant(before: KubeObject, after: KubeObject): boolean {
   return before.metadata.uid !== after.metadata.uid || !sameJson(decisive(before), decisive(after));
 }

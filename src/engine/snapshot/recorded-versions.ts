@@ -21,7 +21,10 @@ export function failedInEarlierStage(stages: readonly Stage[], role: Role, name:
   return stages.some((stage) => stage.role === role && leftIn(stage).has(name));
 }
 
-/** Returns what marks a wait as passing, as long as the object may still be about to show its version. */
+/**
+ * Returns what marks a wait as passing, while the object may still need a moment to show its
+ * version; empty afterwards. `now` is in milliseconds.
+ */
 export function momentAfter(since: string, now: number): Partial<Waiting> {
   const spent = now - Date.parse(since);
   return spent >= 0 && spent < MOMENT_MS ? { isPassing: true, recheckMs: MOMENT_MS - spent } : {};

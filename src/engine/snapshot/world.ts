@@ -14,6 +14,10 @@ import type { World } from '../contract/world.ts';
 
 export type Views = <T extends KubeObject>(resource: Resource<T>) => View<T>;
 
+/**
+ * Returns a function that finds the view of a kind. That function throws for a kind that is not
+ * watched.
+ */
 export function viewsOf(entries: Iterable<readonly [Resource, View<KubeObject>]>): Views {
   const views = new Map([...entries].map(([resource, view]) => [kindOf(resource), view]));
   return <T extends KubeObject>(resource: Resource<T>) => {
@@ -23,6 +27,7 @@ export function viewsOf(entries: Iterable<readonly [Resource, View<KubeObject>]>
   };
 }
 
+/** Returns a world of these views in which this process's own writes are visible at once. */
 export function freshWorld(views: Views, ownWrites: OwnWrites): World {
   return {
     get: (resource, name, namespace) =>
@@ -43,8 +48,9 @@ export const NOTHING: View<KubeObject> = {
 };
 
 /**
- * Milliseconds that an own write counts at most. A watch lags less than this. The limit is needed because a cluster that was
- * restored from a backup has lower resourceVersions.
+ * This process's own write counts for at most this many milliseconds, because a watch lags less
+ * than this. The limit is needed because a cluster that was restored from a backup has lower
+ * resourceVersions.
  */
 const LAG_MS = 60_000;
 
@@ -157,4 +163,5 @@ export class OwnWrites {
   }
 }
 
+/** Returns a text that is the same for all descriptions of one kind, for use as a key. */
 export const kindOf = onceForEach((resource: Resource) => pathOf(resource));

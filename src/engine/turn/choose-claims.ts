@@ -10,7 +10,8 @@ export function areClaimsDue(assessment: Assessment): boolean {
   const { snapshot, policy } = assessment;
   const { rollout, claim: own = '', awaits } = snapshot;
   if (rollout.phase !== 'running') return false;
-  // The targets of this plan wait for the other plan, which needs their places under maxUnavailable, so they claim nothing.
+  // The other plan needs these places under maxUnavailable. The targets of this plan wait for that
+  // plan, so they claim nothing.
   if (policy.maxUnavailable && awaits !== undefined) return false;
   const lacksOnlyItsClaim = (stage: Stage, target: Target): boolean => {
     const facts = factsOf(snapshot, target);

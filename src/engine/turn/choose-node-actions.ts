@@ -29,6 +29,7 @@ import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 /** The most taints that one decision adds. Targets later in the list get theirs in a later decision. */
 const TAINTS_AT_ONCE = 20;
 
+/** Returns the node actions of this turn; empty while a part of the record cannot be read. */
 export function nodeActionsOf(assessment: Assessment): NodeAction[] {
   const { snapshot, policy } = assessment;
   if (snapshot.rollout.unread) return [];

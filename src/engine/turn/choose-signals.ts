@@ -5,6 +5,10 @@ import { factsOf } from '../gates/types.ts';
 import type { Signalling } from '../model/decision.ts';
 import { inState, isFinal, ownerOf, type Stage, type Target } from '../model/rollout.ts';
 
+/**
+ * Returns the signals of this turn; empty if the rollout is over, or while a part of its record
+ * cannot be read.
+ */
 export function signalsOf(assessment: Assessment): Signalling[] {
   const { snapshot, stage } = assessment;
   if (!stage || isFinal(snapshot.rollout) || snapshot.rollout.unread) return [];

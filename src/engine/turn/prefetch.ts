@@ -38,7 +38,7 @@ export function prefetchesOf(assessment: Assessment): NodeAction[] {
   const unasked = next.slice(0, most).filter((pair) => !asked.includes(pair));
   const chosen = unasked.slice(0, free);
   const kept = new Set([...chosen, ...asked]);
-  // The signal replaces the request to an intended target, so that request needs no end.
+  // The signal replaces the request to an intended target, so nothing has to end that request.
   const isOver = ([, target]: Pair) =>
     stateOf(target) !== 'possible' && target.state !== 'intended';
   const ended = pairs.filter((pair) => isOver(pair) && !kept.has(pair));
@@ -73,7 +73,10 @@ function beforeWindow({ policy: { planWindows, planLeadMs = 0 }, now }: Assessme
   return leftMs <= planLeadMs ? leftMs : 0;
 }
 
-/** Returns how many targets may hold a payload now. Each target that restarts lets one other download, also one of the next stage. */
+/**
+ * Returns how many targets may hold a payload now. Each target that restarts allows one more target
+ * to download, even a target of the next stage.
+ */
 function placesIn({ snapshot, policy, stage }: Assessment, [first]: readonly Pair[]): number {
   const parts = (stage?.targets ?? []).map((target) => {
     const { observation } = factsOf(snapshot, target);
