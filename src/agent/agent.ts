@@ -23,7 +23,7 @@ import { journalAfter, journalBefore, resumed, withObservedStatus } from './tran
 /** One agent follows one object with one journal. A host with two objects runs two agents. */
 export interface AgentParts extends ObserverParts, Pick<CrashReportParts, 'accountOf'> {
   readonly loadJournal: () => Promise<Journal>;
-  /** Resolves once the journal is on the disk. */
+  /** Saves the journal. Resolves once it is on the disk. */
   readonly saveJournal: (journal: Journal) => Promise<void>;
   /** Carries out a step. Rejects only when `abort` aborts. */
   readonly perform: (
@@ -31,11 +31,13 @@ export interface AgentParts extends ObserverParts, Pick<CrashReportParts, 'accou
     journal: ActiveJournal,
     abort: AbortSignal,
   ) => Promise<StepOutcome>;
-  /** Is called when there is nothing left to do: after the start, and after each signal. */
+  /**
+   * The agent calls this when there is nothing left to do: after its start, and after each signal.
+   */
   readonly onRest?: () => void;
   /**
-   * Calls `listener` when the missing socket of the service appears. Returns undefined if the socket exists already, or
-   * cannot be watched for.
+   * Calls `listener` when the missing socket of the service appears. Returns undefined if the
+   * socket exists already, or if its directory cannot be watched.
    */
   readonly watchForSocket?: (listener: () => void) => (() => void) | undefined;
   readonly random: () => number;
@@ -118,7 +120,8 @@ export class Agent {
     const { object, log, clock } = this.#parts;
     this.#journal = resumed(await this.#parts.loadJournal(), this.#now());
     if (this.#journal.phase !== 'idle') log.info('resuming', { phase: this.#journal.phase });
-    // This is not awaited: the API server may run on this host, and need the restart that the agent is about to order.
+    // The agent does not wait for this report: the API server may run on this host, and may need
+    // the restart that the agent is about to order.
     void object.follow(stop);
     while (!stop.aborted) {
       const { version } = object;
@@ -240,7 +243,8 @@ export class Agent {
       if (isNew) this.#parts.log.warn('waiting for the service', { reason: host.problem });
       return SLOW_POLL_MS;
     }
-    // A process that is only being watched is polled less often than one that has yet to answer.
+    // A process that has answered and is only being watched is polled less often than a process
+    // that has not answered yet.
     return this.#journal.phase === 'soaking' ? Math.min(SLOW_POLL_MS, step.until - now) : 'service';
   }
 
@@ -351,8 +355,8 @@ export class Agent {
   }
 
   /**
-   * Returns the steady time in milliseconds: the wall clock at the start, continued by the monotonic clock, so that no
-   * deadline jumps.
+   * Returns the time of the agent's steady clock in milliseconds. It begins with the wall clock at
+   * the start and continues with the monotonic clock, so that no deadline jumps.
    */
   #now(): number {
     return this.#epoch + this.#parts.clock.monotonic();

@@ -7,9 +7,12 @@ interface Flag {
   readonly value?: string;
   /** The value that applies if the flag is not given. */
   readonly preset?: string;
-  /** The preset in another unit, for the help text. */
+  /** The preset in the unit that the help text shows, such as `1 GiB`. */
   readonly inWords?: string;
-  /** Says in the help text what applies if the flag is not given and has no preset, or an empty one. */
+  /**
+   * A clause for the help text. It says what happens if the flag is not given, for a flag without a
+   * preset.
+   */
   readonly otherwise?: string;
   /** Says in the help text what the flag does. */
   readonly description?: string;
@@ -230,7 +233,7 @@ const LINES = ROWS.map((row) => {
   return `  ${titleOf(row).padEnd(WIDEST)} ${explanationOf(flag)}`;
 });
 
-/** The text that `refit agent --help` prints. */
+/** The help text of `refit agent --help`. */
 export const AGENT_HELP = `Usage: refit agent [options]
 
 Upgrades the node it runs on when its Node or ControlNode carries a signal.

@@ -54,7 +54,10 @@ export interface Failure extends Pick<AgentReport, 'late' | 'refused'> {
 
 interface Progress {
   readonly failure?: Failure | undefined;
-  /** The current status on the object, and when it was entered, in steady milliseconds. */
+  /**
+   * The current status on the object, and when the object got it, in milliseconds of the steady
+   * clock.
+   */
   readonly entered?: { readonly status: string; readonly at: number };
   /** The milliseconds that the upgrade spent in each earlier status. */
   readonly spent: Readonly<Record<string, number>>;
@@ -67,9 +70,15 @@ export interface UpdateJournal extends Progress {
   readonly process?: ProcessId | undefined;
   /** The process of the wanted version, while the agent watches it. */
   readonly fresh?: ProcessId | undefined;
-  /** When the last restart began, or when the agent began to watch `fresh`, in steady milliseconds. */
+  /**
+   * When the last restart began, or when the agent began to watch `fresh`, in milliseconds of the
+   * steady clock.
+   */
   readonly since?: number;
-  /** When the last restart was ordered, in steady milliseconds. A restart of the agent does not change it. */
+  /**
+   * When the last restart was ordered, in milliseconds of the steady clock. A restart of the agent
+   * does not change it.
+   */
   readonly restartedAt?: number;
   /**
    * The state of the agent's own cordon and drain, if there is one. `undone` means uncordoned. `stuck` means that the
@@ -92,12 +101,14 @@ export interface BundleJournal extends Progress {
 export type ActiveJournal = UpdateJournal | BundleJournal;
 export type Journal = { readonly phase: 'idle' } | ActiveJournal;
 
+/** Returns the members that identify the signal. */
 export function signalKeyOf({ planId, created, command }: SignalKey): SignalKey {
   return { planId, created, command };
 }
 
 export const IDLE: Journal = { phase: 'idle' };
 
+/** Returns true if the journal is about an airgap bundle, or about a kubeadm host. */
 export function isBundle(journal: ActiveJournal): journal is BundleJournal {
   const { phase } = journal;
   return phase === 'wanted' || phase === 'placed' || phase === 'upgraded' || phase === 'missed';

@@ -42,8 +42,8 @@ export interface StepInputs {
   /** Returns the signal on the object. Until the object is read, it returns the signal that the journal remembers. */
   readonly signalFor: (journal: Journal) => SignalData | undefined;
   /**
-   * Gathers the facts. `steady` returns the agent's time. Rejects if the API server does not answer a question that the
-   * decision depends on.
+   * Gathers the facts. `steady` returns the time of the agent's steady clock in milliseconds.
+   * Rejects if the API server does not answer a question that the decision depends on.
    */
   readonly gather: (
     journal: Journal,
@@ -52,6 +52,10 @@ export interface StepInputs {
   ) => Promise<Omit<StepInput, 'now'>>;
 }
 
+/**
+ * Returns the functions that gather facts. They remember what they need to compare between two
+ * calls.
+ */
 export function stepInputs(parts: ObserverParts): StepInputs {
   const { object, observe, maintenance, times, accepts, beside, finished, prefetcher } = parts;
   const withExits = countExits(parts);
@@ -112,7 +116,10 @@ function signalIn(journal: Journal): SignalData | undefined {
  * long.
  */
 function rulings({ veto: rules, groundVeto, clock, object }: ObserverParts) {
-  /** The signal that waits for the clock, and since when, in steady milliseconds. */
+  /**
+   * The signal that waits for the clock, and since when it waits, in milliseconds of the steady
+   * clock.
+   */
   let waiting: { readonly created: string; readonly since: number } | undefined;
   return (signal: SignalData, journal: Journal, { running }: ServiceFacts, now: number) => {
     if (rules === undefined) return {};

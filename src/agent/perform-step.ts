@@ -39,7 +39,10 @@ export interface EffectTools
 }
 
 const TRIAL_TIMEOUT_MS = 10_000;
-/** The attempts take about ten seconds in total. The rest of the time for a roll-back is for the restart. */
+/**
+ * The attempts take about ten seconds in total. The roll-back needs the rest of its time for the
+ * restart.
+ */
 const ROLL_BACK_RETRY = { times: 8, base: 100, cap: 2_000 };
 
 /** Carries out the step. Rejects only when `abort` aborts; every other failure is an outcome. */
@@ -113,7 +116,7 @@ async function updateEffectOf(
       await restarter.restart(order.process ?? process ?? work.original, work.binary);
     },
     kill: (order) => endProcess(order.process, 'SIGKILL'),
-    // After a failed upgrade, cordons of others stay.
+    // The uncordon after a failed upgrade removes no cordon of others.
     uncordon: async () =>
       await maintenance.uncordon(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort),
     'clean-up': discard,

@@ -16,8 +16,8 @@ export interface OwnNodeFacts {
   /** The node's Ready condition. Like `staleMs`, it is only present while a new process is being watched. */
   readonly isReady?: boolean;
   /**
-   * For how long the API server has answered that the node's last heartbeat is older than the restart, in milliseconds.
-   * Absent if the heartbeat is newer.
+   * For how long the API server has answered that the node's last heartbeat is older than the
+   * restart, in milliseconds; absent if the heartbeat is newer.
    */
   readonly staleMs?: number;
 }
@@ -35,7 +35,10 @@ export interface StepInput {
   readonly journal: Journal;
   readonly host: ServiceFacts;
   readonly node: OwnNodeFacts;
-  /** The steady time in milliseconds. It may start at any value, and does not jump. */
+  /**
+   * The time of the agent's steady clock in milliseconds. The clock may start at any value, and
+   * never jumps.
+   */
   readonly now: number;
   /** The times from the flags. A signal's policy overrides them. */
   readonly times: Times;
@@ -50,11 +53,13 @@ export interface StepInput {
   /** True if the API server does not accept the agent's reports. */
   readonly isUnheard?: boolean;
   /**
-   * Set if the agent has not read its object, or the object does not exist. A roll-back waits until this time, in
-   * steady milliseconds.
+   * Set if the agent has not read its object, or the object does not exist. A roll-back waits until
+   * this time, in milliseconds of the steady clock.
    */
   readonly unreadUntil?: number;
-  /** How an earlier attempt of the same signal ended on this host. Absent if the signal is new here. */
+  /**
+   * How an earlier attempt of the same signal ended on this host; absent if the signal is new here.
+   */
   readonly ended?: SignalEnd;
   /** True if the payload of a new signal was downloaded before, and has passed its trial run. */
   readonly isStaged?: boolean;

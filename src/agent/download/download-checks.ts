@@ -27,8 +27,8 @@ export interface DownloadChecksParts
 }
 
 /**
- * Answers the check in the annotations of an object. If there is none, the last answer stays, which saves a write.
- * Never rejects.
+ * Answers the check that the annotations of an object ask for. If they ask for none, the last
+ * answer stays, which saves a write. Never rejects.
  */
 export type DownloadChecks = (annotations?: Annotations) => Promise<DownloadAnswer>;
 
@@ -48,6 +48,7 @@ const TIMEOUT_MS = 4_000;
 /** A larger amount is reported as this one, because it makes no difference. */
 const MOST_ROOM = 2 ** 32;
 
+/** Returns a function that makes the checks. It remembers its last answer. */
 export function downloadChecks({
   clock,
   limits,

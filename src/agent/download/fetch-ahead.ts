@@ -23,7 +23,10 @@ export interface PrefetcherParts extends Tools {
   readonly beside: BesideK0s;
 }
 
-/** The limit of `spreadMs` in a request, because others than the leader may write the annotation. */
+/**
+ * The largest `spreadMs` that the agent accepts, because clients other than the leader may write
+ * the annotation.
+ */
 const MOST_SPREAD_MS = 600_000;
 /**
  * The nodes that are being upgraded come first: at this moment they may use the same server, or start on the same

@@ -17,7 +17,10 @@ export interface FetchRequest {
   /** The sha256 as 64 hexadecimal digits in any case. If it is undefined, the download is not verified. */
   readonly sha256: string | undefined;
   readonly paths: PartialPaths;
-  /** The validator of a copy on this host: if the server still has the same file, it need not send it again. */
+  /**
+   * The validator of a copy on this host. If the server still has the same file, it does not send
+   * the bytes again.
+   */
   readonly unless?: string;
   /** The User-Agent header: `refit-agent/<version> (<name of the object>)`. */
   readonly userAgent: string;

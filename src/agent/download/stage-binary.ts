@@ -41,6 +41,10 @@ async function stageOnce(asked: DownloadRequest & FetchTools): Promise<void> {
   await syncPath(dirname(staged), files);
 }
 
+/**
+ * Removes the staged binary, the partial file and its record, and syncs the directory. Files that
+ * are missing do not matter.
+ */
 export async function discardDownload(
   at: Pick<DownloadRequest, 'staged' | 'paths'>,
   files: Files,

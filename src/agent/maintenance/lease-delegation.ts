@@ -26,6 +26,7 @@ export interface LeaseDelegation {
   readonly isExpected: (name: string, abort: AbortSignal) => Promise<boolean>;
 }
 
+/** Returns the delegation. It remembers whether the API server refused the label. */
 export function leaseDelegation(client: KubeClient): LeaseDelegation {
   let isRefused = false;
   const offer = async (name: string, abort: AbortSignal): Promise<void> => {

@@ -64,6 +64,7 @@ const RETRY = { base: 50, cap: 2_000 };
  */
 const REFUSED_MS = 60_000;
 
+/** Returns the functions that cordon, drain and uncordon this host's Node. */
 export function nodeMaintenance(parts: MaintenanceParts): Maintenance {
   const { client, nodeName, delegation, clock, random, log } = parts;
   const cordonerBy = observeLease(clock);

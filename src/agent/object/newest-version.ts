@@ -6,8 +6,8 @@ import { compareResourceVersions, type KubeObject } from '../../kube/resources.t
 import type { Clock } from '../../util/clock.ts';
 
 /**
- * No watch lags and no answer takes longer than this. The time is limited, because a cluster that is restored from a
- * backup has lower resourceVersions.
+ * This is longer than any watch lags and any answer takes. The time is limited, because a cluster
+ * that is restored from a backup has lower resourceVersions.
  */
 const ECHO_MS = 60_000;
 
@@ -38,6 +38,7 @@ export interface NewestVersion {
   isNewest(object: KubeObject): boolean;
 }
 
+/** Returns a memory that has not seen any version yet. */
 export function newestVersion(clock: Clock): NewestVersion {
   let ofWrites = NEVER;
   let ofWatch = NEVER;

@@ -40,6 +40,7 @@ export interface OwnObject {
   readonly refresh: () => Promise<void>;
 }
 
+/** Returns the object, which is not known before the first answer to `follow` or `refresh`. */
 export function ownObject(parts: OwnObjectParts): OwnObject {
   const { client, resource, name, clock } = parts;
   const listeners = new Set<() => void>();

@@ -40,6 +40,7 @@ export async function writeReason(
   await object.write(annotated(newest, report), WRITE_DEADLINE_MS);
 }
 
+/** Returns a function that reports reasons. A newer reason replaces one that is not written yet. */
 export function reasonReporter({ object, clock, log }: ReasonReportParts): ReportReason {
   let latest = '';
 
@@ -70,7 +71,7 @@ export function reasonReporter({ object, clock, log }: ReasonReportParts): Repor
   };
 }
 
-/** False after the signal was cancelled, replaced or removed. */
+/** Returns false after the signal was cancelled, replaced or removed. */
 function isStillThere(found: SignalData | undefined, signal: SignalKey): boolean {
   return found?.status?.status === 'ApplyingUpdate' && sameJson(signalKeyOf(found), signal);
 }

@@ -14,8 +14,8 @@ import type { Step } from '../steps/step.ts';
 type ReportStep = Extract<Step, { kind: 'report' }>;
 
 /**
- * Returns the object with the step's status and report. At Cordoning it may also cordon the node. `journal` is the one
- * after the step; `now` is in milliseconds since the Unix epoch.
+ * Returns the object with the step's status and report. At the status Cordoning it may also cordon
+ * the node. `journal` is the journal after the step; `now` is in milliseconds since the Unix epoch.
  */
 export function withReport(
   object: KubeObject,

@@ -4,7 +4,7 @@ import type { Tools } from '../../util/tools.ts';
 import { onAbort } from '../../util/waits.ts';
 import type { OwnObject } from './own-object.ts';
 
-/** The part of the object that carrying out signals needs. */
+/** The part of the object that the agent needs to carry out signals. */
 export type SignalObject = Omit<OwnObject, 'writeStatus' | 'claim'>;
 
 /** Tells whether an object has changed. */

@@ -15,9 +15,9 @@ export interface ControllerFacts {
   /** The operating system and the architecture as Go names them: `linux`, `amd64`. */
   readonly os: string;
   readonly arch: string;
-  /** The address of this controller's API server. Absent if it is not known. */
+  /** The address of this controller's API server; absent if it is not known. */
   readonly address?: string;
-  /** The running version. Absent while the service does not answer. */
+  /** The running version; absent while the service does not answer. */
   readonly version?: string;
 }
 

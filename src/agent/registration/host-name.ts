@@ -31,7 +31,10 @@ export function nodeName(place: ServicePlace, env: Environment): string {
     : clean(place.hostnameOverride);
 }
 
-/** Returns on a kubeadm host the name under which the kubelet registers its Node, if it is not the host name. */
+/**
+ * Returns the name under which the kubelet of a kubeadm host registers its Node; undefined if that
+ * is the host name.
+ */
 export async function findHostnameOverride(root: string): Promise<{ hostnameOverride?: string }> {
   const flags = await readFile(`${root}/var/lib/kubelet/kubeadm-flags.env`, 'utf8').catch(() => '');
   const [, hostnameOverride] = /--hostname-override=["']?([\w.-]+)/.exec(flags) ?? [];

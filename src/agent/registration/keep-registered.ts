@@ -118,7 +118,7 @@ function addressOf(
   const configured = status?.apiAddress;
   if (configured !== undefined && controlNode.isAddress(configured)) return configured;
   if (object.newest?.status?.addresses?.some(({ type }) => type === 'InternalIP')) return undefined;
-  // The original agent takes this address, too, if the configuration names none.
+  // The original agent uses the same address if the configuration names none.
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   return all.find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 }

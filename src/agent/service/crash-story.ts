@@ -22,8 +22,8 @@ const LOOP_FROM = 3;
 const MOST_LINES = 3;
 
 /**
- * Returns the reason with the description. `exits` counts the processes that the agent itself saw end, and may be too
- * low. `ms` is the time since the restart in milliseconds.
+ * Adds the description to the reason. `exits` counts the processes that the agent itself saw end,
+ * so it may be too low. `ms` is the time since the restart in milliseconds.
  */
 export function withCrashStory(
   reason: string,

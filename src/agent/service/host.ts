@@ -18,7 +18,7 @@ export interface RunningService {
 }
 
 export interface ServiceFacts {
-  /** The service that answers on the status socket. Undefined while none answers. */
+  /** The service that answers on the status socket; undefined while none answers. */
   readonly running?: RunningService;
   readonly problem?: string;
   /**
@@ -28,18 +28,19 @@ export interface ServiceFacts {
   readonly distrust?: string;
   /** The living process of the service: from the status socket, or else from the process table. */
   readonly service?: ProcessId;
-  /** The absolute path of the service's binary. Undefined if it cannot be found. */
+  /** The absolute path of the service's binary; undefined if it cannot be found. */
   readonly binary?: string;
-  /** True if k0s was started with its own agent. Absent if that is not known. */
+  /** True if k0s was started with its own agent; absent if that is not known. */
   readonly ownAgent?: boolean;
   /** Says why a k0s that answers does not show whether it runs its own agent, and what to do. */
   readonly ownAgentDoubt?: string;
   /** At least this many processes of the service have ended since its last restart. */
   readonly exits?: number;
-  /** A restarted service has not answered for this many milliseconds. Absent while it answers. */
+  /** A restarted service has not answered for this many milliseconds; absent while it answers. */
   readonly unansweredMs?: number;
 }
 
+/** Returns true if both are the same process; false if one of them is undefined. */
 export function isSameProcess(a: ProcessId | undefined, b: ProcessId | undefined): boolean {
   return a !== undefined && a.pid === b?.pid && a.started === b.started;
 }

@@ -45,8 +45,9 @@ export function groundVeto(command: SignalCommand, ground: Ground): string | und
 }
 
 /**
- * Returns what the agent announces, so that the leader knows it before it starts a plan. Returns undefined on cgroup
- * v2, if k0s runs no kubelet, and if the kubelet's configuration cannot be read.
+ * Returns what the agent reports about cgroup v1, so that the leader knows it before a plan starts.
+ * Returns undefined on cgroup v2, if k0s runs no kubelet, and if the kubelet's configuration cannot
+ * be read.
  */
 export function cgroupV1Of(ground: Ground): CgroupV1 | undefined {
   const { isOnCgroupV1 = hasCgroupV1 } = ground;
@@ -84,7 +85,10 @@ function findKubelet({
   return undefined;
 }
 
-/** Returns true if the kubelet would refuse this host by default but runs here: then it was allowed to. */
+/**
+ * Returns true if the kubelet runs although it would refuse this host by default. Its configuration
+ * must then allow the host.
+ */
 function provesIt({ pid }: Kubelet, { running, ageOf = ageOfProcess }: Ground): boolean {
   if (running === undefined || cgroupV1Refusal(running) === undefined) return false;
   return (ageOf(pid) ?? 0) >= PROVEN_MS;

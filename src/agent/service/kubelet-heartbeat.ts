@@ -27,7 +27,10 @@ export function kubeletHeartbeat({
   ageOf,
   object,
 }: KubeletHeartbeatParts) {
-  /** When the API server first answered with a heartbeat from before the restart, in steady milliseconds. */
+  /**
+   * When the API server first answered with a heartbeat from before the restart, in milliseconds of
+   * the steady clock.
+   */
   let staleSince: number | undefined;
   let logged = '';
   const settled = (facts: OwnNodeFacts): OwnNodeFacts => {
@@ -40,13 +43,14 @@ export function kubeletHeartbeat({
     logged = message;
   };
   /**
-   * Returns when the new process started, in steady milliseconds. The time of the restart request would be too early,
-   * because the old kubelet sends heartbeats until it ends.
+   * Returns when the new process started, in milliseconds of the steady clock. The time of the
+   * restart request would be too early, because the old kubelet sends heartbeats until it ends.
    */
   const startOf = async (journal: UpdateJournal, now: number): Promise<number> => {
     const { fresh: process, since = Infinity, restartedAt = -Infinity } = journal;
     const startedAt = process === undefined ? restartedAt : now - (await ageOf(process));
-    // A start before the request or after the first answer comes from a clock that counts differently.
+    // If the computed start is before the request or after the first answer, it comes from a clock
+    // that counts differently.
     return startedAt > restartedAt && startedAt <= since ? startedAt : restartedAt;
   };
   return async (
@@ -58,8 +62,8 @@ export function kubeletHeartbeat({
     if (journal.phase !== 'soaking') return settled({});
     const now = steady();
     const { newest } = object;
-    // The start by the wall clock as it is set now. If that clock was set in the meantime, the kubelet's clock was,
-    // too.
+    // This is the start by the wall clock as it is set now. If somebody set the wall clock in the
+    // meantime, the kubelet's heartbeats use the new setting, too.
     const startedAt = clock.now() - (now - (await startOf(journal, now)));
     try {
       // A worker that does not answer may be waiting for the API server. Then the Node is read from the API server,

@@ -19,7 +19,10 @@ import { ownAgentOf } from './worker-profile.ts';
 
 export interface HostPlace {
   readonly places: Pick<ServicePlaces, 'current' | 'search'>;
-  /** The absolute path of the binary. If it is undefined, the file that the running service executes is taken. */
+  /**
+   * The absolute path of the binary. If it is undefined, the agent uses the file that the running
+   * service executes.
+   */
   readonly binary: string | undefined;
   readonly paths?: Pick<StatePaths, 'ownAgent'>;
 }
@@ -27,6 +30,10 @@ export interface HostPlace {
 /** In these phases the restart needs the process of the service. */
 const SEARCHING: readonly UpdatePhase[] = ['swapped', 'swappedBack'];
 
+/**
+ * Returns the facts about the service and its host. If the service does not answer, `problem` says
+ * why.
+ */
 export async function observeHost(
   { places, binary: configured, paths }: HostPlace,
   journal: Journal,

@@ -16,6 +16,7 @@ const SUPERVISOR = 'supervise-daemon';
 const OPTIONS = '/run/openrc/options';
 const MOST_BYTES = 4_096;
 
+/** Returns OpenRC as a service manager. The paths are parameters for tests. */
 export function openRc(
   commands: Commands,
   initScripts = '/etc/init.d',

@@ -63,6 +63,9 @@ export function wasStartedFrom(pid: number, path: string): boolean {
   return executableOf(pid) === path || scriptOf(pid) === path;
 }
 
+/**
+ * Returns the PIDs of all processes. Some of them may have ended by the time the caller uses them.
+ */
 export function allPids(): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -136,6 +139,7 @@ export function kernelText(path: string): string {
   return ifPossible(() => readFileSync(path, 'utf8')) ?? '';
 }
 
+/** Returns the target of a symbolic link; undefined if it cannot be read. */
 export function linkOf(path: string): string | undefined {
   return ifPossible(() => readlinkSync(path));
 }

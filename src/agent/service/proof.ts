@@ -130,8 +130,8 @@ export function isStillThere({ journal, host }: UpdateInput): boolean {
 }
 
 /**
- * Returns when the node must be Ready, in steady milliseconds. A stale heartbeat counts only while the API server
- * answers, because otherwise no kubelet could send one.
+ * Returns when the node must be Ready, in milliseconds of the steady clock. A stale heartbeat
+ * counts only while the API server answers, because otherwise no kubelet could send a heartbeat.
  */
 function readyDeadline(
   { isReady, staleMs }: OwnNodeFacts,

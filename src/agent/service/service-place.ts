@@ -50,6 +50,10 @@ interface SearchResult extends Choice {
   readonly isProven: boolean;
 }
 
+/**
+ * Returns the place that the flags name, with defaults for the rest, until `search` finds the
+ * service.
+ */
 export function servicePlaces({
   flags,
   findServices,

@@ -23,6 +23,10 @@ export interface ServiceRestarter {
   ) => Promise<SupervisorAccount | undefined>;
 }
 
+/**
+ * Returns a restarter that asks these managers in order, and uses SIGTERM if none of them runs the
+ * service.
+ */
 export function serviceRestarter(
   managers: readonly ServiceManager[],
   log: Logger,

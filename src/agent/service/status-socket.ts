@@ -10,9 +10,9 @@ import { defined, isRecord, isText } from '../../util/json.ts';
 export interface ServiceStatus {
   readonly version: string;
   readonly pid: number;
-  /** The role is `controller` or `worker`. Absent if the service does not say it. */
+  /** The role is `controller` or `worker`; absent if the service does not say it. */
   readonly role?: string;
-  /** True if pods run on this host. Absent if the service does not say it. */
+  /** True if pods run on this host; absent if the service does not say it. */
   readonly workloads?: boolean;
   /** The value of `spec.api.address` in a controller's configuration. */
   readonly apiAddress?: string;
@@ -21,7 +21,7 @@ export interface ServiceStatus {
 /** An answer may have at most this many bytes. A real one has about 2 KiB. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-/** Asks once. Rejects if no valid answer comes within `timeoutMs`. */
+/** Asks the service for its status once. Rejects if no valid answer comes within `timeoutMs`. */
 export async function askStatus(socketPath: string, timeoutMs: number): Promise<ServiceStatus> {
   const signal = AbortSignal.timeout(timeoutMs);
   const asked = {
@@ -67,7 +67,7 @@ export function watchForSocket(socket: string, listener: () => void): (() => voi
   watcher?.on('change', (_, name) => {
     if (name === basename(socket)) listener();
   });
-  // This check comes after the watch began, so that no change is missed.
+  // The watch begins before this check, so that no change is missed.
   if (watcher && !existsSync(socket)) return () => watcher.close();
   watcher?.close();
   return undefined;

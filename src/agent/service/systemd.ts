@@ -21,6 +21,7 @@ const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart,StateChangeTimes
 /** Matches a file that is started as k0s by the unit, or by its shell or interpreter. */
 const STARTED_AS_K0S = /(\/[^\s;"']+)(?: -\S+)* (?:controller|server|worker)\s/g;
 
+/** Returns systemd as a service manager. `cgroupOf` is a parameter for tests. */
 export function systemd(commands: Commands, cgroupOf = cgroupNow): ServiceManager {
   /** The unit that ran the service last. */
   let last: string | undefined;

@@ -8,7 +8,7 @@ import { whyForeign } from './trusted-process.ts';
 
 export interface TrustedAnswer extends ServiceStatus {
   readonly process: ProcessId;
-  /** True if the command line of a controller leaves k0s's own agent on. */
+  /** True if the command line of a controller does not switch off k0s's own agent. */
   readonly ownAgent?: boolean;
   /** The worker profile that a worker was started with. */
   readonly profile?: string;

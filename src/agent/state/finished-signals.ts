@@ -20,7 +20,8 @@ export interface FinishedSignals {
 }
 
 /**
- * `path` names a JSON file in the state directory. Each of its entries has a key, a space and the end of the signal.
+ * Opens the list of finished signals. `path` names a JSON file in the state directory. Each of its
+ * entries has a key, a space and the end of the signal.
  */
 export function finishedSignals(path: string): FinishedSignals {
   let entries: string[] | undefined;

@@ -42,6 +42,10 @@ export async function loadJournal(
  */
 const SPARE_BYTES = 64 * 1024;
 
+/**
+ * Resolves once the journal is on the disk. If the disk is full, it uses the room of the spare
+ * file.
+ */
 export async function saveJournal(
   path: string,
   journal: Journal,

@@ -120,6 +120,7 @@ export interface StatePaths {
   readonly ownAgent: string;
 }
 
+/** Returns the paths of all files in the state directory. */
 export function pathsIn(stateDirectory: string): StatePaths {
   return {
     journal: join(stateDirectory, 'journal.json'),

@@ -15,6 +15,7 @@ export class DistrustError extends Error {
   override readonly name = 'DistrustError';
 }
 
+/** Returns true for root, and for the user of this process. */
 export function isTrustedUser(uid: number): boolean {
   return uid === 0 || uid === process.getuid?.();
 }
@@ -50,8 +51,8 @@ export async function assertTrustedPath(path: string): Promise<void> {
 }
 
 /**
- * Returns true if others can change it. The mode of a socket says who may connect, not who answers, so it does not
- * count. Members of the agent's own group count as the agent.
+ * Returns true if others can change the file. The mode of a socket does not count, because it says
+ * who may connect, not who answers. Members of the agent's own group count as the agent.
  */
 async function isWritable(found: Stats, isLast: boolean): Promise<boolean> {
   const { mode, gid } = found;
@@ -98,8 +99,8 @@ export async function unless<T>(code: string, work: Promise<T>): Promise<T | und
 }
 
 /**
- * Only this group may have write access without members. Other groups without members belong to set-group-id programs
- * and to services.
+ * If this group has no members, it may have write access. Other groups without members belong to
+ * set-group-id programs and to services.
  */
 const NAME = 'staff';
 /** These sources list all members of a group in files. Another source, such as LDAP, may know more members. */
@@ -121,7 +122,7 @@ export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boo
   const isComplete = named.every((text) =>
     text.split(/\s+/).every((word) => COMPLETE.includes(word)),
   );
-  // With the source `compat`, such lines name users of another source.
+  // With the source `compat`, lines that begin with these characters name users of another source.
   const isMixed = [...group, ...passwd].some(([name = '']) => /^[+-]/.test(name));
   const groups = group.filter(([, , id]) => Number(id) === gid);
   const shadows = gshadow.filter(([name]) => groups.some(([own]) => own === name));

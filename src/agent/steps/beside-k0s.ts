@@ -6,8 +6,8 @@ import type { StepInput } from '../step-input.ts';
 import type { Step } from './step.ts';
 
 /**
- * For each phase the statuses that this agent has not written yet, although only an agent on the node writes them. If
- * the signal has one, another agent wrote it.
+ * Lists for each phase the statuses that only an agent on the node writes, and that this agent has
+ * not written yet. If the signal has one of them, another agent wrote it.
  */
 const NOT_YET_OURS: Readonly<Partial<Record<UpdatePhase, readonly string[]>>> = {
   started: ['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'],

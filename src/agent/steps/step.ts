@@ -9,7 +9,8 @@ export type Step =
   /** Waits for a change of the object. */
   | { readonly kind: 'nothing' }
   /**
-   * Waits for the service to answer, or watches it. `until` is the deadline in steady milliseconds, if there is one.
+   * Waits for the service to answer, or watches it. `until` is the deadline in milliseconds of the
+   * steady clock, if there is one.
    */
   | { readonly kind: 'await-service'; readonly until?: number }
   /** Waits for the leader to act, or until it is known who cordons. */
@@ -66,6 +67,7 @@ export type StepOutcome =
       readonly error?: unknown;
     };
 
+/** Returns the step that puts the previous binary back. `reason` is for people. */
 export function rollBack(reason: string): Step {
   return { kind: 'roll-back', reason };
 }

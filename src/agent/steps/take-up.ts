@@ -10,6 +10,7 @@ import type { RunningService, ServiceFacts } from '../service/host.ts';
 import type { NewSignalInput } from '../step-input.ts';
 import type { Step } from './step.ts';
 
+/** Returns the first step for the signal: refuse it, wait, or begin to work. */
 export function takeUp(input: NewSignalInput): Step {
   const refusal = refusalOf(input);
   if (refusal !== undefined)
@@ -40,7 +41,7 @@ export function answerEnded(input: NewSignalInput): Step {
   if (kind === 'k0supdate' && running === undefined && distrust === undefined)
     return { kind: 'await-service' };
   if (ended === 'Completed' && running?.version === version && running.current) {
-    // The node may have the cordon of that time again.
+    // The restored object may show the cordon that the node had at that time.
     const isThere = signal.status?.status === 'UnCordoning';
     return isThere ? takeUp(input) : { kind: 'report', status: 'UnCordoning', ...fromOf(host) };
   }

@@ -22,8 +22,8 @@ export function windDown(input: UpdateInput): Step {
   const { journal } = input;
   const { phase } = journal;
   if (phase === 'swapping' || phase === 'swapped') {
-    // Somebody else may have restarted the service, and it may run the new binary. Then that is watched and not
-    // replaced.
+    // Somebody else may have restarted the service, and it may run the new binary. The agent then
+    // watches that binary and does not replace it.
     return runsNew(input) ? afterRestart(input) : rollBack('the signal was cancelled');
   }
   const step = UNTOUCHED.includes(phase) ? undefined : ADVANCE[phase](input);
@@ -45,6 +45,9 @@ const UNTOUCHED: readonly UpdatePhase[] = [
 ];
 const TOUCHING: readonly Step['kind'][] = ['await-service', 'restart', 'kill', 'soak', 'roll-back'];
 
+/**
+ * Returns the next step in each phase, while the signal is still the one that the journal is about.
+ */
 export const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>> = {
   started: ({ signal }) =>
     signal?.status === undefined ? report('Downloading') : { kind: 'download' },
@@ -77,13 +80,16 @@ export const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>
   failed: ({ journal }) => uncordonOrFail(journal, journal.failure?.rolledBack),
 };
 
-/** If the leader cordons and drains the node, it also reports that. */
+/** If the leader cordons and drains the node, the leader also reports that. */
 function cordonAndDrain({ journal, node }: UpdateInput): Step {
   if (journal.drain === 'done') return report('ApplyingUpdate');
   return node.cordoner === 'self' ? { kind: 'cordon-and-drain' } : { kind: 'await-leader' };
 }
 
-/** The agent removes its own cordon in any case. Otherwise whoever cordons at this time also uncordons. */
+/**
+ * The agent removes its own cordon in any case. Any other cordon is removed by the one who cordons
+ * at this time: the leader or the agent.
+ */
 function uncordonOrComplete({ journal, node }: UpdateInput): Step {
   if (mayBeCordoned(journal)) return { kind: 'uncordon' };
   if (node.cordoner !== 'self') return { kind: 'await-leader' };

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 
 export interface Confinement {
   /**
-   * The command line that comes before the program. It may begin with `setpriv`, which changes the user, so the caller
-   * must not change it.
+   * The command line that comes before the program. It may begin with `setpriv`, which changes the
+   * user. The caller must not change the user, too.
    */
   readonly prefix: readonly string[];
   readonly changesUser: boolean;
