@@ -24,8 +24,8 @@ export interface Selection {
 export interface ListOptions extends RequestOptions, Selection {
   readonly limit?: number | undefined;
   /**
-   * With `0` the API server answers at once from its cache, which may be old. By default the list
-   * is up to date.
+   * With `0` the API server answers at once from its cache, which may be out of date. By default
+   * the list is up to date.
    */
   readonly resourceVersion?: string | undefined;
   readonly continue?: string | undefined;
@@ -59,7 +59,10 @@ export type PatchType = 'merge' | 'json' | 'strategic' | 'apply';
 
 export interface PatchOptions extends WriteOptions {
   readonly type: PatchType;
-  /** Takes fields over from other field managers. It is allowed only with the type `apply`. */
+  /**
+   * If true, the server takes the fields over from other field managers. It is allowed only with
+   * the type `apply`.
+   */
   readonly force?: boolean | undefined;
   /** If true, the server checks the write and answers as usual, but stores nothing. */
   readonly dryRun?: boolean | undefined;

@@ -23,8 +23,8 @@ const RATE = { perSecond: 10, burst: 100 };
 const MAX_ATTEMPTS = 3;
 const RETRY_MS = 1_000;
 /**
- * The most Events that wait to be written: a few for each node of a large cluster. More accumulate
- * only if the server cannot be reached.
+ * The most Events that wait to be written. This allows a few for each node of a large cluster. More
+ * wait only if the server cannot be reached.
  */
 const MAX_UNWRITTEN = 5_000;
 /** Milliseconds at the end of the process in which waiting Events are still written. */
@@ -66,12 +66,13 @@ export function eventRecorder({
       series.attempts = 0;
     } catch (error) {
       const problem = messageOf(error);
-      // A server that does not answer may be restarting. The Event is written when the server is
-      // back.
+      // A server that does not answer may be restarting. The Event is then written when the server
+      // answers again.
       const isAway = error instanceof TransportError;
       if (!isAway || shouldLog(problem))
         log.warn('cannot write an event', { reason: series.event.reason, problem });
-      // The server has the Event, because the answer to an earlier attempt was lost.
+      // The server already has the Event, because an earlier attempt succeeded and only its answer
+      // was lost.
       if (isAlreadyExists(error)) series.created = true;
       else if (series.created && isNotFound(error)) series.created = false;
       else if (isVerdict(error)) return;

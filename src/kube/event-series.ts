@@ -11,13 +11,13 @@ export interface EventNote {
   /** One sentence for people. It is cut at 1,024 characters, the limit of the server. */
   readonly message: string;
   /**
-   * Becomes a part of the name of the Event. If several processes use the same text, only one of
-   * them can create the Event.
+   * This text becomes a part of the name of the Event. If several processes use the same text, only
+   * one of them can create the Event.
    */
   readonly once?: string;
 }
 
-/** Equal Events on one object, and how far they are written. */
+/** A series of equal Events on one object, and how many of them the server has. */
 export interface Series {
   readonly event: Event;
   count: number;

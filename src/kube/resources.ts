@@ -12,7 +12,7 @@ export interface Resource<T extends KubeObject = KubeObject> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** It is never set. It carries the type of the object for the compiler. */
+  /** No value ever has this member. It carries the type of the object for the compiler. */
   readonly object?: T;
 }
 
@@ -159,7 +159,7 @@ export function managersOf({ managedFields = [] }: ObjectMeta, field: string): s
   );
 }
 
-/** Returns the version that the kubelet reports. Undefined if there is no Node or no report. */
+/** Returns the version that the kubelet reports; undefined if there is no Node or no report. */
 export function kubeletVersionOf(node: Node | undefined): string | undefined {
   return node?.status?.nodeInfo?.kubeletVersion;
 }
@@ -377,7 +377,7 @@ export interface SigningRequest extends KubeObject {
     readonly signerName: string;
     readonly usages?: readonly string[];
     readonly expirationSeconds?: number;
-    /** The user who made the request. The API server sets it, and `groups`, too. */
+    /** The user who made the request. The API server sets it, as it sets `groups`. */
     readonly username?: string;
     readonly groups?: readonly string[];
   };

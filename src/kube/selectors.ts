@@ -68,7 +68,9 @@ function requirementFault({ key, operator, values = [] }: Requirement): string |
  */
 export type Fields = Readonly<Record<string, (object: KubeObject) => string>>;
 
+/** The fields that a field selector may name for every kind. */
 export const objectFields: Fields = { 'metadata.name': ({ metadata }) => metadata.name };
+/** The fields that a field selector may name for Nodes. */
 export const nodeFields: Fields = {
   ...objectFields,
   'spec.unschedulable': (object: Node) => String(object.spec?.unschedulable ?? false),
@@ -145,7 +147,9 @@ export function matchesLabels(
   return labelMatcher(selector)(labels);
 }
 
-/** Returns `matchesLabels` of one selector, for use with many objects. */
+/**
+ * Returns the test of `matchesLabels` for one selector. It is cheaper if many objects are matched.
+ */
 export function labelMatcher(
   selector: LabelSelector | undefined,
 ): (labels?: Readonly<Record<string, string>>) => boolean {

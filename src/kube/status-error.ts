@@ -26,7 +26,7 @@ export class StatusError extends Error {
     return this.status.reason ?? '';
   }
 
-  /** Milliseconds that the server asked us to wait, at most 30 s. Undefined if it did not ask. */
+  /** Milliseconds that the server asked us to wait, at most 30 s; undefined if it did not ask. */
   get retryAfterMs(): number | undefined {
     const ms = Number(this.status.details?.retryAfterSeconds) * 1000;
     return Number.isNaN(ms) ? undefined : Math.min(ms, 30_000);
@@ -172,10 +172,10 @@ function judge(error: StatusError): [ErrorCode, string] {
   const isDenied = WEBHOOK.test(message) && !isInTrouble;
   if (code === 409 || code === 422 || isDenied) return ['REFIT_CONTROL', `refused: ${message}`];
   if (code === 403) return ['REFIT_FORBIDDEN', `refused: ${message}`];
-  // The answer names a missing object, but not a missing kind.
+  // The details of the answer name a missing object, but not a missing kind.
   if (code === 404 && !status.details?.name)
     return ['REFIT_NO_CRD', `does not know a kind that Refit needs: ${message}`];
-  // An API server names the reason of each 400.
+  // Only an API server gives a reason with the code 400. Other servers send none.
   if (code < 400 || (code === 400 && error.reason === ''))
     return ['REFIT_BAD_ANSWER', `does not answer as an API server: ${message}`];
   return [isInTrouble ? 'REFIT_UNREACHABLE' : 'REFIT_INTERNAL', `answered ${code}: ${message}`];

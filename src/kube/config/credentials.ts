@@ -63,7 +63,8 @@ export function credentialsOf(
     return text.trim();
   };
   const current = async (): Promise<Identity> => {
-    // The config is read at each request, because its user may have been replaced.
+    // The config is read at each request, because somebody may have replaced its user in the
+    // meantime.
     const { user, certificateAuthority } = config;
     const ca = await pemOf('certificate-authority', certificateAuthority);
     if (user.exec) plugin ??= execPlugin(user.exec, config, ca, clock);
@@ -107,8 +108,8 @@ export function credentialsOf(
 }
 
 function impersonationHeaders({ user, uid, groups, extra }: Impersonation): OutgoingHttpHeaders {
-  // The API server percent-decodes the rest of the header's name, so only characters that a header
-  // name allows may stay as they are.
+  // The API server percent-decodes the rest of the header's name, so every character that a header
+  // name does not allow must be encoded.
   const escapeKey = (key: string): string =>
     encodeURIComponent(key).replace(/[()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
   const extraHeaders: OutgoingHttpHeaders = Object.fromEntries(
@@ -125,8 +126,8 @@ function impersonationHeaders({ user, uid, groups, extra }: Impersonation): Outg
 
 interface RotatingFile {
   /**
-   * Returns the text. It reads the file again only if its size, inode or modification time changed,
-   * and rejects with REFIT_KUBECONFIG.
+   * Returns the text. It reads the file again only if its size, inode or modification time changed.
+   * It rejects with REFIT_KUBECONFIG if the file cannot be read.
    */
   read(): Promise<string>;
   /** Makes the next read check the file for changes. */

@@ -15,7 +15,7 @@ export interface ExecCredential {
   /** PEM text, like `key`. */
   readonly certificate?: string | undefined;
   readonly key?: string | undefined;
-  /** Wall-clock milliseconds. Undefined if the credential is valid until the server refuses it. */
+  /** Wall-clock milliseconds; undefined if the credential is valid until the server refuses it. */
   readonly expiresAt?: number | undefined;
 }
 

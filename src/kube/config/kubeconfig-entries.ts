@@ -9,6 +9,10 @@ import { ownMember } from '../../util/own-member.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import type { ExecConfig, Impersonation, Pem, UserConfig } from './cluster-config.ts';
 
+/**
+ * Returns the server of a cluster entry and how to trust it. It throws REFIT_KUBECONFIG if a field
+ * is wrong.
+ */
 export function readCluster(entry: Entry) {
   const server = textField(entry, 'server');
   if (server === undefined) throw complaint(entry, 'server', 'is not set');
@@ -166,7 +170,7 @@ export function section(
 }
 
 /**
- * Returns the text of a field. Undefined if the field is absent, null or empty, which mean the same
+ * Returns the text of a field; undefined if the field is absent, null or empty, which mean the same
  * in a kubeconfig.
  */
 export function textField(entry: Entry, field: string): string | undefined {
@@ -190,7 +194,7 @@ export function textList(entry: Entry, field: string): string[] {
   throw complaint(entry, field, 'must be a list of strings');
 }
 
-/** Returns the path in a field, made absolute. Undefined if the field has no text. */
+/** Returns the path in a field, made absolute; undefined if the field has no text. */
 export function pathField(entry: Entry, field: string): string | undefined {
   const path = textField(entry, field);
   return path === undefined || isAbsolute(path) ? path : join(entry.directory, path);

@@ -29,8 +29,8 @@ export interface LoadOptions {
 }
 
 /**
- * Bytes that a kubeconfig from somebody else may have, ten times what Cluster API writes. The YAML
- * parser needs up to a thousand times the memory of a text.
+ * Bytes that a kubeconfig from somebody else may have. This is ten times what Cluster API writes.
+ * The limit is needed because the YAML parser takes up to a thousand times the memory of the text.
  */
 const MOST_FOREIGN = 64 * 1024;
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -125,7 +125,8 @@ const QUOTED = /: .*?(?= at line \d+, column \d+$|$)/s;
  */
 async function parseFirst(text: string, fail: (why: string) => never): Promise<unknown> {
   const { parseYaml } = await import('../../util/yaml.ts');
-  // Some messages of the parser quote the text: `token: *abc` is an alias.
+  // Some messages of the parser quote the text. For example, it takes the token in `token: *abc`
+  // for an alias, and names it.
   return parseYaml(text, (why) => fail(why.replace(QUOTED, '')))[0];
 }
 

@@ -51,8 +51,8 @@ export interface Election extends WriteGuard {
   /** The name of this candidate in the lease. */
   readonly identity: string;
   /**
-   * Calls `listener` with each term of ours when it begins, and with undefined when it ends. The
-   * returned function unsubscribes.
+   * Calls `listener` with each term of this candidate when it begins, and with undefined when it
+   * ends. The returned function unsubscribes.
    */
   readonly onChange: (listener: TermListener) => () => void;
   /** Returns who held the lease when it was last read. The text is empty if nobody did. */
@@ -104,8 +104,8 @@ export function createElection(options: ElectionOptions): Election {
       await prolong();
     } catch (error) {
       if (!lease.hasChanged(error)) throw error;
-      // Perhaps only a label changed, or an earlier claim arrived but its answer was lost. So we
-      // read the lease and try once more.
+      // The conflict may come from a changed label, or from an earlier claim that arrived although
+      // its answer was lost. So the lease is read, and the claim is tried once more.
       await refresh();
       if (leadership.isLeading()) await prolong();
     }
@@ -155,14 +155,17 @@ function assertOrdered({ retryPeriodMs, renewDeadlineMs, leaseDurationMs }: Elec
 function pauseOf({ retryPeriodMs, random }: ElectionTimes & Pick<Tools, 'random'>) {
   return {
     /**
-     * A leader retries sooner the less time is left in its term, but never so soon that it floods a
-     * failing server.
+     * Returns a shorter pause the less time is left in the term, but never one so short that it
+     * floods a failing server.
      */
     afterFailure(remainingMs: number): number {
       const pauseMs = Math.max(retryPeriodMs / 10, remainingMs / 4);
       return Math.min(retryPeriodMs, pauseMs);
     },
-    /** A candidate waits until the lease may be free. Jitter keeps two candidates apart. */
+    /**
+     * Returns the pause of a candidate, which waits until the lease may be free. Jitter keeps two
+     * candidates apart.
+     */
     ofCandidate(freeInMs: number): number {
       const pauseMs = retryPeriodMs * (1 + random() * 0.2);
       return freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs;

@@ -37,10 +37,12 @@ export function released(lease: Lease, now: number): Lease {
   };
 }
 
+/** Returns the identity of the holder; empty if nobody holds the lease. */
 export function holderOf(lease: Lease): string {
   return lease.spec?.holderIdentity ?? '';
 }
 
+/** Returns how often the lease changed its holder. This number is the fencing token. */
 export function transitionsOf(lease: Lease): number {
   return lease.spec?.leaseTransitions ?? 0;
 }

@@ -42,8 +42,8 @@ export interface ObservedLease {
   /** Reads the lease from the server. */
   read(abort?: AbortSignal): Promise<void>;
   /**
-   * Writes the lease that `next` returns. It takes no `abort`, because an abandoned claim could
-   * leave a lease that nobody renews.
+   * Writes the lease that `next` returns. It takes no `abort`, because an aborted claim could still
+   * arrive and leave a lease that nobody renews.
    */
   write(next: (claim: Claim) => Lease): Promise<Lease>;
   /** Releases the lease if we hold it. */

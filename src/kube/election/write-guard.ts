@@ -47,9 +47,9 @@ export interface WriteGuard {
 const LAST_ANSWER_MS = 3_000;
 
 /**
- * Returns a client that writes only while we hold the lease. A write ends before another process
- * can take the lease. One that arrives late must fail, so give each write a precondition. Reads are
- * not limited.
+ * Returns a client that writes only while this process holds the lease. A write ends before another
+ * process can take the lease. A write that still arrives later must fail, so give each write a
+ * precondition. Reads are not limited.
  */
 export function guardedClient(
   client: KubeClient,
@@ -99,7 +99,10 @@ export interface TermTimes {
  */
 const USABLE_PART = 0.9;
 
-/** Is called with a term of ours when it begins, and with undefined when it ends. */
+/**
+ * The election calls this function with a term of ours when it begins, and with undefined when it
+ * ends.
+ */
 export type TermListener = (term: Term | undefined) => void;
 
 /** Knows whether this process leads, and which of its writes have not ended. */
@@ -142,7 +145,7 @@ export function leadershipTerm(
   const running = new Set<Promise<void>>();
   let current: Term | undefined;
   let renewedAt = Number.NEGATIVE_INFINITY;
-  /** The time at which the last write ended whose result is unknown. */
+  /** The end of the last write whose result is unknown, in monotonic milliseconds. */
   let unansweredAt = Number.NEGATIVE_INFINITY;
   let stopExpiry = (): void => undefined;
   const remainingMs = (): number => renewedAt + renewDeadlineMs - clock.monotonic();

@@ -47,7 +47,10 @@ const MOST_REFUSAL_BYTES = 1024 * 1024;
 
 const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
 
-/** Milliseconds. A server or proxy that asks for an immediate retry must not cause a fast loop. */
+/**
+ * The shortest pause before a retry in milliseconds. A server or proxy that asks for an immediate
+ * retry must not cause a fast loop.
+ */
 const SHORTEST_PAUSE_MS = 100;
 
 export interface CallSender {
@@ -57,8 +60,8 @@ export interface CallSender {
    */
   readonly failure: (call: Call, limit: TimeLimit, error: unknown) => unknown;
   /**
-   * Resolves with the head of the answer, which may be a refusal. It sends the call again once
-   * after a 401, and whenever the server asks for a retry.
+   * Resolves with the head of the answer, which may be a refusal. It sends the call once more after
+   * a 401, and again whenever the server asks for a retry.
    */
   readonly open: (call: Call, limit: TimeLimit) => Promise<IncomingMessage>;
   /** Does the same as `open`, but rejects with a StatusError if the server refuses. */
@@ -84,8 +87,8 @@ export function senderTo(
   const identify = async (call: Call, limit: TimeLimit): Promise<Identity> => {
     try {
       const identity = await untilAborted(credentials.current(), limit.abort);
-      // A suspended process may resume here long after the deadline. It must not send a write that
-      // is no longer allowed.
+      // A process that was suspended may resume here long after the deadline. It must not send a
+      // write that is no longer allowed.
       limit.enforce();
       return identity;
     } catch (error) {

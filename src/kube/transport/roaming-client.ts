@@ -32,7 +32,7 @@ export function createRoamingClient(
 ): KubeClient & Disposable {
   const { protocol, hostname, port } = new URL(config.server);
   // The endpoints are only addresses, so the certificates of all servers must be valid for the
-  // configured name. With a proxy, the proxy chooses the server.
+  // configured name. If there is a proxy, the proxy chooses the server.
   if (protocol !== 'https:' || config.insecureSkipTlsVerify || config.proxyUrl)
     return createClient(config, options);
   const { clock = systemClock, onRequest } = options;

@@ -142,8 +142,8 @@ export interface Transport {
 interface SentRequest {
   readonly response: Promise<IncomingMessage>;
   /**
-   * Returns true if the server may have closed an idle connection just before this read used it. A
-   * read can simply be sent again.
+   * Returns true if the server may have closed an idle connection just before this read used it.
+   * The caller can then send the read again.
    */
   wasStale(): boolean;
   /** Returns true if the request may have left this machine. */
@@ -222,8 +222,8 @@ function bodyLength(body: string | undefined): OutgoingHttpHeaders {
 
 const CONNECTIONS = {
   keepAlive: true,
-  // Node.js has two names for this option: the first works from the start of a connection, the
-  // second each time it was idle.
+  // Node.js has two options for TCP keep-alive: the first works from the start of a connection, the
+  // second each time the connection becomes idle.
   keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
   keepAliveMsecs: TCP_KEEP_ALIVE_MS,
   maxFreeSockets: MAX_IDLE_SOCKETS,

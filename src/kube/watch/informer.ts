@@ -10,8 +10,8 @@ import { createStore, type Handler } from './store.ts';
 
 export interface InformerOptions<T extends KubeObject> extends Selection, Partial<Tools> {
   /**
-   * The way of the first list. `streamed`, the default, needs one request instead of two. `paged`
-   * is ready sooner.
+   * How the first list is read. `streamed`, the default, needs one request instead of two. `paged`
+   * is complete sooner.
    */
   readonly firstList?: 'streamed' | 'paged';
   /** Makes objects smaller before they are stored. `metadata.managedFields` is always dropped. */
@@ -32,10 +32,10 @@ export interface Informer<T extends KubeObject = KubeObject> {
    */
   addHandler(handler: Handler<T>): () => void;
   synced(): boolean;
-  /** Resolves when the first list is stored. It rejects when `abort` fires before. */
+  /** Resolves when the first list is stored. It rejects if `abort` fires earlier. */
   whenSynced(abort?: AbortSignal): Promise<void>;
   /**
-   * Returns the version up to which the copy is complete. Undefined before the first list. Compare
+   * Returns the version up to which the copy is complete; undefined before the first list. Compare
    * it with compareResourceVersions.
    */
   resourceVersion(): string | undefined;

@@ -27,7 +27,10 @@ const READ_WITHIN_MS = 5_000;
 interface Member {
   /** Settles when the object is no longer followed. */
   readonly ended: Promise<void>;
-  /** Settles when the object was read, or was found missing, or could not be read in time. */
+  /**
+   * Settles when the first read of the object has ended: the object was found, it is missing, or
+   * the time is over.
+   */
   readonly tried: Promise<void>;
   /** Stops following the object, and deletes it from the store. */
   stop(): void;
@@ -91,8 +94,8 @@ export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
       await Promise.all([...members.values()].map(async ({ tried }) => await tried));
       isSynced = true;
     },
-    // There is no common version, because each member has its own. Nothing compares it, because
-    // Refit does not write these objects.
+    // There is no version of the whole copy, because each member has its own. Nothing needs it,
+    // because Refit does not write these objects.
     resourceVersion: () => undefined,
     run: async (abort) => {
       running = abort;

@@ -18,14 +18,14 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
  */
 const WATCH_SECONDS = { least: 300, most: 600 };
 /**
- * Milliseconds. A watch that ends sooner without an event counts as failed, so that a broken proxy
- * does not cause an endless fast loop.
+ * The shortest successful watch in milliseconds. A watch that ends sooner without an event counts
+ * as failed, so that a broken proxy does not cause an endless fast loop.
  */
 const SHORTEST_WATCH_MS = 1_000;
 
 export interface ReflectorOptions<T extends KubeObject> extends Selection, Tools {
   /**
-   * The way of the first list. `streamed` is one request, which the server answers from its cache
+   * How the first list is read. `streamed` is one request, which the server answers from its cache
    * at its next progress mark, up to 0.1 s later.
    */
   readonly firstList: 'streamed' | 'paged';
@@ -52,7 +52,7 @@ export async function reflect<T extends KubeObject>(
   const selection = { namespace, labelSelector, fieldSelector, abort };
   const pace = retryPace(clock, random);
   let isPaged = firstList === 'paged';
-  /** The version at which the next watch starts. Undefined if the whole list must be read. */
+  /** The version at which the next watch starts; undefined if the whole list must be read. */
   let resourceVersion: string | undefined;
   const advance = ({ metadata }: { metadata: { resourceVersion?: string } }): string => {
     resourceVersion = metadata.resourceVersion ?? '';
@@ -89,7 +89,7 @@ export async function reflect<T extends KubeObject>(
         sink.replace([...found.values()], advance(object));
         found = undefined;
       } else {
-        // A server sends an ordinary bookmark first only if it does not know the parameter.
+        // If the first bookmark is an ordinary one, the server does not know the parameter.
         isPaged = true;
         return;
       }

@@ -6,7 +6,8 @@ import { backoffDelay, type Clock } from '../../util/clock.ts';
 import * as status from '../status-error.ts';
 
 /**
- * Milliseconds. A server that is away may be back at any moment, but a denial is likely to repeat.
+ * The pauses in milliseconds after failures of the server, and after refusals. A server that does
+ * not answer may be back at any moment, but a refusal is likely to repeat.
  */
 const RETRY = { base: 200, cap: 2_000, denialCap: 30_000 };
 /**

@@ -5,8 +5,8 @@ import { untilAborted } from '../../util/waits.ts';
 import { type KubeObject, keyAt, keyOf } from '../resources.ts';
 
 /**
- * Is called in the order of the server. An object with one uid is added, then updated, then
- * deleted. An object with the same name and another uid is another object.
+ * The store calls it in the order of the server. An object with one uid is added, then updated,
+ * then deleted. An object with the same name and another uid is another object.
  */
 export interface Handler<T extends KubeObject> {
   added?(object: T): void;
@@ -20,7 +20,7 @@ type Change<T extends KubeObject> = (handler: Handler<T>) => void;
 type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
 export interface Store<T extends KubeObject> {
-  /** Returns the version up to which the store is complete. Undefined before the first list. */
+  /** Returns the version up to which the store is complete; undefined before the first list. */
   readonly resourceVersion: () => string | undefined;
   readonly get: (name: string, namespace?: string) => T | undefined;
   /** Returns the same array until something changes, so that callers can cache results for it. */
@@ -30,7 +30,7 @@ export interface Store<T extends KubeObject> {
    * function removes the handler. Errors that it throws are logged.
    */
   readonly addHandler: (handler: Handler<T>) => () => void;
-  /** Resolves when a first version is known. It rejects when `abort` fires before. */
+  /** Resolves when a first version is known. It rejects if `abort` fires earlier. */
   readonly whenSynced: (abort?: AbortSignal) => Promise<void>;
   /** Records that no change older than `resourceVersion` will follow. */
   advance(resourceVersion: string): void;
