@@ -25,7 +25,10 @@ export async function readInputs(paths: readonly string[]): Promise<InputFile[]>
   return read;
 }
 
-/** Returns undefined if `path` is not a folder or does not exist. In the second case, reading it reports the error. */
+/**
+ * Returns the files of a folder; undefined if `path` is no folder. A path that does not exist is
+ * reported later, when it is read.
+ */
 async function filesInFolder(path: string): Promise<string[] | undefined> {
   const isFolder = path !== '-' && (await stat(path).catch(() => undefined))?.isDirectory();
   if (isFolder !== true) return undefined;

@@ -63,9 +63,9 @@ export const LOG_LEVEL = new Option('--log-level <level>', 'lowest level to log'
 
 /** The flags of every process that takes part in leader election. */
 export interface ControllerFlags extends ConnectionFlags {
-  /** Milliseconds. */
+  /** The duration of the lease in milliseconds. */
   readonly leaseDuration: number;
-  /** Milliseconds; Infinity for no deadline. */
+  /** The deadline of a target in milliseconds; Infinity for no deadline. */
   readonly targetDeadline: number;
   readonly healthAddress?: string;
   readonly logLevel: LogLevel;
@@ -100,7 +100,9 @@ export function leaseDuration(description: string): Option {
     .default(15_000, '15s');
 }
 
-/** Returns milliseconds. Throws InvalidArgumentError if `text` is not a duration. */
+/**
+ * Returns the duration in milliseconds. Throws InvalidArgumentError if `text` is not a duration.
+ */
 export function parseTime(text: string): number {
   const milliseconds = parseDuration(text);
   if (milliseconds !== undefined) return milliseconds;
@@ -121,7 +123,10 @@ function parsePort(text: string): number {
   throw new InvalidArgumentError('a port is a number from 1 to 65535');
 }
 
-/** Returns milliseconds. A Lease stores whole seconds, so fractions of a second are refused. */
+/**
+ * Returns the duration in milliseconds. A Lease stores whole seconds, so fractions of a second are
+ * refused.
+ */
 function parseLease(text: string): number {
   const milliseconds = parseTime(text);
   if (milliseconds % 1000 === 0) return milliseconds;

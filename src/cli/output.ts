@@ -8,7 +8,9 @@ export interface Output {
   /** Returns the size in characters. For a pipe, columns is $COLUMNS, or infinite if that is not set. Call it before each drawing, because users resize their windows. */
   readonly size: () => { readonly columns: number; readonly rows: number };
   readonly write: (text: string) => void;
-  /** False if the output must not contain advice, because it disappears before anybody can follow it. */
+  /**
+   * False if advice must be left out, because the output disappears before anybody can follow it.
+   */
   readonly advises?: boolean;
 }
 
@@ -18,7 +20,7 @@ const isTerminal = stdout.isTTY && process.env['TERM'] !== 'dumb';
 
 export const standardOutput: Output = {
   isTerminal,
-  // `hasColors` honours NO_COLOR.
+  // `hasColors` returns false if NO_COLOR is set.
   hasColours: isTerminal && stdout.hasColors(),
   size: () =>
     stdout.isTTY
@@ -95,7 +97,10 @@ export function drawOn(output: Output): (lines: readonly string[]) => void {
   };
 }
 
-/** Cuts a line to `width` visible characters. If something is missing, the last character is an ellipsis. Colour sequences stay. */
+/**
+ * Cuts a line to `width` visible characters. If the line was longer, its last character is an
+ * ellipsis. Colour sequences stay.
+ */
 function cut(line: string, width: number): string {
   const pieces = line.split(new RegExp(`(${ESCAPE}\\[[0-9;]*m)`));
   const texts = pieces.filter((_piece, index) => index % 2 === 0);

@@ -1,7 +1,10 @@
 /** Formats what several outputs share: ages, wrapped sentences and tables. */
 import { formatDuration } from '../util/duration.ts';
 
-/** Returns how long ago `since` (RFC 3339) was, in whole seconds. Returns `0 s` if that is in the future or not a time: nodes write some of these values. */
+/**
+ * Returns how long ago `since` (RFC 3339) was, in whole seconds. Returns `0 s` if `since` is in the
+ * future or not a time, because nodes write some of these values.
+ */
 export function age(since: string, now: number): string {
   const seconds = Math.floor((now - Date.parse(since)) / 1000);
   return seconds > 0 ? formatDuration(seconds * 1000) : '0 s';
@@ -21,7 +24,7 @@ export function wrapped(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** Least width of the last column. If less is left, each row is written as several lines. */
+/** The least width of the last column. If less is left, each row is written as several lines. */
 const LEAST_WIDTH = 24;
 
 export function table(

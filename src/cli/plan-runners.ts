@@ -9,7 +9,10 @@ export interface PlanRunner {
   readonly name: string;
   /** The name of the plan in lines of changes, if its object is only a record. By default, the kind and name of the object are used. */
   readonly subject?: string;
-  /** A clause that follows "when": when a node in progress fails, if its step has no deadline. */
+  /**
+   * A clause that follows "when". It names the moment at which a node in progress fails, if its
+   * step has no deadline.
+   */
   readonly limit: string;
   /** What the user can do to run the whole plan again, also after an abort. */
   readonly startOver: string;
@@ -62,7 +65,10 @@ export function runnerOf(dialect: string): PlanRunner {
   return ownMember(RUNNERS, dialect) ?? CONTROLLER;
 }
 
-/** Returns what the user can do about a plan that was aborted, failed or was refused, or that is not as its nodes are. */
+/**
+ * Returns what the user can do about a plan that was aborted, failed or refused, or that no longer
+ * matches its nodes.
+ */
 export function fixOf(plan: PlanView): string {
   const { dialect, phase, abort, stages, remedy = 'Fix the cause.' } = plan;
   const {
@@ -107,9 +113,10 @@ export function fixOf(plan: PlanView): string {
 }
 
 /**
- * Returns the option, after a space, that makes a command about this plan find it.
- * A plan in a namespace is always named, because such a namespace often has several plans.
- * Any other plan is named only if `hasOthers` is true: the cluster has more than one plan.
+ * Returns the option that names this plan to a command, with a space before it; empty if the
+ * command finds the plan without it. A plan in a namespace is always named, because such a
+ * namespace often has several plans. Any other plan is named only if `hasOthers` is true, which
+ * means that the cluster has more than one plan.
  */
 export function planFlag(
   { dialect, namespace, name }: Pick<PlanView, 'dialect' | 'namespace' | 'name'>,

@@ -66,8 +66,9 @@ export async function runProgram(
 }
 
 /**
- * Returns the words up to the first that is not a command, or undefined if all commands exist. The parser needs them alone:
- * if `--help` followed, it would print the help of the group and report success.
+ * Returns the words up to the first one that is not a command; undefined if all commands exist. The
+ * parser gets only these words, because with `--help` behind them it would print the help of the
+ * group and report success.
  */
 function unknownIn(args: readonly string[], commands: readonly CommandSpec[]) {
   const words: string[] = [];

@@ -19,7 +19,10 @@ import { parseVersion } from '../util/version.ts';
 import { brokenStep } from '../versions/kubeadm-rules.ts';
 import { type InputFile, readInputs } from './input-files.ts';
 
-/** Prints one line for each valid object, then rejects with REFIT_FILE if others are wrong. The error lists every wrong field, what was found, and what would be right. */
+/**
+ * Prints one line for each valid object, then rejects with REFIT_FILE if any object is wrong. The
+ * error lists every wrong field, what was found, and what would be right.
+ */
 export async function validate(
   paths: readonly string[],
   write: (text: string) => void,
@@ -82,7 +85,7 @@ interface Judgement {
   readonly problems: readonly string[];
   readonly warnings?: readonly string[];
   readonly page: string;
-  /** The Plan itself, if it must be compared with the other Plans of the files. */
+  /** The Plan itself, if it must be compared with the other Plans in the files. */
   readonly plan?: CattlePlan;
 }
 
@@ -178,7 +181,7 @@ function judgePlan(plan: Plan): Judgement {
   };
 }
 
-/** Returns a warning for each field that the definition of k0s demands and that of Refit does not. */
+/** Returns a warning for each field that the CRD of k0s requires and the CRD of Refit does not. */
 function missingForK0s({ spec }: Plan): string[] {
   const demanded =
     "is missing; where the definition of k0s is installed, the API server refuses the Plan, and k0s's own leader does not carry it out; add for example";

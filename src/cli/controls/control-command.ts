@@ -20,7 +20,10 @@ export interface ControlFlags extends ConnectionFlags {
 /** Leaders write to the plan often, so a write may conflict several times. The plan is read again after each conflict. */
 const MAX_TRIES = 10;
 
-/** Applies a control to one plan and prints the result. Resolves also if the control changes nothing. */
+/**
+ * Applies a control to one plan and prints the result. Resolves even if the control changes
+ * nothing.
+ */
 export async function applyControl(
   control: Control,
   flags: ControlFlags,
@@ -71,7 +74,8 @@ async function write(
   const written: [string, string | null][] = [];
   for (const [key, value] of Object.entries(annotations)) {
     written.push([controlKey(key, dialect.planObjects?.controlPrefix), value]);
-    // What is removed may have been written by a release that knew no other prefix.
+    // An earlier release of Refit may have written the removed annotations, under the only prefix
+    // that it knew.
     if (value === null) written.push([key, null]);
   }
   const patch = { metadata: { annotations: Object.fromEntries(written), resourceVersion } };

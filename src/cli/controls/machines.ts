@@ -69,14 +69,17 @@ function failuresOn(node: Node): string[] {
 
 type ApproveFlags = ControlFlags & { readonly namespace: string };
 
-/** Approves the replacement of an object. `named` is its kind and name, such as `machine/cp-1`. Resolves also if it was approved before. */
+/**
+ * Approves the replacement of an object. `named` is its kind and name, such as `machine/cp-1`.
+ * Resolves even if it was approved before.
+ */
 export async function approve(
   named: string,
   flags: ApproveFlags,
   { abort, output }: SessionParts,
 ): Promise<void> {
   using client = await connect(flags, 'refit-control');
-  // The hooks write the object in this form into the status of the UpdaterSet.
+  // The hooks write objects in this form into the status of the UpdaterSet.
   const title = named.replace('/', ` ${flags.namespace}/`);
   const object = title.replace(/^machine/i, 'Machine').replace(/set /i, 'Set ');
   const all = (await client.listAll(updaterSets, { abort })).items.filter(
@@ -84,7 +87,8 @@ export async function approve(
   );
   const waiting = ({ status }: UpdaterSet) => (status?.uncovered ?? []).map((each) => each.object);
   const asking = all.filter((each) => waiting(each).includes(object));
-  // A full list is incomplete, so the object may wait although it is not in the list.
+  // A full list is incomplete, so the object may wait for approval although the list does not have
+  // it.
   const mayAsk = (set: UpdaterSet) => waiting(set).length >= MOST && /^Machine(Set)? /.test(object);
   const sets = asking.length > 0 ? asking : all.filter(mayAsk);
   if (sets.length === 0) {

@@ -59,7 +59,8 @@ function failedOf(
   if (first) return [first, ...others];
   if (failed.length > 0)
     return refuse(`a later command of ${title} has upgraded ${name} since it failed`);
-  // Its slot must stay occupied. Otherwise another node would restart at the same time.
+  // The slot of the node must stay occupied, because otherwise another node would restart at the
+  // same time.
   const unsettled = `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix the node, and retry it when it is not Ready or its deadline has passed`;
   if (found.some(({ target }) => isUnsettled(snapshot, target))) return refuse(unsettled);
   const places = found.map((each) => placeOf(each, view));

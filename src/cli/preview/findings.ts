@@ -12,7 +12,7 @@ import type { Inspection } from '../status/observe.ts';
 
 export interface PolicyRule {
   readonly name: string;
-  /** Why the policy applies, as a clause whose subject is the policy. */
+  /** The rule by which the policy applies, as a clause whose subject is the policy. */
   readonly rule: string;
 }
 
@@ -37,7 +37,7 @@ export interface PlanDrainPreview {
   readonly evictable: number;
   /** The Nodes that cannot be drained now. */
   readonly blocked: readonly BlockedDrain[];
-  /** Why some Nodes were not checked. */
+  /** The reason why some Nodes were not checked; undefined if all were checked. */
   readonly unseen: string | undefined;
 }
 
@@ -47,7 +47,7 @@ interface BlockedDrain {
   readonly refused: DrainPreview['refused'];
 }
 
-/** Most nodes to check: each needs several requests, and nobody reads a longer list. */
+/** The most nodes to check. Each node needs several requests, and nobody reads a longer list. */
 const MOST_NODES = 200;
 const AT_ONCE = 8;
 

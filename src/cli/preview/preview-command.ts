@@ -75,7 +75,10 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
   });
 }
 
-/** Returns the plans of the files. Objects of other kinds are ignored, also policies, which apply only in the cluster. But an invalid policy is reported. */
+/**
+ * Returns the plans of the files. Objects of other kinds are ignored. A policy is ignored, too,
+ * because policies apply only in the cluster, but an invalid one is reported.
+ */
 async function plansIn(paths: readonly string[]): Promise<ReadObject[]> {
   const files = await readInputs(paths);
   const read = files.map(({ path, text }) =>
@@ -134,7 +137,10 @@ export async function previewNew(
   return isIgnored ? notCarriedOut(preview, before.rollout) : preview;
 }
 
-/** Adds the reason why a plan would not run: the cluster has an ended plan of the same name, and applying a new one over it starts nothing. */
+/**
+ * Adds the reason why a plan would not run: the cluster has an ended plan of the same name, and
+ * nothing starts if the new one is applied over it.
+ */
 function notCarriedOut(preview: PlanPreview, { source, phase }: Rollout): PlanPreview {
   const {
     duration: _duration,
@@ -169,7 +175,10 @@ function previewOfFault(fault: UnreadablePlan): PlanPreview {
 const NOTHING =
   'the plan lists or selects no target, so it does nothing: check its selectors and limits';
 
-/** Returns true if a plan has no target. It is the same in each dialect, although some end such a plan at once and others wait for a node that matches. */
+/**
+ * Returns true if a plan has no target. The answer is the same in each dialect, although some
+ * dialects end such a plan at once and others wait for a node that matches.
+ */
 function doesNothing({ phase, reason, stages }: PlanView): boolean {
   const isOtherReason = reason !== undefined && reason !== NOTHING_DONE.message;
   return phase === 'new' && !isOtherReason && stages.every(({ targets }) => targets.length === 0);
@@ -195,7 +204,7 @@ async function previewAt(
   const unordered = 'the order of its nodes, until the Plan exists: it hashes the uid';
   const { unchecked } = versionVerdict(inspection.snapshot, inspection.policy);
   const skewed = `whether the version rules allow it: ${unchecked.join('; ')}`;
-  // Once the plan has started, an Event reports this.
+  // Once the plan has started, an Event reports the same.
   const isSkewUnknown = phase === 'new' && unchecked.length > 0;
   const more = [...(isOrdered ? [] : [unordered]), ...(isSkewUnknown ? [skewed] : [])];
   const unseen = more.length === 0 ? view.unseen : [...(view.unseen ?? []), ...more];

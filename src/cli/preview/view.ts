@@ -12,7 +12,10 @@ import type { PlanView } from '../status/view.ts';
 import type { PlanDrainPreview, PolicyRule } from './findings.ts';
 import type { Duration, StagePreview } from './waves.ts';
 
-/** In this view, `reason` says why the plan will be refused, does nothing, or is about to fail. */
+/**
+ * The preview of one plan. `reason` says why the plan will be refused, does nothing, or is about to
+ * fail.
+ */
 export interface PlanPreview
   extends Pick<
     PlanView,
@@ -36,7 +39,7 @@ export interface PlanPreview
   readonly stages: readonly StagePreview[];
   readonly policy?: PolicyRule | undefined;
   readonly drains?: PlanDrainPreview | undefined;
-  /** Absent if no node will start or finish. */
+  /** The expected duration; absent if no node will start or finish. */
   readonly duration?: Duration | undefined;
 }
 
@@ -45,7 +48,10 @@ export interface PreviewView {
   readonly plans: readonly PlanPreview[];
 }
 
-/** Limits of the text form: waves, names of nodes, and blocked nodes. The JSON form has all of them. */
+/**
+ * The limits of the text form: waves, names of nodes, and blocked nodes. The JSON form has all of
+ * them.
+ */
 const MOST_WAVES = 12;
 const MOST_NAMES = 8;
 const MOST_BLOCKED = 12;

@@ -57,7 +57,7 @@ export function stagePreviews(
 interface Room {
   /** How many more nodes may become unavailable at once. */
   readonly nodes: number;
-  /** Returns true if a target with this name counts as one of them. */
+  /** Returns true if a target with this name is one of the nodes that the limit counts. */
   readonly counts: (name: string) => boolean;
 }
 
@@ -68,7 +68,8 @@ function roomOf({ snapshot, policy }: Inspection): Room {
   const { all, unavailable } = census;
   const moving = new Set(targetsIn(snapshot.rollout, 'intended').map(({ name }) => name));
   const away = [...unavailable].filter((name) => !moving.has(name)).length;
-  // If no more nodes may be unavailable, nodes start one at a time, each when another is available again.
+  // If no more nodes may become unavailable, nodes start one at a time. Each starts when another is
+  // available again.
   const nodes = Math.max(1, nodesAllowedAway(maxUnavailable, all.size) - away);
   return { nodes, counts: (name: string) => all.has(name) && !unavailable.has(name) };
 }
@@ -156,7 +157,7 @@ function fitInto(waves: readonly Wave[], policy: RolloutPolicy, now: number): Fi
   let fitting = 0;
   let isNext = true;
   for (const { ms, nodes } of waves) {
-    // It is undefined if no window is long enough.
+    // The start is undefined if no window is long enough.
     const start = startOf(policy, time, ms);
     if (start === undefined)
       return from === undefined ? {} : { window: { from: rfc3339(from), nodes: fitting, of } };
@@ -169,7 +170,10 @@ function fitInto(waves: readonly Wave[], policy: RolloutPolicy, now: number): Fi
   return { window: { from: rfc3339(from ?? now), nodes: fitting, of }, doneAt: rfc3339(time) };
 }
 
-/** Openings to try. If none of them overlaps, the plan's own windows and those of the policy exclude each other. */
+/**
+ * The most openings to try. If none of them overlaps, the plan's own windows and those of the
+ * policy exclude each other.
+ */
 const MOST_OPENINGS = 50;
 
 function startOf(policy: RolloutPolicy, from: number, ms: number): number | undefined {

@@ -14,7 +14,10 @@ import { doubtOf, leaderFinding } from './control-plane-finding.ts';
 import type { Sources } from './inspection-sources.ts';
 import type { Loaded } from './load.ts';
 
-/** Asks how far a drain by the leader is. The state of the drain is only in the leader's memory, so this command looks at the pods. */
+/**
+ * Finds out how far a drain by the leader is. The state of the drain is only in the leader's
+ * memory, so this command looks at the pods.
+ */
 export interface DrainProbe {
   readonly kind: 'drain';
   readonly node: string;
@@ -132,7 +135,10 @@ export function inspectionAnswers(
   return { known, unseen, add };
 }
 
-/** Returns what the leader wrote into the plan if the API server refuses to let it signal the target; undefined if it does not. */
+/**
+ * Returns the message of the leader in the plan if the API server refuses to let the leader signal
+ * the target; undefined if there is none.
+ */
 function refusalOn(dialect: Dialect, plan: KubeObject, target: string) {
   const words = dialect.reporting?.stalls?.of(plan) ?? blockedBy(plan, 'TargetRefused') ?? '';
   const isOfTarget = `; ${words}`.includes(`; ${target}: the API server refuses `);

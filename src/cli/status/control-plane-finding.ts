@@ -10,7 +10,11 @@ import { runnerOf } from '../plan-runners.ts';
 /** Most causes that a sentence about API servers names. */
 const MOST_CAUSES = 2;
 
-/** Returns the leader's finding from the conditions of the plan; undefined if the leader found all API servers ready. The leader asks from another place in the network. */
+/**
+ * Returns what the leader found out about the API servers, from the conditions of the plan;
+ * undefined if the leader found all of them ready. The leader asks from another place in the
+ * network.
+ */
 export function leaderFinding(plan: KubeObject): Known['controlPlane'] {
   const message = blockedBy(plan, 'ControlPlaneNotReady');
   return message === undefined
@@ -18,7 +22,10 @@ export function leaderFinding(plan: KubeObject): Known['controlPlane'] {
     : { unanswered: because('ControlPlaneNotReady', message), recheckMs: 0 };
 }
 
-/** Returns one sentence on the API servers that this machine finds not ready; undefined if there are none, or if the plan is carried out from this machine. */
+/**
+ * Returns one sentence about the API servers that are not ready when this machine asks them;
+ * undefined if all are ready, or if the plan is carried out from this machine.
+ */
 export function doubtOf(dialect: string, health: readonly EndpointHealth[]): string | undefined {
   const down = health.filter(({ ready }) => !ready);
   if (down.length === 0 || runnerOf(dialect).runsHere) return undefined;

@@ -168,11 +168,15 @@ export async function followPolicies(
 
 export type LeaderView =
   | { readonly state: 'unknown' }
-  /** No process holds the lease. `since` (RFC 3339) is when it was released; it is absent if it was never held. */
+  /**
+   * No process holds the lease. `since` (RFC 3339) is when it was released; it is absent if nobody
+   * has ever held it.
+   */
   | { readonly state: 'none'; readonly since?: string }
   /**
-   * `since` (RFC 3339) is when a holder acquired the lease. If the lease has expired, `since` is the last renewal:
-   * `late` means by so little that clocks may differ, and `silent` means by more.
+   * A process has acquired the lease. `since` (RFC 3339) is the time of that, or the last renewal
+   * if the lease has expired. `late` means that it has expired by so little that clocks may differ,
+   * and `silent` that it has expired by more.
    */
   | { readonly state: 'held' | 'late' | 'silent'; readonly holder: string; readonly since: string };
 
@@ -187,7 +191,10 @@ export async function askLeader({ client, abort }: Reading, now: number): Promis
   return (await ifAllowed(found.then((lease) => leaderOf(lease, now)))) ?? { state: 'unknown' };
 }
 
-/** Watches the lease. The returned function gives the leader at that time, and `first` until the lease is loaded. */
+/**
+ * Watches the lease. The returned function returns the leader at that time, or `first` until the
+ * lease is loaded.
+ */
 export function followLeader(
   { client, abort }: Reading,
   first: LeaderView,

@@ -132,10 +132,17 @@ function readingPlan<T>({ dialect }: Of, plan: KubeObject, read: () => T): T {
   }
 }
 
-/** The policy of plans that no UpgradePolicy covers. The `--target-deadline` of the controller is not known here, so targets have no deadline; steps have the default ones. */
+/**
+ * The policy of plans that no UpgradePolicy covers. This command does not know the
+ * `--target-deadline` of the controller, so targets have no deadline. Steps have the default
+ * deadlines.
+ */
 const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
 
-/** Most rounds of questions. There are fewer gates that ask, so this only stops an endless loop if one has a bug. */
+/**
+ * The most rounds of questions. Fewer gates than this ask questions, so the limit only ends a loop
+ * that a bug would cause.
+ */
 const MAX_ROUNDS = 10;
 
 /** Inspects one plan. Like the leader, it asks questions until the decision needs no more answers. Rejects with UnreadablePlan. */
@@ -176,7 +183,7 @@ export async function inspect(
   const { unseen } = policies;
   const names = dialect.foreignWork?.unproven?.(world, snapshot.rollout) ?? [];
   const unproven = `who signalled ${listed(names)}: no leader's record is on the Node, so no other node waits for its upgrade`;
-  // The leader may get no answer to a question that this user gets an answer to.
+  // This user may get an answer to a question that the leader gets no answer to.
   const undecided = blockedBy(plan, 'CannotDecide');
   return {
     dialect,
@@ -233,7 +240,11 @@ function keyOf(question: Question): string {
   return 'node' in question ? `${question.kind} ${question.node}` : question.kind;
 }
 
-/** Returns the nodes that the leader drains now. Only the leader knows when a drain began. The time of the node's report is close, and is moved so that the drain never counts as too late here. */
+/**
+ * Returns the nodes that the leader drains now. Only the leader knows when a drain began. The time
+ * of the node's report is close to that, and is moved so that the drain is never past its deadline
+ * here.
+ */
 function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: number): DrainProbe[] {
   if (isFinal(rollout) || !policy.drain.enabled) return [];
   const earliest = now - policy.stepDeadlines.drain + 1000;

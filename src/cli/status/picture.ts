@@ -6,12 +6,12 @@ import { wrapped } from '../phrases.ts';
 import { targetsOf } from './sentences.ts';
 import type { PlanView, TargetView } from './view.ts';
 
-/** Most columns of the picture; a wider one is not easier to read. */
+/** The most columns of the picture, because a wider one is not easier to read. */
 const MOST_COLUMNS = 78;
 const LEAST_BAR = 16;
-/** Least duration to draw, in milliseconds. Times are recorded in seconds. */
+/** The least duration to draw, in milliseconds, because times are recorded in seconds. */
 const LEAST_MS = 1000;
-/** Most rows of the picture; more would not fit on a screen. */
+/** The most rows of the picture, because more would not fit on a screen. */
 const MOST_ROWS = 30;
 
 interface Shade {

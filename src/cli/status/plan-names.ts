@@ -24,7 +24,10 @@ export function isKept(subject: Named, { namespace, plan, dialect }: PlanFilter)
   );
 }
 
-/** Returns true if `named` means this plan. It is a name, alone or after `<kind>/`, `<dialect>/`, `<dialect>/<namespace>/` or `<namespace>/`. */
+/**
+ * Returns true if `named` is a name of this plan. This is the name alone, or with `<kind>/`,
+ * `<dialect>/`, `<dialect>/<namespace>/` or `<namespace>/` before it.
+ */
 export function isNamed(subject: Named, named: string): boolean {
   return namesOf(subject).includes(lowered(named));
 }
@@ -35,7 +38,10 @@ export function refOf({ dialect, plan: { metadata } }: Pick<Named, 'dialect' | '
   return [dialect.name, namespace, name].filter((part) => part !== undefined).join('/');
 }
 
-/** Returns the message for a filter that matches no plan: what it asks for, and which plans exist. */
+/**
+ * Returns the message for a filter that matches no plan. It says what the filter asks for, and
+ * which plans exist.
+ */
 export function noPlan(
   plans: readonly Pick<Named, 'dialect' | 'plan'>[],
   filter: PlanFilter = {},

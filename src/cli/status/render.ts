@@ -79,7 +79,7 @@ export function changesBetween(
 
 function linesOf(view: StatusView): string[] {
   const none = view.plans.length === 0 ? ['There is no plan.'] : [];
-  // The notes have no age here, because an age would differ each time.
+  // The notes have no age in this output, because an age would differ each time.
   return [...notesOf(view).map(({ problem, effect }) => `${problem}: ${effect}`), ...none];
 }
 

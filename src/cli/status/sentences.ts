@@ -50,7 +50,7 @@ function messageOf(
     return failure === undefined || undone === '' ? (failure ?? undone) : `${failure} (${undone})`;
   }
   if (phase === 'done') return runs === undefined ? '' : `runs ${runs}`;
-  // A wait without a gate has the name of the phase, which adds nothing.
+  // The wait of a target without a gate names only the phase, which the row shows already.
   if (wait !== undefined && wait.gate !== phase)
     return `${wait.reason.message} (${wait.reason.code})`;
   if (phase === 'working' && stalled !== undefined) return stalled;
@@ -100,7 +100,10 @@ export function failedRows(plan: PlanView, now: number): TargetRow[] {
   return [...rows, { name: more, state: 'failed', age: '', message: 'see refit status -o wide' }];
 }
 
-/** Returns the row of a failed target. If its agent did not report the failure, as at a deadline, only the first failed target has its reason in the plan. */
+/**
+ * Returns the row of a failed target. If the agent did not report the failure, as after a deadline,
+ * the plan has a reason only for the first failed target.
+ */
 export function failedRow({ reason = '' }: PlanView, target: TargetView, now: number): TargetRow {
   const row = rowOf(target, undefined, now);
   const events = `Events and the leader's log say why: kubectl get events -A --field-selector involvedObject.name=${row.name}`;

@@ -103,7 +103,7 @@ async function* watchPlans(
     const leader = followLeader(reading, await askLeader(reading, clock.now()));
     const watchedFrom = clock.monotonic();
     for (;;) {
-      // This request fails with a helpful error, which ends the watch.
+      // This request fails with an error that explains the problem, and so ends the watch.
       if (contact.isLoggedOut) await askLeader(reading, clock.now());
       const now = clock.now();
       const began = clock.monotonic();
@@ -119,7 +119,8 @@ async function* watchPlans(
         plans,
       };
       if (plans.length > 0 && !plans.some((plan) => isOpen(plan) || plan.goesOn)) return;
-      // A view of thousands of targets takes some time. The watch waits as long again, so changes that follow quickly share a view.
+      // A view of thousands of targets takes some time. The watch then pauses for the same time, so
+      // that changes which follow quickly share a view.
       await sleep(clock, clock.monotonic() - began, abort);
       await Promise.race([changed.promise, sleep(clock, AGAIN_MS, abort)]);
       abort.throwIfAborted();

@@ -17,13 +17,15 @@ export interface Section {
   readonly style?: Style;
 }
 
-/** Most names in a list; the others are counted. */
+/** The most names in a list. The other names are only counted. */
 const FEW = 8;
-/** Least columns for messages in a table; with less, the state comes first. */
+/**
+ * The least number of columns for messages in a table. If there are fewer, the state comes first.
+ */
 const NARROW = 20;
-/** Step to which an estimate is rounded, in milliseconds. */
+/** Estimates are rounded to a multiple of this many milliseconds. */
 const COARSE_MS = 10_000;
-/** Columns of a heading, with the spaces around it. */
+/** The number of columns of a heading, with the spaces around it. */
 const MARGIN = 10;
 
 export function renderPlan(
@@ -115,7 +117,10 @@ export function header(
   return lines;
 }
 
-/** Returns the versions of the plan. If the plan was edited after its end, they are not what the plan did. */
+/**
+ * Returns the versions of the plan. If the plan was edited after its end, they are not the versions
+ * that it upgraded to.
+ */
 function aimOf({ phase }: PlanView, versions: string): string {
   return phase === 'edited' ? `(its spec now says ${versions})` : `to ${versions}`;
 }
@@ -185,7 +190,10 @@ function timesOf(plan: PlanView, now: number): string[] {
     : [`after ${age(began, Date.parse(ended))}, ${age(ended, now)} ago`];
 }
 
-/** Milliseconds in which a leader records a new plan. A start that is later belongs to a later run of the same plan. */
+/**
+ * Milliseconds in which a leader records a new plan. If the first record is later, it belongs to a
+ * later run of the same plan.
+ */
 const FIRST_RECORD_MS = 60_000;
 
 /** Returns the RFC 3339 time from which the running time counts. For the first run of a plan, that is its creation. */
@@ -218,7 +226,10 @@ function remainingText(ms: number): string {
     : `about ${formatDuration(Math.ceil(ms / COARSE_MS) * COARSE_MS)} left`;
 }
 
-/** Returns the nodes on which an agent other than ours acts, and what that agent does not do. */
+/**
+ * Returns lines about the nodes on which another agent than Refit's acts, and about what that agent
+ * does not do.
+ */
 export function agentLines(plan: PlanView): string[] {
   if (plan.phase === 'done') return [];
   const others = sentences.targetsOf(plan).filter(({ agent }) => agent?.lacks !== undefined);

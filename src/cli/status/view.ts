@@ -48,7 +48,10 @@ export interface TargetView extends Pick<TargetReport, 'from' | 'spent' | 'rolle
   readonly delay?: string | undefined;
   /** Why the work makes no progress, such as an image that cannot be pulled. */
   readonly stalled?: string | undefined;
-  /** RFC 3339 times at which the agent rolls back: if the new version has not answered by then, and if the node is not Ready by then. */
+  /**
+   * RFC 3339 times at which the agent rolls back: `unanswered` if the new version has not answered
+   * by then, and `notReady` if the node is not Ready by then.
+   */
   readonly rollsBack?: { readonly unanswered: string; readonly notReady: string } | undefined;
   /** Who cordons, drains and uncordons the node, during these steps. */
   readonly drains?: 'leader' | 'node' | undefined;
@@ -65,7 +68,7 @@ export interface TargetView extends Pick<TargetReport, 'from' | 'spent' | 'rolle
 
 export interface StageView extends Pick<Stage, 'command' | 'role' | 'version' | 'maxInFlight'> {
   readonly active: boolean;
-  /** The selector, if nothing matched it. */
+  /** The selector of the targets, if no Node matched it. */
   readonly selection?: string | undefined;
   readonly targets: readonly TargetView[];
 }
@@ -82,7 +85,7 @@ export interface PlanView
   readonly started?: string | undefined;
   /** RFC 3339 time at which the last target ended; absent if the plan has not ended, or if it did not end with a target. */
   readonly ended?: string | undefined;
-  /** True for an invalid plan that continues by itself when its channel answers. */
+  /** True for an invalid plan that continues by itself once its channel answers. */
   readonly goesOn?: boolean | undefined;
   /** One sentence: why the plan failed, is about to fail, or cannot start. */
   readonly reason?: string | undefined;
@@ -133,7 +136,8 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   const { rollout, controls } = snapshot;
   const { kind, name, uid, created } = rollout.source;
   const end = planEndOf(snapshot, look.now);
-  // The next state counts, too: a new plan may be about to be refused, and a failure may be about to be recorded.
+  // The state after the next record counts, too: a new plan may be about to be refused, and a
+  // failure may be about to be recorded.
   const reason = end.reason ?? look.upcoming.reason ?? rollout.problems[0];
   return harmless({
     dialect: dialect.name,
@@ -207,7 +211,7 @@ function startOf({ rollout, facts }: Snapshot): string | undefined {
       return observation.kind === 'none' ? target.since : [target.since, observation.attempt];
     }),
   );
-  // An attempt of an earlier plan, or a time that a wrong clock wrote, is not the start of this plan.
+  // A time from an earlier plan, or from a wrong clock, is not the start of this plan.
   const own = moments.filter((moment) => Date.parse(moment) >= created);
   return own.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0];
 }
@@ -294,7 +298,11 @@ function otherVersion(snapshot: Snapshot, stage: Stage, target: Target): string 
   return target.state === 'done' && isOther ? (version ?? asked) : undefined;
 }
 
-/** Returns when our agent rolls back; undefined for another agent, because that does not roll back. The flags of the agent are not known here, so the policy or the defaults count. */
+/**
+ * Returns when Refit's agent rolls back; undefined for another agent, which does not roll back.
+ * This command does not know the flags of the agent, so it uses the times of the policy or the
+ * defaults.
+ */
 function rollBackTimes(
   { agent, observation }: TargetFacts,
   policy: RolloutPolicy,
@@ -321,7 +329,7 @@ function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInpu
       .filter(({ state }) => state === 'pending')
       .map(({ name }) => name);
     const ready = pending.filter((name) => !blocked.has(name));
-    // If a gate blocks all of them, the first ones are still next.
+    // If a gate blocks all of these targets, the first ones are still the next to start.
     if (pending.length > 0) return (ready.length > 0 ? ready : pending).slice(0, limitOf(stage));
   }
   return [];

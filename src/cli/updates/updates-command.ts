@@ -24,7 +24,7 @@ export async function showUpdates(flags: UpdatesFlags, parts: Parts): Promise<vo
 
 const PATIENCE_MS = 60_000;
 const POLL_MS = 200;
-/** The reasons with which a check gave no information about the channel. */
+/** The reasons of a check that gave no information about the channel. */
 const BAD = ['CheckFailed', 'InvalidConfig'];
 
 /**

@@ -13,7 +13,10 @@ import { inSession, observeOnce, plansIn, type SessionParts } from '../status/st
 import * as text from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 
-/** Prints the explanation. Resolves also if a plan has failed. Rejects with REFIT_CONTROL if `node` is not a target of any plan. */
+/**
+ * Prints the explanation. Resolves even if a plan has failed. Rejects with REFIT_CONTROL if `node`
+ * is not a target of any plan.
+ */
 export async function showWhy(
   node: string | undefined,
   flags: ConnectionFlags & PlanFilter,
@@ -45,7 +48,7 @@ export function whyLines(
   const { plans } = status;
   if (plans.length === 0 && node === undefined)
     return [...text.noteLines(status, now), 'There is no plan.'];
-  // The blocks of one node must each be complete, so a warning may appear in several of them.
+  // A warning may appear in several blocks of one node, because each block must be complete.
   const shown = node === undefined ? sentences.toldOnce(plans) : plans;
   const blocks = shown.flatMap((plan) =>
     node === undefined
@@ -242,7 +245,10 @@ function deadlineLines(plan: PlanView, now: number): string[] {
   ];
 }
 
-/** Returns when the agent rolls back. The deadline of the leader is later: it is for agents that stopped reporting. */
+/**
+ * Returns a line that says when the agent rolls back. The deadline of the leader is later, because
+ * it is for agents that stopped reporting.
+ */
 function rollBackLine(
   { name, rollsBack }: TargetView,
   { timeZone }: Pick<PlanView, 'timeZone'>,
