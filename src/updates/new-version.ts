@@ -14,7 +14,7 @@ import type { Channels, Current } from './channel/follow-channel.ts';
 import { withScheme } from './config/read-config.ts';
 
 export interface ProbeOptions {
-  /** The server, such as `https://updates.k0sproject.io`, or the same without the scheme. */
+  /** The server, such as `https://updates.k0sproject.io`. The scheme may be missing. */
   readonly server: string;
   readonly intervalMs: number;
 }
@@ -33,7 +33,7 @@ export function newVersionProbe(
 ): NewVersionProbe {
   const { clock, log } = parts;
   let last = Number.NEGATIVE_INFINITY;
-  // The API server deletes Events after an hour, so they cannot show what was reported.
+  // Events cannot show what was reported, because the API server deletes them after an hour.
   const reported = new Set<string>();
   return async (current, abort) => {
     const age = clock.monotonic() - last;
@@ -54,8 +54,8 @@ export function newVersionProbe(
 }
 
 /**
- * Writes the Event that k0s writes. The API server requires the namespace twice. The name is the same for every leader, so
- * there is only one Event.
+ * Writes the same Event as k0s. The API server requires the namespace twice. The name is the same
+ * for every leader, so there is only one Event.
  */
 async function report(
   version: string,

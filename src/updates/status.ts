@@ -22,8 +22,8 @@ const statusSchema = z.object({
   nextCheck: z.string().optional(),
   nextWindow: z.string().optional(),
   /**
-   * The number of failed checks in a row, including one that may still run. It makes the next leader wait as long as this one
-   * would have.
+   * The number of failed checks in a row, including a check that may still run. The next leader
+   * thus waits as long as this one would have.
    */
   failures: z.int().min(0).optional(),
   /** The generation of the UpdateConfig to which `failures` belongs. */

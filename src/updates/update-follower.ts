@@ -52,7 +52,10 @@ export interface UpdateParts extends ChannelTools, CheckPace, UpdateRules {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly phaseOf: (state: string | undefined) => RolloutPhase;
-  /** Asks for new versions while there is no UpdateConfig. Undefined if no server is to be asked. */
+  /**
+   * Asks for new versions while there is no UpdateConfig; undefined if the user names no server for
+   * this.
+   */
   readonly probe: ProbeOptions | undefined;
 }
 
@@ -85,7 +88,10 @@ interface Memory {
   readonly generation: number;
 }
 
-/** `stop` aborts at the end of the term. Work in progress then has a moment for its last writes, until `abort` aborts. */
+/**
+ * `stop` aborts at the end of the term. Work in progress may then finish its last writes, until
+ * `abort` aborts.
+ */
 type Ends = Pick<ReconcileContext, 'abort' | 'stop'>;
 
 interface Check {
@@ -154,7 +160,10 @@ export class UpdateFollower {
     return Number.isFinite(next) ? Math.max(0, next - this.#parts.clock.now()) : undefined;
   }
 
-  /** Checks if a check is due. Resolves with the time of the next check, in milliseconds since the Unix epoch. */
+  /**
+   * Makes a check if one is due. Resolves with the time of the next check, in milliseconds since
+   * the Unix epoch.
+   */
   async #follow(
     listed: UpdateConfig,
     settings: UpdateSettings,
@@ -228,8 +237,8 @@ export class UpdateFollower {
     { config, settings, cluster, memory }: Check,
     { abort, stop = abort }: Ends,
   ): Promise<UpdateConfig> {
-    // Before the first answer, this leader does not know whether it survives the parsing of an answer, so it records the
-    // attempt.
+    // Before the first answer, this leader records the attempt, because the parsing of an answer
+    // might end the process.
     const isFirst = !memory.release;
     const stored = isFirst ? await this.#reportAttempt(config, memory, abort) : config;
     memory.last = this.#parts.clock.now();
@@ -248,7 +257,10 @@ export class UpdateFollower {
     return stored;
   }
 
-  /** Decides what to do. Asks for a release in between if the channel is more than one minor version ahead. */
+  /**
+   * Decides what to do. If the channel is more than one minor version ahead, it first asks for a
+   * release in between.
+   */
   async #decide(
     settings: UpdateSettings,
     release: Release,

@@ -217,9 +217,9 @@ export async function readBundleFile(path: string) {
   return { versions, files, channels: data.channels };
 }
 
-/** Returns the versions and files that occur twice. Clusters could get either of the two. */
+/** Returns the versions and files that occur twice. Each cluster could get either of the two. */
 function repeatedIn(versions: readonly string[], files: readonly WantedFile[]): string[] {
-  // If a release occurs twice, its files do as well, so only the release is named.
+  // If a release occurs twice, all of its files do, too. So only the release is named.
   const releases = repeated(versions);
   const others = files.filter(({ version }) => !releases.includes(version)).map(titleOf);
   return [...releases, ...repeated(others)].map(
@@ -242,7 +242,7 @@ function channelProblems(
 ): string[] {
   return Object.entries(channels).flatMap(([channel, entries]) => {
     const unknown = entries.filter(({ version }) => !versions.includes(version));
-    // Without an index for all, no cluster would learn which releases were withdrawn.
+    // Without an index for all clusters, no cluster would learn which releases were withdrawn.
     const isForAll = entries.some(
       ({ percent = 100, hold, withdrawn }) => percent === 100 && !hold && withdrawn === undefined,
     );

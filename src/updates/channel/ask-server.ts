@@ -29,11 +29,11 @@ export interface ServerTools {
  * while it reads.
  */
 const MAX_BYTES = 64 * 1024;
-/** Milliseconds for head and body together. k0s has the same limit. */
+/** The time limit in milliseconds for the head and the body together. k0s has the same limit. */
 const TIMEOUT_MS = 10_000;
 
 export interface ServerAnswer {
-  /** Undefined if the answer is the known one. */
+  /** The body; undefined if the server answered that the known body is still current. */
   readonly text: string | undefined;
   readonly etag: string | undefined;
 }

@@ -8,11 +8,14 @@ import { type ClusterInfo, clusterHeaders, clusterIdOf } from './cluster-headers
 import { type Release, readIndex } from './read-index.ts';
 
 export interface ChannelTools extends Omit<ServerTools, 'abort'>, Pick<Reading, 'client'> {
-  /** Undefined if update servers get no information about the cluster. */
+  /** What update servers are told about the cluster; undefined if they get no such information. */
   readonly clusterInfo: ClusterInfo | undefined;
 }
 
-/** The Secret with the token for update servers. It is read before each request, so it can be renewed at any time. */
+/**
+ * The Secret with the token for update servers. It is read before each request, so a new token
+ * takes effect at once.
+ */
 const TOKEN = { namespace: 'kube-system', name: 'update-server-token' } as const;
 
 const MOST_ANSWERS = 20;
@@ -35,7 +38,10 @@ export interface Channels {
   askLatest(server: string, current: Current, abort: AbortSignal): Promise<Release>;
 }
 
-/** Returns a memory for one term of a leader. Answers of an earlier term may be outdated. */
+/**
+ * Returns a memory of the answers for one term of a leader. Answers from an earlier term may be
+ * outdated.
+ */
 export function channelMemory(tools: ChannelTools): Channels {
   const { client, clusterInfo } = tools;
   const answers = new Map<
@@ -54,7 +60,7 @@ export function channelMemory(tools: ChannelTools): Channels {
     const question = { url, headers, secretHeaders, known: known?.etag };
     const { text, etag } = await askServer(question, { ...tools, abort });
     const release = text === undefined && known ? known.release : readIndex(text ?? '');
-    // The URLs of cron requests change with the version, so old answers add up.
+    // Old answers would add up, because the URLs of cron requests change with the version.
     if (answers.size > MOST_ANSWERS) answers.clear();
     answers.set(url, { etag, release });
     return release;
@@ -81,7 +87,7 @@ async function addressOf(
   const { server, channel, schedule } = settings;
   if (schedule.kind === 'periodic' || minor !== undefined)
     return `${server}/${channel}${minor === undefined ? '' : `/${minor}`}/index.yaml`;
-  // The channel replaces the path of the server, as in the original.
+  // The path of the channel replaces the path of the server, as in the original.
   const url = new URL(`/${channel}`, server);
   url.searchParams.set('clusterID', await clusterIdOf(asking));
   url.searchParams.set('currentVersion', version);
@@ -99,8 +105,8 @@ async function tokenOf({ client, abort }: Reading): Promise<Texts> {
 
 /** Describes what runs when a channel is asked. */
 export interface Current {
-  /** The version that runs. Empty if it is unknown. */
+  /** The version that runs; empty if it is unknown. */
   readonly version: string;
-  /** The state in the status of the Plan. Empty if there is no Plan. */
+  /** The state in the status of the Plan; empty if there is no Plan. */
   readonly planState: string;
 }

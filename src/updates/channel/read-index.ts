@@ -1,4 +1,7 @@
-/** Reads the answer of an update server. The text is foreign, so every rule of a Plan is already checked here. */
+/**
+ * Reads the answer of an update server. The text comes from outside, so every rule of a Plan is
+ * checked already here.
+ */
 import { z } from 'zod';
 import { isRecord } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
@@ -105,7 +108,7 @@ function checked(url: string, sha256?: string | null): Downloads[string] {
   return { url, sha256: sha256.toLowerCase() };
 }
 
-/** Adds the `v` that some indexes lack. Without it, even Plans of the original fail. */
+/** Adds the `v` that some indexes lack. Plans without the `v` fail, even with the original. */
 function versionOf(found: string): string {
   const version = found.trim();
   if (!parseVersion(version) || version.length > 64)
@@ -118,7 +121,8 @@ function versionOf(found: string): string {
 function withLowerKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withLowerKeys);
   if (!isRecord(value)) return value;
-  // Versions and platforms are lower-case anyway.
+  // The spelling of other versions and platforms does not matter, because valid ones are
+  // lower-case.
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [key.toLowerCase(), withLowerKeys(inner)]),
   );

@@ -4,7 +4,10 @@ import { basename } from 'node:path/posix';
 import { askHead, type ServerTools } from './ask-server.ts';
 
 const MOST_ANSWERS = 1_000;
-/** These statuses lead to another address of the same channel, and its answer counts. */
+/**
+ * A redirect with one of these statuses leads to another address of the same channel. The answer of
+ * that address counts.
+ */
 const MOVED = [301, 303, 307, 308];
 const MOST_MOVES = 5;
 
@@ -55,7 +58,10 @@ function movedTo(
 
 type Head = Pick<IncomingMessage, 'statusCode' | 'statusMessage' | 'httpVersion' | 'headers'>;
 
-/** Returns the last path segment: of the redirect target for a 302, of the URL itself for any other status below 400. */
+/**
+ * Returns the last path segment. For a 302 it is that of the redirect target, and for any other
+ * status below 400 that of the URL itself.
+ */
 export function versionIn(channel: string, response: Head): string {
   const { statusCode = 0, statusMessage = '', httpVersion, headers } = response;
   const { location } = headers;

@@ -20,7 +20,10 @@ export interface CheckPace {
   readonly random: () => number;
 }
 
-/** Milliseconds after a tick in which a missed check is still made. A later check would surprise people. */
+/**
+ * A check that was missed at a tick is still made for this many milliseconds. A later check would
+ * surprise people.
+ */
 export const CATCH_UP_MS = 10 * 60_000;
 const RETRY_MS = 30_000;
 

@@ -10,7 +10,7 @@ export interface CronSchedule {
 }
 
 const EXAMPLE = 'use six fields, seconds first, such as "0 0 3 * * *" for 03:00 each day';
-/** An error shows the next moment of both interpretations from this time on. */
+/** An error message shows what both interpretations mean: their next moment after this time. */
 const SHOWN_FROM = Date.UTC(2026, 0, 1) - 1;
 
 /** Parses the field. Throws an error with one sentence that says what was found and what would be right. */
@@ -43,7 +43,7 @@ function everyDuration(text: string, every: string): CronSchedule {
 
 function scheduleOf(pattern: string, timeZone: string): CronSchedule {
   try {
-    // Words such as @hourly stand for five fields and have one meaning for all.
+    // Words such as @hourly stand for five fields and mean the same for k0s and crontab.
     const mode = pattern.startsWith('@') ? '5-part' : '6-part';
     const [, , , days, , weekdays] = pattern.split(/\s+/);
     // As for k0s, both day fields must match if one of them has a star, even as in */2. The text 0/15 stands for 0-59/15.

@@ -14,9 +14,15 @@ import { printableUrl } from '../../util/printable-url.ts';
 import { KEPT_ANNOTATIONS } from '../status.ts';
 import { type CronSchedule, readCron } from './cron-schedule.ts';
 
-/** The time zone of windows and schedules, such as `Europe/Berlin`; UTC by default. */
+/**
+ * The annotation with the time zone of windows and schedules, such as `Europe/Berlin`. The default
+ * is UTC.
+ */
 export const TIME_ZONE_ANNOTATION = 'upgrade.refit.dev/time-zone';
-/** What happens after a failed Plan: `Wait` for a person, or continue with a `Newer` release only. */
+/**
+ * The annotation says what happens after a failed Plan: `Wait` waits for a person, `Newer`
+ * continues with a newer release only.
+ */
 export const AFTER_FAILURE_ANNOTATION = 'upgrade.refit.dev/after-failure';
 
 const SETTINGS = [TIME_ZONE_ANNOTATION, AFTER_FAILURE_ANNOTATION, LEAD_TIME_ANNOTATION];
@@ -27,7 +33,7 @@ export interface UpdateSettings {
   readonly server: string;
   readonly schedule: Schedule;
   readonly afterFailure: 'Wait' | 'Newer';
-  /** Undefined if all controllers and all workers are upgraded. */
+  /** The controllers and workers to upgrade; undefined for all of them. */
   readonly commands: readonly PlannedCommand[] | undefined;
 }
 
@@ -36,7 +42,7 @@ export type Schedule = PeriodicSchedule | { readonly kind: 'cron'; readonly cron
 export interface PeriodicSchedule {
   readonly kind: 'periodic';
   readonly window: MaintenanceWindow;
-  /** The same window in the form of an UpgradePolicy. The Plan may run only in it. */
+  /** The window in the form of an UpgradePolicy. The Plan may run only in this window. */
   readonly written: NonNullable<UpgradePolicySpec['windows']>[number];
   /** How long before the window nodes start their downloads; undefined if they do not download ahead. */
   readonly lead: Lead;
@@ -55,7 +61,9 @@ export interface UpdateRules {
     role: Role,
     at: string,
   ) => readonly Reason[];
-  /** True to allow, as the original does, plain http, and downloads with neither https nor a sha256. */
+  /**
+   * True to allow plain http, and downloads with neither https nor a sha256, as the original does.
+   */
   readonly allowInsecure: boolean;
 }
 

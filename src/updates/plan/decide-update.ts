@@ -43,7 +43,7 @@ export interface UpdateDecision {
   readonly message: string;
   /** The next minor version, such as `v1.37`. */
   readonly minor?: string;
-  /** When time alone changes the answer, in milliseconds since the Unix epoch. */
+  /** The moment at which the answer changes by itself, in milliseconds since the Unix epoch. */
   readonly until?: number;
 }
 
@@ -56,7 +56,7 @@ export interface UpdateFacts {
   readonly kubelets: readonly string[];
   readonly plan: Plan | undefined;
   readonly phaseOf: (state: string | undefined) => RolloutPhase;
-  /** True to allow, as the original does, downloads with neither https nor a sha256. */
+  /** True to allow downloads with neither https nor a sha256, as the original does. */
   readonly allowUnverified: boolean;
   /** The current time in milliseconds since the Unix epoch. */
   readonly now: number;
@@ -118,7 +118,7 @@ function workerBehind(
   )?.text;
 }
 
-/** Returns the decision if the existing Plan forbids a new one. */
+/** Returns a decision if the existing Plan forbids a new one; undefined if it does not. */
 function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined {
   const { release, settings, phaseOf } = facts;
   const { name } = plan.metadata;
@@ -150,7 +150,10 @@ function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined
 /** Milliseconds after the end of the Plan in which nodes may still report their old version. */
 const REPORT_MS = 120_000;
 
-/** Returns the decision if the Plan for this release has ended although a node runs an older version. */
+/**
+ * Returns a decision if the Plan for this release has ended although a node runs an older version;
+ * undefined otherwise.
+ */
 function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined {
   const { release, versions, now } = facts;
   const wanted = parseVersion(release.version);
@@ -169,7 +172,8 @@ function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined 
   const who = isControllerBehind
     ? `a controller still runs ${lowest.text}`
     : `a worker still runs ${worker}`;
-  // Only workers that spec.planSpec selects count here, so this worker joined later or left the rollout.
+  // Only workers that spec.planSpec selects count here. Such a worker joined the cluster later, or
+  // left the rollout.
   const remedy = isControllerBehind
     ? `see that the targets in spec.planSpec select all controllers, then delete Plan ${name}`
     : `delete Plan ${name}, and the next Plan upgrades that worker, which joined after the Plan or was not upgraded by it`;
@@ -179,7 +183,10 @@ function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined 
   );
 }
 
-/** Returns the end of the Plan in milliseconds since the Unix epoch. A Plan without targets ended long ago. */
+/**
+ * Returns when the Plan ended, in milliseconds since the Unix epoch. A Plan without targets has no
+ * such time, so the result is -Infinity: it ended long ago.
+ */
 function endOf({ status }: Plan): number {
   const targets = (status?.commands ?? []).flatMap(({ k0supdate = {} }) => [
     ...(k0supdate.controllers ?? []),
@@ -189,7 +196,7 @@ function endOf({ status }: Plan): number {
   return Math.max(...times.filter((time) => !Number.isNaN(time)), Number.NEGATIVE_INFINITY);
 }
 
-/** Returns the decision if the update would skip a minor version. */
+/** Returns a decision if the update would skip a minor version; undefined if it would not. */
 function stepVerdict(from: Version, to: Version): UpdateDecision | undefined {
   const broken = brokenStep(from, to);
   if (!broken) return undefined;
@@ -241,7 +248,7 @@ function windowVerdict({
   return { ...none('WindowClosed', message), until: opening.opensAt - leadMs };
 }
 
-/** Returns the lowest version. Undefined if there is none, or if one cannot be parsed. */
+/** Returns the lowest version; undefined if there is none, or if one cannot be parsed. */
 export function lowestOf(versions: readonly string[]) {
   const read = versions.map((text) => ({ text, version: parseVersion(text) }));
   // A version that cannot be parsed could be the lowest.

@@ -34,7 +34,7 @@ export const entrySchema = z.strictObject({
   version: versionSchema,
   /** The percentage of clusters that get the release. By default all clusters get it. */
   percent: z.int().min(0).max(100).optional(),
-  /** True to give the release to no cluster for now. */
+  /** True if no cluster gets the release for now. */
   hold: z.boolean().optional(),
   /** The reason why the release was withdrawn. No cluster gets it any more, and running Plans for it stop. */
   withdrawn: z.string().min(1).optional(),
@@ -103,7 +103,10 @@ export function versionFor(
   return offered.toSorted((a, b) => compareVersions(b.version, a.version))[0]?.text;
 }
 
-/** True if the cluster is in the percentage of the release. A cluster without an id gets a release only when all clusters do. */
+/**
+ * Returns true if the cluster is in the percentage of the release. A cluster without an id gets a
+ * release only when all clusters do.
+ */
 function isIncluded(
   clusterId: string,
   { version, percent = 100 }: z.infer<typeof entrySchema>,

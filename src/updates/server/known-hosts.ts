@@ -6,8 +6,8 @@ import { isIPv4 } from 'node:net';
 import { hostname } from 'node:os';
 
 /**
- * True if clients may use this name. `asked` is the header Host, and `reached` is the address of the server at which the client
- * arrived. Ports do not matter.
+ * Returns true if clients may use this name. `asked` is the header Host, and `reached` is the
+ * address of the server at which the client arrived. Ports do not matter.
  */
 export function isKnownHost(
   asked: string,

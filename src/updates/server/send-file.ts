@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** The most bytes that wait in memory for one client, even if it reads slowly or not at all. */
 export const BLOCK_BYTES = 128 * 1024;
-/** This is 128 MiB at most. */
+/** The most blocks in the cache. Together they have at most 128 MiB. */
 const MOST_BLOCKS = 1024;
 
 /** Caches blocks of immutable files by path. It removes the block that was not used for the longest time. */
@@ -92,14 +92,16 @@ async function sendBytes(
   from: number,
   to: number,
 ) {
-  // One listener serves all pieces, because a listener for each would cost more than the piece itself.
+  // One listener serves all pieces, because one for each piece would cost more than the piece
+  // itself.
   let wake = (): void => undefined;
   response.once('close', () => wake());
   let at = from;
   while (at <= to && !response.destroyed) {
     const block = await cache.read(path, Math.floor(at / BLOCK_BYTES));
     const piece = block.subarray(at % BLOCK_BYTES, (at % BLOCK_BYTES) + to - at + 1);
-    // The file was truncated. The connection breaks, so that the client does not mistake this for the end.
+    // The file was truncated meanwhile. The server breaks the connection, so that the client does
+    // not mistake this for the end of the file.
     if (piece.length === 0) response.destroy();
     await new Promise<void>((resolve) => {
       wake = resolve;

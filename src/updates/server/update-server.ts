@@ -35,7 +35,10 @@ export interface UpdateServerOptions extends BasicTools {
   readonly address: string;
   /** The URL by which clients reach this server. If it is undefined, answers use the host name of the request. */
   readonly url: string | undefined;
-  /** If `url` is undefined: names by which clients may ask, in addition to those of this machine. */
+  /**
+   * The names by which clients may ask, in addition to the names of this machine. They matter only
+   * if `url` is undefined.
+   */
   readonly hosts: readonly string[];
   /** The files for TLS. If it is undefined, the server speaks plain http. */
   readonly certificate: CertificateFiles | undefined;
@@ -162,7 +165,10 @@ function updateRequests(options: UpdateServerOptions) {
   };
 }
 
-/** Resolves with the path after all symbolic links. Undefined if there is no such file, or if a link leads out of the folder. */
+/**
+ * Resolves with the path after all symbolic links; undefined if there is no such file, or if a link
+ * leads out of the folder.
+ */
 async function pathInside(directory: string, path: string): Promise<string | undefined> {
   const [folder, real] = await Promise.all([
     realpath(directory),
@@ -176,7 +182,8 @@ function isMissing(error: unknown): boolean {
 }
 
 /**
- * True if the token of the request is valid. It takes the same time for every token. The file of tokens may change at any time.
+ * Returns true if the token of the request is valid. The check takes the same time for every token.
+ * The file of tokens may change at any time.
  */
 async function isAllowed(options: UpdateServerOptions, authorization = ''): Promise<boolean> {
   const tokens = await tokensOf(options);
@@ -230,7 +237,10 @@ function refuse(
   return 0;
 }
 
-/** Refuses an unknown Host: whoever can set that header in requests of others could otherwise choose where they download from. */
+/**
+ * Refuses an unknown Host. Somebody who can set this header in the requests of others could
+ * otherwise choose where they download from.
+ */
 function misdirected(response: ServerResponse, host: string): number {
   const text = `This server is not known by the name "${host}": start refit serve with --host ${host}, or with --url.\n`;
   const head = { 'content-type': 'text/plain; charset=utf-8', 'content-length': text.length };
@@ -289,7 +299,7 @@ export function listedIndex(
   return `${JSON.stringify({ channel, version, downloadURLs, withdrawn: catalogs.withdrawnOf(catalog, channel) })}\n`;
 }
 
-/** Returns the index in the format without hashes, so the server should use TLS. */
+/** Returns the index in the format without hashes. It is safe only if the server uses TLS. */
 export function mappedIndex(
   catalog: catalogs.Catalog,
   channel: string,
