@@ -67,8 +67,8 @@ export function annotationDownloads(resourceOf: ResourceOf): DownloadRequests {
 }
 
 /**
- * Returns the request to fetch the version ahead. Undefined if it may not be fetched: only Refit's agent can do it, and
- * only a payload with a sha256 can be verified.
+ * Returns the request to fetch the version ahead; undefined if it may not be fetched: only Refit's
+ * agent can do it, and only a payload with a sha256 can be verified.
  */
 function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage) {
   const payload = ownMember(stage.payloads, platformOf(object) ?? '');

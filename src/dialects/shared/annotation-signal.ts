@@ -153,8 +153,8 @@ function attemptLabel(uid: string, created: string): string {
 }
 
 /**
- * True if a leader sent the signal for another rollout or an earlier run. On Nodes only the label proves that, because
- * kubelets can write the annotations.
+ * Returns true if a leader sent the signal for another rollout or an earlier run. On Nodes only the
+ * label proves that, because kubelets can write the annotations.
  */
 function isProven(
   resource: Resource,
@@ -186,7 +186,7 @@ function withStatus(object: KubeObject | undefined, status: string, now: number,
   });
 }
 
-/** A plan, as far as its signals name it. */
+/** The part of a plan that its signals name. */
 interface SignallingPlan {
   readonly source: Pick<Rollout['source'], 'uid' | 'created'>;
   readonly id: string;
@@ -198,22 +198,22 @@ interface SignallingRun extends SignallingPlan {
 }
 type Sent = Pick<SignalData, 'created' | 'planId'>;
 
-/** True if the signal belongs to this run of the plan. */
+/** Returns true if the signal belongs to this run of the plan. */
 export function belongs(object: KubeObject, signal: Sent, rollout: SignallingRun): boolean {
   // A leader of another product knows only the first run.
   return isOfPlan(object, signal, rollout) && originOf(object, signal)?.run === textOfRun(rollout);
 }
 
-/** True if the signal belongs to any run of the plan. */
+/** Returns true if the signal belongs to any run of the plan. */
 export function isOfPlan(
   object: KubeObject,
   signal: Sent,
   { source, id }: SignallingPlan,
 ): boolean {
   const origin = originOf(object, signal);
-  // A signal of Refit names the uid of the Plan, so a reused or edited plan id does not matter. The `since` of the
-  // target does not count: a leader with an old view may have recorded a newer intent, and a node in progress must not
-  // start again.
+  // A signal of Refit names the uid of the Plan, so a reused or edited plan id does not matter. The
+  // `since` of the target is not compared: a leader with an old view may have recorded a newer
+  // intent, and a node in progress must not start again.
   if (origin) return origin.uid === source.uid;
   // A signal of a leader of the original contains no uid.
   return signal.planId === id && Date.parse(signal.created) >= Date.parse(source.created);
@@ -239,8 +239,8 @@ function textOfRun({ run }: Pick<Rollout, 'run'>): string | undefined {
 }
 
 /**
- * Tells whose cordon is on the Node. The leader writes into its signal whether the Node was cordoned before. `object`
- * has the signal.
+ * Returns who set the cordon on the Node. The leader writes into its signal whether the Node was
+ * cordoned before. `object` has the signal.
  */
 export function unnamedCordonOf(
   object: KubeObject | undefined,
@@ -257,7 +257,10 @@ export function occupantOf(world: World, { name }: Target, plan: KubeObject): st
   return node && otherClaimantOn(node, plan);
 }
 
-/** Returns a finder of nodes that work on a signal of another rollout, even if that rollout was deleted. */
+/**
+ * Returns a function that finds nodes with work on a signal of another rollout, even if that
+ * rollout was deleted.
+ */
 export function foreignTargetsAmong(
   objects: Readonly<Record<Role, Resource>>,
 ): Required<ForeignWorkFinder> {
@@ -322,8 +325,8 @@ function stalledBy(report: AgentReport | undefined, step: string): { stalled?: s
 }
 
 /**
- * Tells whether the leader must remove the cordon. Agents of the original do not mark their cordons. After a signal of
- * a leader of the original, every cordon is removed, as the original does.
+ * Returns which cordon the leader must remove. Agents of the original do not mark their cordons.
+ * After a signal of a leader of the original, every cordon is removed, as the original does.
  */
 function cordonOf(
   { annotations }: KubeObject['metadata'],

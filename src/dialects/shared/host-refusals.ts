@@ -1,4 +1,7 @@
-/** Tells which versions the host of a k0s node cannot run, from what its agent announced. */
+/**
+ * Finds out which versions the host of a k0s node cannot run, from the annotations that its agent
+ * wrote.
+ */
 import type { KubeObject } from '../../kube/resources.ts';
 import { cgroupV1On } from '../../signal/agent-presence.ts';
 import { cgroupV1Refusal } from '../../versions/k0s-rules.ts';

@@ -1,4 +1,4 @@
-/** Tells which command of a signal carries out a stage of a rollout. */
+/** Returns which command of a signal carries out a stage of a rollout. */
 import type { Signalling } from '../../engine/model/decision.ts';
 import type { Stage } from '../../engine/model/rollout.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';

@@ -55,7 +55,7 @@ export const autopilot: Dialect<Plan> = {
         isRelevant(before, after) || versionOf(before) !== versionOf(after),
     },
     { resource: OBJECTS.worker, isRelevant, transform: trimNode },
-    // A Plan may be seen before its StatusShards, so each of them causes a new turn.
+    // A watch may show a Plan before its StatusShards, so each of them causes a new turn.
     { resource: statusShards, optional: true, isRelevant: () => true },
   ],
   resolve,
@@ -92,8 +92,8 @@ export const autopilot: Dialect<Plan> = {
 };
 
 /**
- * True if the controller works on the signal that the Node is claimed for. The signal of a controller is on its
- * ControlNode.
+ * Returns true if the controller works on the signal that the Node is claimed for. The signal of a
+ * controller is on its ControlNode.
  */
 function isAtWorkOn(node: Node, controller: ControlNode): boolean {
   const uid = claimOn(node)?.split('/').at(-1);
@@ -107,8 +107,8 @@ function isAtWorkOn(node: Node, controller: ControlNode): boolean {
 }
 
 /**
- * True if the object proves that its node runs this build. A kubelet reports only the release, but the last completed
- * update of its agent names the build.
+ * Returns true if the object proves that its node runs this build. A kubelet reports only the
+ * release, but the last completed update of its agent names the build.
  */
 function runs(object: KubeObject, version: string): boolean {
   const found = versionOf(object);
@@ -163,7 +163,7 @@ function specToRecord(rollout: Rollout, plan: Plan): RecordedSpec | undefined {
 function recorded(rollout: Rollout, plan: Plan): Plan {
   const state = planStateOf(rollout);
   const before = plan.status?.commands ?? [];
-  // A plan without commands gets one entry, because the reason needs a place.
+  // A plan without commands gets one entry, because the reason must be recorded in an entry.
   const known = plan.spec.commands.slice(0, MOST_COMMANDS);
   const fresh = (known.length === 0 ? [{}] : known).map((_, id) => ({ id, state: '' }));
   // Each command of the first record keeps its entry, so that added and removed commands are detected.
@@ -185,7 +185,8 @@ function recorded(rollout: Rollout, plan: Plan): Plan {
 }
 
 /**
- * True if the command is done. Refit does not run a command without stages. It is done if another leader recorded that.
+ * Returns true if the command is done. A command without stages never runs; it is done if another
+ * leader recorded that.
  */
 function isCompleted({ stages }: Rollout, { id, state }: CommandStatus): boolean {
   const own = stages.filter(({ command }) => command === id);

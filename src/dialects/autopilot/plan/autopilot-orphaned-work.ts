@@ -50,12 +50,12 @@ function orphanedPlanOf(
 ) {
   const { object, role } = carrier;
   const { annotations } = object.metadata;
-  // The signal is one of another dialect, which cleans up itself.
+  // The signal is that of another dialect, which does its own clean-up.
   if (decodeAgentPolicy(annotations).cordoning === 'leader') return undefined;
   const signal = decodeSignal(annotations);
   if (signal && !isOver(signal)) {
-    // The signal is one of an existing Plan, which removes the cordon later. The node may still do the work of a
-    // deleted plan.
+    // The signal is that of an existing Plan, which removes the cordon later. The node may still do
+    // the work of a deleted plan.
     if (plans.some((plan) => isSentBy(plan, object, signal))) return undefined;
     return orphanedPlan(
       carrier,
@@ -101,8 +101,8 @@ function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
 }
 
 /**
- * True if the cordon is one of the Plan. The leader marks a cordon with the uid of the Plan; an agent that drains its
- * own node marks it with the id of the run.
+ * Returns true if the cordon belongs to the Plan. The leader marks a cordon with the uid of the
+ * Plan; an agent that drains its own node marks it with the id of the run.
  */
 function isOwner(plan: Plan, owner: string | undefined): boolean {
   const run = recordedRunIn(withoutShards(plan))?.run;
@@ -110,8 +110,8 @@ function isOwner(plan: Plan, owner: string | undefined): boolean {
 }
 
 /**
- * True if the Plan will clean up the Node itself. A finished Plan does so for its workers, but not for the Node of a
- * deleted ControlNode. It reads long lists, so call it last.
+ * Returns true if the Plan will clean up the Node itself. A finished Plan does so for its workers,
+ * but not for the Node of a deleted ControlNode. It reads long lists, so call it last.
  */
 function cleansUp({ status }: Plan, { metadata }: Node): boolean {
   if (['new', 'running'].includes(phaseOfPlan(status?.state))) return true;

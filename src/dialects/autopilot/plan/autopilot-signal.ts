@@ -38,8 +38,8 @@ export const FIELDS: Readonly<Record<Role, Fields>> = {
 };
 
 /**
- * Returns the names of the targets. A static list replaces a selector; without both there are none. Throws
- * SelectorError.
+ * Returns the names of the targets. A static list replaces a selector. If the spec has neither,
+ * there are no targets. Throws SelectorError.
  */
 export function discover(spec: TargetSpec | undefined, role: Role, world: World): string[] {
   const { static: listed, selector } = spec?.discovery ?? {};
@@ -100,7 +100,8 @@ export const drainDelegation: DrainDelegation = {
 };
 
 /**
- * Returns the Node to drain. Undefined for a controller without a kubelet, and for image bundles, which need no drain.
+ * Returns the Node to drain; undefined for a controller without a kubelet, and for image bundles,
+ * which need no drain.
  */
 function nodeOf({ role, procedure }: Stage, { name }: Target, world: World): Node | undefined {
   if (procedure === 'airgapupdate') return undefined;

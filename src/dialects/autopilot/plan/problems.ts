@@ -204,7 +204,10 @@ function platformProblems(platforms: api.K0sUpdate['platforms'], at: string): Re
   });
 }
 
-/** True for a URL that agents of the original can fetch. The URL class accepts more, because it repairs some URLs. */
+/**
+ * Returns true for a URL that agents of the original can fetch. The URL class accepts more, because
+ * it repairs some URLs.
+ */
 function isHttp(url: string): boolean {
   return /^https?:\/\/[^\s/]/i.test(url) && !/\s/.test(url) && URL.canParse(url);
 }
@@ -266,8 +269,8 @@ function selectorProblems(
   text: string,
   example: string,
 ): Reason[] {
-  // The length of a selector is no problem for a plan with a record. Its targets are recorded, so nobody reads the
-  // selector.
+  // A selector of a recorded plan may have any length. Its targets are recorded, so nobody reads
+  // the selector.
   if (text.length > LONGEST_SELECTOR) return [];
   try {
     parse(text);

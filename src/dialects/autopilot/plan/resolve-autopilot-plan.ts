@@ -67,8 +67,8 @@ function editOf(plan: api.Plan, world: World, problems: readonly Reason[]): stri
   const recorded = plan.status?.commands ?? [];
   const refusal = recorded.flatMap(({ description = '' }) => subjectOf(description) ?? [])[0];
   if (refusal === undefined) {
-    // Another leader refused the Plan, and its text does not name the field that it refused. Any other Plan was valid
-    // when it started.
+    // Another leader refused the Plan, and its text does not name the field that it refused. Every
+    // other Plan was valid when it started.
     const isRefused = phaseOfPlan(plan.status?.state) === 'invalid';
     if (isRefused) return correctedRelease(plan);
     return problems[0]?.message ?? addedTarget(plan, world);
@@ -105,8 +105,8 @@ function addedTarget(plan: api.Plan, world: World): string | undefined {
 }
 
 /**
- * Returns the added names by part of the Plan. They are computed once for each version of it, because the lists are
- * long and an ended Plan rarely changes.
+ * Returns the added names by part of the Plan. They are computed once for each version of the Plan,
+ * because the lists are long and an ended Plan rarely changes.
  */
 const addedNames = onceForEach(({ spec, status }: api.Plan) => {
   if (status?.state !== PLAN_STATES.completed) return [];

@@ -69,7 +69,7 @@ export function recordedStateOf(word: string): RecordedState {
   return RECORDED.get(word) ?? 'failed';
 }
 
-/** The usual reason of each phase. Its code is omitted in the text. */
+/** The usual reason of each phase. The recorded text leaves its code out. */
 const IMPLIED: Readonly<Partial<Record<RolloutPhase, ReasonCode>>> = {
   running: 'TargetFailed',
   failed: 'TargetFailed',

@@ -131,7 +131,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
 }
 
 type ProcessOptions = processes.ControllerProcessOptions;
-/** The options that are the same for every workload cluster. */
+/** The options of a process that are the same for every workload cluster. */
 type SharedOptions = Omit<ProcessOptions, 'dialects' | 'config' | 'client'> &
   Required<Pick<ProcessOptions, 'policy' | 'lease' | 'metrics'>> &
   Pick<CareParts, 'management' | 'rulesOf'>;
@@ -146,8 +146,8 @@ function oneCluster(
   const ask = askerOf(options.config);
   let problem: string | undefined = 'it is being connected';
   /**
-   * Retries instead of ending the process. If the process ended, the managers of Cluster API could not start either,
-   * for any of their clusters.
+   * A failure is retried and does not end the process. Otherwise the managers of Cluster API could
+   * not start either, for any of their clusters.
    */
   const prepared = async (abort: AbortSignal): Promise<processes.ControllerProcess> => {
     for (;;) {

@@ -145,7 +145,9 @@ export function answerCan(kind: string, shape: Shape, { settings, current, desir
   });
 }
 
-/** True for a change of the Kubernetes version, the only change that agents can carry out. */
+/**
+ * Returns true for a change of the Kubernetes version, the only change that agents can carry out.
+ */
 function isOurs(change: PartChange): boolean {
   if (nameOf(change) !== 'machine.spec.version') return false;
   return typeof change.to === 'string' && parseVersion(change.to) !== undefined;
@@ -172,7 +174,7 @@ export function accepted(
   };
 }
 
-/** True if the setting of Cluster API's reference extension turns in-place updates off. */
+/** Returns true if the setting of Cluster API's reference extension turns in-place updates off. */
 export function isDisabled(settings: hooks.Settings | null | undefined): boolean {
   return settings?.['disableInPlaceUpdates'] === 'true';
 }

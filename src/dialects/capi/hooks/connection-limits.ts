@@ -8,16 +8,19 @@ import type { LogFields, Logger } from '../../../util/log.ts';
 export type Limits = Readonly<typeof DEFAULT_LIMITS>;
 
 export const DEFAULT_LIMITS = {
-  /** The milliseconds for a handshake, for the head of a request, and for its body, each. */
+  /**
+   * The milliseconds that a client has for its handshake, again for the head of a request, and
+   * again for the body.
+   */
   patienceMs: 10_000,
   /** The limit for connections after the handshake. A new one beyond the limit is closed. */
   connections: 128,
   /** The limit for connections in their handshake. The oldest one beyond the limit is closed. */
   handshakes: 128,
   requests: 64,
-  /** Other servers for these hooks have the same limit. */
+  /** The limit for one body. Other servers of these hooks have the same. */
   bodyBytes: 20 * 1024 * 1024,
-  /** The limit for all bodies together that are being read or answered. */
+  /** The limit for all bodies together that are being received or answered. */
   bytesInFlight: 128 * 1024 * 1024,
 };
 

@@ -41,7 +41,8 @@ async function answer(
 ): Promise<HookResponse> {
   switch (hook) {
     case 'Discovery':
-      // This runs in the background, because it must not delay the answer. Cluster API asks every ten minutes.
+      // The work runs in the background, because it must not delay the answer. Cluster API asks
+      // every ten minutes.
       forgetUnasked({ ...parts, abort: AbortSignal.timeout(withinMs) }).catch((error: unknown) =>
         parts.log.warn('cannot read or write UpdaterSets', { reason: error }),
       );

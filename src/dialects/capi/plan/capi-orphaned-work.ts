@@ -47,8 +47,8 @@ const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<
 );
 
 /**
- * Returns the uid of a removed request that left something on the node. Undefined if nothing is left, or if a later
- * request is in progress.
+ * Returns the uid of a removed request that left something on the node; undefined if nothing is
+ * left, or if a later request is in progress.
  */
 export const orphanOn = onceForEach((node: Node): string | undefined => {
   const update = updateOn(node);

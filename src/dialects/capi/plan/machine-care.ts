@@ -42,7 +42,8 @@ const LOOK_MS = 5_000;
 
 export function machineCare(parts: CareParts & { readonly seen: Informer<Node> }): Controller {
   const { management, seen } = parts;
-  // New Nodes count too, as at the start of a term, because an earlier leader may have left something.
+  // A new Node starts a run, too. At the start of a term all Nodes are new, and an earlier leader
+  // may have left something.
   const isConcerned = (node: Node, before?: Node): boolean =>
     !before || [node, before].some((each) => activeUpdate(each) !== undefined);
   return {
@@ -77,8 +78,8 @@ function activeUpdate(node: Node): MachineUpdate | undefined {
 }
 
 /**
- * True if the Machine belongs to this workload cluster. The namespace may have Machines of other clusters. The Node of
- * a Machine may be gone, so any Node of the cluster counts.
+ * Returns true if the Machine belongs to this workload cluster. The namespace may have Machines of
+ * other clusters. The Node of a Machine may be gone, so any Node of the cluster counts.
  */
 function isOfCluster({ list }: CareParts['seen'], { metadata, spec }: Machine): boolean {
   const { cluster, namespace } = NODE_ANNOTATIONS;
@@ -111,8 +112,8 @@ async function care(
 }
 
 /**
- * The statuses from the end of the drain until the end is recorded. A node that breaks before that was not broken by
- * the update.
+ * The statuses in which an update may break the node. They begin after the drain and last until the
+ * end is recorded. A node that breaks before that was not broken by the update.
  */
 const TOUCHED = ['ApplyingUpdate', 'Restart', 'RollingBack', 'UnCordoning', 'Completed'];
 
@@ -139,6 +140,6 @@ async function markSkipped(
   const annotations = shouldSkip || isOurs ? { [SKIP.annotation]: value } : {};
   const marks = { annotations, labels: { [SKIP_LABEL]: shouldSkip ? '' : null } };
   const patch = { metadata: { resourceVersion, ...marks } };
-  // A conflict is an error, and is retried.
+  // A conflict is treated as an error, so that the write is retried.
   await ifFound(management.patch(machines, name, patch, { type: 'merge', namespace, abort }));
 }

@@ -39,7 +39,8 @@ export function machineEvents(
     if (told.size >= MOST) told.clear();
     told.set(key, words);
     try {
-      // The caller sends no uid, and may name an object that does not exist.
+      // The caller sends no uid, and may name an object that does not exist. So the object is read
+      // first.
       const object = await management.get(resource, name, {
         namespace,
         abort: AbortSignal.timeout(READ_MS),

@@ -74,5 +74,7 @@ export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>):
   };
 }
 
-/** Any other behavior, such as one of a later Cluster API, means that the drain waits for the pod. */
+/**
+ * If an action is missing here, such as one of a later Cluster API, the drain waits for the pod.
+ */
 const ACTIONS: Readonly<Record<string, 'evict' | 'leave'>> = { Drain: 'evict', Skip: 'leave' };

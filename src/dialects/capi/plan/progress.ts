@@ -62,7 +62,8 @@ export interface Progress {
 /** Computes the progress without state of this process, so any replica can answer. */
 export async function progressOf(parts: ProgressParts, node: Node): Promise<Progress> {
   const found = parts.policyFor(node);
-  // Only the leader may end a drain at its deadline.
+  // A drain that has missed its deadline still counts as running here, because only the leader may
+  // end it.
   const policy: RolloutPolicy = { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
   const snapshot = await look(parts, node, policy);
   const { rollout, facts } = snapshot;

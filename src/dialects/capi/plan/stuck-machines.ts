@@ -52,7 +52,10 @@ export function stuckMachines(
   };
 }
 
-/** True if the update failed at the deadline, and neither the agent nor the kubelet has reported its end since. */
+/**
+ * Returns true if the update failed at the deadline, and neither the agent nor the kubelet has
+ * reported its end since.
+ */
 function isSilent(node: Node): boolean {
   const update = updateOn(node);
   const reason = update && recordOf(node, update)?.reason;

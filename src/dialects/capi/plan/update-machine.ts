@@ -74,7 +74,8 @@ export async function updateMachine(
     );
   const wanted: Wanted = { machine: `${namespace}/${name}`, version };
   const seen = parts.seenNode(live.status?.nodeRef?.name ?? '');
-  // The watched Node is enough to tell that this update is in progress. Any other answer needs the current Node.
+  // The watched Node is enough to find out that this update is in progress. Every other answer
+  // needs the current Node.
   if (seen && disagreementOf(live, seen) === undefined && isFor(wanted, updateOn(seen))) {
     const progress = await progressOf(parts, seen);
     if (!progress.isOver) return underWay(progress.message, secondsAt(progress));
@@ -221,8 +222,8 @@ export async function findNode(
   const disagreement = disagreementOf(machine, node);
   if (disagreement !== undefined)
     return `${title} and node ${node.metadata.name} do not belong together: ${disagreement}; check that --kubeconfig is for the cluster of this Machine`;
-  // The label of the Node counts too. Otherwise a person who may write only Machines could make two controllers upgrade
-  // at once.
+  // The label on the Node makes it a controller, too. Otherwise a person who may write only
+  // Machines could make two controllers upgrade at once.
   const isControlPlane =
     machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined || isController(node);
   const role: Role = isControlPlane ? 'controller' : 'worker';

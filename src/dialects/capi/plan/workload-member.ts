@@ -20,20 +20,23 @@ export interface Member {
   /** The kubeconfig in base64; undefined once the Secret is gone. */
   kubeconfig: string | undefined;
   readonly stop: AbortController;
-  /** Undefined if the kubeconfig cannot be used. Its user is replaced while it is in use. */
+  /**
+   * The connection; undefined if the kubeconfig cannot be used. Its user is replaced while it is in
+   * use.
+   */
   config?: (ClusterConfig & { user: UserConfig }) | undefined;
   /** The reason why the cluster is not served. */
   problem: string;
-  /** Undefined while the cluster is not served. */
+  /** The parts that serve the cluster; undefined while it is not served. */
   served?: ServedCluster | undefined;
-  /** Resolves when nothing of this member runs any more. */
+  /** Resolves when no part of this member runs any more. */
   ended?: Promise<void>;
 }
 
 export interface MemberParts extends BasicTools {
   /** Starts to serve a cluster. `name` is `<namespace>/<name>` of the Cluster. */
   readonly serve: (name: string, config: ClusterConfig) => ServedCluster;
-  /** True while the number of served clusters is at its limit. */
+  /** Returns true while the number of served clusters is at its limit. */
   readonly isFull: () => boolean;
 }
 
@@ -74,7 +77,8 @@ export async function attend(
   abort: AbortSignal,
 ): Promise<void> {
   const { cluster } = member;
-  // The text cannot be read, and only a new text can help. So this member waits for its end.
+  // The text cannot be parsed, and only a new text can help. The Secret's next change ends this
+  // member, so it only waits.
   if (member.kubeconfig !== undefined && !member.config) await aborted(abort);
   while (member.config && !abort.aborted) {
     try {

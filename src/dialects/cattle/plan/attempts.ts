@@ -51,8 +51,8 @@ export function recordedFailures(plan: CattlePlan): Failures {
 }
 
 /**
- * True if the Node was created after `time`, so that another machine had its name then. A creation time after the last
- * heartbeat comes from a wrong clock, and does not count.
+ * Returns true if the Node was created after `time`, so that another machine had its name then. A
+ * creation time after the last heartbeat comes from a wrong clock, and does not count.
  */
 function isBefore(time: string | undefined, node: Node): boolean {
   const made = Date.parse(node.metadata.creationTimestamp ?? '');
@@ -63,8 +63,8 @@ function isBefore(time: string | undefined, node: Node): boolean {
 }
 
 /**
- * Identifies the machine of a Node, because some clouds create the Node again at each start of the machine. Empty if
- * the kubelet reports no identity.
+ * Identifies the machine of a Node, because some clouds create the Node again at each start of the
+ * machine; empty if the kubelet reports no identity.
  */
 const machineOf = ({ status: { nodeInfo } = {} }: Node): string =>
   [nodeInfo?.machineID, nodeInfo?.systemUUID].filter(Boolean).join('/');
@@ -72,7 +72,7 @@ const machineOf = ({ status: { nodeInfo } = {} }: Node): string =>
 export const withMachine = (job: Job, node: Node): Job =>
   annotated(job, { [MACHINE_ANNOTATION]: machineOf(node) });
 
-/** What this process remembers of Jobs, and which failures it no longer counts. */
+/** What this process remembers of Jobs. It decides which failures no longer count. */
 export interface Attempts {
   /**
    * Returns the Job of a node in progress. Also returns a complete Job that Kubernetes has deleted since this process saw
@@ -87,11 +87,14 @@ export interface Attempts {
   /** Forgets the Jobs of all nodes that are not in progress, so that a node that starts again gets a new Job. */
   keep(plan: CattlePlan, atWork: readonly Target[]): void;
   /**
-   * True if the Job belongs to an earlier Node of that name, or if it failed and the Plan would render another Job now.
-   * Remembers when a Job failed.
+   * Returns true if the Job belongs to an earlier Node of that name, or if it failed and the Plan
+   * would render another Job now. Remembers when a Job failed.
    */
   isObsolete(job: Job, made: JobWork): boolean;
-  /** True if a recorded failure no longer counts. Call it only for a node whose failed Job is gone. */
+  /**
+   * Returns true if a recorded failure no longer counts. Call it only for a node whose failed Job
+   * is gone.
+   */
   isForgotten(node: Node, plan: CattlePlan, failures: Failures, now: number): boolean;
 }
 
@@ -142,8 +145,8 @@ export function attemptsOf(config: CattleConfig): Attempts {
       // A process that started later may have other settings for Jobs, so the API server may accept the Job now.
       if (state === 'unsupported') return Date.parse(since) < begun;
       const age = now - Date.parse(end);
-      // After a clock was set back every failure seems to be over. Without the lower bound, one node would be tried
-      // forever and all others would wait.
+      // After a clock was set back, every failure would seem to be over. Without the lower bound,
+      // one node would be tried forever and all others would wait.
       return age > -SKEW_MS && age < ttlOf({ plan, settings }) * 1000 - SKEW_MS;
     },
   };

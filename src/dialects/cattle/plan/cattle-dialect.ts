@@ -61,7 +61,7 @@ const isSecretChange = (before: Secret, after: Secret): boolean =>
 const watchedPods: Watched = {
   resource: pods,
   labelSelector: PLAN_LABEL,
-  // Most pods run or have succeeded. They say nothing about a stall, so the watch leaves them out.
+  // Most pods run or have succeeded. They cannot explain a stall, so the watch leaves them out.
   fieldSelector: 'status.phase!=Running,status.phase!=Succeeded',
   optional: true,
   advisory: true,

@@ -18,8 +18,8 @@ import * as names from './names.ts';
 import { isPaused, jobFor, jobsByNode, latestJobsOn, nodeOf } from './plan-jobs.ts';
 
 /**
- * `config` has the Job settings of one controller. Read-only commands have no `attempts`, so for them the recorded
- * state counts.
+ * Returns the signal. `config` has the Job settings of one controller. Read-only commands have no
+ * `attempts`, so their result depends on the recorded state.
  */
 export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<CattlePlan> {
   const drainsHere = !config.job.drainInJob;
@@ -100,7 +100,10 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
   };
 }
 
-/** Tells whose cordon is on the node of a target if the cordon names no owner; undefined if there is no such cordon. */
+/**
+ * Returns who set the cordon on the Node of a target, if the cordon names no owner; undefined if
+ * there is no such cordon.
+ */
 export function unnamedCordon(
   world: World,
   _rollout: Rollout,

@@ -35,7 +35,7 @@ export function withStalls(
   return withVerdict(plan, { type: STALLED_TYPE, status: 'True', reason: 'Stalled', message }, now);
 }
 
-/** Returns the same object if it has no condition of the type. */
+/** Returns the plan without the condition of this type; the same object if it has none. */
 export function withoutCondition(plan: CattlePlan, type: string): CattlePlan {
   const { conditions = [] } = plan.status ?? {};
   const kept = conditions.filter((each) => each.type !== type);
@@ -44,7 +44,9 @@ export function withoutCondition(plan: CattlePlan, type: string): CattlePlan {
     : { ...plan, status: { ...plan.status, conditions: kept } };
 }
 
-/** Returns the same object if it has exactly this condition already. */
+/**
+ * Returns the plan with this condition; the same object if it already has exactly this condition.
+ */
 export function withVerdict(plan: CattlePlan, verdict: ConditionUpdate, now: number): CattlePlan {
   if (says(plan, verdict)) return plan;
   const conditions = withVerdicts(plan.status?.conditions ?? [], [verdict], now);
@@ -61,7 +63,7 @@ export function holds({ status }: Job, type: string): Condition | undefined {
   );
 }
 
-/** True if the plan already has exactly this condition. */
+/** Returns true if the plan already has exactly this condition. */
 export function says(
   plan: CattlePlan,
   { type, status, reason, message: said }: ConditionUpdate,

@@ -77,7 +77,10 @@ export function leaseTimes(env: Environment, log: Logger) {
   };
 }
 
-/** Reads a boolean as Go does: `1`, `t`, `T`, `true`, `True`, `TRUE` and their opposites. Undefined for other text. */
+/**
+ * Parses a boolean as Go does: `1`, `t`, `T`, `true`, `True`, `TRUE` and their opposites; undefined
+ * for any other text.
+ */
 export function flag(value: string): boolean | undefined {
   if (/^(?:1|t|T|true|True|TRUE)$/.test(value)) return true;
   return /^(?:0|f|F|false|False|FALSE)$/.test(value) ? false : undefined;
@@ -89,8 +92,8 @@ function duration(value: string): number | undefined {
 }
 
 /**
- * The returned function uses the default for an empty variable. For a value that cannot be parsed it also logs an
- * error.
+ * Returns a function that reads a variable. It uses the default for an empty variable. For a value
+ * that cannot be parsed it also logs an error.
  */
 function reader(env: Environment, log: Logger, prefix: string) {
   return <T>(name: string, parse: (value: string) => T | undefined, fallback: T): T => {

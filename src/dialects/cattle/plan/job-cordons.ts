@@ -1,5 +1,6 @@
 /**
- * Tells a cordon by a Job of the plan from a cordon that was there before. Only the first kind ends with the upgrade.
+ * Distinguishes a cordon by a Job of the plan from a cordon that was there before. Only a cordon by
+ * a Job ends with the upgrade.
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { UnnamedCordon } from '../../../engine/model/decision.ts';
@@ -46,8 +47,8 @@ export function withoutCordonMark(node: Node, plan: CattlePlan): Node {
 }
 
 /**
- * True if one of these Jobs of the plan made the node unschedulable. A cordon without a mark counts as one of a Job,
- * because the original writes no marks.
+ * Returns true if one of these Jobs of the plan made the node unschedulable. A cordon without a
+ * mark counts as a cordon by a Job, because the original writes no marks.
  */
 export function isCordonedBy(
   node: Node | undefined,
@@ -55,13 +56,13 @@ export function isCordonedBy(
   all: readonly Job[],
 ): boolean {
   if (node?.spec?.unschedulable !== true || markOn(node, plan) === FOUND) return false;
-  // The Jobs count before the Plan, because the Plan may have been edited since.
+  // The Jobs are checked before the Plan, because the Plan may have been edited since.
   return isOurs(node, plan) || (all.length === 0 ? cordons(plan) : all.some(cordonsIn));
 }
 
 /**
- * Tells whose cordon is on the node. `all` are the Jobs of the plan on the node, the newest first. Undefined for a
- * target that is done, because the mark of its Node was removed.
+ * Returns who set the cordon on the node. `all` are the Jobs of the plan on the node, the newest
+ * first. Undefined for a target that is done, because the mark of its Node was removed.
  */
 export function unnamedCordonOn(
   node: Node | undefined,
@@ -79,15 +80,15 @@ export function unnamedCordonOn(
 }
 
 /**
- * True if the mark names a failed Job. A mark with the hash of the hash label is outdated, because that version is
- * done.
+ * Returns true if the mark names a failed Job. A mark with the hash of the hash label is outdated,
+ * because that version is done.
  */
 function isOurs(node: Node, plan: CattlePlan): boolean {
   const [mark, hash] = markOn(node, plan)?.split(' ') ?? [];
   return mark === OURS && hash !== hashOn(node, plan);
 }
 
-/** True if the Job cordons its node, or waited until the leader had cordoned it. */
+/** Returns true if the Job cordons its node, or waited until the leader had cordoned it. */
 export function cordonsIn({ metadata, spec }: Job): boolean {
   const { initContainers = [] } = (spec?.['template'] as typeof CORDONS | undefined)?.spec ?? {};
   const isHere = initContainers.some(({ name }) => name === 'cordon' || name === 'drain');
@@ -102,8 +103,8 @@ function markOn({ metadata }: Node, plan: CattlePlan): string | undefined {
 }
 
 /**
- * True if an earlier Job may have cordoned the node: one for another hash, one that failed, or one whose end was not
- * recorded.
+ * Returns true if an earlier Job may have cordoned the node: a Job for another hash, a failed Job,
+ * or a Job whose end was not recorded.
  */
 function wasTried({ metadata }: Node, plan: CattlePlan, last: Job | undefined): boolean {
   const done = hashOn({ metadata }, plan);

@@ -27,13 +27,16 @@ export interface JobQuestion {
   readonly stage: Stage;
   readonly target: Target;
   readonly plan: CattlePlan;
-  /** Undefined in read-only commands. For them the recorded state counts. */
+  /** The memory of Jobs; undefined in read-only commands, which use the recorded state instead. */
   readonly attempts: Attempts | undefined;
   /** True if the leader drains the nodes; false if the Jobs do. */
   readonly drainsHere: boolean;
 }
 
-/** Returns what the target reports for this rollout; its kind is `none` if there is nothing to report. */
+/**
+ * Returns what the target reports for this rollout; the kind of the result is `none` if the target
+ * reports nothing.
+ */
 export function observationOf(question: JobQuestion): Observation {
   const { world, rollout, stage, target, plan, attempts, drainsHere } = question;
   const { version } = stage;
@@ -55,8 +58,8 @@ export function observationOf(question: JobQuestion): Observation {
     return { kind: 'working', step, ...timesOf(earlier) };
   }
   if (state !== 'intended' || !node) return NOTHING;
-  // The label is wrong, because the target is recorded as intended. Nothing is reported until the next record has
-  // removed the label.
+  // The label on the node is wrong, because the target is recorded as intended. It counts as no
+  // report until the next record has removed the label.
   if (names.hashOn(node, plan) === rollout.id) return NOTHING;
   return !isFinal(rollout) && isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
 }
@@ -106,7 +109,7 @@ export function openOn(
 }
 
 const NOTHING: Observation = { kind: 'none' };
-/** The node gets no other Job, so the target ends and only its cordon is removed. */
+/** The node gets no other Job, so the work on the target ends and only its cordon is removed. */
 const LEFT_OUT: Observation = { kind: 'succeeded', attempt: '', since: '' };
 
 const awaitingDrain = onceForEach((job: Job): Observation => {
@@ -137,7 +140,7 @@ function timesOf(
   return { attempt, since: condition?.lastTransitionTime ?? status?.startTime ?? attempt };
 }
 
-/** True for a node that the Plan no longer selects and that has no Job of this version. */
+/** Returns true for a node that the Plan no longer selects and that has no Job of this version. */
 export function isLeftOut(world: World, rollout: Rollout, node: Node, plan: CattlePlan): boolean {
   if (rollout.problems.length > 0 || names.selects(plan, node)) return false;
   return jobFor(world, rollout, node.metadata.name, plan) === undefined;

@@ -178,7 +178,9 @@ function volumesOf({ plan }: Rendering): unknown[] {
 
 /** The work that a Job does. */
 export interface JobWork {
-  /** The Job has the name that the original would give it if this is undefined. */
+  /**
+   * The name of the Job. If it is undefined, the Job has the name that the original would give it.
+   */
   readonly name?: string | undefined;
   readonly plan: CattlePlan;
   readonly node: Node;
@@ -197,7 +199,7 @@ export function initContainers(rendering: Rendering): Container[] {
   const { plan, node, settings } = rendering;
   const { prepare, drain, cordon, upgrade } = plan.spec ?? {};
   const { name } = node.metadata;
-  // The image for Windows nodes may be empty.
+  // Windows nodes have an image of their own, which may be empty.
   const image = isWindows(node) ? settings.kubectlImageWindows : settings.kubectlImage;
   const kubectl = { image, volumes: upgrade?.volumes ?? [] };
   const host = windowsContext(node);

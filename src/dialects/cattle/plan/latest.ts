@@ -82,7 +82,7 @@ function print(value: unknown): string {
   return `map[${members.map(([key, member]) => `${key}:${print(member)}`).join(' ')}]`;
 }
 
-/** These fields are pointers in Go, which writes their zero values too. */
+/** These fields are pointers in Go. Go writes a pointer to a zero value, too. */
 const POINTERS = new Set(
   [
     'jobActiveDeadlineSecs timeout gracePeriod deleteLocalData deleteEmptydirData ignoreDaemonSets',
@@ -93,7 +93,10 @@ const POINTERS = new Set(
 /** These fields are maps whose keys users choose, so their members stay unchanged. */
 const MAPS = new Set(['matchLabels', 'postCompleteLabels']);
 
-/** Returns the value as Go would write it: without zero values, and with durations in Go's form. */
+/**
+ * Returns the value in the form that Go would write: without zero values, and with durations such
+ * as `1h0m0s`.
+ */
 function asWritten(value: unknown, name: string): unknown {
   if (name === 'postCompleteDelay' && typeof value === 'string') {
     const nanoseconds = parseGoDuration(value);
@@ -123,7 +126,7 @@ function waitingFor(plan: CattlePlan): string {
 }
 
 export interface Latest {
-  /** The version. If there are problems, version and hash are the recorded ones. */
+  /** The version. If the plan has problems, version and hash are the recorded ones. */
   readonly version: string;
   readonly hash: string;
   readonly problems: readonly Reason[];

@@ -10,7 +10,10 @@ import { parseGoDuration } from '../../../util/duration.ts';
 import { deadlineOf, type JobSettings } from './config.ts';
 import { CONTROLLER_LABEL, HELD_ANNOTATION, selectorText } from './names.ts';
 
-/** False if the drain has an option that only kubectl supports. The Job drains the node then. */
+/**
+ * Returns false if the drain has an option that only kubectl supports. The Job drains the node
+ * then.
+ */
 export function leaderDrains(
   plan: CattlePlan,
   { drainInJob }: Pick<JobSettings, 'drainInJob'>,
@@ -29,7 +32,10 @@ export function cordons({ spec }: CattlePlan): boolean {
   return spec?.cordon === true || spec?.drain !== undefined;
 }
 
-/** True for a Job that waits for the leader's drain. False for a Job that a person suspended. */
+/**
+ * Returns true for a Job that waits for the leader's drain. Returns false for a Job that a person
+ * suspended.
+ */
 export function isHeld({ metadata, spec }: Job): boolean {
   return spec?.['suspend'] === true && metadata.annotations?.[HELD_ANNOTATION] !== undefined;
 }
@@ -90,7 +96,7 @@ export function markOf({ namespace = '', uid = '', creationTimestamp = '' }: Obj
 
 export const CORDON_KIND = 'CattlePlan';
 
-/** True if the leader cordoned the node for the plan. */
+/** Returns true if the leader cordoned the node for the plan. */
 export function isCordonOf(node: Node, plan: CattlePlan): boolean {
   return readOwner(cordonOwner(node) ?? '')?.plan === markOf(plan.metadata).plan;
 }

@@ -34,7 +34,7 @@ export const HOSTNAME_LABEL = 'kubernetes.io/hostname';
 /** The label with a hash. On Jobs and pods it is the hash that they apply; on nodes it is the last applied hash. */
 export const hashLabelOf = (planName: string): string => `plan.${GROUP}/${planName}`;
 
-/** The annotation of a node that says whose cordon is on it. The original ignores it. */
+/** The annotation of a node that says who set its cordon. The original ignores it. */
 export const cordonMarkOf = (planName: string): string => `cordon.refit.${GROUP}/${planName}`;
 
 /** A node with this value in its hash label is never upgraded by the plan. */
@@ -53,7 +53,10 @@ export function isInstaller(image: string): boolean {
 
 const MAX = 64;
 
-/** True if the selector of the Plan matches the node, and the node is not excluded by its hash label. */
+/**
+ * Returns true if the selector of the Plan matches the node, and the node is not excluded by its
+ * hash label.
+ */
 export function selects(plan: CattlePlan, { metadata: { labels = {} } }: KubeObject): boolean {
   return labels[HOSTNAME_LABEL] !== undefined && selectorOf(plan)(labels);
 }

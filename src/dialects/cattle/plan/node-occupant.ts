@@ -63,8 +63,8 @@ export function occupantOf(
 }
 
 /**
- * True if the Job belongs to a Plan of its own namespace. Kubernetes deletes other Jobs, so nobody can block a node
- * with them.
+ * Returns true if the Job belongs to a Plan of its own namespace. Kubernetes deletes every other
+ * Job, so nobody can block a node with one.
  */
 export function isOfSomePlan({ metadata }: Job): boolean {
   return (metadata.ownerReferences ?? []).some(

@@ -32,8 +32,8 @@ export function latestJobsOn(nodeName: string, plan: CattlePlan, world: World): 
 }
 
 /**
- * True if the Job has ended and the node got another Job afterwards. A return to the version of the first Job is then a
- * new upgrade.
+ * Returns true if the Job has ended and the node got another Job afterwards. If the plan then goes
+ * back to the version of the first Job, that is a new upgrade.
  */
 export function isSuperseded(job: Job, all: readonly Job[]): boolean {
   return (
@@ -73,7 +73,10 @@ const isNamedFor = onceForEachWith((job: Job, hash) =>
   ),
 );
 
-/** True if nothing of the Job has started yet. The original creates its Jobs paused and starts them later. */
+/**
+ * Returns true if nothing of the Job has started yet. The original creates its Jobs paused and
+ * starts them later.
+ */
 export function isPaused({ spec }: Job): boolean {
   return spec?.['parallelism'] === 0;
 }
@@ -87,7 +90,7 @@ export function nodesAtWork(plan: CattlePlan, world: World): ReadonlySet<string 
 
 const unfinished = onceForEach((all: readonly Job[]) => all.filter(isUnfinished));
 
-/** True if the Job has started and has neither failed nor completed. */
+/** Returns true if the Job has started and has neither failed nor completed. */
 export const isUnfinished = onceForEach(
   (job: Job) => !isPaused(job) && !isHeld(job) && !isOver(job),
 );
@@ -95,7 +98,10 @@ export const isUnfinished = onceForEach(
 const isOver = (job: Job): boolean =>
   (holds(job, 'Complete') ?? holds(job, 'Failed')) !== undefined;
 
-/** True if the plan owns the Job. False for a Job of a deleted plan with the same name. */
+/**
+ * Returns true if the plan owns the Job. Returns false for a Job of a deleted plan with the same
+ * name.
+ */
 export function isOf({ metadata }: Job, plan: CattlePlan): boolean {
   if (
     metadata.labels?.[names.PLAN_LABEL] !== plan.metadata.name ||

@@ -1,4 +1,4 @@
-/** Says why the pod of a Job does not run, in the words of the scheduler and the kubelet. */
+/** Explains why the pod of a Job does not run, in the words of the scheduler and the kubelet. */
 import type { World } from '../../../engine/contract/world.ts';
 import { type ContainerStatus, type Job, type Pod, pods } from '../../../kube/resources.ts';
 import { defined } from '../../../util/json.ts';
@@ -11,8 +11,9 @@ const ROUTINE = new Set(['PodInitializing', 'ContainerCreating']);
 const STARTS_WITHIN_MS = 10_000;
 
 /**
- * True if a pod of the Job failed, or if no pod is ready some time after the start. If the clocks differ, every Job
- * counts as waiting long. A Job that has not started has no pod, so it does not.
+ * Returns true if a pod of the Job failed, or if no pod is ready some time after the start. If the
+ * clocks differ, that time may seem to be over for every Job. A Job that has not started has no
+ * pod, so the result is false.
  */
 export function waitsLong(
   { status: { ready = 0, failed = 0, startTime = '' } = {} }: Job,

@@ -90,7 +90,10 @@ function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]
   return isComplete && targets.every(({ state }) => state === 'done') ? 'done' : 'running';
 }
 
-/** False if a Job runs on a node that the status does not list. Another controller created that Job. */
+/**
+ * Returns false if a Job runs on a node that the status does not list. Another controller created
+ * that Job.
+ */
 function areRecorded(plan: CattlePlan, targets: readonly Target[]): boolean {
   const applying = new Set(plan.status?.applying);
   return inState({ targets }, 'intended').every((target) => applying.has(hostOf(target)));
@@ -130,7 +133,7 @@ function targetsOf(scene: Scene): readonly Target[] {
   const { hash, problems } = judgement;
   const time = rfc3339(now);
   const targetOf = targetReader(scene, time);
-  // A problem may depend on other objects, so nothing is remembered of a Plan that has one.
+  // A problem may depend on other objects, so the result for a Plan with a problem is not cached.
   const memory = problems.length === 0 ? scene.memory.of(plan, hash) : createPlanMemory();
   const atNode = jobsByNode(world);
   const salt = `${plan.metadata.uid ?? ''}${hash}`;
@@ -168,7 +171,8 @@ function targetReader(scene: Scene, time: string): (node: Node) => Target | unde
 function sinceReader({ plan, world, judgement, failures }: Scene, time: string) {
   const resolvedAt =
     conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp ?? time;
-  // The time of `Complete` is when the last version ended. While it is False, it is when this version began.
+  // If the condition `Complete` is True, its time is the end of the last version. If it is False,
+  // its time is the start of this version.
   const completedAt = conditionOf(plan, 'Complete')?.lastUpdateTime ?? resolvedAt;
   return ({ metadata: { name } }: Node, state: RecordedState): string => {
     if (state === 'pending') return resolvedAt;
@@ -192,9 +196,9 @@ function stateReader(
   return (node) => {
     const { name, labels = {} } = node.metadata;
     if (working.has(name)) return 'intended';
-    // The node had a slot for another version, whose Job may have changed it. So a return to the version of its label
-    // is a new upgrade. This holds also for a node that the Plan no longer selects: its cordon must be removed, and its
-    // label is wrong.
+    // The node had a slot for another version, whose Job may have changed it. If the plan then goes
+    // back to the version of the node's label, that is a new upgrade. This is also true for a node
+    // that the Plan no longer selects: its cordon must be removed, and its label is wrong.
     const isOutdated = latestHash !== hash && applying.has(hostnameOf(node));
     if (hash !== '' && ownMember(labels, label) === hash) return isOutdated ? 'intended' : 'done';
     // A failed node stays failed until its failure no longer counts.
@@ -218,7 +222,7 @@ function stateReader(
   };
 }
 
-/** True if the recorded failure of the node no longer counts. */
+/** Returns true if the recorded failure of the node no longer counts. */
 function isOver(node: Node, { plan, world, now, judgement, attempts, failures }: Scene): boolean {
   const { version, hash } = judgement;
   const job = jobFor(world, { id: hash }, node.metadata.name, plan);

@@ -70,13 +70,16 @@ function isCattlePlan(object: KubeObject): object is CattlePlan {
   return object.apiVersion?.startsWith(`${cattlePlans.group}/`) === true;
 }
 
-/** True if both are the same Plan. A Plan in a file may have no namespace, so a missing one matches any. */
+/**
+ * Returns true if both are the same Plan. A Plan in a file may have no namespace, so a missing one
+ * matches any.
+ */
 function isSame({ metadata: one }: CattlePlan, { metadata: other }: CattlePlan): boolean {
   const isSomewhere = one.namespace === undefined || other.namespace === undefined;
   return one.name === other.name && (isSomewhere || one.namespace === other.namespace);
 }
 
-/** True if both Plans upgrade the same thing to different versions. */
+/** Returns true if both Plans upgrade the same thing to different versions. */
 function isRival(plan: CattlePlan, other: CattlePlan): boolean {
   if (isSame(plan, other)) return false;
   const version = versionOf(plan);
@@ -93,8 +96,8 @@ function versionOf(plan: CattlePlan): string | undefined {
 }
 
 /**
- * True if both Plans upgrade the same thing. An image that does not belong to one product may run anything, so the
- * commands are compared too.
+ * Returns true if both Plans upgrade the same thing. An image that does not belong to one product
+ * may run anything, so the commands are compared too.
  */
 function isSameWork({ spec }: CattlePlan, { spec: other }: CattlePlan): boolean {
   const image = repositoryOf(spec?.upgrade?.image);

@@ -42,8 +42,8 @@ export function stamped(job: Job, controller: string, { metadata }: CattlePlan):
 }
 
 /**
- * True if the Job was made from another pod template than `wanted`. False for a Job without a stamp, because its
- * template is not known.
+ * Returns true if the Job was made from another pod template than `wanted`. Returns false for a Job
+ * without a stamp, because its template is not known.
  */
 export function isOutdated(job: Job, wanted: Job): boolean {
   const was = templateOf(job);

@@ -27,7 +27,9 @@ export interface PlanMemory {
 export interface TargetInputs {
   /** The Jobs of the node, of all Plans; undefined if it has none. */
   readonly ofNode: readonly Job[] | undefined;
-  /** The time of the turn, in RFC 3339. It matters only for a target whose `since` it is. */
+  /**
+   * The time of the turn, in RFC 3339. It matters only if the `since` of the target is this time.
+   */
   readonly time: string;
 }
 

@@ -16,7 +16,9 @@ export const WAITING_TYPE = 'RefitWaits';
 export const ABORTED_TYPE = 'RefitAborted';
 /** The type of the condition which says that the Plan is complete without any node, as the original reports it. */
 const EMPTY_TYPE = 'RefitNoTargets';
-/** An earlier build named the next nodes in it. It is only removed. */
+/**
+ * The type of a condition in which an earlier build named the next nodes. Refit only removes it.
+ */
 const FORMER_TYPE = 'RefitNext';
 const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, EMPTY_TYPE, FORMER_TYPE]);
 
@@ -65,7 +67,9 @@ export function hostOf({ key }: Target): string {
   return key.slice(0, key.indexOf('/'));
 }
 
-/** A condition with one of these reasons gets another reason as soon as its own is no longer true. */
+/**
+ * A condition with one of these reasons gets another reason as soon as this one is no longer true.
+ */
 const PASSING = new Set([NOT_READY.reason, 'Waiting', 'JobFailed', 'ValidationFailed']);
 
 function completeness(

@@ -50,7 +50,8 @@ export async function performOnKubeadm(
   const untilEnd = AbortSignal.any([abort, ended.signal]);
   const steps = {
     ...stepsOf(tools, `${signal.created.replaceAll(/\W/g, '')}-${version}`, version),
-    // The step does not wait for this write, because the API server may be away until the kubelet is up.
+    // The step does not wait for this write, because the API server may be down until the kubelet
+    // runs.
     tell: (reason: string) => void tools.reportReason(signal, reason, untilEnd),
   };
   try {
@@ -91,7 +92,7 @@ function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.Host
     members: async () => {
       const answers = await etcdAnswersFrom(shells, host);
       const own = answers.get(host.name);
-      // Only the member on this host can name the other members.
+      // Only the etcd member on this host can name the other members.
       if (typeof own === 'string')
         throw new Error(`etcd: the member on this host does not answer: ${own}`);
       return answers;
@@ -223,14 +224,15 @@ async function assertTrustedOptions(
 }
 
 /**
- * Returns shells that run scripts on this host. `abort` only ends the wait: a script that has started continues, and running it
- * again waits for its end.
+ * Returns shells that run scripts on this host. `abort` only ends the wait: a script that has
+ * started continues. If it is run again, the second run waits for the end of the first.
  */
 export function localShells(abort: AbortSignal): Shells {
   return {
     async run(_host, script, patienceMs) {
-      // The script is no argument, because every user of the host can read arguments. The braces make it one command: a shell
-      // that did not read all of it, because the agent died, runs none of it.
+      // The script is not passed as an argument, because every user of the host can read arguments.
+      // The braces make it one command: if the agent dies while it sends the script, the shell runs
+      // none of it.
       const input = `{\n${script}\n}\n`;
       const result = await runProgram('/bin/sh', ['-s'], { input, patienceMs, abort });
       abort.throwIfAborted();

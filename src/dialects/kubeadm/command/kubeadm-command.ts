@@ -104,7 +104,8 @@ async function showDiff(
  * not answer yes.
  */
 export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal): Promise<number> {
-  // This finds out before the upgrade whether the report can be written: nobody repeats an upgrade to get its report.
+  // The report file is checked before the upgrade, because nobody would repeat an upgrade only to
+  // get its report.
   if (flags.report !== undefined) await writeReport(flags.report);
   return await inSession(flags, abort, async (session) => {
     const { output } = session;

@@ -15,7 +15,10 @@ import {
 const NOTHING = { labels: { [KUBEONE_LABEL]: null }, annotations: { [LABEL_OWNER]: null } };
 const ANNOTATION_ONLY = { annotations: { [LABEL_OWNER]: null } };
 
-/** A heartbeat of the kubelet may come between read and write. So many of them in a row do not occur. */
+/**
+ * The most conflicts in a row. A heartbeat of the kubelet may come between read and write, but not
+ * this often.
+ */
 const MOST_CONFLICTS = 10;
 
 export interface LabelTools {

@@ -15,7 +15,7 @@ import { sourceOfPlan } from '../plan/plan-object.ts';
 import { type Assessment, hostsOf, type Survey } from '../plan/preflight.ts';
 import type { ClusterState } from './verify.ts';
 
-/** The report as JSON has it. */
+/** The JSON form of the report. */
 export interface UpgradeReport {
   readonly version: string;
   readonly digest: string;
@@ -33,10 +33,10 @@ export interface UpgradeReport {
 export interface ReportedHost {
   readonly name: string;
   readonly role: Host['role'];
-  /** Undefined if the plan does not change the host. */
+  /** The command that upgraded the host; undefined if the plan does not change the host. */
   readonly command: string | undefined;
   readonly before: Versions;
-  /** Undefined if the host did not answer afterwards. */
+  /** The versions after the upgrade; undefined if the host did not answer afterwards. */
   readonly after: Versions | undefined;
   readonly state: string;
   readonly message: string | undefined;
@@ -67,7 +67,7 @@ export function reportOf({ survey, assessment, state, ...times }: Ended): Upgrad
       ? state?.nodes?.find(({ metadata }) => metadata.name === name)
       : undefined;
     const said = reportOn(node);
-    // A report of an earlier run stays on the Node, so the rollout is compared.
+    // The Node may still have the report of an earlier run, so the rollout is compared.
     const found =
       said?.rollout === resumed || (said?.attempt ?? '') >= times.began ? said : undefined;
     // The kubelet of such a host is upgraded later, as a target of its own.

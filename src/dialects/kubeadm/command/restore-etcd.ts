@@ -32,7 +32,7 @@ export async function restoreEtcd(
   const restore = async (session: KubeadmSession): Promise<number> => {
     const { client, output, shells, clock } = session;
     const { snapshot } = flags;
-    // The restore may be for an API server that is down, so the Lease may be unreadable.
+    // The restore may be needed because an API server is down, so the Lease may be unreadable.
     const lease = await client.get(leases, PLACE.name, { ...PLACE, abort }).catch(() => undefined);
     const runs = `a run of refit kubeadm apply holds lease ${PLACE.namespace}/${PLACE.name}; let it end, or end it`;
     const { state } = leaderOf(lease, clock.now());

@@ -85,7 +85,8 @@ export async function carryOut(
       session.output.write('Nothing to do: another run has done it.\n');
       return EXIT.ok;
     }
-    // From its plan on, a rollout is open until it ends, even without a process that carries it out.
+    // A rollout is open from the moment when its plan is recorded until it ends, even if no process
+    // carries it out.
     let isOpen = resumes;
     try {
       await labelNodes(session, writer, request);
@@ -96,7 +97,8 @@ export async function carryOut(
           await untilAborted(takeSnapshot(session), abort);
         const plan = newPlan(request, start, { uid: randomUUID(), created: rfc3339(clock.now()) });
         isOpen = true;
-        // One write replaces the old plan: its record says what an ended rollout did not finish.
+        // One write replaces the old plan, because its record shows what an ended rollout did not
+        // finish.
         if (!(await ifFound(writer.replace(configMaps, plan))))
           await writer.create(configMaps, plan);
       }
@@ -117,7 +119,10 @@ export async function carryOut(
   });
 }
 
-/** Keeps KubeOne away. It looks at control-plane Nodes only, so they have the label even if only workers are upgraded. */
+/**
+ * Sets KubeOne's label, so that KubeOne does not start. KubeOne looks at control-plane Nodes only,
+ * so they get the label even if only workers are upgraded.
+ */
 async function labelNodes(
   { manifest, identity, flags, abort }: ApplySession,
   writer: KubeClient,
@@ -131,7 +136,7 @@ async function labelNodes(
 /** Removes the labels of a rollout that has ended. A failure does not change how it ended, and the next run tries again. */
 async function unlabelNodes({ output }: ApplySession, writer: KubeClient): Promise<void> {
   try {
-    // After an interruption this removes the labels, too.
+    // The labels are removed after an interruption, too.
     await removeLabels({ writer });
   } catch (error) {
     output.write(
@@ -159,7 +164,8 @@ export async function removeLeftLabels(
 async function removeStaleMarks(client: KubeClient, abort: AbortSignal): Promise<void> {
   // Without a transform, the Nodes keep their managed fields, which say who cordoned them.
   const { items } = await client.listAll(nodes, { abort });
-  // Meanwhile another leader may have cordoned the Node and written its mark, or the Node may be gone.
+  // In the meantime, another leader may have cordoned the Node and written its mark, or the Node
+  // may be gone.
   for (const node of items.filter(isMarkStale)) {
     const patch = client.patch(nodes, node.metadata.name, removalOf(node, CORDON_ANNOTATION), {
       type: 'json',
@@ -261,7 +267,7 @@ async function runRollout(
     const connection = defined({ ...flags, kubeconfig: flags.kubeconfig ?? manifest.kubeconfig });
     const parts = { dialects: controller.dialects, clock, output, abort: working, askThrough };
     const shown = showStatus({ ...connection, output: 'text', watch: true }, parts);
-    // The controller ends by itself only if it failed.
+    // Without an abort, the controller ends only if it failed.
     const code = await Promise.race([shown, running.then(async () => await shown)]);
     if (!working.aborted) await untilCleanedUp(session, controller).catch(() => undefined);
     return code;

@@ -59,7 +59,7 @@ export interface KubeadmFlags extends ConnectionFlags {
   readonly upgradeMachineDeployments?: boolean;
   readonly skipAddons?: boolean;
   readonly forceConflicts?: boolean;
-  /** Takes over labels of KubeOne's upgrades. */
+  /** True to replace labels that KubeOne's upgrades left. */
   readonly force?: boolean;
   readonly report?: string;
 }
@@ -100,7 +100,7 @@ export async function inSession<Flags extends KubeadmFlags>(
   using client = createClient(config, { userAgent: 'refit-kubeadm' });
   const random = randomBytes(4).toString('hex');
   const identity = leaderIdentity(hostname(), userName().slice(0, 16), String(process.pid), random);
-  // The status view shows the progress, so the log has only problems.
+  // The status view shows the progress, so the log contains only problems.
   const outages = expectedOutages(systemClock);
   const log = outages.logger(stderrLogger('warn'));
   const output = flags.output === 'json' ? plainErrors : plainOutput;

@@ -15,7 +15,7 @@ import type { KubeadmSession } from './upgrade-session.ts';
 export interface ClusterState {
   /** The facts of each host that answered. */
   readonly facts: readonly HostFacts[];
-  /** Undefined if the API server does not answer. */
+  /** The Nodes; undefined if the API server does not answer. */
   readonly nodes: readonly Node[] | undefined;
   /** The checks of each host, and of `cluster`. */
   readonly checks: ReadonlyMap<string, readonly verify.Check[]>;
@@ -109,7 +109,7 @@ async function addonChecks(
   // kube-proxy runs on Linux only.
   const linux = all.filter(({ metadata }) => metadata.labels?.['kubernetes.io/os'] === 'linux');
   const absent = verify.absentOf(linux).filter((name) => !known.has(name));
-  // kubeadm leaves addons out of an upgrade only if an UpgradeConfiguration says so.
+  // If kubeadm leaves an addon out of an upgrade, an UpgradeConfiguration says so.
   const isSkippable = manifest.hosts.some(
     (host) => optionsFor(manifest, host).config !== undefined,
   );

@@ -9,10 +9,16 @@ export interface Certificate {
   readonly isAuthority: boolean;
   /** True if the kubelet of the host presents the certificate to API servers. */
   readonly isOfKubelet?: boolean;
-  /** The times are in milliseconds since the Unix epoch: the end, and the moment from which the end is near. */
+  /**
+   * The times are in milliseconds since the Unix epoch. The certificate ends at `until`, and counts
+   * as ending soon from `soon` on.
+   */
   readonly until: number;
   readonly soon: number;
-  /** The name that `kubeadm certs renew` has for it. Undefined if kubeadm would not make the same certificate. */
+  /**
+   * The name that `kubeadm certs renew` has for it; undefined if kubeadm would not make the same
+   * certificate.
+   */
   readonly renewal?: string | undefined;
   /** The name of the Node, if the certificate is one of a kubelet. */
   readonly nodeName?: string | undefined;
@@ -60,8 +66,9 @@ function certificateIn(line: string, isOfKubelet: boolean) {
 }
 
 /**
- * Returns the end and the moment from which it is near. Certificates with a short life get a shorter warning time. kubeadm sets
- * the start to that of the authority, so `written`, the time of the file, is used as the start.
+ * Returns when the certificate ends, and from when on it counts as ending soon. Certificates with a
+ * short life get a shorter warning time. kubeadm sets the start to that of the authority, so
+ * `written`, the time of the file, is used as the start.
  */
 export function timesOf(
   { ca, validFrom, validTo }: X509Certificate,
@@ -73,8 +80,8 @@ export function timesOf(
 }
 
 /**
- * Returns a finding for each certificate that ends soon. `isRenewed`: kubeadm is about to renew the certificates that it can
- * renew.
+ * Returns a finding for each certificate that ends soon. If `isRenewed` is true, kubeadm is about
+ * to renew the certificates that it can renew.
  */
 export function endingSoon(
   certificates: readonly Certificate[],

@@ -18,12 +18,15 @@ export interface EtcdMember {
   readonly alarms: readonly string[];
 }
 
-/** A string is the reason why the member did not answer. False means that the member of the host cannot be asked. */
+/**
+ * The answer of one host. A string is the reason why the member did not answer. False means that
+ * the member of the host cannot be asked.
+ */
 export type EtcdAnswer = EtcdMember | string | false;
 
 /**
- * Returns a script that asks a member, with the certificates of the host on which it runs. `url` is that of a member on another
- * host.
+ * Returns a script that asks a member, with the certificates of the host on which it runs. `url` is
+ * the address of a member on another host.
  */
 export function etcdScript(url = ''): string {
   return filledScript('ask-etcd.sh', { MEMBER: url });
@@ -47,7 +50,7 @@ export function snapshotScript(version: string, keep: number, certificate = ''):
  */
 export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
   if (lines.length === 0) return undefined;
-  // The gateway of the member is off, or curl is missing on the host.
+  // The gateway of the member is switched off, or curl is missing on the host.
   if (lines.every((line) => line.startsWith('404 '))) return false;
   const answer = memberBy(lines.map((line) => parseJson(line)));
   const odd =
@@ -149,7 +152,10 @@ function memberProblems(
   return [{ found: `member ${name} is on no host of the manifest`, cure: `add its host, ${or}` }];
 }
 
-/** Returns the id of a member that can become the leader. Undefined if `own` is not the leader, or no other member can lead. */
+/**
+ * Returns the id of a member that can become the leader; undefined if `own` is not the leader, or
+ * no other member can lead.
+ */
 export function nextLeader(
   own: EtcdAnswer | undefined,
   others: Iterable<EtcdAnswer>,

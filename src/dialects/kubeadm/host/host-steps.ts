@@ -42,8 +42,8 @@ export const ETCD_MS = 120_000;
 const UP_MS = 120_000;
 
 /**
- * Checks before the drain all that can be checked, including kubeadm's own preflight. Stages the binaries, but replaces
- * nothing.
+ * Makes all possible checks before the drain, including kubeadm's own preflight. Stages the
+ * binaries, but replaces nothing.
  */
 export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<void> {
   const { shells, host, clock, log } = on;
@@ -112,7 +112,7 @@ export async function untilEtcdIsHealthy(on: HostStepsParts): Promise<void> {
   if (role !== 'controlPlane') return;
   const answers = await until(on, ETCD_MS, async () => {
     const all = await members();
-    // A half upgraded host may have no healthy member. Its own upgrade repairs that.
+    // A half upgraded host may have no healthy member, and its own upgrade repairs that member.
     if (typeof all.get(name) !== 'object') all.set(name, false);
     expectNone(etcdProblems(all).map(({ found, cure }) => `etcd: ${found}; ${cure}`));
     return all;

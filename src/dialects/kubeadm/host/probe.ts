@@ -12,7 +12,10 @@ import { factsScript, optionsFor, probeScript } from './scripts.ts';
 
 export interface HostFacts {
   readonly host: Host;
-  /** The versions of the binaries start with `v`. Undefined if a binary is missing or cannot be executed. */
+  /**
+   * The versions of the binaries start with `v`; undefined if a binary is missing or cannot be
+   * executed.
+   */
   readonly kubeadm: string | undefined;
   readonly kubelet: string | undefined;
   /** How often systemd restarted the kubelet after a crash since its last regular start, and the last line of its log. */
@@ -35,7 +38,10 @@ export interface HostFacts {
   readonly certificates: readonly Certificate[];
   /** The phases that the UpgradeConfiguration of the manifest switches off, such as `apply:etcdUpgrade:`. */
   readonly leaves?: readonly string[];
-  /** Which certificates kubeadm should renew now, and why. Undefined if it may not renew any. Only `probeHost` sets this. */
+  /**
+   * Which certificates kubeadm should renew now, and why; undefined if it may not renew any. Only
+   * `probeHost` sets this.
+   */
   readonly toRenew?: readonly string[] | undefined;
   readonly etcd: EtcdAnswer | undefined;
 }
@@ -43,8 +49,8 @@ export interface HostFacts {
 export interface MissingManifest {
   readonly name: string;
   /**
-   * `run`: a run of Refit that did not end made it. `hand`: a kubeadm that a person ran made it. `refused`: it must not be
-   * restored.
+   * `run` means that a run of Refit which did not end made the backup, `hand` that a person ran
+   * kubeadm, and `refused` that the backup must not be restored.
    */
   readonly backup: 'run' | 'hand' | 'refused';
   readonly detail: string;
@@ -134,7 +140,8 @@ async function factsBy(script: string, shells: Shells, host: Host): Promise<Host
   }
   const facts = { host, ...parseFacts(stdout) };
   if (host.role === 'controlPlane') return facts;
-  // A worker does not use these certificates. They come from a former control-plane host, or from a copy of admin.conf.
+  // A worker does not use these certificates. They remain from a time when the host had a control
+  // plane, or from a copy of admin.conf.
   const used = facts.certificates.filter(
     ({ isAuthority, isOfKubelet }) => isAuthority || isOfKubelet,
   );

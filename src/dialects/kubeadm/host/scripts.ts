@@ -17,7 +17,10 @@ export interface StepContext {
   readonly version: string;
 }
 
-/** A script for a step. Its values come on top of `ROLLOUT`, `STEP` and `VERSION`, which every step has. */
+/**
+ * A script for a step, with its values. Every step also has the values `ROLLOUT`, `STEP` and
+ * `VERSION`.
+ */
 export interface StepBody {
   readonly script: string;
   readonly values: ScriptValues;

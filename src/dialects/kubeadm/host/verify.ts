@@ -14,7 +14,7 @@ import { answersOf, type HostFacts, tagOf } from './probe.ts';
 export interface Check {
   readonly component: string;
   readonly found: string;
-  /** What to do. Undefined if nothing is wrong. */
+  /** What people can do; undefined if nothing is wrong. */
   readonly cure?: string;
 }
 
@@ -147,8 +147,8 @@ export function absentOf(nodes: readonly kube.Node[]): string[] {
 }
 
 /**
- * Checks the pods of an addon. `version` is undefined if any version is right. `absent` names Nodes on which no pod can be
- * expected.
+ * Checks the pods of an addon. `version` is undefined if any version is right. `absent` names the
+ * Nodes that need no pod.
  */
 export function addonCheck(
   workload: Workload,

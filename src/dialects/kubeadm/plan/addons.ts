@@ -134,7 +134,7 @@ async function tryOut(
       const change = await changeOf(tools, object, await locate(object));
       if (change !== undefined) changes.push(`${change}: ${titleOf(object)}`);
     } catch (error) {
-      // If the addon has the definition of this kind, the definition may change with it.
+      // If the addon contains the CRD of this kind, the CRD may change together with the object.
       const isOurs = objects.some(({ metadata }) =>
         metadata.name.endsWith(`.${object.apiVersion?.split('/')[0]}`),
       );

@@ -38,7 +38,7 @@ export function nextHop(
   });
   const { version, binaries, hosts } = way[at] ?? manifest;
   const after = at === -1 ? [] : way.slice(at + 1);
-  // If an open run includes workers, they remain part of it.
+  // If an open run includes workers, they stay in that run.
   const stays = hosts !== manifest.hosts && (open?.workers ?? []).length === 0;
   const staying = manifest.hosts
     .filter((host) => stays && !hosts.includes(host))

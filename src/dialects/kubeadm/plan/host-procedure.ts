@@ -64,10 +64,10 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
 
 /** The work on one host. */
 interface Procedure {
-  /** True from before the Node asks for the drain until the drain is done. */
+  /** Returns true from before the Node asks for the drain until the drain is done. */
   isWaiting(): boolean;
   state(): 'open' | 'busy' | 'ended';
-  /** Says that the drain is done. */
+  /** Tells the work that the drain is done. */
   acknowledge(): void;
   /** Ends the work. Resolves once the reason is on the Node. */
   stop(reason: string): Promise<void>;
@@ -165,7 +165,8 @@ async function upgradeHost(
   await report.enter(STEPS.verify);
   await hostSteps.untilVerified({
     ...on,
-    // The step does not wait for this write, because the API server may be away until the kubelet is up.
+    // The step does not wait for this write, because the API server may be down until the kubelet
+    // runs.
     tell: (message) => void report.add({ message }).catch(() => undefined),
   });
   if (parts.includes('kubelet')) await on.approveServing([host]);
@@ -177,7 +178,7 @@ function stateIn({ state, touched }: Report): 'open' | 'busy' | 'ended' {
   return touched === true ? 'busy' : 'open';
 }
 
-/** Stages the binaries. New certificates need none. */
+/** Stages the binaries. A renewal of certificates needs none. */
 async function stage(on: HostSteps, report: HostReport): Promise<void> {
   if (on.parts.includes('certificates')) return;
   await report.enter(STEPS.stage);

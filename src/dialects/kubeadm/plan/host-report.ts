@@ -23,8 +23,8 @@ export interface HostReport {
   /** Returns the last report, even if it is not written yet. */
   latest(): Report;
   /**
-   * Changes the report. Resolves when the report is written. Rejects if `until` aborts, or if the API server refuses the write
-   * for too long.
+   * Adds to the report. Resolves when the report is written. Rejects if `until` aborts, or if the
+   * API server refuses the write for too long.
    */
   add(more: Partial<Report>, until?: AbortSignal): Promise<void>;
   /** Begins a step, and adds the time spent on the last one to the report. Resolves and rejects like `add`. */
@@ -111,7 +111,10 @@ interface EarlierReport {
   readonly touched?: boolean;
 }
 
-/** Returns what remains true from the report of an earlier attempt that was killed: the version before it, and `touched`. */
+/**
+ * Returns the parts of an earlier, killed attempt's report that are still true: the version before
+ * the attempt, and `touched`.
+ */
 function foundOn(node: Node, { rollout, target }: Report): EarlierReport {
   const earlier = reportOn(node);
   const isSame = earlier?.rollout === rollout && earlier.target === target;

@@ -66,8 +66,9 @@ export interface HostUpgrade extends Pick<HostStepsParts, 'rollout' | 'version' 
 
 export interface HostUpgrades {
   /**
-   * Returns the state of the work in this process. `open` means that nothing is changed yet, so the work can be stopped. The
-   * Node may say something else, because its kubelet can write the report.
+   * Returns the state of the work in this process. `open` means that nothing has changed yet, so
+   * the work can be stopped. The Node may show another state, because its kubelet can write the
+   * report.
    */
   stateOf(target: Target): 'open' | 'busy' | 'ended' | undefined;
   isWaiting(target: Target): boolean;
@@ -125,7 +126,7 @@ function partsOf({ procedure }: Stage): readonly Part[] {
   return part ? [part] : ['kubeadm', 'kubelet'];
 }
 
-/** True if the stage upgrades kubelets, because only that step needs a drain. */
+/** Returns true if the stage upgrades kubelets, because only that step needs a drain. */
 function drains(stage: Stage): boolean {
   return partsOf(stage).includes('kubelet');
 }

@@ -29,7 +29,7 @@ export function labelOf(owner: string): Pick<Node['metadata'], 'labels' | 'annot
   return { labels: { [KUBEONE_LABEL]: '' }, annotations: { [LABEL_OWNER]: owner } };
 }
 
-/** F4: judges labels that are not of Refit. With `takesOver` they are only a warning. */
+/** Rule F4: judges labels that Refit did not set. With `takesOver` they only cause a warning. */
 export function labelFindings(nodes: readonly Node[], takesOver: boolean): Finding[] {
   const foreign = nodes.filter((node) => labelStateOf(node) === 'foreign');
   if (foreign.length === 0) return [];
@@ -39,7 +39,9 @@ export function labelFindings(nodes: readonly Node[], takesOver: boolean): Findi
   return [{ rule: 'F4', severity: 'hard', message, lift: 'kubeOneLabel' }];
 }
 
-/** Returns the name of the Node, and all that is known of who set the label. */
+/**
+ * Returns a text with the name of the Node and everything that is known about who set the label.
+ */
 export function describeLabel({ metadata }: Node): string {
   const [setter] = settersOf({ metadata });
   if (setter === undefined) return `${metadata.name} (the Node does not say who set it)`;

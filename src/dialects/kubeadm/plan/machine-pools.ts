@@ -42,7 +42,10 @@ const namespace = 'kube-system';
  * it stays.
  */
 const OURS = 'upgrade.refit.dev/machines';
-/** The name in `metadata.managedFields` that distinguishes Refit's pause from pauses of others. */
+/**
+ * The field manager in `metadata.managedFields` that distinguishes Refit's pause from pauses by
+ * others.
+ */
 const FIELD_MANAGER = 'refit-kubeadm';
 const ASK_AGAIN_MS = 1000;
 /** Minutes to wait for one more ready Machine. This is twice the time in which machine-controller expects a Machine to join. */
@@ -51,8 +54,8 @@ const PAUSE_ATTEMPTS = 10;
 const LAST_PAUSE_WITHIN_MS = 10_000;
 
 /**
- * Returns the MachineDeployments in the order of their names. Undefined if machine-controller is not installed, or the right to
- * list them is missing.
+ * Returns the MachineDeployments in the order of their names; undefined if machine-controller is
+ * not installed, or the right to list them is missing.
  */
 export async function listPools(
   client: KubeClient,
@@ -66,7 +69,7 @@ export function poolVersion({ spec }: Pool): string {
   return spec.template.spec.versions?.kubelet ?? '';
 }
 
-/** True if Refit began to roll out a version and has not ended. */
+/** Returns true if Refit began to roll out a version and has not ended. */
 export function isBegun({ metadata }: Pool): boolean {
   return metadata.annotations?.[OURS] !== undefined;
 }
@@ -116,8 +119,8 @@ export function poolFindings(pools: readonly Pool[] | undefined, target: string)
 }
 
 /**
- * One step of the roll-out. With `patch`, Refit writes it; with `left`, Refit waits for that number of Machines to come or go;
- * with neither, the roll-out is done.
+ * One step of the roll-out. If it has a `patch`, Refit writes it. If it has `left`, Refit waits for
+ * that number of Machines to come or go. If it has neither, the roll-out is done.
  */
 interface PoolStep {
   readonly message: string;
@@ -164,7 +167,7 @@ export function nextPoolStep(
       message: `waits for a first Machine Ready at ${target}`,
       left: Number.POSITIVE_INFINITY,
     };
-  // If the pause of an earlier run stayed, the new MachineSet would get no Machine.
+  // If the pause that an earlier run set stayed, the new MachineSet would get no Machine.
   if (isOpen)
     return { message: 'is paused until a canary has joined', patch: { spec: { paused: true } } };
   if (paused)

@@ -33,7 +33,10 @@ const sha256 = z.union([hash, z.record(architecture, hash)]);
 
 const absolute = z.string().regex(/^\/\P{Cc}*$/u, 'is not an absolute path on the host');
 
-/** A file on each host, or a download with its hash. On the host, the processor replaces `{arch}` in either. */
+/**
+ * A file on each host, or a download with its hash. In both, `{arch}` stands for the processor of
+ * the host.
+ */
 const binary = z.union(
   [
     z.strictObject({ path: absolute, sha256: sha256.exactOptional() }),
@@ -287,7 +290,10 @@ function hopProblems({ hops, version: last }: z.infer<typeof manifest>): string[
   });
 }
 
-/** Returns a problem for each hop of a host that has no hop for all hosts: a host can only replace binaries of these. */
+/**
+ * Returns a problem for each hop of a host that has no counterpart for all hosts, because a host
+ * can only replace binaries of such a hop.
+ */
 function hopsOfHostsProblems({ hops, hosts }: z.infer<typeof manifest>): string[] {
   const known = hops.map(({ version: each }) => each);
   const advice =

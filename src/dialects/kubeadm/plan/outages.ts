@@ -2,15 +2,18 @@
 import type { MonotonicClock } from '../../../util/clock.ts';
 import type { LogFields, Logger } from '../../../util/log.ts';
 
-/** Milliseconds. A new API server refuses all requests until it has read its roles. */
+/**
+ * Milliseconds in which refusals do not count. A new API server refuses all requests until it has
+ * read its roles.
+ */
 export const REFUSED_MS = 60_000;
 
 export interface ExpectedOutages {
   /** Returns the logger for everything that sends requests to API servers. */
   logger(log: Logger): Logger;
-  /** Says that kubeadm starts to replace the API server of `host`. */
+  /** Tells the log that kubeadm starts to replace the API server of `host`. */
   begin(host: string): void;
-  /** Says that the API server of `host` is expected to answer again. */
+  /** Tells the log that the API server of `host` should answer again. */
   end(host: string): void;
 }
 

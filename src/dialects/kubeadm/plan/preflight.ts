@@ -41,7 +41,7 @@ export interface Survey {
   readonly hosts: readonly HostFacts[];
   /** All Nodes of the cluster, including those that the manifest does not list. */
   readonly nodes: readonly Node[];
-  /** The `kubernetesVersion` in ConfigMap kubeadm-config. Undefined if it is missing. */
+  /** The `kubernetesVersion` in ConfigMap kubeadm-config; undefined if it is missing. */
   readonly clusterVersion: string | undefined;
   /** True if ConfigMap kubelet-config has `failCgroupV1: false`. kubeadm writes that configuration to each host. */
   readonly allowsCgroupV1: boolean;
@@ -60,7 +60,7 @@ export interface Survey {
   readonly addons: readonly AddonPlan[];
   /** Findings about the kubeconfig of the person who runs the command. */
   readonly kubeconfig?: readonly Finding[];
-  /** True if the user lifts F4 for labels of KubeOne. */
+  /** True if the user lifts rule F4 for labels of KubeOne. */
   readonly takesOverLabel?: boolean;
 }
 
@@ -73,7 +73,7 @@ export interface Assessment {
   /** True if hosts of the request may be half upgraded, even by a rollout that failed. */
   readonly continues: boolean;
   readonly start: string;
-  /** A hash. Two plans have the same digest if they would do the same from the same start. */
+  /** A hash of the plan. Two plans have the same digest if they would do the same from the same start. */
   readonly digest: string;
   /** The MachineDeployments to upgrade once all hosts are done. */
   readonly toRoll: readonly Pool[];
@@ -97,8 +97,8 @@ export function assess(survey: Survey): Assessment {
   const request = resumes ? open : freshRequest(survey);
   const uids = survey.hosts.map(({ host }) => nodeNamed(host.name, survey.nodes)?.metadata.uid);
   const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
-  // `start` is the state in which the upgrade began, so an upgrade that is resumed keeps it. An earlier release did
-  // not record it.
+  // `start` is the state in which the upgrade began, so an upgrade that is resumed keeps it. An earlier release did not
+  // record it.
   const start = resumes
     ? (plan?.data?.['start'] ?? '')
     : JSON.stringify([uids, versions, survey.configuration]);
@@ -141,7 +141,7 @@ export function assess(survey: Survey): Assessment {
 
 function digestOf(survey: Survey, fresh: Request, begin: string): string {
   const { manifest, policy, plan, pools, rollsPools, addons } = survey;
-  // If all hosts are done, the remaining stages still belong to the digest of the whole plan.
+  // If all hosts are done, the remaining stages are still part of the digest, which covers the whole plan.
   const isAfter = plan && isEmpty(fresh) && readRecord(plan).recorded?.phase === 'done';
   const ended = isAfter ? requestOf(plan) : undefined;
   const [request, start] =
@@ -181,7 +181,8 @@ function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey):
     hosts.filter((facts) => isDone(facts, nodes, manifest.version)).map(({ host }) => host.name),
   );
   const first = controlPlaneOf(manifest)[0]?.name ?? '';
-  // This happens after a restore of etcd. Only `kubeadm upgrade apply` upgrades the objects that kubeadm keeps in the cluster.
+  // This happens after a restore of etcd. Only `kubeadm upgrade apply` upgrades the objects that kubeadm keeps in the
+  // cluster, so it runs again.
   if (clusterVersion !== undefined && clusterVersion !== manifest.version) done.delete(first);
   const apiServers = hosts.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []);
   const leaderIsDone = clusterVersion === manifest.version && done.has(first);
@@ -199,8 +200,8 @@ function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey):
 }
 
 /**
- * Returns the hosts whose renewal has not ended. Their files may be new although a component has not loaded them. The rollout
- * has begun nothing else.
+ * Returns the hosts whose renewal has not ended. Their files may be new although a component has not loaded them. The
+ * rollout has begun nothing else.
  */
 function leftToRenew(plan: ConfigMap): string[] {
   const begun = readRecord(plan).recorded?.stages.find(({ id }) => id === RENEWAL)?.targets ?? [];
@@ -218,7 +219,7 @@ function isDone(
   return known.length === found.length && !isNeeded(known, version);
 }
 
-/** F4: only one upgrade may run at a time, including upgrades of other tools. An open upgrade must end first. */
+/** Rule F4: only one upgrade may run at a time, including upgrades of other tools. An open upgrade must end first. */
 function lockFindings(survey: Survey, open: Request | undefined): Finding[] {
   const { manifest, nodes, takesOverLabel = false } = survey;
   const ofKubeOne = labelFindings(nodes, takesOverLabel);
@@ -236,7 +237,7 @@ function lockFindings(survey: Survey, open: Request | undefined): Finding[] {
   return [...ofKubeOne, hard('F4', missing, `add ${lost.join(', ')} again`)];
 }
 
-/** Returns one finding for a target that cannot be right. All other rules about versions would only repeat it. */
+/** Returns one finding for a target version that cannot be right. All other rules about versions would only repeat it. */
 function targetFinding({ manifest, hosts }: Survey): Finding | undefined {
   const to = parseVersion(manifest.version);
   const found = hosts.flatMap(
@@ -257,7 +258,7 @@ function targetFinding({ manifest, hosts }: Survey): Finding | undefined {
   return hard('R12', `${back}; set version to ${textOf(newest)} or later`);
 }
 
-/** F1, F2: the manifest must list every control-plane host, and only hosts of the cluster. */
+/** Rules F1 and F2: the manifest must list every control-plane host, and only hosts of the cluster. */
 export function membershipFindings({
   manifest,
   nodes,
@@ -295,7 +296,7 @@ function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
     : left.map((name) => warn('cordon', `node ${name}: ${why} ${name}`));
 }
 
-/** F3: a host that is not Ready before the upgrade looks like one that the upgrade broke. */
+/** Rule F3: every host must be Ready before the upgrade. Otherwise it would look like a host that the upgrade broke. */
 function readyFindings({ manifest, nodes }: Survey): Finding[] {
   const listed = manifest.hosts.flatMap(({ name }) => nodeNamed(name, nodes) ?? []);
   return absentOf(listed).map((name) => hard('F3', `node ${name} is not Ready`));
@@ -373,7 +374,7 @@ function hostFindings(
         ),
       );
     findings.push(...imageFindings(facts));
-    // Manifests that can be restored are restored before the survey that decides.
+    // The survey that decides comes after the repair, so manifests that can be restored are no problem here.
     for (const { name, backup, detail } of missing)
       if (backup === 'refused')
         findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`, BY_HAND));

@@ -49,8 +49,8 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
   }
 
   /**
-   * Approves what is right. Resolves with what to wait for; empty at the end. A wrong request may be an old one, so it does not
-   * end the wait.
+   * Approves the requests that are right. Resolves with a text about what is still missing; empty
+   * if nothing is. A wrong request may be an old one, so it does not end the wait.
    */
   async function settle(host: ManifestHost): Promise<string> {
     const { stdout } = await shells.run(host, filledScript('serving.sh', {}), LOOK_MS);

@@ -105,7 +105,7 @@ function isOfService(ip: string, services: string): boolean {
   return list.check(ip, familyOf(ip));
 }
 
-/** Returns the SANs. Undefined if the CSR has no SANs, or asks for anything else. */
+/** Returns the SANs; undefined if the CSR has no SANs, or asks for anything else. */
 function namesIn({ attributes }: CertificationRequestInfo): readonly Partial<GeneralName>[] {
   const [value, ...others] = attributes.flatMap(({ type, values }) =>
     type === EXTENSION_REQUEST ? values : undefined,

@@ -12,7 +12,10 @@ interface Surveyed {
   readonly policy: RolloutPolicy;
 }
 
-/** Returns by name why Nodes count as virtual. A Node that the manifest lists never does. */
+/**
+ * Returns the reasons why Nodes count as virtual, by their names. A Node that the manifest lists is
+ * never virtual.
+ */
 export function virtualNodes({ manifest, nodes, policy }: Surveyed): ReadonlyMap<string, string> {
   if (policy.countsVirtual === true) return new Map();
   const listed = new Set(manifest.hosts.map(({ name }) => name));

@@ -150,8 +150,8 @@ const withAllTargets = onceForEachAmong(
 );
 
 /**
- * True if the counts belong to an earlier run. A record that lost its description has no run, so they then count as
- * current.
+ * Returns true if the counts belong to an earlier run. A record that lost its description has no
+ * run, so they then count as current.
  */
 function areOfEarlierRun({ run }: { readonly run: unknown }, plan: Plan): boolean {
   const recorded = recordedRunIn(plan)?.run;
@@ -159,8 +159,8 @@ function areOfEarlierRun({ run }: { readonly run: unknown }, plan: Plan): boolea
 }
 
 /**
- * Returns a completed Plan as still running if targets are open. A leader that does not know StatusShards completes a
- * Plan as soon as the listed targets are done.
+ * Returns a completed Plan as still running if some of its targets have not ended. A leader that
+ * does not know StatusShards completes a Plan as soon as the listed targets are done.
  */
 function withRetries(whole: Plan): Plan {
   if (phaseOfPlan(whole.status?.state) !== 'done') return whole;
@@ -179,8 +179,8 @@ export function shardsOf(reference: ShardReference, world: World): (StatusShard 
 }
 
 /**
- * An entry in the Plan counts before the one in its StatusShard, because the StatusShard is written first and the Plan
- * completes the record.
+ * An entry in the Plan takes precedence over the one in its StatusShard, because the StatusShard is
+ * written first and the Plan completes the record.
  */
 function withTargets(plan: Plan, shards: readonly StatusShard[]): Plan {
   return withLists(plan, ({ command, list, entries }) => {

@@ -34,7 +34,10 @@ import { type CallParts, type Labels, listSets, setFor, updatersFor } from './up
 
 export interface CanParts extends CallParts {
   readonly clusterOf: (machine: Machine) => Pick<NodeCluster, 'workload'>;
-  /** Undefined if Refit does not check who calls it. Then only Refit's own updater works. */
+  /**
+   * Calls an updater; undefined if Refit does not check who calls the hooks. Then only Refit's own
+   * updater works.
+   */
   readonly callUpdater: CallUpdater | undefined;
   readonly log: Logger;
 }
@@ -80,7 +83,7 @@ export async function canUpdate(
   if (!set) {
     const { answer, missing } = await askRefit(request);
     if (missing !== undefined) return accepted(hook, `covers nothing: ${missing}`);
-    // An accepted update that was never carried out must not count for this one.
+    // The record of an accepted update that was never carried out must not be used for this update.
     if (machine && recordOn(machine, '')) await saved(parts, machine);
     return answer;
   }
@@ -133,9 +136,9 @@ function isVersionIn({ steps }: Composition): boolean {
   return steps.some(({ changes }) => changes.includes('machine.spec.version'));
 }
 
-/** Adds to the patches that the Machine stays available, if it does. */
+/** Adds to the patches the statement that the Machine stays available, if that is true. */
 function claimOf(composition: Composition, patches: Patches): Claim {
-  // Whoever covers a new version, Refit drains the node for it.
+  // Refit drains the node for every new version, whichever updater brings that version.
   const { steps } = composition;
   const isQuiet = steps.length > 0 && steps.every(({ staysAvailable }) => staysAvailable);
   const staysAvailable = isQuiet && !isVersionIn(composition);
@@ -144,7 +147,10 @@ function claimOf(composition: Composition, patches: Patches): Claim {
 
 const TITLE = /^([A-Za-z]+) ([a-z0-9.-]+)\/([a-z0-9.-]+)$/;
 
-/** Returns why Cluster API must wait; undefined if it may update in place or replace the Machine. */
+/**
+ * Returns the reason if Cluster API must wait; undefined if it may update in place or replace the
+ * Machine.
+ */
 function holdBy(
   { spec, status }: UpdaterSet,
   updaters: readonly Updater[],
@@ -166,7 +172,8 @@ function holdBy(
     spec.uncovered === 'Ask' &&
     status?.approved?.includes(title) !== true
   ) {
-    // The caller chose the title, and a person will paste the command into a shell.
+    // The caller chose the title, and a person will paste this command into a shell, so it must be
+    // quoted.
     const [, kind, namespace, name] = TITLE.exec(title) ?? [];
     if (!kind)
       return `refused, because ${JSON.stringify(title.slice(0, 100))} names no object, such as Machine prod/cp-1`;
@@ -281,8 +288,8 @@ export function stalenessOf(node: Node, now: number): string | undefined {
 }
 
 /**
- * Returns a message if the node has too little free disk space. Undefined if it has enough, or if its agent does not
- * report it.
+ * Returns a message if the node has too little free disk space; undefined if it has enough, or if
+ * its agent does not report it.
  */
 export function lackOfRoom(node: Node): string | undefined {
   const { room = Number.POSITIVE_INFINITY } = heartbeatOn(node);

@@ -84,7 +84,8 @@ export async function compose(
 function claimed(shape: Shape, current: Triple, desired: Triple, patches: Patches): PartChange[] {
   const patched = applyPatches(shape, current, patches);
   const stray = strayIn(shape, current, patched, desired);
-  // The names may be long, and thousands of them would fill the memory.
+  // The message names only a few, because the names may be long, and thousands of them would fill
+  // the memory.
   const names = stray.slice(0, 5).map(nameOf).join(', ');
   if (stray.length > 0) throw new Error(`its patches set other values than desired for ${names}`);
   const left = new Set(changesBetween(shape, patched, desired).map(nameOf));

@@ -133,8 +133,8 @@ const FIELDS: Readonly<Record<string, Field>> = {
 };
 
 /**
- * True if the items make this change completely. A removed entry is never covered, because its value on a new node is
- * not known.
+ * Returns true if the items make this change completely. A removed entry is never covered, because
+ * its value on a new node is not known.
  */
 function isCovered({ path, from, to }: Change, items: readonly wire.ConfigurationItem[]): boolean {
   const field = ownMember(FIELDS, path.join('.'));
@@ -165,8 +165,8 @@ function byName(
 }
 
 /**
- * Returns the item for a file that root owns and whose full content is in the list. Undefined for other files, and for
- * templates that cloud-init fills in.
+ * Returns the item for a file that root owns and whose full content is in the list; undefined for
+ * other files, and for templates that cloud-init fills in.
  */
 function fileOf({
   path,

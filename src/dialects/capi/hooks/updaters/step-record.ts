@@ -83,8 +83,9 @@ export async function recordAccepted(
   const sets = acceptedOn(owner);
   const before = ownMember(sets, hash);
   const others = Object.entries(sets).filter(([other]) => other !== hash);
-  // The Machines come from several MachineSets, and each may need other updaters, so earlier updaters stay. An updater
-  // that the set no longer has comes first, because it fails.
+  // The Machines come from several MachineSets, and each may need other updaters, so the recorded
+  // updaters stay. An updater that the UpdaterSet no longer has comes first, so that the update
+  // fails at once.
   const earlier = before?.set === set.metadata.name ? before.steps : [];
   const place = (step: string): number => set.spec.updaters.findIndex(({ name }) => name === step);
   const steps = [...new Set([...earlier, ...accepted.steps])].toSorted(
@@ -99,7 +100,8 @@ export async function recordAccepted(
 }
 
 /**
- * Returns who accepted the change of this Machine, or of all Machines of its MachineSet; undefined if Refit alone did.
+ * Returns the updaters that accepted the change of this Machine, or of all Machines of its
+ * MachineSet; undefined if Refit alone accepted it.
  */
 export async function acceptedOf(
   { management, abort }: CallParts,

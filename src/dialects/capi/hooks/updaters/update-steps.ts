@@ -28,7 +28,10 @@ import { listSets, setFor, updatersFor } from './updater-sets.ts';
 export interface StepTools extends UpdateTools {
   readonly clock: Clock;
   readonly clusterOf: ClusterOf;
-  /** Undefined if Refit does not check who calls it. Then only Refit's own updater works. */
+  /**
+   * Calls an updater; undefined if Refit does not check who calls the hooks. Then only Refit's own
+   * updater works.
+   */
   readonly callUpdater: CallUpdater | undefined;
   readonly log: Logger;
 }
@@ -58,7 +61,7 @@ export async function updateInSteps(
     parts.management.get(machines, name, { namespace, abort: parts.abort }),
   );
   if (!machine) return failure(`${title} does not exist`);
-  // Anybody can send a body, so only the Machine in the API counts.
+  // Anybody can send a body, so the answer depends only on the Machine in the API.
   const live = machine.spec?.version;
   const asked = versionIn(desired.machine);
   if (live !== asked)
@@ -83,8 +86,8 @@ async function chosenFor(parts: StepParts, { metadata }: Machine): Promise<stepR
   const set = setFor(await listSets(parts), labels);
   if (!set) return { steps: [REFIT_ALONE.name] };
   const all = updatersFor(set, labels);
-  // The updater of the node configuration runs only if it accepted the change, and that is recorded. If it is the only
-  // updater, its last answer was lost, so it is asked again.
+  // The updater of the node configuration runs only if the record says that it accepted the change.
+  // If it is the only updater, its last answer was lost, so it is asked again.
   const others = all.filter(({ nodeConfiguration }) => !nodeConfiguration);
   return stepRecord.acceptedBy(set, others.length > 0 ? others : all);
 }
@@ -142,7 +145,8 @@ async function answerOf(call: StepCall, updater: Updater): Promise<UpdaterAnswer
   if (updater.refit)
     return await updateMachine({ ...call, ...call.clusterOf(machine) }, asked, machine);
   if (!callUpdater) return new Error(UNPROVEN);
-  // The Machine does not contain the desired configuration, so the body of the call counts.
+  // The Machine does not contain the desired configuration, so it is read from the body of the
+  // call.
   if (updater.nodeConfiguration)
     return await configureNode({ ...call, ...call.clusterOf(machine) }, request, machine);
   const told = (error: unknown): Error => new Error(messageOf(error), { cause: error });

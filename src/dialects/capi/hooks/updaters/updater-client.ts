@@ -49,8 +49,8 @@ export function observed(call: CallUpdater, observe: Metrics['updaterCalled']): 
 }
 
 /**
- * The message if the caller is not checked. Otherwise anybody could make Refit send a text to an updater with Refit's
- * certificate.
+ * The message of an error if Refit does not check its callers. Without that check, anybody could
+ * make Refit send a text to an updater with Refit's certificate.
  */
 export const UNPROVEN = 'updaters other than refit need --client-ca';
 
