@@ -18,7 +18,8 @@ const writeAll = (chunk: Buffer, _encoding: string, done: (error?: unknown) => v
   }
 };
 if (fstatSync(fd).isFile()) Reflect.set(process.stdout, '_write', writeAll);
-// If the reader closes the pipe, as `head` does, a watch ends, and a controller stops gracefully. A log that cannot be written is ignored.
+// If the reader closes the pipe, as `head` does, a watch ends, and a controller stops in the usual
+// order. A log that cannot be written is ignored.
 const isClosed = ({ code }: NodeJS.ErrnoException): boolean => code === 'EPIPE';
 process.stderr.on('error', (error) => void (isClosed(error) && interrupted.abort(error)));
 process.stdout.on('error', (error) => {
@@ -42,7 +43,8 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
     return await (
       await import('../dialects/cattle/command/system-upgrade-controller.ts')
     ).runSystemUpgradeController(process.env, abort);
-  // This command computes without a pause, so a handler would run too late. Without handlers, a signal ends it at once.
+  // This command computes without a pause, so a signal handler would run too late. Without a
+  // handler, the signal ends the process at once.
   if (command === 'validate') for (const name of SIGNALS) process.removeAllListeners(name);
   if (command === 'help' && rest[0] === 'agent') return await run(['agent', '--help']);
   const [{ runProgram }, { COMMANDS }, { plainOutput }] = await Promise.all([
@@ -57,7 +59,7 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
   });
 }
 
-/** The name under which `refit` takes no arguments, as the original does in its image. */
+/** The name under which the executable takes no arguments, as the original does in its image. */
 const STAND_IN = 'system-upgrade-controller';
 
 run(basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.slice(2)).then(

@@ -16,6 +16,7 @@ export interface BlockingBudget {
 export const BUDGET_ENDS =
   'the budget allows the eviction: run more replicas, or change the budget';
 
+/** Returns a sentence about the PodDisruptionBudget that blocks the eviction of these pods. */
 export function describeBlockingBudget({ budget, pods, reason }: BlockingBudget): string {
   return blockedByBudget(budget, nameSome(pods), reason);
 }

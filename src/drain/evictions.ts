@@ -26,6 +26,10 @@ export interface Evictions {
   readonly ended: () => Promise<void>;
 }
 
+/**
+ * Returns an object that evicts pods in parallel, and retries those that a budget blocks. It stops
+ * when `abort` aborts.
+ */
 export function startEvictions({
   client,
   abort,

@@ -10,7 +10,8 @@ export interface HealthOptions {
   /** `host:port`. Port 0 selects a free port. */
   readonly address: string;
   /**
-   * Returns the names of everything that is not ready yet. If it is absent, the process is ready.
+   * Returns the names of everything that is not ready yet. Without this function, the process is
+   * always ready.
    */
   readonly waitingFor?: () => readonly string[];
   readonly metrics: Metrics;
@@ -33,8 +34,8 @@ const MAX_CONNECTIONS = 64;
  */
 const MOST_AT_ONCE = 256;
 /**
- * Milliseconds in which a probe that arrives among many other connections is answered. The kubelet
- * ends a process that refuses its probe.
+ * A probe that arrives among many other connections is answered within this many milliseconds. The
+ * kubelet restarts a process that refuses its probe.
  */
 const PROBE_MS = 250;
 

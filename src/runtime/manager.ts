@@ -30,7 +30,7 @@ const STOP_WITHIN_MS = 20_000;
 
 /**
  * Runs before the caches are synced. Parts that it starts with `start` stop together with the
- * caches, even if nothing else ever starts.
+ * caches, even if nothing else was started.
  */
 type Preparation = (start: Start) => Promise<void>;
 type Start = (runnable: Runnable) => void;

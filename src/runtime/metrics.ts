@@ -74,9 +74,9 @@ export interface Metrics extends Measures {
   expose(): Promise<{ readonly contentType: string; readonly body: string }>;
 }
 
-/** Seconds. The range is from a decision in memory to a reconcile that runs into its deadline. */
+/** The buckets in seconds, from a decision in memory to a reconcile that runs into its deadline. */
 const REQUEST_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30];
-/** Seconds. The range is from a cordon to a download over a slow link. */
+/** The buckets in seconds, from a cordon to a download over a slow link. */
 const STEP_BUCKETS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 21_600];
 
 /** Defines metrics in one registry. Each name may be defined once. */

@@ -19,7 +19,7 @@ export interface ReconcileContext {
    */
   readonly abort: AbortSignal;
   readonly log: Logger;
-  /** Aborts when the controller must stop. Begin nothing new then. */
+  /** Aborts when the controller must stop. The reconcile must begin nothing new after that. */
   readonly stop?: AbortSignal;
 }
 
@@ -38,8 +38,8 @@ export interface Controller {
   readonly name: string;
   readonly sources: readonly EventSource[];
   /**
-   * Is called at the start of each term, because state in memory from an earlier term may be
-   * outdated.
+   * The controller calls it at the start of each term, because state in memory from an earlier term
+   * may be outdated.
    */
   begin?(): void;
   reconcile(key: string, context: ReconcileContext): Promise<ReconcileResult | void>;
@@ -173,8 +173,9 @@ export function fromObject<T extends KubeObject>(
 }
 
 /**
- * Returns a source that enqueues the keys which `keysOf` returns. An update maps both states, so
- * that keys that the object no longer concerns are enqueued, too.
+ * Returns a source that enqueues the keys which `keysOf` returns. After an update it enqueues the
+ * keys of the old and of the new object, so that a key which the object no longer concerns is
+ * enqueued, too.
  */
 export function fromMapping<T extends KubeObject>(
   informer: Informer<T>,

@@ -58,7 +58,9 @@ const PRESENCE = {
   /** Lists what Cluster API may change on this host apart from versions. */
   configurable: (value: unknown): readonly string[] | undefined =>
     Array.isArray(value) ? value.filter(isAllowance) : undefined,
-  /** The last answer to a download check. Absent for an agent of a version that checks no downloads. */
+  /**
+   * The last answer to a download check; absent for an agent of a version that checks no downloads.
+   */
   checked: (value: unknown): DownloadAnswer | undefined =>
     isRecord(value) && typeof value['id'] === 'string'
       ? { id: value['id'], ...readMembers(value, ANSWER) }
@@ -79,7 +81,7 @@ const HEARTBEAT = {
   at: aText,
   /** The `since` of the agent that wrote the heartbeat. `at` cannot identify that agent, because a clock may be set back. */
   since: aText,
-  /** The bytes that are free for a payload. Absent if they are not known. */
+  /** The bytes that are free for a payload; absent if they are not known. */
   room: anAmount,
 };
 

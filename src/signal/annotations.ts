@@ -118,7 +118,10 @@ const REPORT = {
   spent: recordOf(TIMES) as (value: unknown) => Readonly<Record<string, number>> | undefined,
   /** Says for people why the upgrade failed or does not continue, in at most REASON_LIMIT characters. */
   reason: (value: unknown) => aText(value)?.slice(0, REASON_LIMIT),
-  /** True if the previous binary was restored and runs again. False if the service may still restart. */
+  /**
+   * Returns true if the previous binary was restored and runs again. Returns false if the service
+   * may still restart.
+   */
   rolledBack: (value: unknown) => (typeof value === 'boolean' ? value : undefined),
   /** Names the step that exceeded the time limit of the policy. */
   late: exactly('drain'),

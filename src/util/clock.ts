@@ -34,7 +34,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** The longest timer of Node.js. It fires longer ones at once. */
+/** The longest timer of Node.js. A longer one would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Resolves after `ms`, or rejects with the reason of `abort` as soon as it aborts. */
@@ -91,8 +91,8 @@ export const DAY_MS = 86_400_000;
  */
 export function isoTime(ms: number): string {
   if (!(ms >= 0 && ms <= LAST_MS)) return new Date(ms).toISOString();
-  // Days count from 1 March 0000, so that a leap day is the last day of its year. 400 years have
-  // 146,097 days.
+  // Days are counted from 1 March 0000, so that a leap day is the last day of its year. A period of
+  // 400 years has 146,097 days.
   const days = Math.floor(ms / DAY_MS) + 719_468;
   const century = Math.floor((days + 0.75) / 36_524.25);
   const year = Math.floor((days + century - Math.floor(century / 4) + 0.75) / 365.25);

@@ -52,7 +52,8 @@ export function describeIssue(issue: z.core.$ZodIssue, whole: string): string {
 }
 
 /**
- * Returns a value as it may stand in a message. A text is cut, and a password in a URL is hidden.
+ * Returns a value in the form that a message may show. A long text is cut, and a password in a URL
+ * is hidden.
  */
 export function describeValue(value: unknown): string {
   if (value === null) return 'empty';

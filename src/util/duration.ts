@@ -2,7 +2,7 @@
 import { ownMember } from './own-member.ts';
 
 /**
- * Returns the milliseconds of a text such as `250ms`, `90s`, `5m` or `1h30m`. Undefined if the text
+ * Returns the milliseconds of a text such as `250ms`, `90s`, `5m` or `1h30m`; undefined if the text
  * has another form, or is zero.
  */
 export function parseDuration(text: string): number | undefined {
@@ -37,7 +37,7 @@ const GO_UNITS: Readonly<Record<string, number>> = {
   h: 3600e9,
 };
 
-/** Returns the nanoseconds of a Go duration. Undefined if Go could not parse it either. */
+/** Returns the nanoseconds of a Go duration; undefined if Go could not parse it either. */
 export function parseGoDuration(text: string): number | undefined {
   const [, sign = '', rest = ''] = /^([+-]?)(.*)$/.exec(text) ?? [];
   if (rest === '0') return 0;

@@ -58,7 +58,7 @@ export function defined<T extends object>(value: T): Defined<T> {
   ) as Defined<T>;
 }
 
-/** Escapes five characters as Go's encoder does. In JSON they occur only in strings. */
+/** Escapes the five characters that Go's encoder escapes. In JSON they occur only in strings. */
 export function escapeLikeGo(json: string): string {
   return json.replace(
     /[<>&\u2028\u2029]/g,

@@ -6,8 +6,8 @@ import { printable } from './printable.ts';
 
 const MOST_CHARACTERS = 120;
 /**
- * The most characters that are searched for secrets. The line may be long, and the search takes
- * time that grows with its square.
+ * The most characters that are searched for secrets. The line may be long, and the time of the
+ * search grows with the square of its length.
  */
 const MOST_SEARCHED = 2_000;
 /**

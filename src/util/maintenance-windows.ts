@@ -12,9 +12,9 @@ export interface MaintenanceWindow {
    * every day.
    */
   readonly days: readonly number[];
-  /** Minutes since midnight, below 1440. Seconds are a fraction. */
+  /** Minutes since midnight, below 1440. Seconds are written as a fraction. */
   readonly startMinute: number;
-  /** Milliseconds, at most a week. */
+  /** The length in milliseconds, at most a week. */
   readonly lengthMs: number;
   /**
    * Minutes since midnight, more than `startMinute` and at most 1440 (the end of the day).
@@ -59,7 +59,7 @@ export function openAt(timetable: Timetable, now: number): Opening {
 }
 
 /**
- * Returns the earliest start of work that must end before its window closes. Undefined if no window
+ * Returns the earliest start of work that must end before its window closes; undefined if no window
  * is long enough.
  */
 export function nextStart(
@@ -67,7 +67,7 @@ export function nextStart(
   now: number,
   durationMs: number,
 ): number | undefined {
-  // After the last blackout all weeks are alike.
+  // After the last blackout every week has the same windows.
   const end = Math.max(now, ...timetable.blackouts.map(({ to }) => to)) + HORIZON_MS;
   for (let time = now; time <= end; ) {
     const { from, until } = stretchFrom(timetable, time);
@@ -77,7 +77,7 @@ export function nextStart(
   return undefined;
 }
 
-/** Returns the time zone of the windows. Undefined if they have several, or if it is UTC. */
+/** Returns the time zone of the windows; undefined if they have several, or if it is UTC. */
 export function zoneOf(windows: readonly MaintenanceWindow[]): string | undefined {
   const [timeZone, ...others] = new Set(windows.map((each) => each.timeZone));
   return others.length > 0 || timeZone === 'UTC' ? undefined : timeZone;
@@ -131,7 +131,7 @@ function stretchFrom({ windows, blackouts }: Timetable, time: number) {
 }
 
 /**
- * Returns when the open window and those that adjoin it close. Undefined if no window is open at
+ * Returns when the open window and those that adjoin it close; undefined if no window is open at
  * `time`.
  */
 function closingOf(windows: readonly MaintenanceWindow[], time: number): number | undefined {

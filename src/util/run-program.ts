@@ -20,8 +20,8 @@ export const BROKEN = 255;
  */
 const MOST_CHARACTERS = 1024 * 1024;
 /**
- * Milliseconds after which a program is ended, so that no host blocks Refit for ever. A step may
- * wait half an hour for another one.
+ * Milliseconds after which Refit ends a program, so that no host blocks Refit for ever. The limit
+ * is long, because one step may wait half an hour for another.
  */
 const PATIENCE_MS = 2 * 3_600_000;
 
@@ -70,7 +70,8 @@ export async function runProgram(
         new RefitError('REFIT_SSH', `cannot start ${program} on this machine: ${error.message}`),
       ),
     );
-    // A shared connection keeps standard error open, so the event `close` would come too late.
+    // A shared connection of ssh keeps standard error open, so the event `close` would come too
+    // late.
     const ended = [once(child, 'exit'), once(child.stdout, 'close')];
     const settled = (): void => {
       clearTimeout(late);

@@ -22,8 +22,8 @@ export async function untilAborted<T>(work: Promise<T>, abort?: AbortSignal): Pr
   listening.use(
     onAbort(abort, () => reject(abort?.reason instanceof Error ? abort.reason : reason())),
   );
-  // The race handles both promises, so that a later rejection of the other one does not end the
-  // process.
+  // The race handles the rejections of both promises. Without that, a later rejection of the other
+  // promise would end the process.
   return await Promise.race([promise, work]);
 }
 

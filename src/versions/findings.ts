@@ -113,8 +113,8 @@ export function isLiftable({ severity, rule }: Finding): boolean {
 }
 
 /**
- * Returns the field that lifts a refusal, or says that nothing does and what to do instead.
- * Undefined for a warning.
+ * Returns the field that lifts a refusal, or says that nothing does and what to do instead;
+ * undefined for a warning.
  */
 export function remedyOf(finding: Finding): string | undefined {
   const { rule, severity, lift } = finding;

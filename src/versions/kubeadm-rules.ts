@@ -185,7 +185,7 @@ const ETCDS = [
 ] as const;
 
 /**
- * Returns the facts about etcd. Undefined if kubeadm runs no etcd, or knows no etcd for the target.
+ * Returns the facts about etcd; undefined if kubeadm runs no etcd, or knows no etcd for the target.
  */
 export function etcdFacts(members: readonly string[], target: string): VersionFacts['etcd'] {
   const brought = ETCDS.find(({ from }) => (parseVersion(target)?.minor ?? 0) >= from);
@@ -283,7 +283,7 @@ export interface NodeFacts {
 
 /**
  * Returns the rule that a step between two versions breaks, and a sentence about it without its
- * subject. Undefined if no rule is broken.
+ * subject; undefined if no rule is broken.
  */
 export function brokenStep(
   from: Version,

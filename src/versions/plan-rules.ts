@@ -22,7 +22,7 @@ export interface VersionStage {
 export interface VersionTarget {
   /** The name is unique among all targets of its role. */
   readonly name: string;
-  /** The version before the plan. Undefined if it is unknown. */
+  /** The version before the plan; undefined if it is unknown. */
   readonly current?: string | undefined;
   /** True for a controller that also runs a kubelet. Every worker runs one. */
   readonly hasKubelet?: boolean | undefined;

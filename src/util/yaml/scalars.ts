@@ -10,7 +10,10 @@ const FALSE = /^(?:n|N|no|No|NO|false|False|FALSE|off|Off|OFF)$/;
 const NO_JSON_NUMBER = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 const LIKE_A_NUMBER = /^[-+.\d]/;
 
-/** After a leading point, only such an underscore makes the value a text. */
+/**
+ * Matches an underscore that is not between two digits. After a leading point, only such an
+ * underscore makes the value a text.
+ */
 const MISPLACED_UNDERSCORE = /(?<!\d)_|_(?!\d)/;
 const LEGACY_OCTAL = /^0[0-7]+$/;
 const INTEGER = /^(?:0[xX][\da-fA-F]+|0[oO][0-7]+|0[bB][01]+|0|[1-9]\d*)$/;
