@@ -77,7 +77,7 @@ const FLAGS = {
   'run-dir': {
     value: 'directory',
     otherwise: 'default /run/refit for root, else the state directory',
-    description: 'lock of the host, which has one agent',
+    description: 'directory of the lock that lets only one agent run on a host',
   },
   mode: {
     value: 'mode',
@@ -145,12 +145,12 @@ const FLAGS = {
   'refuse-downgrade': { description: 'refuse versions below the running one' },
   'allow-cgroup-v1': {
     description:
-      'accept versions from v1.35 on though this host has cgroup v1 and its kubelet seems to refuse that',
+      'accept versions from v1.35 on, even if the kubelet of this host seems to refuse its cgroup v1',
   },
   'max-signal-age': {
     value: 'time',
     preset: '168h',
-    description: 'refuse signals that were created longer ago, or 0',
+    description: 'refuse signals that are older than this; 0: no limit',
   },
   'beside-k0s': {
     value: 'what',

@@ -37,7 +37,7 @@ test.each(['k0supdate', 'airgapupdate'])(
     await rig.end();
     expect(rig.statuses).toEqual(['Downloading', 'FailedDownload']);
     expect((await rig.report())?.reason).toBe(
-      `a redirect of 127.0.0.1:${mirror.server.port} leads to plain http at ${new URL(plain).host}, but https is required by spec.payloads.requireHttps of the UpgradePolicy, or by --require-https of the agent: false there, or the agent without it, lifts this`,
+      `a redirect of 127.0.0.1:${mirror.server.port} leads to plain http at ${new URL(plain).host}, but https is required by spec.payloads.requireHttps of the UpgradePolicy, or by --require-https of the agent: set that field to false, or start the agent without that flag`,
     );
     expect(mirror.server.requests).toHaveLength(1);
     expect(rig.server.requests).toEqual([]);

@@ -127,6 +127,6 @@ test('a payload with another hash is not kept, and the disk reserve stays free',
   await ask(rig, { sha256: 'ab'.repeat(32) });
   await untilSaid(rig, '"cannot fetch ahead"');
   await ask(rig, { policy: { diskReserveBytes: 2 ** 60 } });
-  await untilSaid(rig, 'more than its file system has');
+  await untilSaid(rig, 'the whole file system has only');
   expect(await rig.host.version()).toBe(OLD);
 });

@@ -32,7 +32,7 @@ test.each<[string, Lie, string]>([
     announce('9007199254740993', all),
     'the download is bigger than',
   ],
-  ['more than the disk has', announce('900719925474', all), 'more than its file system has'],
+  ['more than the disk has', announce('900719925474', all), 'the whole file system has only'],
   ['more than it sends', announce('10000000', all), 'the download took too long'],
   ['nothing, and never ends', (response) => void response.write('x'), 'the download took too long'],
 ])('a server that announces %s', async (_name, lie, reason) => {

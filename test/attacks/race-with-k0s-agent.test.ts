@@ -109,7 +109,9 @@ test.each([
   const agent = node.startAgent('--beside-k0s', beside);
   const log = (): string => agent.log.join('\n');
   await node.until(() => expect(log()).toMatch(/standing aside|"step":|reported/));
-  expect(log()).toContain(`another agent reported ${found}: k0s's own one works on this signal`);
+  expect(log()).toContain(
+    `another agent reported ${found}, so k0s's own agent works on this signal`,
+  );
   await write('Completed');
   await node.end();
   expect(node.statuses).toEqual([found, 'Completed']);

@@ -65,7 +65,7 @@ describe('from the URL', () => {
     async (path) => {
       await expect(
         nameFrom(encodeURI(decodeURI(path.replace('%FF', '%25FF'))).replace('%25FF', '%FF')),
-      ).rejects.toThrow(/neither the URL's path nor a Content-Disposition/);
+      ).rejects.toThrow(/gives no usable file name for the bundle, neither in the URL/);
     },
   );
 });
@@ -77,7 +77,7 @@ test.each<[string, string[]]>([
   'the name of partial downloads is refused, as it would be removed with them: %s',
   async (path, headers) => {
     await expect(nameFrom(path, ...headers)).rejects.toThrow(
-      /^127\.0\.0\.1:\d+ names the bundle \.refit-airgap\.part, as the agent names its partial downloads: rename it there$/,
+      /^127\.0\.0\.1:\d+ names the bundle \.refit-airgap\.part, which is the agent's name for partial downloads: rename the bundle there$/,
     );
     expect(bundleNameIn(new URL(`http://a.example${path}`))).toBe(
       headers.length === 0 ? undefined : 'url.tar',

@@ -17,11 +17,11 @@ export function bundleNameFor({ response, url }: Answer): string {
   const name = suggested ?? nameIn(url);
   if (name === PARTIAL_BUNDLE)
     throw new Error(
-      `${url.host} names the bundle ${name}, as the agent names its partial downloads: rename it there`,
+      `${url.host} names the bundle ${name}, which is the agent's name for partial downloads: rename the bundle there`,
     );
   if (name !== undefined) return name;
   throw new Error(
-    `neither the URL's path nor a Content-Disposition of ${url.host} names the bundle`,
+    `${url.host} gives no usable file name for the bundle, neither in the URL nor in Content-Disposition`,
   );
 }
 

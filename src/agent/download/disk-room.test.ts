@@ -87,7 +87,7 @@ test.each<[string, number, number, number, string | undefined]>([
     599,
     501,
     500,
-    '/data has 599 bytes free, the download needs 500 and the reserve 501 (--disk-reserve): more than its file system has, 1000',
+    '/data has 599 bytes free, the download needs 500 and the reserve 501 (--disk-reserve); the whole file system has only 1000',
   ],
 ])('a disk of 1000 bytes, and %s', async (_name, free, reserve, bytes, refusal) => {
   const room = diskRoom('/data', reserve, disk(free, KB).files);

@@ -60,7 +60,7 @@ export function diskRoom(
     const needed = bytes + reserveBytes;
     if (free >= needed) return;
     const text = `${directory} has ${free} bytes free, the download needs ${bytes} and the reserve ${reserveBytes} (--disk-reserve)`;
-    if (needed > size) throw new Error(`${text}: more than its file system has, ${size}`);
+    if (needed > size) throw new Error(`${text}; the whole file system has only ${size}`);
     const whole = needed + written;
     throw new NoRoomError(text, async () => (await measure(directory, files)).free >= whole);
   };

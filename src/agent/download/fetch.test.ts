@@ -186,19 +186,23 @@ test.each<[string, Reply, string]>([
   [
     'at another byte of the same version',
     rest(3, { etag: '"a"' }),
-    'the server continued another payload',
+    'the server continued with the bytes of another file',
   ],
-  ['at another byte', rest(3), 'the server continued another payload'],
-  ['of another version', rest(4, { etag: '"b"' }), 'the server continued another payload'],
+  ['at another byte', rest(3), 'the server continued with the bytes of another file'],
+  [
+    'of another version',
+    rest(4, { etag: '"b"' }),
+    'the server continued with the bytes of another file',
+  ],
   [
     'without saying where',
     (response) => response.writeHead(206).end('x'),
-    'the server continued another payload',
+    'the server continued with the bytes of another file',
   ],
   [
     'with nothing, as it is shorter now',
     status(416, { 'content-range': 'bytes */3' }),
-    'became shorter',
+    'is now shorter',
   ],
 ])(
   'an answer that continues %s is not taken, and the payload is fetched from its start',

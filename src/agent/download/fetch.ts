@@ -124,7 +124,7 @@ function whoRequiresHttps(
   sha256: string | undefined,
 ): string | undefined {
   if (requireHttps === true)
-    return 'https is required by spec.payloads.requireHttps of the UpgradePolicy, or by --require-https of the agent: false there, or the agent without it, lifts this';
+    return 'https is required by spec.payloads.requireHttps of the UpgradePolicy, or by --require-https of the agent: set that field to false, or start the agent without that flag';
   if (httpsWithoutHash !== true || sha256 !== undefined) return undefined;
   return 'a download without a sha256 needs https: add the sha256 to the plan, or start the agent with --unverified-downloads allow';
 }
@@ -159,7 +159,7 @@ async function take(answer: web.Answer, fetching: Fetching, guard: web.StallGuar
   const { statusCode = 0 } = response;
   const fitting = fittingCodes(part.bytes > 0, fetching.unless !== undefined);
   if (!fitting.includes(statusCode))
-    throw new Error(`${url.host} answered ${statusCode}, which nothing asked for`);
+    throw new Error(`${url.host} answered ${statusCode}, which does not fit the request`);
   if (statusCode === 304) return 'here';
   if (statusCode === 416) return await confirmWhole(part, response);
   if (await isHere(answer, fetching)) return 'here';
@@ -176,7 +176,7 @@ async function take(answer: web.Answer, fetching: Fetching, guard: web.StallGuar
   }
   const [, total] = /\/(\d+)$/.exec(response.headers['content-range'] ?? '') ?? [];
   if (part.bytes < Number(total))
-    throw new web.TransientError('the server sent less than the rest');
+    throw new web.TransientError('the server sent less than the rest of the file');
   return 'fetched';
 }
 
@@ -195,7 +195,9 @@ function conditionsOf({ part: { bytes, origin }, unless, sha256 }: Fetching): Ou
 async function confirmWhole(part: PartialFile, response: IncomingMessage) {
   if (response.headers['content-range'] === `bytes */${part.bytes}`) return 'fetched';
   await part.restart({});
-  throw new web.TransientError('the payload became shorter than what was fetched of it');
+  throw new web.TransientError(
+    'the file on the server is now shorter than the part that was downloaded',
+  );
 }
 
 /**
@@ -228,7 +230,7 @@ async function continueAt(
     return;
   }
   await part.restart({});
-  throw new web.TransientError('the server continued another payload');
+  throw new web.TransientError('the server continued with the bytes of another file');
 }
 
 /** Returns the host of the URL, which is all that may be logged: the rest may contain a password or a signature. */

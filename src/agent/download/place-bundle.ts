@@ -96,7 +96,7 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
       name === bundleNameIn(new URL(url)) || bundles.some((each) => each.name === name);
     if (there !== undefined && !isHere && !isOurs)
       throw new Error(
-        `${answer.url.host} names the bundle ${name}, as another file here: rename one of them`,
+        `${answer.url.host} names the bundle ${name}, and another file here has the same name: rename one of them`,
       );
     return { isHere, name };
   };

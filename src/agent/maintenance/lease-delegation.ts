@@ -13,7 +13,7 @@ const NODE_LEASES = 'kube-node-lease';
  */
 const FIELD_MANAGER = 'k0s/autopilot';
 const REFUSED =
-  "may not label the node's Lease: without that label this agent drains the node; let it patch the Lease";
+  "has no right to label the node's Lease, so this agent drains the node itself: grant it the right to patch that Lease";
 
 /** Lets a leader drain the node, by a label on the Lease of the Node `name`. */
 export interface LeaseDelegation {

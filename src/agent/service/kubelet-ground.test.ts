@@ -31,7 +31,7 @@ const said = (version: string, isOnCgroupV1 = true): string | undefined =>
   });
 
 const REFUSED =
-  'the host has cgroup v1, which the kubelet of v1.35.0+k0s.0 refuses: boot it with cgroup v2, or set failCgroupV1: false in its worker profile and restart k0s; an agent with --allow-cgroup-v1 does not ask';
+  'the host has cgroup v1, which the kubelet of v1.35.0+k0s.0 refuses: boot it with cgroup v2, or set failCgroupV1: false in its worker profile and restart k0s; or start the agent with --allow-cgroup-v1, which skips this check';
 
 test('a node of k0s on cgroup v1 is refused from v1.35 on, before anything is done', () => {
   runKubelet(`--config=${join(root, 'config.yaml')}`);

@@ -43,7 +43,7 @@ export function besideK0s(input: StepInput): Step | undefined {
     // While k0s does not answer, it is not known whether it runs its own agent. If it does not, only this agent can
     // report the failure.
     if (journal.phase === 'failed' && host.running === undefined) return { kind: 'await-service' };
-    const reason = `another agent reported ${input.signal?.status?.status}: k0s's own one works on this signal`;
+    const reason = `another agent reported ${input.signal?.status?.status}, so k0s's own agent works on this signal`;
     return { kind: 'stand-aside', reason };
   }
   if (journal.phase !== 'idle') return undefined;
@@ -60,8 +60,8 @@ export function besideK0s(input: StepInput): Step | undefined {
 /** Returns how to let the agent of Refit act. Workers of old releases ignore the switch of their controllers. */
 function remedyFor(version: string | undefined): string {
   return parseVersion(version) !== undefined && !heedsSwitch(version)
-    ? `k0s ${version} cannot switch it off, as v1.35.1 and later can: let it do this upgrade, or start the agent of Refit with --beside-k0s replace`
-    : "run the controllers of k0s with --disable-components=autopilot, then restart k0s here, to let Refit's do it";
+    ? `k0s ${version} cannot switch that agent off, as v1.35.1 and later can: let it do this upgrade, or start the agent of Refit with --beside-k0s replace`
+    : "run the controllers of k0s with --disable-components=autopilot, then restart k0s here, so that Refit's agent carries them out";
 }
 
 /**

@@ -27,7 +27,7 @@ import type { StepInput } from '../step-input.ts';
 
 describe("beside k0s's own agent", () => {
   const observed: Partial<StepInput> = { beside: 'observe' };
-  const aside = { kind: 'stand-aside', reason: says("k0s's own one works on this signal") };
+  const aside = { kind: 'stand-aside', reason: says("so k0s's own agent works on this signal") };
   const refusing: Partial<StepInput> = { beside: 'refuse' };
   const overtaken: Partial<StepInput> = {
     journal: journalAt('started', { spent: { Downloading: 9 } }),
@@ -69,7 +69,7 @@ describe("beside k0s's own agent", () => {
       {
         kind: 'stand-aside',
         reason:
-          "k0s's own agent carries out the signals of this host: k0s v1.35.0+k0s.0 cannot switch it off, as v1.35.1 and later can: let it do this upgrade, or start the agent of Refit with --beside-k0s replace",
+          "k0s's own agent carries out the signals of this host: k0s v1.35.0+k0s.0 cannot switch that agent off, as v1.35.1 and later can: let it do this upgrade, or start the agent of Refit with --beside-k0s replace",
       },
     ],
     [
