@@ -76,7 +76,7 @@ describe('a pod that the options forbid to evict', () => {
     ];
     const rig = await drain(pods, { localData: 'refuse', unmanagedPods: 'refuse' });
     expect(await rig.done).toBe(
-      'DrainRefusedError: default/bare has no controller, so nobody would create it anew; ' +
+      'DrainRefusedError: default/bare has no controller, so nothing would create it again; ' +
         'default/data has data in an emptyDir volume, which would be lost; ' +
         'spec.drain.force: true and spec.drain.deleteEmptyDirData: true of an UpgradePolicy lifts this',
     );

@@ -47,10 +47,10 @@ test('what a drain would evict, what would hold it for ever, and what it would r
       },
     ],
     refused: [
-      { pod: 'default/bare', reason: 'has no controller, so nobody would create it anew' },
+      { pod: 'default/bare', reason: 'has no controller, so nothing would create it again' },
       {
         pod: 'default/lost',
-        reason: 'belongs to a DaemonSet that is gone, so nobody would create it anew',
+        reason: 'belongs to a DaemonSet that is gone, so nothing would create it again',
       },
     ],
   });

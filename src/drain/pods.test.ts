@@ -7,9 +7,9 @@ const EVICT = 'evict';
 const ENDING = 'ending';
 const LEFT = 'left';
 const LOCAL = { refused: 'has data in an emptyDir volume, which would be lost' } as const;
-const BARE = { refused: 'has no controller, so nobody would create it anew' } as const;
+const BARE = { refused: 'has no controller, so nothing would create it again' } as const;
 const LOST = {
-  refused: 'belongs to a DaemonSet that is gone, so nobody would create it anew',
+  refused: 'belongs to a DaemonSet that is gone, so nothing would create it again',
 } as const;
 
 const STRICT: DrainOptions = { localData: 'refuse', unmanagedPods: 'refuse' };
@@ -107,6 +107,8 @@ test('pods are sorted by what becomes of them', () => {
     evict: [web],
     ending: [ends],
     awaited: [],
-    refused: [{ pod: 'default/bare', reason: 'has no controller, so nobody would create it anew' }],
+    refused: [
+      { pod: 'default/bare', reason: 'has no controller, so nothing would create it again' },
+    ],
   });
 });

@@ -22,8 +22,8 @@ export type PodVerdict = 'evict' | 'ending' | 'awaited' | 'left' | { readonly re
 /** Maps each reason for which a drain refuses to evict a pod to the field of an UpgradePolicy that allows it. */
 const LIFTS = {
   'has data in an emptyDir volume, which would be lost': 'spec.drain.deleteEmptyDirData: true',
-  'belongs to a DaemonSet that is gone, so nobody would create it anew': 'spec.drain.force: true',
-  'has no controller, so nobody would create it anew': 'spec.drain.force: true',
+  'belongs to a DaemonSet that is gone, so nothing would create it again': 'spec.drain.force: true',
+  'has no controller, so nothing would create it again': 'spec.drain.force: true',
 } as const satisfies Readonly<Record<string, string>>;
 
 type PodRefusal = keyof typeof LIFTS;
@@ -82,9 +82,9 @@ export function judgePod(
   if (options.localData === 'refuse' && hasLocalData(pod))
     return { refused: 'has data in an emptyDir volume, which would be lost' };
   if (options.unmanagedPods === 'refuse' && orphaned)
-    return { refused: 'belongs to a DaemonSet that is gone, so nobody would create it anew' };
+    return { refused: 'belongs to a DaemonSet that is gone, so nothing would create it again' };
   if (options.unmanagedPods === 'refuse' && controllerOf(pod) === undefined)
-    return { refused: 'has no controller, so nobody would create it anew' };
+    return { refused: 'has no controller, so nothing would create it again' };
   return 'evict';
 }
 

@@ -87,7 +87,7 @@ test('a redirect without an address is final', async () => {
   const { origin, host } = await serve((response) => response.writeHead(302).end());
   const error = await failureOf(origin);
   expect([error.message, error instanceof TransientError]).toEqual([
-    `${host} redirects without saying where`,
+    `${host} redirects without a Location header`,
     false,
   ]);
 });

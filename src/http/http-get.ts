@@ -71,7 +71,7 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
     response.destroy();
     if (![301, 302, 303, 307, 308].includes(statusCode)) throw refusal(statusCode, address.host);
     if (answered.location === undefined)
-      throw new Error(`${address.host} redirects without saying where`);
+      throw new Error(`${address.host} redirects without a Location header`);
     from = `a redirect of ${address.host}`;
     const next = new URL(answered.location, address);
     const isWeaker = address.protocol === 'https:' && next.protocol === 'http:';

@@ -24,7 +24,7 @@ export const CURES = {
   R10: '',
   R12: 'set version to what the cluster has, or later',
   R13: 'list the minor versions between in hops of the manifest, or set workersSkipMinors: true for workers',
-  R14: 'use a Refit that knows that version',
+  R14: 'use a newer Refit, which knows that version',
   Km1: 'correct that version',
   Km2: 'use the kubeadm of the target version',
   Km3: 'upgrade one minor version at a time',

@@ -6,5 +6,5 @@ import { refusesCgroupV1 } from './kubeadm-rules.ts';
 export function cgroupV1Refusal(version: string): string | undefined {
   const wanted = parseVersion(version);
   if (!wanted || !refusesCgroupV1(wanted)) return undefined;
-  return `the host has cgroup v1, which the kubelet of ${version} refuses: boot it with cgroup v2, or set failCgroupV1: false in its worker profile and restart k0s; an agent with --allow-cgroup-v1 does not ask`;
+  return `the host has cgroup v1, which the kubelet of ${version} refuses: boot it with cgroup v2, or set failCgroupV1: false in its worker profile and restart k0s; or start the agent with --allow-cgroup-v1, which skips this check`;
 }

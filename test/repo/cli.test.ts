@@ -291,7 +291,7 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
           {
             target: '',
             budgets: [{ budget: '', pods: [''], reason: '' }],
-            refused: [{ pod: '', reason: 'has no controller, so nobody would create it anew' }],
+            refused: [{ pod: '', reason: 'has no controller, so nothing would create it again' }],
           },
         ],
         unseen: '',

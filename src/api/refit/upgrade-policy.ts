@@ -79,7 +79,7 @@ const deadlinesSchema = object(
   {
     answer: duration('From the signal to the first report of the agent; 5m.'),
     download: duration('For download and verification; 6h.'),
-    drain: duration('For the drain; 1h. `drain.onDeadline` says what happens then.'),
+    drain: duration('For the drain; 1h. `drain.onDeadline` says what happens after that.'),
     apply: duration('For replacing the files; 5m.'),
     restart: duration(
       'Until the restarted service reports the new version; 90s. Then the agent rolls back.',

@@ -312,7 +312,7 @@ test('hosts on cgroup v1 hold the whole plan before its first drain, and are nam
   const old = workers.slice(1).map((node) => annotated(node, { [AGENT_ANNOTATION]: said }));
   const text = textOf(await preview('autopilot', plan, [...workers.slice(0, 1), ...old]));
   expect(text).toContain(
-    'w2, w3: the host has cgroup v1, which the kubelet of v1.36.3+k0s.2 refuses: boot it with cgroup v2, or set failCgroupV1: false in its worker profile and restart k0s; an agent with --allow-cgroup-v1 does not ask (HostUnfit)',
+    'w2, w3: the host has cgroup v1, which the kubelet of v1.36.3+k0s.2 refuses: boot it with cgroup v2, or set failCgroupV1: false in its worker profile and restart k0s; or start the agent with --allow-cgroup-v1, which skips this check (HostUnfit)',
   );
 });
 

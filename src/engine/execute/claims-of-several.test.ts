@@ -149,7 +149,7 @@ test('a plan whose node cannot be drained any more leaves the place to another',
   };
   const why = (node: string) =>
     isClaimed && node === 'a1'
-      ? [{ pod: 'n/p', reason: 'has no controller, so nobody would create it anew' as const }]
+      ? [{ pod: 'n/p', reason: 'has no controller, so nothing would create it again' as const }]
       : [];
   const { read, atWork, lockstep } = scene(shapes, meet, why);
   await lockstep(40);

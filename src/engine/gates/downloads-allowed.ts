@@ -9,7 +9,7 @@ export const downloadsAllowed: Gate = {
     const problems = payloadProblems([stage], policy);
     if (problems.length === 0) return PASS;
     const ends =
-      'the plan meets the rules of the UpgradePolicy for downloads, or those are relaxed';
+      'the downloads of the plan meet the rules of the UpgradePolicy, or the rules are relaxed';
     return wait('Unverified', problems.map(({ message }) => message).join('; '), ends);
   },
 };

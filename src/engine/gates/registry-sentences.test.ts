@@ -447,13 +447,13 @@ const rows: [Gate, string, GateInput, string][] = [
     drainPossible,
     'many pods that may not go: five are named',
     input('worker', { node: NODE, drainPreview: { ...CLEAR, refused: refusedPods(7) } }),
-    'wait DrainRefused: n1 cannot be drained: p1 has no controller, so nobody would create it anew; p2 has no controller, so nobody would create it anew; p3 has no controller, so nobody would create it anew; p4 has no controller, so nobody would create it anew; p5 has no controller, so nobody would create it anew; and 2 more; spec.drain.force: true of an UpgradePolicy lifts this',
+    'wait DrainRefused: n1 cannot be drained: p1 has no controller, so nothing would create it again; p2 has no controller, so nothing would create it again; p3 has no controller, so nothing would create it again; p4 has no controller, so nothing would create it again; p5 has no controller, so nothing would create it again; and 2 more; spec.drain.force: true of an UpgradePolicy lifts this',
   ],
   [
     drainPossible,
     'five pods that may not go: all are named',
     input('worker', { node: NODE, drainPreview: { ...CLEAR, refused: refusedPods(5) } }),
-    'wait DrainRefused: n1 cannot be drained: p1 has no controller, so nobody would create it anew; p2 has no controller, so nobody would create it anew; p3 has no controller, so nobody would create it anew; p4 has no controller, so nobody would create it anew; p5 has no controller, so nobody would create it anew; spec.drain.force: true of an UpgradePolicy lifts this',
+    'wait DrainRefused: n1 cannot be drained: p1 has no controller, so nothing would create it again; p2 has no controller, so nothing would create it again; p3 has no controller, so nothing would create it again; p4 has no controller, so nothing would create it again; p5 has no controller, so nothing would create it again; spec.drain.force: true of an UpgradePolicy lifts this',
   ],
   [versionsFollow, 'the minor version before', judged('v1.35.9'), 'pass'],
   [

@@ -94,7 +94,7 @@ test.each<[Gate, string, GateInput, object]>([
       policy: buildPolicy({ requireHttps: true }),
     },
     {
-      ends: 'the plan meets the rules of the UpgradePolicy for downloads, or those are relaxed',
+      ends: 'the downloads of the plan meet the rules of the UpgradePolicy, or the rules are relaxed',
       reason: {
         code: 'Unverified',
         message: expect.stringMatching(/linux-amd64.*; .*linux-arm64/) as string,

@@ -57,7 +57,8 @@ export const REASONS = {
   WindowClosed: 'no maintenance window is open',
   WindowTooShort: 'the maintenance window would close before a node is done',
   Blackout: 'the policy has a blackout now',
-  TooManyUnavailable: 'maxUnavailable nodes are not Ready or unschedulable already',
+  TooManyUnavailable:
+    'as many nodes as maxUnavailable allows are already unschedulable or not Ready',
   AgentRequired: 'the policy requires the agent of Refit, and the node has another one or none',
   AgentInDoubt:
     'the agent of a node does not know whether another one acts there, so no work is sent',
@@ -68,7 +69,7 @@ export const REASONS = {
   Unverified:
     'a download has no sha256, or comes over plain http, although the policy requires them',
   VersionUnchecked:
-    'version checks were skipped: a version is unknown or unreadable, or a Node virtual',
+    'version checks were skipped: a version is unknown or unreadable, or a Node is virtual',
   SkippedMinor: 'the plan would skip a minor version',
   Downgrade: 'the plan would put an older version on a node',
   KubeletAhead: 'the plan would make a kubelet newer than an API server',
@@ -151,7 +152,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'repair the API server that the message names: its /readyz must answer with ok',
   },
   ForeignWork: {
-    act: 'let the other plan end, or end it with `refit abort`; see that the agents of those nodes run',
+    act: 'let the other plan end, or end it with `refit abort`; check that the agents of those nodes run',
   },
   Resumed: null,
   NodeNotReady: { act: 'repair the node, until its kubelet reports Ready' },
@@ -168,7 +169,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   DrainPreviewUnknown: { ends: 'the drain preview has been made, within the same turn' },
   DrainDelegationUnknown: { ends: 'the node has been asked, within the same turn' },
   PreconditionsUnknown: { ends: 'the preconditions have been checked, within the same turn' },
-  Aborted: { act: 'nothing, if the abort was meant; else start the plan again' },
+  Aborted: { act: 'do nothing if the abort was intended; otherwise start the plan again' },
   PlanGone: { ends: 'Refit has cleaned up its work on the node' },
   PolicyUnreadable: {
     act: 'correct the field of the policy that the message names, or update Refit',
@@ -184,13 +185,13 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'start the agent of Refit on the node, or drop `agents.require` from the policy',
   },
   AgentInDoubt: {
-    act: 'restart the service on the node, or tell the agent by its flag that it acts alone there',
+    act: 'restart the service on the node, or start the agent with the flag that says that it acts alone there',
   },
   DownloadsUnchecked: { ends: 'the agents have answered, or after 10 s' },
   DownloadImpossible: {
-    act: 'correct the URL in the plan, the server, or the way to it; after 5 min the nodes try it themselves',
+    act: 'correct the URL in the plan, or repair the server or the network path to it; after 5 min the nodes start anyway',
   },
-  HostUnfit: { act: 'mend the hosts as the message says, or take them out of the plan' },
+  HostUnfit: { act: 'repair the hosts as the message says, or take them out of the plan' },
   Unverified: {
     act: 'add the sha256 and use https, or set the field of the policy that the message names',
   },

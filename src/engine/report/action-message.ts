@@ -6,9 +6,9 @@ const MESSAGES = {
   cordon: 'node cordoned',
   drain: 'drain started',
   taint: 'node tainted',
-  prefetch: 'agent asked to fetch ahead',
+  prefetch: 'agent asked to download ahead of its upgrade',
   'check-downloads': 'agent asked whether it can download',
-  'end-prefetch': 'agent told to fetch nothing ahead',
+  'end-prefetch': 'agent told not to download ahead',
   cancel: 'signal cancelled',
 };
 

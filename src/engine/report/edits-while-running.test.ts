@@ -47,11 +47,7 @@ test.each<[string, Rollout, string]>([
     running({ maxInFlight: 3 }),
     'this takes effect: workers of command 0: 3 at a time instead of 1',
   ],
-  [
-    'the nodes',
-    running(),
-    'nothing of it takes effect: the nodes of a plan are those that it started with',
-  ],
+  ['the nodes', running(), 'the edit takes no effect: a plan keeps the nodes that it started with'],
   [
     'a field, so that the plan is invalid',
     running({}, { problems: [because('InvalidPlan', 'spec.id is empty')] }),
@@ -60,7 +56,7 @@ test.each<[string, Rollout, string]>([
   [
     'a plan that ignores edits',
     running({}, { ignoresEdits: true }),
-    'nothing of it takes effect before the plan has ended, as edits.whileRunning: Ignore says',
+    'the edit takes no effect before the plan has ended, because the policy has edits.whileRunning: Ignore',
   ],
 ])('an edit of %s', (_title, after, effect) => {
   const edits = editMemory();

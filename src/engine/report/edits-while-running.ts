@@ -40,7 +40,7 @@ export function editMemory() {
 /** Returns a clause that says what takes effect. */
 function effectOf(before: Rollout, after: Rollout): string {
   if (after.ignoresEdits === true)
-    return 'nothing of it takes effect before the plan has ended, as edits.whileRunning: Ignore says';
+    return 'the edit takes no effect before the plan has ended, because the policy has edits.whileRunning: Ignore';
   const [problem] = after.problems;
   if (problem) return `no node starts until it is corrected: ${problem.message}`;
   const changes = after.stages.flatMap((stage) => {
@@ -48,7 +48,7 @@ function effectOf(before: Rollout, after: Rollout): string {
     return earlier === undefined ? [] : changesOf(earlier, stage);
   });
   return changes.length === 0
-    ? 'nothing of it takes effect: the nodes of a plan are those that it started with'
+    ? 'the edit takes no effect: a plan keeps the nodes that it started with'
     : `this takes effect: ${changes.join('; ')}`;
 }
 

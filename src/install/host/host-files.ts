@@ -9,7 +9,7 @@ import { unless } from '../../agent/state/trusted-path.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 
 const MARK =
-  '# `refit install agent` wrote this file, and writes it anew: put changes into a drop-in.\n';
+  '# `refit install agent` wrote this file and will overwrite it: put changes into a drop-in.\n';
 
 /**
  * Returns whether the file has the mark, or undefined if it does not exist. A masked unit has no

@@ -307,7 +307,7 @@ test('the log says nothing of a candidate that came too late, and says why a lea
   one.election.beginWrite()?.end(false);
   await one.stop();
   expect(lines.at(-1)).toBe(
-    `${PLACE.name}/one warn the lease is not released but expires: a write of ours may still reach the server {}`,
+    `${PLACE.name}/one warn the lease expires instead of being released, because a write of this process may still reach the server {}`,
   );
 });
 

@@ -182,7 +182,7 @@ async function resign(
   if (!lease.ours()) return;
   if (leadership.mayHaveLateWrite())
     return log.warn(
-      'the lease is not released but expires: a write of ours may still reach the server',
+      'the lease expires instead of being released, because a write of this process may still reach the server',
     );
   try {
     await lease.read();

@@ -298,5 +298,7 @@ test('a worker that joined after the end of a good Plan: only the Plan is to be 
     plan: planFor('v1.36.4+k0s.0', 'Completed'),
     kubelets: [],
   });
-  expect(without.message).toContain('see that the targets in spec.planSpec select all controllers');
+  expect(without.message).toContain(
+    'check that the targets in spec.planSpec select all controllers',
+  );
 });

@@ -175,7 +175,7 @@ function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined 
   // Only workers that spec.planSpec selects count here. Such a worker joined the cluster later, or
   // left the rollout.
   const remedy = isControllerBehind
-    ? `see that the targets in spec.planSpec select all controllers, then delete Plan ${name}`
+    ? `check that the targets in spec.planSpec select all controllers, then delete Plan ${name}`
     : `delete Plan ${name}, and the next Plan upgrades that worker, which joined after the Plan or was not upgraded by it`;
   return none(
     'NotUpgraded',

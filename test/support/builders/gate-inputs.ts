@@ -31,7 +31,7 @@ export const OBSTACLE = {
 export const refusedPods = (count: number) =>
   Array.from({ length: count }, (_, index) => ({
     pod: `p${index + 1}`,
-    reason: 'has no controller, so nobody would create it anew' as const,
+    reason: 'has no controller, so nothing would create it again' as const,
   }));
 const TWO = { 'linux-amd64': PAYLOAD, 'linux-arm64': PAYLOAD };
 

@@ -66,7 +66,7 @@ test('refuses a label that KubeOne sets between read and write', async () => {
     await own.patch(nodes, 'cp1', { metadata: FOREIGN }, { type: 'merge' });
   });
   await expect(setLabels(['cp1'], 'me', false, tools)).rejects.toThrow(
-    'F4: meanwhile a KubeOne upgrade has begun on cp1',
+    'F4: in the meantime, a KubeOne upgrade has begun on cp1',
   );
   expect(await labels()).toEqual([['cp1', '', undefined]]);
 });

@@ -48,7 +48,7 @@ export async function removeLabels(tools: LabelTools): Promise<void> {
 
 function withLabel(node: Node, owner: string): object | undefined {
   if (labelStateOf(node) !== 'foreign') return labelOf(owner);
-  const found = `F4: meanwhile a KubeOne upgrade has begun on ${describeLabel(node)}`;
+  const found = `F4: in the meantime, a KubeOne upgrade has begun on ${describeLabel(node)}`;
   throw new RefitError(
     'REFIT_REFUSED',
     `${found}; finish it, then remove the label ${KUBEONE_LABEL}`,

@@ -165,7 +165,7 @@ test.each<[string, Answers, readonly string[]]>([
   [
     'an alarm, once',
     trio({ alarms: ['NOSPACE'] }),
-    ['alarm NOSPACE; end its cause, then run etcdctl alarm disarm'],
+    ['alarm NOSPACE; remove its cause, then run etcdctl alarm disarm'],
   ],
   [
     'no leader',

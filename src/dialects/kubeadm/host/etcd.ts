@@ -131,7 +131,7 @@ export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[
       })),
     ...[...alarms].map((alarm) => ({
       found: `alarm ${alarm}`,
-      cure: 'end its cause, then run etcdctl alarm disarm',
+      cure: 'remove its cause, then run etcdctl alarm disarm',
     })),
     ...first.members.flatMap((each) => memberProblems(each, here)),
   ];

@@ -37,7 +37,7 @@ test('what a drain would wait for is told before anybody agrees, and refuses not
   };
   const refused = {
     pod: 'default/bare',
-    reason: 'has no controller, so nobody would create it anew',
+    reason: 'has no controller, so nothing would create it again',
   } as const;
   const drainPreviews = new Map([
     ['w1', { evictable: 2, obstacles: [obstacle], refused: [refused] }],
@@ -45,7 +45,7 @@ test('what a drain would wait for is told before anybody agrees, and refuses not
   ]);
   const { findings } = assess({ ...fresh, drainPreviews });
   expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual([
-    'warn drain w1 cannot be drained now: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller, so nobody would create it anew; spec.drain.force: true of an UpgradePolicy lifts this',
+    'warn drain w1 cannot be drained now: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller, so nothing would create it again; spec.drain.force: true of an UpgradePolicy lifts this',
   ]);
 });
 

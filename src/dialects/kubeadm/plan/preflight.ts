@@ -306,7 +306,7 @@ function readyFindings({ manifest, nodes }: Survey): Finding[] {
 function etcdHealth({ hosts }: Survey): Finding[] {
   const checks = etcdChecks(hosts);
   const two =
-    'etcd has two members: while one restarts, etcd accepts no writes; with three members it does';
+    'etcd has two members, so it accepts no writes while one of them restarts; three members would avoid that';
   const isTwo = hosts.some(({ etcd }) => typeof etcd === 'object' && etcd.members.length === 2);
   return [
     ...problemsOf(checks).map((problem) => hard('etcd', problem)),
