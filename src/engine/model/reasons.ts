@@ -169,7 +169,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   DrainPreviewUnknown: { ends: 'the drain preview has been made, within the same turn' },
   DrainDelegationUnknown: { ends: 'the node has been asked, within the same turn' },
   PreconditionsUnknown: { ends: 'the preconditions have been checked, within the same turn' },
-  Aborted: { act: 'do nothing if the abort was intended; otherwise start the plan again' },
+  Aborted: { act: 'nothing, if the abort was intended; otherwise start the plan again' },
   PlanGone: { ends: 'Refit has cleaned up its work on the node' },
   PolicyUnreadable: {
     act: 'correct the field of the policy that the message names, or update Refit',
