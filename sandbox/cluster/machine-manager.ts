@@ -35,6 +35,9 @@ export interface Wanted {
   /** Of the bootstrap config. */
   readonly files?: readonly { readonly path: string; readonly content: string }[];
   readonly ntp?: object;
+  readonly clusterConfiguration?: object;
+  /** Of the infrastructure Machine: further fields of its spec. */
+  readonly infrastructure?: object;
 }
 
 /** Names of what no updater covers: then nothing was written, and a manager would replace the machine. */
@@ -124,9 +127,23 @@ function tripleOf({
   };
 }
 
-function desiredOf(machine: Machine, { version, files, ntp }: Wanted): Triple {
-  const { bootstrapConfig, ...rest } = tripleOf({ ...machine, spec: { ...machine.spec, version } });
-  if (!bootstrapConfig) return rest;
-  const spec = { format: 'cloud-config', ...(files && { files }), ...(ntp && { ntp }) };
-  return { ...rest, bootstrapConfig: { ...bootstrapConfig, spec } };
+function desiredOf(machine: Machine, wanted: Wanted): Triple {
+  const { version, files, ntp, clusterConfiguration, infrastructure } = wanted;
+  const triple = tripleOf({ ...machine, spec: { ...machine.spec, version } });
+  const { bootstrapConfig, infrastructureMachine, ...rest } = triple;
+  if (!bootstrapConfig || !infrastructureMachine) return triple;
+  const spec = {
+    format: 'cloud-config',
+    ...(files && { files }),
+    ...(ntp && { ntp }),
+    ...(clusterConfiguration && { clusterConfiguration }),
+  };
+  return {
+    ...rest,
+    bootstrapConfig: { ...bootstrapConfig, spec },
+    infrastructureMachine: {
+      ...infrastructureMachine,
+      spec: { ...(infrastructureMachine.spec as object), ...infrastructure },
+    },
+  };
 }

@@ -117,7 +117,9 @@ test.each(PLANS)('$path: refit preview shows each of its Plans', async ({ path, 
 
 test('the index lists every example, and each guide has a link to the index', () => {
   const linked = [...INDEX.matchAll(/\]\(((?!\.\.)[^)]+)\)/g)].map(([, to = '']) => to);
-  const all = filesOf('examples/**/*.{yaml,ts}').map(({ path }) => path.replace('examples/', ''));
+  const all = filesOf('examples/**/*.{sh,ts,yaml}').map(({ path }) =>
+    path.replace('examples/', ''),
+  );
   expect(linked.toSorted()).toEqual(all.toSorted());
   const texts = filesOf(...GUIDES.map((name) => `docs/guides/${name}.md`));
   expect(texts).toHaveLength(GUIDES.length);

@@ -1,12 +1,15 @@
 /** Checks that guides can be followed: YAML blocks can be applied, commands and their options exist, and so do files. */
-import { existsSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { AGENT_HELP } from '../../src/agent/flags.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update-config.ts';
 import { readObjects } from '../../src/api/read-object.ts';
 import { runProgram } from '../../src/cli/program.ts';
+import { validate } from '../../src/cli/validate.ts';
 import { COMMANDS } from '../../src/cmd/commands.ts';
 import { problemsOf, targetProblems } from '../../src/dialects/autopilot/plan/problems.ts';
 import { parseManifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
@@ -83,6 +86,23 @@ async function unknownIn(line: string): Promise<string[]> {
   const options = words.match(/(?<=\s)--?[a-z][a-z-]*/g) ?? [];
   return options.filter((option) => !new RegExp(`(?:^|[ ,])${option}(?![a-z-])`, 'm').test(help));
 }
+
+test('refit validate accepts each UpdaterSet of the guides, with its certificates', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'refit-guides-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const sets = blocksOf('yaml').filter(({ text }) => text.includes('kind: UpdaterSet\n'));
+  expect(sets.length).toBeGreaterThan(1);
+  for (const { text } of sets) {
+    const file = join(folder, 'set.yaml');
+    writeFileSync(file, text);
+    let shown = '';
+    await validate([file], (line) => {
+      shown += line;
+    });
+    expect(shown).not.toBe('');
+    expect(shown).not.toContain('warning');
+  }
+});
 
 test.each(blocksOf('yaml'))('$at: block %# can be applied', ({ at, text }) => {
   expect(problemsIn(text, at)).toEqual([]);

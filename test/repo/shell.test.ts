@@ -13,7 +13,7 @@ import { scriptFile } from '../../src/dialects/kubeadm/host/script-file.ts';
 import { cacheDirectory } from '../../tools/controlplane/build.ts';
 import { filesOf } from './tree.ts';
 
-const SCRIPTS = filesOf('{src,sandbox,test,tools}/**/*.sh', '.ci/run');
+const SCRIPTS = filesOf('{examples,src,sandbox,test,tools}/**/*.sh', '.ci/run');
 /** Of Debian's package, unpacked by .ci/run. */
 const SHELLCHECK = join(cacheDirectory(process.env), '..', 'shellcheck/usr/bin/shellcheck');
 

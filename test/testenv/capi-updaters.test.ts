@@ -1,7 +1,6 @@
 /** Tests several updaters behind one extension: the example as processes over HTTPS, and Refit, on a real API server. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { connect } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { callHook } from '../../sandbox/cluster/hook-caller.ts';
 import { askCanUpdate, driveUpdate, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
@@ -13,9 +12,12 @@ import { STEPS_ANNOTATION } from '../../src/dialects/capi/hooks/updaters/step-re
 import { apiVersionOf } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { messageOf } from '../../src/util/errors.ts';
-import { freePort } from '../../tools/controlplane/ports.ts';
-import { type Process, startProcess } from '../../tools/controlplane/process.ts';
-import { ANY_CA, buildUpdaterSet, bundleOf } from '../support/builders/updater-sets.ts';
+import { ANY_CA, buildUpdaterSet } from '../support/builders/updater-sets.ts';
+import {
+  type ExampleUpdater,
+  prepareUpdater,
+  writeClientCertificate,
+} from '../support/capi/example-updater.ts';
 import {
   FROM,
   type MachineCluster,
@@ -26,7 +28,6 @@ import {
 import { apply, kubeconfigFor } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
-const EXAMPLE = new URL('../../examples/cluster-api-updater.ts', import.meta.url).pathname;
 const NAME = 'capi-updaters';
 const PATIENCE = { timeout: 150_000, interval: 200 };
 const FILES = [{ path: '/etc/demo', content: 'two' }];
@@ -37,57 +38,18 @@ const wanted = { machine: machineOf('worker1'), version: TO, files: FILES, ntp: 
 let scene: MachineCluster;
 let updaters: Readonly<Record<'files' | 'ntp', ExampleUpdater>>;
 
-interface ExampleUpdater {
-  readonly updater: Updater;
-  process: Process;
-  start(): Promise<Process>;
-}
-
-/** Shows the certificates of the stand-in's managers, and asks for one of them. */
-async function prepareUpdater(field: string): Promise<ExampleUpdater> {
-  const { directory, extension } = scene;
-  const port = await freePort();
-  const isUp = async (): Promise<boolean> =>
-    await new Promise((resolve) => {
-      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
-      const end = (up: boolean) => () => {
-        socket.destroy();
-        resolve(up);
-      };
-      socket.once('secureConnect', end(true)).once('error', end(false));
-    });
-  const start = async (): Promise<Process> =>
-    await startProcess({
-      name: `updater-${field}`,
-      command: process.execPath,
-      args: [EXAMPLE, String(port), join(directory, 'hooks'), field, join(directory, 'state')],
-      directory,
-      ready: isUp,
-      clock: systemClock,
-    });
-  const updater: Updater = {
-    name: field,
-    url: `https://127.0.0.1:${port}`,
-    caBundle: bundleOf(extension.authority),
-    clientCertificate: 'updaters',
-  };
-  return { updater, process: await start(), start };
+async function prepareFieldUpdater(field: string): Promise<ExampleUpdater> {
+  const { directory } = scene;
+  const args = [field, join(directory, 'state')];
+  return await prepareUpdater(scene, { name: field, example: 'cluster-api-updater.ts', args });
 }
 
 beforeAll(async () => {
   await apply(await readFile('deploy/crds/upgrade.refit.dev_updatersets.yaml', 'utf8'));
   scene = await openMachineCluster({ workers: 2 });
-  const { directory, extension } = scene;
-  await mkdir(join(directory, 'state'));
-  await mkdir(join(directory, 'updater-certs', 'updaters'), { recursive: true });
-  await writeFile(
-    join(directory, 'updater-certs', 'updaters', 'tls.crt'),
-    extension.client.certificate,
-  );
-  await writeFile(join(directory, 'updater-certs', 'updaters', 'tls.key'), extension.client.key, {
-    mode: 0o600,
-  });
-  updaters = { files: await prepareUpdater('files'), ntp: await prepareUpdater('ntp') };
+  await mkdir(join(scene.directory, 'state'));
+  await writeClientCertificate(scene);
+  updaters = { files: await prepareFieldUpdater('files'), ntp: await prepareFieldUpdater('ntp') };
   await scene.cluster.client.create(updaterSets, buildUpdaterSet(NAME, [REFIT]));
 });
 

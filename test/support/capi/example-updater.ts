@@ -1,0 +1,78 @@
+/** Runs the updaters of `examples/` as processes, behind the extension of a `MachineCluster`. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import type { Updater } from '../../../src/api/refit/updater-set.ts';
+import { systemClock } from '../../../src/util/clock.ts';
+import { freePort } from '../../../tools/controlplane/ports.ts';
+import { type Process, startProcess } from '../../../tools/controlplane/process.ts';
+import { bundleOf } from '../builders/updater-sets.ts';
+import type { MachineCluster } from './machine-cluster.ts';
+
+const EXAMPLES = new URL('../../../examples/', import.meta.url).pathname;
+/** The certificate that the extension shows to updaters. */
+const CLIENT = 'updaters';
+
+export interface ExampleUpdater {
+  readonly updater: Updater;
+  /** The process that runs now; a test that starts another one puts it here. */
+  process: Process;
+  start(): Promise<Process>;
+}
+
+export interface ExampleOptions {
+  /** Of the updater in its set. */
+  readonly name: string;
+  /** Below `examples/`. */
+  readonly example: string;
+  /** After the port and the folder with the certificates. */
+  readonly args: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export async function writeClientCertificate({
+  directory,
+  extension,
+}: MachineCluster): Promise<void> {
+  const folder = join(directory, 'updater-certs', CLIENT);
+  const { certificate, key } = extension.client;
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'tls.crt'), certificate);
+  await writeFile(join(folder, 'tls.key'), key, { mode: 0o600 });
+}
+
+/** Starts the updater. It shows the certificate of the stand-in's managers, and asks for one of their authority. */
+export async function prepareUpdater(
+  { directory, extension }: MachineCluster,
+  { name, example, args, environment }: ExampleOptions,
+): Promise<ExampleUpdater> {
+  const port = await freePort();
+  const start = async (): Promise<Process> =>
+    await startProcess({
+      name: `updater-${name}`,
+      command: process.execPath,
+      args: [join(EXAMPLES, example), String(port), join(directory, 'hooks'), ...args],
+      environment,
+      directory,
+      ready: async () => await listensOn(port),
+      clock: systemClock,
+    });
+  const updater: Updater = {
+    name,
+    url: `https://127.0.0.1:${port}`,
+    caBundle: bundleOf(extension.authority),
+    clientCertificate: CLIENT,
+  };
+  return { updater, process: await start(), start };
+}
+
+async function listensOn(port: number): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
+    const end = (isUp: boolean) => () => {
+      socket.destroy();
+      resolve(isUp);
+    };
+    socket.once('secureConnect', end(true)).once('error', end(false));
+  });
+}
