@@ -11,6 +11,8 @@ import { EXIT, RefitError, usageError } from '../src/util/errors.ts';
 import { guardDirectory } from '../tools/controlplane/guard.ts';
 import { runMain } from '../tools/main.ts';
 import { measureAgent } from './agent/measure.ts';
+import { machineFindings } from './capi/findings.ts';
+import { MACHINES, measureMachines } from './capi/measure.ts';
 import { cattleFindings } from './cattle/findings.ts';
 import { measureCattle, NODES } from './cattle/measure.ts';
 import { compareClients } from './client/compare.ts';
@@ -36,14 +38,15 @@ const PARTS = [
   'server',
   'cattle',
   'kubeadm',
+  'capi',
 ] as const;
 type Part = (typeof PARTS)[number];
 
 const HELP = `Usage: npm run bench [-- options] [part]…
 
 Measures Refit on a real kube-apiserver (built on first use, see docs/internals/testenv.md): its client beside the official one, \`refit status\` beside kubectl, a
-plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent, and one agent by itself. On an API server in memory: drains, and a
-plan over ${MANY} workers. Beside nginx: the update server. Beside bare Jobs: a Plan of system-upgrade-controller over ${NODES} simulated nodes. Over
+plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent, and one agent by itself. On an API server in memory: drains, a
+plan over ${MANY} workers, and in-place updates of ${MACHINES} Machines of Cluster API. Beside nginx: the update server. Beside bare Jobs: a Plan of system-upgrade-controller over ${NODES} simulated nodes. Over
 SSH: a survey of kubeadm hosts. Takes some fifteen minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
 
   part           only these of ${PARTS.join(', ')}
@@ -149,6 +152,8 @@ async function measurePart(
     case 'kubeadm':
       say('surveying a hundred kubeadm hosts over SSH');
       return await measureSurveys(parts);
+    case 'capi':
+      return machineFindings(await measureMachines(parts, say));
     case 'scale':
       return scaleFindings(await measureScale(parts, say));
   }

@@ -31,7 +31,8 @@ export async function startController(
   });
 }
 
-function kubeconfigFor(url: string): object {
+/** Of a user without credentials: the API server in memory asks for none. */
+export function kubeconfigFor(url: string): object {
   return {
     apiVersion: 'v1',
     kind: 'Config',
