@@ -1,7 +1,8 @@
 /** Provides the schemas of the kinds in kinds.ts, which has none. */
 import { cattlePlanSchema } from './cattle/plan.ts';
 import type { CustomKind } from './crd.ts';
-import { cattlePlans, upgradePolicies } from './kinds.ts';
+import { cattlePlans, nodeRollouts, upgradePolicies } from './kinds.ts';
+import { nodeRolloutSchema } from './refit/node-rollout.ts';
 import { upgradePolicySchema } from './refit/upgrade-policy.ts';
 
 export const cattlePlanKind: CustomKind = { resource: cattlePlans, schema: cattlePlanSchema };
@@ -9,3 +10,4 @@ export const upgradePolicyKind: CustomKind = {
   resource: upgradePolicies,
   schema: upgradePolicySchema,
 };
+export const nodeRolloutKind: CustomKind = { resource: nodeRollouts, schema: nodeRolloutSchema };

@@ -14,7 +14,11 @@ import type { Watched } from '../engine/contract/world.ts';
 import type { Role } from '../engine/model/rollout.ts';
 import type { policyOfPlan } from '../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../engine/policy/rollout-policy.ts';
-import { type RolloutController, rolloutController } from '../engine/rollout-controller.ts';
+import {
+  type RolloutController,
+  type RolloutParts,
+  rolloutController,
+} from '../engine/rollout-controller.ts';
 import { type AskReadyz, askControlPlane } from '../engine/snapshot/api-server-health.ts';
 import type { Prober } from '../engine/snapshot/probes.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -71,6 +75,8 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   /** `host:port` for /healthz, /readyz and /metrics. */
   readonly healthAddress?: string | undefined;
   readonly metrics?: Metrics;
+  /** The client of the cluster that has the NodeRollouts, if that is another cluster than the one with the plans. */
+  readonly nodeRolloutClient?: KubeClient;
 }
 
 export interface LeaderTools {
@@ -151,10 +157,9 @@ export async function prepareControllerProcess(
   const election = lease && createElection({ client, ...lease, identity, clock, random, log });
   const origin = election ?? options.guard;
   // Only requests that may come in bursts are limited. Requests that renew the lease never wait.
-  const writer = boundedClient(
-    origin ? guardedClient(client, origin, clock) : client,
-    REQUESTS_AT_ONCE,
-  );
+  const leading = (own: KubeClient): KubeClient =>
+    boundedClient(origin ? guardedClient(own, origin, clock) : own, REQUESTS_AT_ONCE);
+  const writer = leading(client);
   const manager = createManager({ ...(election ? { election } : {}), clock, random, log, metrics });
   const drains = createDrains({ client: writer, clock, random, log });
   const events = eventRecorder({ client, component, clock, random, log });
@@ -174,7 +179,9 @@ export async function prepareControllerProcess(
     withExclusions(
       choose?.(dialect, policies.list(), plan, options.policy) ?? options.policy ?? DEFAULT_POLICY,
     );
-  const shared = { reader: client, writer, policies, clock, random, log, metrics };
+  const { nodeRolloutClient: other } = options;
+  const nodeRollouts = { client: other ? leading(other) : writer, isShared: other !== undefined };
+  const shared = { reader: client, writer, nodeRollouts, policies, clock, random, log, metrics };
   const parts = { ...options, election, ...shared, ...tools, dialects, policyFor, abort };
   const rollouts = addControllers(manager, parts);
   const plans = rollouts.map((rollout) => rollout.plans);
@@ -299,6 +306,7 @@ interface ControllerParts
   readonly policyFor: (dialect: Dialect, plan: KubeObject) => RolloutPolicy;
   readonly policies: Informer<UpgradePolicy>;
   readonly reader: KubeClient;
+  readonly nodeRollouts: RolloutParts['nodeRollouts'];
   readonly metrics: Metrics;
   readonly election: Election | undefined;
   readonly abort: AbortSignal;
@@ -321,11 +329,15 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
       drains: drainsNodes ? parts.drains : undefined,
       prober: proberOf(parts),
       policyFor: (plan) => parts.policyFor(dialect, plan),
+      nodeRollouts: parts.nodeRollouts,
       recordEvent: (object, { type, reason }) =>
         events.record(object, { type, reason: reason.code, message: reason.message }),
     }),
   );
-  for (const rollout of rollouts) manager.addController(rollout);
+  for (const rollout of rollouts) {
+    if (rollout.nodeRollouts) manager.addRunnable(rollout.nodeRollouts, 'leading');
+    manager.addController(rollout);
+  }
   if (parts.election) manager.addRunnable(standbyNotes(parts.election, rollouts, parts));
   const plans = Object.fromEntries(rollouts.map((rollout) => [rollout.name, rollout.plans]));
   const isPlan = (name: string, object: KubeObject): boolean =>

@@ -13,6 +13,11 @@ import type { Watched } from './contract/world.ts';
 import { createReconciler, type ReconcilerOptions } from './loop.ts';
 import type { Reason } from './model/reasons.ts';
 import { isFinal } from './model/rollout.ts';
+import {
+  type NodeRolloutParts,
+  type NodeRolloutWriter,
+  nodeRolloutWriter,
+} from './report/node-rollout-writer.ts';
 import { createReporter, type ReporterParts } from './report/reporter.ts';
 import { gather } from './snapshot/gather.ts';
 import { freshWorld, NOTHING, OwnWrites, viewsOf } from './snapshot/world.ts';
@@ -27,6 +32,8 @@ export interface RolloutParts
   readonly writer: KubeClient;
   readonly policies?: Informer | undefined;
   readonly metrics?: Metrics | undefined;
+  /** Where NodeRollouts are written; undefined if none are. */
+  readonly nodeRollouts?: Pick<NodeRolloutParts, 'client' | 'isShared'> | undefined;
 }
 
 /** The queue key of the clean-up of orphaned work. No object can have this name. */
@@ -46,6 +53,8 @@ export interface RolloutController extends runtime.Controller {
   readonly plans: Informer;
   /** Returns the version rule that an unfinished plan breaks. Replicas that do not lead can call it, too. */
   readonly brokenRuleOf: (plan: KubeObject) => Reason | undefined;
+  /** A part of the process that must stop after the controller; undefined if no NodeRollouts are written. */
+  readonly nodeRollouts: NodeRolloutWriter | undefined;
 }
 
 /**
@@ -85,7 +94,10 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     ...watched.map(({ resource, informer }) => [resource, informer] as const),
   ]);
   const effects = { dialect, client: writer, world: freshWorld(views, ownWrites), ownWrites };
-  const reporter = createReporter({ ...parts, ...effects, metrics });
+  const shown = parts.nodeRollouts;
+  const nodeRollouts =
+    shown && nodeRolloutWriter({ ...shown, dialect, plans: () => plans.list(), clock, log });
+  const reporter = createReporter({ ...parts, ...effects, metrics, nodeRollouts });
   const options = { ...parts, ...effects, reporter, plans };
   let reconcile = createReconciler(options);
   return {
@@ -109,7 +121,9 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
         : []),
       ...(drains ? [fromDrains(drains, plans, keys)] : []),
     ],
+    nodeRollouts,
     begin: () => {
+      nodeRollouts?.begin();
       reconcile = createReconciler(options);
     },
     reconcile: async (key, context) => {
@@ -127,6 +141,17 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
 /** Returns a source that wakes every plan when a drain makes progress. */
 function fromDrains(drains: Drains, plans: Informer, keys: () => string[]): runtime.EventSource {
   return { informer: plans, start: (wake) => drains.onChange(() => keys().forEach(wake)) };
+}
+
+function nodeRolloutsOf(
+  dialect: Dialect,
+  plans: Informer,
+  { nodeRollouts, clock, log }: RolloutParts,
+): NodeRolloutWriter | undefined {
+  return (
+    nodeRollouts &&
+    nodeRolloutWriter({ ...nodeRollouts, dialect, plans: () => plans.list(), clock, log })
+  );
 }
 
 function informerOf(

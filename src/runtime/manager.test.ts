@@ -169,6 +169,7 @@ test('who no longer leads measures no plans: they may end, or go, under another 
     phases: { failed: 1 },
     targets: {},
     waits: [],
+    percent: 0,
   };
   manager.addRunnable(
     { name: 'worker', run: async () => await Promise.resolve(metrics.plan(plan)) },

@@ -6,7 +6,13 @@ const PLAN = { dialect: 'autopilot', plan: 'autopilot' };
 
 async function linesOf(metrics: Metrics): Promise<string[]> {
   const { body } = await metrics.expose();
-  return body.split('\n').filter((line) => /^refit_(plans|targets|waits)\{/.test(line));
+  return body
+    .split('\n')
+    .filter((line) => /^refit_(plans|plan_percent|plan_eta_seconds|targets|waits)\{/.test(line));
+}
+
+async function phasesOf(metrics: Metrics): Promise<string[]> {
+  return (await linesOf(metrics)).filter((line) => line.startsWith('refit_plans'));
 }
 
 test('a plan is exposed as it stands, with what holds it back', async () => {
@@ -17,6 +23,8 @@ test('a plan is exposed as it stands, with what holds it back', async () => {
     phases: { running: 1, done: 0 },
     targets: { pending: 2, done: 1, failed: 0 },
     waits: [...waits, ...waits],
+    percent: 33,
+    etaSeconds: 90,
   });
   expect(await linesOf(metrics)).toEqual([
     'refit_plans{dialect="autopilot",plan="autopilot",phase="running"} 1',
@@ -25,11 +33,14 @@ test('a plan is exposed as it stands, with what holds it back', async () => {
     'refit_targets{dialect="autopilot",plan="autopilot",phase="done"} 1',
     'refit_targets{dialect="autopilot",plan="autopilot",phase="failed"} 0',
     'refit_waits{dialect="autopilot",plan="autopilot",gate="node-ready",reason="NodeNotReady"} 2',
+    'refit_plan_percent{dialect="autopilot",plan="autopilot"} 33',
+    'refit_plan_eta_seconds{dialect="autopilot",plan="autopilot"} 90',
   ]);
-  metrics.plan({ ...PLAN, phases: { done: 1 }, targets: { done: 3 }, waits: [] });
+  metrics.plan({ ...PLAN, phases: { done: 1 }, targets: { done: 3 }, waits: [], percent: 100 });
   expect(await linesOf(metrics)).toEqual([
     'refit_plans{dialect="autopilot",plan="autopilot",phase="done"} 1',
     'refit_targets{dialect="autopilot",plan="autopilot",phase="done"} 3',
+    'refit_plan_percent{dialect="autopilot",plan="autopilot"} 100',
   ]);
   metrics.forgetPlan('autopilot', 'autopilot');
   expect(await linesOf(metrics)).toEqual([]);
@@ -42,8 +53,10 @@ test('measures of workload clusters stand beside those of the process, until the
     ['default/blue', 1],
     ['default/green', 2],
   ] as const)
-    metrics.ofCluster(cluster).plan({ ...PLAN, phases: { done }, targets: {}, waits: [] });
-  metrics.plan({ ...PLAN, phases: { done: 3 }, targets: {}, waits: [] });
+    metrics
+      .ofCluster(cluster)
+      .plan({ ...PLAN, phases: { done }, targets: {}, waits: [], percent: 0 });
+  metrics.plan({ ...PLAN, phases: { done: 3 }, targets: {}, waits: [], percent: 0 });
   const labels = 'dialect="autopilot",plan="autopilot",phase="done"';
   const green = `refit_plans{${labels},workload_cluster="default/green"} 2`;
   const both = [
@@ -51,13 +64,13 @@ test('measures of workload clusters stand beside those of the process, until the
     `refit_plans{${labels},workload_cluster="default/blue"} 1`,
     green,
   ];
-  expect(await linesOf(metrics)).toEqual(both);
+  expect(await phasesOf(metrics)).toEqual(both);
   // The format requires that each metric appears once.
   const headers = (await metrics.expose()).body.match(/^# .*/gm) ?? [];
   expect(new Set(headers).size).toBe(headers.length);
   expect(headers).toEqual(alone);
   metrics.forgetCluster('default/blue');
-  expect(await linesOf(metrics)).toEqual([both[0], green]);
+  expect(await phasesOf(metrics)).toEqual([both[0], green]);
 });
 
 test('with many clusters other work goes on during a scrape, and a second scrape adds none', async () => {

@@ -15,6 +15,10 @@ export interface PlanMeasure {
   /** The number of targets in each phase of a target. */
   readonly targets: Readonly<Record<string, number>>;
   readonly waits: readonly { readonly gate: string; readonly reason: string }[];
+  /** The share of targets that are done, from 0 to 100. */
+  readonly percent: number;
+  /** Seconds until the plan is expected to be done; undefined if that is unknown. */
+  readonly etaSeconds?: number | undefined;
 }
 
 /** Measures the controllers of a process. */
@@ -272,6 +276,10 @@ function planMetrics({ gauge, histogram }: Define): PlanMetrics {
   );
   const help = 'What targets of the plan wait for, by gate and reason.';
   const waits = gauge('refit_waits', help, 'dialect', 'plan', 'gate', 'reason');
+  const share = 'Targets of the plan that are done, in percent of all its targets.';
+  const percent = gauge('refit_plan_percent', share, 'dialect', 'plan');
+  const left = 'Seconds until the plan is expected to be done; absent while that is unknown.';
+  const eta = gauge('refit_plan_eta_seconds', left, 'dialect', 'plan');
   const spent = 'Time that one target spent in one step.';
   const steps = histogram('refit_step_duration_seconds', spent, STEP_BUCKETS, 'dialect', 'step');
   const measured = new Map<string, PlanMeasure>();
@@ -282,6 +290,8 @@ function planMetrics({ gauge, histogram }: Define): PlanMetrics {
     for (const phase of Object.keys(before.phases)) phases.remove({ dialect, plan, phase });
     for (const phase of Object.keys(before.targets)) targets.remove({ dialect, plan, phase });
     for (const wait of before.waits) waits.remove({ dialect, plan, ...wait });
+    percent.remove({ dialect, plan });
+    eta.remove({ dialect, plan });
   };
   return {
     forgetPlan,
@@ -295,6 +305,8 @@ function planMetrics({ gauge, histogram }: Define): PlanMetrics {
       for (const [phase, count] of Object.entries(measure.targets))
         targets.set({ dialect, plan, phase }, count);
       for (const wait of measure.waits) waits.inc({ dialect, plan, ...wait });
+      percent.set({ dialect, plan }, measure.percent);
+      if (measure.etaSeconds !== undefined) eta.set({ dialect, plan }, measure.etaSeconds);
     },
     stepDone: (dialect, step, seconds) => steps.observe({ dialect, step }, seconds),
   };

@@ -213,7 +213,14 @@ function policyFor({ targetDeadlineMs, maxFailures }: Configuration): RolloutPol
  * Facts on which nothing is decided here. Of a report only whether the roll-back worked counts. What an ended plan asked for,
  * and whether a node is behind it, is only said to people: no policy of the model lets an edit start a new rollout.
  */
-const IRRELEVANT: ReadonlySet<string> = new Set(['step', 'since', 'asked', 'isBehind']);
+const IRRELEVANT: ReadonlySet<string> = new Set([
+  'step',
+  'since',
+  'asked',
+  'isBehind',
+  'usualMs',
+  'fastMs',
+]);
 
 /** The version that a request holds for: one without would take effect whatever happened since, and is a mistake. */
 function versionOf({ metadata: { name, resourceVersion } }: KubeObject): number {

@@ -79,6 +79,11 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     kubeadm: 'update',
     capi: 'update',
   },
+  'upgrade.refit.dev/noderollouts@k0s-autopilot': { controller: KEEP, capi: KEEP, ...LOOK },
+  'upgrade.refit.dev/noderollouts@system-upgrade': { cattle: KEEP, capi: KEEP, ...LOOK },
+  'upgrade.refit.dev/noderollouts@kube-system': { kubeadm: KEEP, capi: KEEP, ...LOOK },
+  'upgrade.refit.dev/noderollouts@default': { capi: KEEP, ...LOOK },
+  'upgrade.refit.dev/noderollouts/status@k0s-autopilot': { controller: 'patch', capi: 'patch' },
   'upgrade.refit.dev/updatersets': { capi: 'list', operator: 'list' },
   'upgrade.refit.dev/updatersets/status': { capi: 'patch', operator: 'patch' },
   'flowcontrol.apiserver.k8s.io/flowschemas': {

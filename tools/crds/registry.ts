@@ -4,7 +4,7 @@ import { planKind } from '../../src/api/autopilot/plan.ts';
 import { updateConfigKind } from '../../src/api/autopilot/update-config.ts';
 import { statusShardKind } from '../../src/api/refit/status-shard.ts';
 import { updaterSetKind } from '../../src/api/refit/updater-set.ts';
-import { cattlePlanKind, upgradePolicyKind } from '../../src/api/schemas.ts';
+import { cattlePlanKind, nodeRolloutKind, upgradePolicyKind } from '../../src/api/schemas.ts';
 import { controlNodeKind } from './control-node.ts';
 import type { DefinedKind, PrinterColumn } from './definition.ts';
 
@@ -48,6 +48,20 @@ export const CUSTOM_KINDS: readonly DefinedKind[] = [
         jsonPath: ".status.conditions[?(@.type=='Accepted')].message",
         priority: 1,
       },
+      AGE,
+    ],
+  },
+  {
+    ...nodeRolloutKind,
+    columns: [
+      { name: 'Kind', type: 'string', jsonPath: '.spec.plan.kind' },
+      { name: 'Plan', type: 'string', jsonPath: '.spec.plan.name' },
+      { name: 'Version', type: 'string', jsonPath: '.status.version' },
+      { name: 'Done', type: 'string', jsonPath: '.status.progress' },
+      { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+      { name: 'Waiting', type: 'string', jsonPath: '.status.waiting.reason' },
+      { name: 'ETA', type: 'string', jsonPath: '.status.eta.at' },
+      { name: 'Message', type: 'string', jsonPath: '.status.waiting.message', priority: 1 },
       AGE,
     ],
   },

@@ -22,7 +22,7 @@ export function deployFiles(): [string, string][] {
   const folders: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     base: {
       'namespace.yaml': made([namespace()]),
-      'kinds.yaml': kinds('upgrade.refit.dev', ['UpgradePolicy']),
+      'kinds.yaml': kinds('upgrade.refit.dev', ['UpgradePolicy', 'NodeRollout']),
       'viewer.yaml': rightsOf('rbac.yaml', 'viewer'),
     },
     k0s: {

@@ -51,6 +51,8 @@ async function seriesOf(): Promise<Map<string, Set<string>>> {
     phases: { done: 1 },
     targets: { done: 1 },
     waits: [{ gate: 'g', reason: 'R' }],
+    percent: 100,
+    etaSeconds: 1,
   });
   metrics.stepDone('d', 'Restart', 1);
   const { body } = await all.expose();

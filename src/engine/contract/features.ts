@@ -34,6 +34,8 @@ export interface Features<P extends KubeObject> {
   readonly foreignWork?: ForeignWorkFinder;
   /** Describes the agents on nodes. Without it, the signals need no agent. */
   readonly agents?: Agents;
+  /** Says where the NodeRollout of a plan is. Without it, it is beside its plan, and a plan without a namespace has none. */
+  readonly nodeRollouts?: NodeRolloutPlace<P>;
   /** Finds work whose plan was deleted. Without it, a deleted plan leaves no work that the leader must end. */
   readonly orphanedWork?: OrphanedWork<P>;
 }
@@ -227,6 +229,14 @@ export interface Agents {
   of(object: KubeObject): NodeAgent;
   /** Returns why the host cannot run the version, as the object says; undefined if it can, or if nothing is known. */
   unfitFor?(object: KubeObject, version: string): string | undefined;
+}
+
+/** Where the NodeRollouts of plans are that are not objects of a namespace. */
+export interface NodeRolloutPlace<P extends KubeObject> {
+  /** The namespace for plans that have none. */
+  readonly namespace?: string;
+  /** Returns the object that people know as the plan, if it is another one; undefined for an object that is no plan. */
+  subjectOf?(plan: P): Readonly<Record<'namespace' | 'name', string>> | undefined;
 }
 
 /** Finds work whose plan is gone, so that the leader can end it. */

@@ -1,6 +1,7 @@
 /** Carries out the commands of one turn. It is the only owner of what the leader writes for a plan. */
 import type { ReconcileResult } from '../../runtime/run-controller.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
+import { soonest } from '../../util/soonest.ts';
 import type { NodeAction, Signalling } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { type Rollout, type Target, withTargets } from '../model/rollout.ts';
@@ -76,12 +77,6 @@ export async function execute(
   const wakes = only(commands, 'wake').map(({ afterMs }) => afterMs);
   const times = outcome === 'outdated' ? [RECHECK_MS, ...wakes, reportMs] : [...wakes, reportMs];
   return { requeueAfterMs: soonest(times), restMs: restOf(turn.assessment.snapshot.rollout) };
-}
-
-/** Returns the shortest of these times; undefined if there is none. */
-export function soonest(times: readonly (number | undefined)[]): number | undefined {
-  const known = times.filter((ms) => ms !== undefined);
-  return known.length === 0 ? undefined : Math.min(...known);
 }
 
 async function restartPlan(parts: ExecuteParts, turn: Turn): Promise<Outcome> {

@@ -218,6 +218,10 @@ export interface Snapshot {
   readonly fleet?: readonly Node[] | undefined;
   /** Milliseconds within which 90 % of the finished targets were done; undefined before the first target is done. */
   readonly paceMs?: number | undefined;
+  /** The same for 50 % of the finished targets. Only people read it. */
+  readonly usualMs?: number | undefined;
+  /** The same for 10 % of the finished targets. Only people read it. */
+  readonly fastMs?: number | undefined;
   /** Milliseconds for which this leader has watched plan and policy ask for the same payloads; undefined for read-only commands. */
   readonly payloadsWatchedMs?: number | undefined;
   /** True if this leader has recorded the rollout since it was woken. */

@@ -15,7 +15,7 @@ import {
 } from '../model/written-conditions.ts';
 
 /** Milliseconds that a wait must last before it is reported, because most waits are short and each report is a write. */
-const SETTLE_MS = 10_000;
+export const SETTLE_MS = 10_000;
 /** Milliseconds between two writes if only the text of a message has changed. */
 const REFRESH_MS = 60_000;
 
@@ -62,7 +62,8 @@ export function conditionsOf(
   );
 }
 
-function holdingOf(waits: readonly Wait[], now: number): Wait | undefined {
+/** Returns the first wait that is more than routine and has lasted for a while; undefined if there is none. */
+export function holdingOf(waits: readonly Wait[], now: number): Wait | undefined {
   return waits.find((each) => isRemarkable(each) && now - Date.parse(each.since) >= SETTLE_MS);
 }
 
@@ -82,7 +83,8 @@ export function blockedEvent(
   return blocked && before === undefined ? undefined : ({ type: 'Warning', reason } as const);
 }
 
-function isRemarkable({ gate, reason }: Wait): boolean {
+/** Returns true if the wait is for more than a slot, a stage or a node in progress. */
+export function isRemarkable({ gate, reason }: Wait): boolean {
   return !ORDINARY.has(gate) && !isUnasked(reason);
 }
 

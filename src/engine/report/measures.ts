@@ -7,6 +7,7 @@ import { factsOf } from '../gates/types.ts';
 import { PLAN_PHASES, type Snapshot, type TargetPhase, type Wait } from '../model/decision.ts';
 import { isUnasked } from '../model/reasons.ts';
 import * as model from '../model/rollout.ts';
+import { countsOf, etaOf, percentOf } from './node-rollout-status.ts';
 import type { Turn } from './turn.ts';
 
 const none = <P extends string>(phases: readonly P[]) =>
@@ -36,7 +37,18 @@ export function measurePlan(
   const heldBy = held.map(({ gate, reason }) => ({ gate, reason: reason.code }));
   const { phase } = planEndOf(snapshot, now);
   const phases = { ...none(PLAN_PHASES), [phase]: 1 };
-  metrics.plan({ dialect, plan: keyOf(plan), phases, targets, waits: heldBy });
+  const percent = percentOf(countsOf(rollout));
+  const eta = etaOf(assessment, waits);
+  const etaSeconds = eta && Math.max(0, Math.round((Date.parse(eta.at) - now) / 1000));
+  metrics.plan({
+    dialect,
+    plan: keyOf(plan),
+    phases,
+    targets,
+    waits: heldBy,
+    percent,
+    etaSeconds,
+  });
 }
 
 /**

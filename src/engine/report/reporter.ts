@@ -2,6 +2,7 @@
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { Logger } from '../../util/log.ts';
+import { soonest } from '../../util/soonest.ts';
 import { uncheckedReason } from '../assess/advance.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { planEndOf } from '../assess/ended.ts';
@@ -26,6 +27,7 @@ import {
 } from './events.ts';
 import { idleMemory } from './idle-targets.ts';
 import { measurePlan, measureSteps } from './measures.ts';
+import type { NodeRolloutWriter } from './node-rollout-writer.ts';
 import type { Turn } from './turn.ts';
 
 /** Reports what the engine did. Only `decided` writes to the API itself; Events are sent in the background. */
@@ -55,11 +57,13 @@ export interface Reporter {
 
 export interface ReporterParts extends AnnouncerParts, Pick<Effects, 'client' | 'ownWrites'> {
   readonly metrics: Metrics;
+  /** Undefined if no NodeRollouts are written. */
+  readonly nodeRollouts?: Pick<NodeRolloutWriter, 'show' | 'gone'> | undefined;
 }
 
 /** Returns a reporter for one term of leadership. It remembers what it has reported. */
 export function createReporter(parts: ReporterParts): Reporter {
-  const { dialect, metrics } = parts;
+  const { dialect, metrics, nodeRollouts } = parts;
   const { onPlan, onTargets, onNodes } = createAnnouncer(parts);
   const idle = idleMemory();
   const ends = endMemory();
@@ -114,13 +118,14 @@ export function createReporter(parts: ReporterParts): Reporter {
       if (end) onPlan(plan, { type: 'Warning', reason: end });
       const edit = edits.at(keyOf(plan), turn);
       if (edit) onPlan(plan, { type: 'Normal', reason: edit });
-      const stalledMs = await writeStalls(parts, plan, stalls, now);
+      const shownMs = nodeRollouts?.show(turn, waits);
+      const stalledMs = soonest([shownMs, await writeStalls(parts, plan, stalls, now)]);
       measurePlan(metrics, dialect.name, turn, waits);
       if (dialect.statusRecord?.hasConditions !== false) return stalledMs;
       const onEvent = (event: ReportedEvent): void => onPlan(plan, event);
       const writing = { ...parts, onEvent, writtenAt, now };
       const shown = { ...snapshot.rollout, ...planEndOf(snapshot, now) };
-      return await writeConditions(writing, plan, shown, waits);
+      return soonest([stalledMs, await writeConditions(writing, plan, shown, waits)]);
     },
     refused({ source }, { stage, target }, reason) {
       onTargets(keyOf({ metadata: source }), [{ type: 'Warning', reason, stage, target }]);
@@ -133,6 +138,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       edits.forget(key);
       writtenAt.delete(key);
       metrics.forgetPlan(dialect.name, key);
+      nodeRollouts?.gone(key);
     },
   };
 }

@@ -139,7 +139,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     ),
     fleet: watchesNodes ? world.list(nodes) : undefined,
     apiServers: dialect.versions?.skewRules ? dialect.endpoints(world) : undefined,
-    paceMs: paceOf(scene),
+    ...paceOf(scene),
     payloadsWatchedMs: hasStarted(rollout) ? undefined : scene.known.watchPayloads?.(rollout),
   };
 }
@@ -245,12 +245,17 @@ const viewOf = onceForEach(
 );
 
 /**
- * Returns the 90th percentile of the milliseconds that finished targets took, as their agents report. The longest time never
- * counts, because one agent may report a wrong one.
+ * Returns the 90th, the 50th and the 10th percentile of the milliseconds that finished targets took, as their agents report. The
+ * longest time never counts, because one agent may report a wrong one.
  */
-function paceOf({ dialect, plan, world, rollout }: Scene): number | undefined {
+function paceOf({
+  dialect,
+  plan,
+  world,
+  rollout,
+}: Scene): Pick<Snapshot, 'paceMs' | 'usualMs' | 'fastMs'> {
   // Targets of such a dialect report no times.
-  if (dialect.signal.observable) return undefined;
+  if (dialect.signal.observable) return {};
   const spent = withStages(rollout)
     .flatMap(({ stage, target }) => {
       if (target.state !== 'done') return [];
@@ -259,7 +264,10 @@ function paceOf({ dialect, plan, world, rollout }: Scene): number | undefined {
       return spent ? Object.values(spent).reduce((sum, ms) => sum + ms, 0) : [];
     })
     .toSorted((a, b) => a - b);
-  return spent.length > 1 ? spent[Math.floor((spent.length - 1) * 0.9)] : undefined;
+  if (spent.length < 2) return {};
+  const within = (share: number): number | undefined =>
+    spent[Math.floor((spent.length - 1) * share)];
+  return { paceMs: within(0.9), usualMs: within(0.5), fastMs: within(0.1) };
 }
 
 /** Returns `<os>-<architecture>` from the well-known labels; undefined if one of them is missing. */

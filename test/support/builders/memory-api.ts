@@ -1,5 +1,10 @@
 /** The smallest API server, for tests of reconcilers: objects with resourceVersions, and views that lag behind. */
-import type { DeleteOptions, KubeClient, WriteOptions } from '../../../src/kube/client.ts';
+import type {
+  DeleteOptions,
+  KubeClient,
+  PatchOptions,
+  WriteOptions,
+} from '../../../src/kube/client.ts';
 import {
   compareResourceVersions,
   type KubeObject,
@@ -7,7 +12,7 @@ import {
   type Resource,
 } from '../../../src/kube/resources.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
-import { isRecord } from '../../../src/util/json.ts';
+import { applyMergePatch, isRecord, type Json } from '../../../src/util/json.ts';
 
 export interface LaggingView<T extends KubeObject> {
   get(name: string): T | undefined;
@@ -117,28 +122,31 @@ export class MemoryApi {
             throw refusal(409, 'Conflict');
           this.remove(resource, name);
         }),
-      /** Merges members of `metadata` only; null removes an annotation or label. */
+      /** Merges as JSON merge patches do; with a subresource, only its member. Empty labels and annotations stay as `{}`. */
       patch: async <T extends KubeObject>(
         resource: Resource<T>,
         name: string,
-        patch: Pick<T, 'metadata'>,
+        patch: Partial<T>,
+        { subresource }: Partial<PatchOptions> = {},
       ) =>
-        await this.#answer(`patch ${resource.plural}/${name}`, () => {
-          const { metadata, ...rest } = this.read(resource, name);
-          const wanted = patch.metadata.resourceVersion ?? metadata.resourceVersion;
-          if (wanted !== metadata.resourceVersion) throw refusal(409, 'Conflict');
-          const merged = (key: 'annotations' | 'labels'): Record<string, string> => {
-            const entries = Object.entries({ ...metadata[key], ...patch.metadata[key] });
-            return Object.fromEntries(
-              entries.filter(([, value]) => (value as string | null) !== null),
+        await this.#answer(
+          `patch ${[resource.plural, name, subresource].filter(Boolean).join('/')}`,
+          () => {
+            const stored = this.read(resource, name);
+            const { metadata } = stored;
+            const wanted = patch.metadata?.resourceVersion ?? metadata.resourceVersion;
+            if (wanted !== metadata.resourceVersion) throw refusal(409, 'Conflict');
+            const merged = applyMergePatch(stored as unknown as Json, patch as unknown as Json);
+            const { annotations = {}, labels = {} } = (merged as unknown as T).metadata;
+            const object = merged as unknown as T;
+            return copyOf(
+              this.put(resource, {
+                ...object,
+                metadata: { ...object.metadata, annotations, labels },
+              }),
             );
-          };
-          const both = { annotations: merged('annotations'), labels: merged('labels') };
-          return this.put(resource, {
-            ...rest,
-            metadata: { ...metadata, ...patch.metadata, ...both },
-          } as T);
-        }),
+          },
+        ),
     };
     return used as unknown as KubeClient;
   }

@@ -87,6 +87,7 @@ export const autopilot: Dialect<Plan> = {
     },
   },
   drainDelegation,
+  nodeRollouts: { namespace: 'k0s-autopilot' },
   orphanedWork: { plans: orphanedPlans },
   signal,
 };

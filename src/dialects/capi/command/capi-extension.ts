@@ -153,7 +153,7 @@ function oneCluster(
     for (;;) {
       try {
         return await processes.prepareControllerProcess(
-          { ...options, dialects: [capi], controllers },
+          { ...options, dialects: [capi], controllers, nodeRolloutClient: management },
           abort,
         );
       } catch (error) {

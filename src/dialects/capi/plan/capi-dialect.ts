@@ -5,7 +5,7 @@ import type { World } from '../../../engine/contract/world.ts';
 import type { ForeignWork } from '../../../engine/model/decision.ts';
 import type { Rollout } from '../../../engine/model/rollout.ts';
 import { isRelevant } from '../../../engine/snapshot/predicates.ts';
-import { kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
+import { kubeletVersionOf, type Node, nodes, splitKey } from '../../../kube/resources.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
 import { annotationSignal, occupantOf, unnamedCordonOf } from '../../shared/annotation-signal.ts';
@@ -36,6 +36,7 @@ export const capi: Dialect<Node> = {
   },
   versions: { isBehind: (node, { version }) => isOlder(kubeletVersionOf(node), version) },
   agents: { of: agentOf },
+  nodeRollouts: { subjectOf: machineOf },
   orphanedWork: { plans: orphanedPlans },
   // The leader always cordons and drains.
   signal: annotationSignal({ resourceOf: () => nodes, agent: { cordoning: 'leader' } }),
@@ -59,4 +60,10 @@ function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
     const attempt = isOther ? record.since : signalAtWorkOn(node)?.created;
     return attempt === undefined ? [] : [{ name: node.metadata.name, role: 'controller', attempt }];
   });
+}
+
+/** Returns the Machine that the Node is updated for; undefined if there is no request. */
+function machineOf(node: Node): { namespace: string; name: string } | undefined {
+  const { name, namespace } = splitKey(updateOn(node)?.machine ?? '');
+  return namespace === undefined ? undefined : { namespace, name };
 }

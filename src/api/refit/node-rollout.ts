@@ -1,0 +1,152 @@
+/** Defines schema and types of the NodeRollout, which shows how far a plan of any dialect is, and keeps the history of its runs. */
+import { z } from 'zod';
+import type { KubeObject } from '../../kube/resources.ts';
+import { BY_TYPE, choice, LONGEST, object, optional, text, time, whole } from '../crd.ts';
+import { conditionsSchema } from './upgrade-policy.ts';
+
+/** The most entries of each list. They bound the size of the object, however many targets the plan has. */
+export const MOST = { runs: 10, failures: 10, approvals: 100, accepted: 100, checks: 100 } as const;
+/** The most characters of a sentence in a NodeRollout. */
+export const LONGEST_MESSAGE = 1024;
+
+const nameSchema = z.string().max(LONGEST.name);
+const sentence = (what: string) => text(what, LONGEST_MESSAGE);
+const byKey = (key: string) => ({ ...BY_TYPE, 'x-kubernetes-list-map-keys': [key] });
+
+const planSchema = object('The plan that the NodeRollout describes.', {
+  apiVersion: z.string().max(LONGEST.name).describe('Its API group and version.'),
+  kind: z.string().max(LONGEST.word).describe('Its kind, such as `Plan` or `Machine`.'),
+  name: nameSchema.describe('Its name.'),
+  namespace: text('Its namespace, if it has one.', LONGEST.namespace),
+  uid: text('Its uid; another one after the plan was deleted and created again.', LONGEST.name),
+});
+
+const decision = {
+  by: text('The user who decided this.', LONGEST.name),
+  at: optional('When this was decided.', time('When this was decided.')),
+  reason: text('Why, in the words of that user.', LONGEST.reason),
+};
+
+const approvalSchema = object('One approval.', {
+  wave: z.int().min(1).describe('The number of the approved wave; the first wave is 1.'),
+  ...decision,
+});
+
+const acceptedSchema = object('One accepted risk.', {
+  check: nameSchema.describe('The name of the health check that may fail.'),
+  ...decision,
+  until: optional('When the acceptance ends; at the end of the run by default.', time('Its end.')),
+});
+
+const specSchema = object('The plan, and the decisions of people about it.', {
+  plan: planSchema,
+  approvals: optional(
+    'The waves that may start. `refit approve` adds them.',
+    z.array(approvalSchema).max(MOST.approvals).meta(byKey('wave')),
+  ),
+  accepted: optional(
+    'The failing health checks that do not stop this plan. `refit accept` adds them.',
+    z.array(acceptedSchema).max(MOST.accepted).meta(byKey('check')),
+  ),
+});
+
+const count = (what: string) => z.int().min(0).describe(what);
+
+const countsSchema = object('The number of targets by state.', {
+  total: count('All targets.'),
+  done: count('Targets that are done.'),
+  failed: count('Targets that failed.'),
+  inProgress: count('Targets that were started and are not done.'),
+  pending: count('Targets that were not started yet.'),
+  skipped: count('Targets that do not exist, or whose platform the plan has no download for.'),
+});
+
+const etaSchema = object(
+  'When the plan is expected to be done; absent before two nodes are done, and while the plan waits.',
+  {
+    at: time('If the nodes take as long as half of the finished nodes took at most.'),
+    earliest: time('If they are as fast as the fastest tenth of the finished nodes.'),
+    latest: time('If they are as slow as the slowest tenth of the finished nodes.'),
+  },
+);
+
+const waveSchema = object('The wave that runs; absent if the policy has no waves.', {
+  current: z.int().min(1).describe('Its number; the first wave is 1.'),
+  total: z.int().min(1).describe('The number of waves.'),
+});
+
+const waitingSchema = object('What the plan waits for; absent while it waits for nothing.', {
+  reason: z.string().max(LONGEST.reason).describe('The reason as one word.'),
+  message: sentence('The reason as a sentence.'),
+  ends: sentence('What ends the wait.'),
+  since: time('Since when the plan waits.'),
+});
+
+const checkSchema = object('The last result of one health check.', {
+  name: nameSchema.describe('The name of the check in the policy.'),
+  state: z.enum(['Passing', 'Failing', 'Unknown']).describe('The result.'),
+  message: sentence('The result as a sentence.'),
+  value: text('The value that was found.', LONGEST.name),
+  since: optional('Since when the check has this result.', time('Its begin.')),
+  at: optional('When the check was made last.', time('Its time.')),
+});
+
+const failureSchema = object('One node that failed.', {
+  node: nameSchema.describe('The name of the node.'),
+  message: sentence('Why it failed.'),
+});
+
+const runSchema = object('One run of the plan.', {
+  id: nameSchema.describe('The id of the run, as the signals name it.'),
+  planUid: text('The uid of the plan at that time.', LONGEST.name),
+  version: text('The version that the nodes were upgraded to.', LONGEST.reference),
+  started: time('When the run started.'),
+  ended: optional('When the run ended; absent while it runs.', time('Its end.')),
+  phase: z.string().max(LONGEST.word).describe('How the run ended, or its present phase.'),
+  reason: text('Why it ended so, as one word.', LONGEST.reason),
+  message: sentence('Why it ended so, as a sentence.'),
+  counts: countsSchema,
+  failures: optional('Nodes that failed; at most 10.', z.array(failureSchema).max(MOST.failures)),
+});
+
+const statusSchema = object('Written by the controller only.', {
+  observedGeneration: optional('The generation of the spec that the status describes.', z.int()),
+  planGeneration: optional("The plan's `metadata.generation` that the status describes.", z.int()),
+  phase: choice(
+    'The phase of the plan, in the words of `refit status`. `deleted`: the plan was deleted while it ran.',
+    'new',
+    'running',
+    'done',
+    'failed',
+    'incomplete',
+    'invalid',
+    'edited',
+    'differs',
+    'empty',
+    'deleted',
+  ),
+  version: text('The version that the nodes are upgraded to.', LONGEST.reference),
+  counts: countsSchema.exactOptional(),
+  progress: text('The targets that are done, and all targets, such as `5/8`.', LONGEST.word),
+  percent: whole('The share of targets that are done.', 100),
+  eta: etaSchema.exactOptional(),
+  wave: waveSchema.exactOptional(),
+  waiting: waitingSchema.exactOptional(),
+  planDeleted: optional('When the plan was found to be deleted.', time('When it was gone.')),
+  conditions: conditionsSchema.exactOptional(),
+  checks: optional(
+    'The last results of the health checks of the policy.',
+    z.array(checkSchema).max(MOST.checks).meta(byKey('name')),
+  ),
+  history: optional('The last ten runs, the newest first.', z.array(runSchema).max(MOST.runs)),
+});
+
+export const nodeRolloutSchema = object(
+  'Shows how far a plan is, and keeps the history of its runs. The controller makes one for each plan, and keeps it for 30 days after ' +
+    'the plan was deleted.',
+  { spec: specSchema, status: statusSchema.exactOptional() },
+);
+
+export type NodeRolloutStatus = z.input<typeof statusSchema>;
+export type NodeRolloutRun = z.input<typeof runSchema>;
+export type NodeRollout = KubeObject & z.input<typeof nodeRolloutSchema>;

@@ -1,0 +1,323 @@
+/**
+ * Computes the status of a NodeRollout from one assessment and from the status before it. It is computed in two steps: `viewOf` takes
+ * from the assessment what people see, and `statusOf` adds what only time shows, such as the history of runs.
+ */
+import {
+  LONGEST_MESSAGE,
+  MOST,
+  type NodeRollout,
+  type NodeRolloutRun,
+  type NodeRolloutStatus,
+} from '../../api/refit/node-rollout.ts';
+import { type Conditions, type ConditionUpdate, withCondition } from '../../runtime/conditions.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { defined } from '../../util/json.ts';
+import { printable } from '../../util/printable.ts';
+import type { Assessment } from '../assess/assess.ts';
+import { type PlanEnd, planEndOf } from '../assess/ended.ts';
+import { factsOf } from '../gates/types.ts';
+import type { Snapshot, Wait } from '../model/decision.ts';
+import {
+  inState,
+  isFinal,
+  type Rollout,
+  type Stage,
+  type Target,
+  targetsIn,
+  withStages,
+} from '../model/rollout.ts';
+import { limitOf } from '../schedule/slots.ts';
+import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
+import type { Turn } from './turn.ts';
+
+type Counts = NonNullable<NodeRolloutStatus['counts']>;
+type Eta = NonNullable<NodeRolloutStatus['eta']>;
+type Failures = NonNullable<NodeRolloutRun['failures']>;
+
+/** The first and the last time that the record of a rollout has, in RFC 3339. */
+type Span = Readonly<Record<'first' | 'last', string>>;
+
+/** What people see of one plan in one turn. It is small, whatever the number of targets is. */
+export interface RolloutView {
+  readonly end: PlanEnd;
+  readonly shown: ShownRollout;
+  readonly isOver: boolean;
+  /** The run; undefined before the rollout is recorded. `span` reads every target, and is asked only once for a run. */
+  readonly run:
+    | { readonly id: string; readonly recorded: string; readonly span: () => Span }
+    | undefined;
+  readonly planUid: string;
+  readonly planGeneration: number | undefined;
+  readonly version: string;
+  readonly counts: Counts;
+  readonly eta: Eta | undefined;
+  readonly waits: readonly Wait[];
+  readonly failures: Failures;
+}
+
+/** An expected end that differs by less is not written again, because it moves a little in each turn. */
+const SMALL_MS = 60_000;
+const LONGEST_VERSION = 512;
+
+/** Returns what people see of the plan. `waits` are those of the explanation of the assessment. */
+export function viewOf({ plan, assessment }: Turn, waits: readonly Wait[]): RolloutView {
+  const { snapshot, now } = assessment;
+  const { rollout } = snapshot;
+  const end = planEndOf(snapshot, now);
+  const isOver = isFinal(rollout);
+  const present = plan.metadata.generation;
+  const versions = rollout.stages.map(({ version }) => version).filter((version) => version !== '');
+  return {
+    end,
+    shown: { ...rollout, ...end },
+    isOver,
+    run:
+      rollout.phase === 'new'
+        ? undefined
+        : { id: rollout.id, recorded: rollout.phase, span: () => spanOf(rollout) },
+    planUid: rollout.source.uid,
+    planGeneration: isOver ? (rollout.generation ?? present) : present,
+    version: clipped([...new Set(versions)].join(', '), LONGEST_VERSION),
+    counts: countsOf(rollout),
+    eta: etaOf(assessment, waits),
+    waits,
+    failures: failuresOf(snapshot),
+  };
+}
+
+export function countsOf(rollout: Pick<Rollout, 'stages'>): Counts {
+  const count = (...states: Parameters<typeof inState>[1][]): number =>
+    states.reduce(
+      (sum, state) =>
+        sum + rollout.stages.reduce((all, stage) => all + inState(stage, state).length, 0),
+      0,
+    );
+  return {
+    total: rollout.stages.reduce((sum, { targets }) => sum + targets.length, 0),
+    done: count('done'),
+    failed: count('failed'),
+    inProgress: count('intended'),
+    pending: count('pending'),
+    skipped: count('missing', 'unsupported'),
+  };
+}
+
+/** Returns the share of targets that are done, rounded down, so that 100 means all of them. */
+export function percentOf({ total, done }: Pick<Counts, 'total' | 'done'>): number {
+  return total === 0 ? 0 : Math.floor((100 * done) / total);
+}
+
+/**
+ * Returns when the plan is expected to be done; undefined if that is unknown: no two targets have reported their times yet, the plan
+ * waits for more than a slot, or nothing is left to do.
+ */
+export function etaOf(assessment: Assessment, waits: readonly Wait[]): Eta | undefined {
+  const { snapshot, now, isStopping } = assessment;
+  const { rollout, paceMs, usualMs, fastMs } = snapshot;
+  if (rollout.phase !== 'running' || isStopping || waits.some(isRemarkable)) return undefined;
+  if (paceMs === undefined || usualMs === undefined || fastMs === undefined) return undefined;
+  const rounds = rollout.stages.reduce((sum, stage) => sum + roundsOf(stage), 0);
+  if (rounds === 0) return undefined;
+  const after = (ms: number): string => rfc3339(now + rounds * ms);
+  return { at: after(usualMs), earliest: after(fastMs), latest: after(paceMs) };
+}
+
+/** Returns how often the slots of the stage are filled until all its targets have ended. */
+function roundsOf(stage: Stage): number {
+  const open = inState(stage, 'pending').length + inState(stage, 'intended').length;
+  return Math.ceil(open / Math.max(1, limitOf(stage)));
+}
+
+function failuresOf(snapshot: Snapshot): Failures {
+  return targetsIn(snapshot.rollout, 'failed', 'missing', 'unsupported')
+    .slice(0, MOST.failures)
+    .map((target) => ({ node: target.name, message: clipped(failureOf(snapshot, target)) }));
+}
+
+const WITHOUT_WORDS: Partial<Record<Target['state'], string>> = {
+  missing: 'it does not exist',
+  unsupported: 'the plan has no download for its platform, or its node refuses the upgrade',
+};
+
+function failureOf(snapshot: Snapshot, target: Target): string {
+  const { observation } = factsOf(snapshot, target);
+  if (observation.kind === 'failed') return observation.message;
+  const { reason } = snapshot.rollout;
+  if (reason?.message.includes(target.name) === true) return reason.message;
+  return WITHOUT_WORDS[target.state] ?? 'it failed';
+}
+
+function spanOf(rollout: Rollout): Span {
+  const { created } = rollout.source;
+  let first: string | undefined;
+  let last: string | undefined;
+  for (const { target } of withStages(rollout)) {
+    if (first === undefined || Date.parse(target.since) < Date.parse(first)) first = target.since;
+    if (last === undefined || Date.parse(target.since) > Date.parse(last)) last = target.since;
+  }
+  return { first: first ?? created, last: last ?? created };
+}
+
+/**
+ * Returns the status of the NodeRollout after the turn. `previous` is the NodeRollout as it was read or written last. Health checks
+ * are not touched: what finds them out writes them.
+ */
+export function nodeRolloutStatus(
+  turn: Turn,
+  waits: readonly Wait[],
+  previous: NodeRollout | undefined,
+): NodeRolloutStatus {
+  return statusOf(viewOf(turn, waits), previous, turn.assessment.now);
+}
+
+/** Returns the status that shows `view` at `now`, in milliseconds. */
+export function statusOf(
+  view: RolloutView,
+  previous: NodeRollout | undefined,
+  now: number,
+): NodeRolloutStatus {
+  const { end, counts, version, planGeneration, planUid } = view;
+  const before = previous?.status ?? {};
+  // The history outlives a plan, but the conditions of a deleted plan say nothing about its successor.
+  const isSame = previous?.spec.plan.uid === planUid && before.planDeleted === undefined;
+  const known = isSame ? (before.conditions ?? []) : [];
+  return defined({
+    observedGeneration: previous?.metadata.generation,
+    planGeneration,
+    phase: end.phase,
+    version,
+    counts,
+    progress: `${counts.done}/${counts.total}`,
+    percent: percentOf(counts),
+    eta: steadyEta(view.eta, isSame ? before.eta : undefined),
+    waiting: waitingOf(view, now),
+    conditions: [...conditionsAt(view, known, previous?.metadata.generation, now)],
+    history: historyOf(view, before.history ?? [], now),
+  });
+}
+
+function steadyEta(next: Eta | undefined, before: Eta | undefined): Eta | undefined {
+  if (next === undefined || before === undefined) return next;
+  const isClose = (['at', 'earliest', 'latest'] as const).every(
+    (key) => Math.abs(Date.parse(next[key]) - Date.parse(before[key])) < SMALL_MS,
+  );
+  return isClose ? before : next;
+}
+
+function waitingOf({ waits }: RolloutView, now: number): NodeRolloutStatus['waiting'] {
+  const wait = holdingOf(waits, now);
+  if (wait === undefined) return undefined;
+  const { reason, ends, since } = wait;
+  return {
+    reason: reason.code,
+    message: clipped(reason.message),
+    ...(ends === undefined ? {} : { ends: clipped(ends) }),
+    since,
+  };
+}
+
+function conditionsAt(
+  { shown, waits, end }: RolloutView,
+  known: Conditions,
+  generation: number | undefined,
+  now: number,
+): Conditions {
+  const updates = conditionsOf(shown, waits, [], now).map(
+    ({ type, status, reason = '', message = '' }): ConditionUpdate => ({
+      type: type === 'Blocked' ? 'Waiting' : type,
+      status,
+      reason,
+      message,
+    }),
+  );
+  const progressing = updates.find(({ type }) => type === 'Progressing');
+  const isDone = end.phase === 'done' || end.phase === 'empty';
+  const completed: ConditionUpdate = {
+    type: 'Completed',
+    status: isDone ? 'True' : 'False',
+    reason: isDone ? 'Completed' : (progressing?.reason ?? end.phase),
+    message: isDone ? 'every target is done' : (progressing?.message ?? `the plan is ${end.phase}`),
+  };
+  return withConditions(known, [...updates, completed], generation, now);
+}
+
+function withConditions(
+  known: Conditions,
+  updates: readonly ConditionUpdate[],
+  generation: number | undefined,
+  now: number,
+): Conditions {
+  const described = defined({ observedGeneration: generation });
+  return updates.reduce<Conditions>(
+    (list, update) =>
+      withCondition(list, { ...update, message: clipped(update.message), ...described }, now),
+    known,
+  );
+}
+
+function historyOf(
+  { run, end, isOver, planUid, version, counts, failures }: RolloutView,
+  known: readonly NodeRolloutRun[],
+  now: number,
+): NodeRolloutRun[] {
+  if (run === undefined) return endOpenRuns(known, now);
+  const isThis = (entry: NodeRolloutRun): boolean =>
+    entry.id === run.id && entry.planUid === planUid;
+  const before = known.find(isThis);
+  const endOf = (): string => (before === undefined ? run.span().last : rfc3339(now));
+  const entry: NodeRolloutRun = defined({
+    id: run.id,
+    planUid,
+    version,
+    started: before?.started ?? run.span().first,
+    ended: isOver ? (before?.ended ?? endOf()) : undefined,
+    phase: run.recorded,
+    reason: end.reason?.code,
+    message: end.reason && clipped(end.reason.message),
+    counts,
+    failures: failures.length > 0 ? failures : undefined,
+  });
+  const others = endOpenRuns(
+    known.filter((other) => !isThis(other)),
+    now,
+  );
+  return [entry, ...others].slice(0, MOST.runs);
+}
+
+/** Returns the runs, with those as ended that nobody carries on: their plan was deleted, or a new run has replaced them. */
+function endOpenRuns(runs: readonly NodeRolloutRun[], now: number): NodeRolloutRun[] {
+  return runs.map((run) =>
+    run.ended === undefined ? { ...run, ended: rfc3339(now), phase: 'deleted' } : run,
+  );
+}
+
+/** Returns the status after the plan was deleted; returns the same object if it says so already. */
+export function statusOfDeleted(
+  { status = {}, metadata }: NodeRollout,
+  now: number,
+): NodeRolloutStatus {
+  if (status.planDeleted !== undefined) return status;
+  const { eta: _eta, waiting: _waiting, wave: _wave, ...kept } = status;
+  const isOpen = status.history?.some(({ ended }) => ended === undefined) === true;
+  const isUnfinished = isOpen || status.phase === 'new' || status.phase === undefined;
+  const gone = { reason: 'PlanGone', message: 'the plan was deleted' };
+  const known = status.conditions ?? [];
+  const updates: ConditionUpdate[] = [
+    { type: 'Progressing', status: 'False', ...gone },
+    { type: 'Waiting', status: 'False', ...gone },
+    ...(isUnfinished ? [{ type: 'Completed', status: 'False', ...gone } as const] : []),
+  ];
+  return {
+    ...kept,
+    ...defined({ observedGeneration: metadata.generation }),
+    ...(isUnfinished ? { phase: 'deleted' as const } : {}),
+    planDeleted: rfc3339(now),
+    conditions: [...withConditions(known, updates, metadata.generation, now)],
+    history: endOpenRuns(status.history ?? [], now),
+  };
+}
+
+function clipped(text: string, most = LONGEST_MESSAGE): string {
+  const shown = printable(text);
+  return shown.length <= most ? shown : `${shown.slice(0, most - 1)}…`;
+}

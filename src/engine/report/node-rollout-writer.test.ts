@@ -1,0 +1,268 @@
+/** Tests NodeRollouts: what they show of a plan over its life, how rarely they are written, and that nothing depends on them. */
+import { expect, test } from 'vitest';
+import { knowledgeOf } from '../../../test/support/builders/knowledge.ts';
+import { buildLog } from '../../../test/support/builders/logs.ts';
+import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { type TablePlan, tableDialect } from '../../../test/support/builders/table-dialect.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
+import { later, T0 } from '../../../test/support/clock/times.ts';
+import { nodeRollouts } from '../../api/kinds.ts';
+import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import { assess } from '../assess/assess.ts';
+import type { Wait } from '../model/decision.ts';
+import { because } from '../model/reasons.ts';
+import type { Rollout } from '../model/rollout.ts';
+import { gather } from '../snapshot/gather.ts';
+import { viewsOf } from '../snapshot/world.ts';
+import { placeOf } from './node-rollout-object.ts';
+import { nodeRolloutStatus } from './node-rollout-status.ts';
+import { KEPT_MS, MOST_KEPT, tooOld } from './node-rollout-sweep.ts';
+import { nodeRolloutWriter } from './node-rollout-writer.ts';
+import type { Turn } from './turn.ts';
+
+const NAME = 'table-plan';
+const PLAN = { metadata: { name: 'plan', uid: 'plan-uid', generation: 4 } };
+
+function rolloutOf(
+  states: readonly Parameters<typeof buildTarget>[1][],
+  more: Partial<Rollout> = {},
+) {
+  return buildRollout(
+    [
+      buildStage(
+        'worker',
+        states.map((state, index) => buildTarget(`w${index + 1}`, state)),
+      ),
+    ],
+    more,
+  );
+}
+
+const planOf = (spec: Rollout): TablePlan => ({ ...PLAN, spec });
+
+function turnOf(rollout: Rollout, now = T0): Turn {
+  const dialect = { ...tableDialect, resolve: () => rollout };
+  const views = viewsOf(
+    dialect.watched.map(({ resource }) => [resource, new MemoryApi().view(resource)]),
+  );
+  const snapshot = gather(dialect, planOf(rollout), knowledgeOf(views).world, now);
+  return { plan: PLAN, assessment: assess(snapshot, buildPolicy(), now) };
+}
+
+const held = (code: Wait['reason']['code'], since = later(-10_000)): Wait => ({
+  gate: 'not-paused',
+  reason: because(code, 'why'),
+  ends: 'the plan is resumed',
+  since,
+});
+
+function conditions({ conditions = [] }: ReturnType<typeof nodeRolloutStatus>): string[] {
+  return conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
+}
+
+const FAILED = because('TargetFailed', 'w2: 404');
+
+test.each<[string, Rollout, readonly Wait[], string, string, string[]]>([
+  [
+    'it runs',
+    rolloutOf(['done', 'intended', 'pending']),
+    [],
+    'running 1/3 33',
+    '-',
+    [
+      'Completed=False InFlight',
+      'Degraded=False NothingFailed',
+      'Progressing=True InFlight',
+      'Waiting=False NothingWaits',
+    ],
+  ],
+  [
+    'it waits',
+    rolloutOf(['done', 'pending']),
+    [held('Paused')],
+    'running 1/2 50',
+    'Paused',
+    [
+      'Completed=False InFlight',
+      'Degraded=False NothingFailed',
+      'Progressing=True InFlight',
+      'Waiting=True Paused',
+    ],
+  ],
+  [
+    'a wait that has just begun',
+    rolloutOf(['done', 'pending']),
+    [held('Paused', later(-9_000))],
+    'running 1/2 50',
+    '-',
+    [
+      'Completed=False InFlight',
+      'Degraded=False NothingFailed',
+      'Progressing=True InFlight',
+      'Waiting=False NothingWaits',
+    ],
+  ],
+  [
+    'it is done',
+    rolloutOf(['done', 'done'], { phase: 'done' }),
+    [],
+    'done 2/2 100',
+    '-',
+    [
+      'Completed=True Completed',
+      'Degraded=False NothingFailed',
+      'Progressing=False Completed',
+      'Waiting=False NothingWaits',
+    ],
+  ],
+  [
+    'it failed',
+    rolloutOf(['done', 'failed'], { phase: 'failed', reason: FAILED }),
+    [],
+    'failed 1/2 50',
+    '-',
+    [
+      'Completed=False TargetFailed',
+      'Degraded=True TargetFailed',
+      'Progressing=False TargetFailed',
+      'Waiting=False NothingWaits',
+    ],
+  ],
+])('the status if %s', (_name, rollout, waits, words, waiting, expected) => {
+  const status = nodeRolloutStatus(turnOf(rollout), waits, undefined);
+  expect(`${status.phase} ${status.progress} ${status.percent}`).toBe(words);
+  expect(status.waiting?.reason ?? '-').toBe(waiting);
+  expect(conditions(status)).toEqual(expected);
+});
+
+test('the size is bounded at 15,000 targets that all failed with a long message', () => {
+  const message = 'x'.repeat(10_000);
+  const states = Array.from({ length: 15_000 }, () => 'failed' as const);
+  const rollout = rolloutOf(states, { phase: 'failed', reason: because('TargetFailed', message) });
+  let known: NodeRollout | undefined;
+  for (let run = 0; run < 20; run++) {
+    const status = nodeRolloutStatus(turnOf({ ...rollout, id: `run-${run}` }), [], known);
+    const spec = {
+      plan: { apiVersion: 'v1', kind: 'Plan', name: 'plan', uid: rollout.source.uid },
+    };
+    known = { metadata: { name: NAME }, spec, status };
+  }
+  expect(known?.status?.history?.map(({ id }) => id)).toEqual(
+    Array.from({ length: 10 }, (_, index) => `run-${19 - index}`),
+  );
+  expect(known?.status?.counts?.failed).toBe(15_000);
+  expect(JSON.stringify(known).length).toBeLessThan(100_000);
+});
+
+function scene() {
+  const api = new MemoryApi();
+  const clock = new FakeClock(T0);
+  const lines: string[] = [];
+  const dialect = { ...tableDialect, nodeRollouts: { namespace: 'ns' } };
+  let plans = [PLAN];
+  // The in-memory API server keys objects by name only.
+  const parts = { dialect, client: api.client, clock, log: buildLog(lines, 'info') };
+  const writer = nodeRolloutWriter({ ...parts, plans: () => plans });
+  const show = async (rollout: Rollout, waits: readonly Wait[] = []) => {
+    const again = writer.show(turnOf(rollout, clock.now()), waits);
+    await writer.flush();
+    return again;
+  };
+  const read = (): NodeRollout => api.read(nodeRollouts, NAME);
+  const remove = (): void => {
+    plans = [];
+  };
+  const writes = (): string[] => api.calls.filter((call) => !/^(get|list) /.test(call));
+  return { api, clock, lines, writer, show, read, remove, writes };
+}
+
+test('it is created once, written at once if the phase changes, and else every ten seconds', async () => {
+  const { clock, show, read, writes } = scene();
+  await show(rolloutOf(['intended', 'pending', 'pending']));
+  expect(writes()).toEqual([`create noderollouts/${NAME}`, `patch noderollouts/${NAME}/status`]);
+  await show(rolloutOf(['intended', 'pending', 'pending']));
+  expect(writes()).toHaveLength(2);
+  expect(await show(rolloutOf(['done', 'intended', 'pending']))).toBe(10_000);
+  expect([writes().length, read().status?.progress]).toEqual([2, '0/3']);
+  await clock.advance(10_000);
+  await show(rolloutOf(['done', 'intended', 'pending']));
+  expect([writes().length, read().status?.progress]).toEqual([3, '1/3']);
+  await show(rolloutOf(['done', 'done', 'done'], { phase: 'done' }));
+  expect([writes().length, read().status?.progress]).toEqual([4, '3/3']);
+});
+
+test('another leader goes on with the history that it reads', async () => {
+  const { api, clock, writer, show, read } = scene();
+  await show(rolloutOf(['intended'], { id: 'first' }));
+  const started = read().status?.history?.[0]?.started;
+  writer.begin();
+  await clock.advance(60_000);
+  await show(rolloutOf(['done'], { id: 'first', phase: 'done' }));
+  expect(read().status?.history).toMatchObject([{ id: 'first', phase: 'done', started }]);
+  await show(rolloutOf(['intended'], { id: 'second' }));
+  expect(read().status?.history?.map(({ id, ended }) => [id, ended !== undefined])).toEqual([
+    ['second', false],
+    ['first', true],
+  ]);
+  expect(api.calls.filter((call) => call.startsWith('create'))).toHaveLength(1);
+});
+
+test('it survives its plan, and a new leader finds out that the plan is gone', async () => {
+  const { clock, writer, show, read, remove } = scene();
+  await show(rolloutOf(['intended', 'pending']));
+  writer.begin();
+  remove();
+  writer.gone('plan');
+  await writer.flush();
+  const { status } = read();
+  expect([status?.phase, status?.history?.[0]?.phase]).toEqual(['deleted', 'deleted']);
+  expect(status?.planDeleted).toBe(later(clock.now() - T0));
+});
+
+test('without the right, it tries rarely and says so once', async () => {
+  const { api, clock, lines, show } = scene();
+  const refuse = (): void =>
+    api.before('create', () => {
+      throw refusal(403, 'Forbidden');
+    });
+  refuse();
+  await show(rolloutOf(['intended']));
+  const { length } = api.calls;
+  await show(rolloutOf(['done'], { phase: 'done' }));
+  expect(api.calls).toHaveLength(length);
+  await clock.advance(600_000);
+  refuse();
+  await show(rolloutOf(['done'], { phase: 'done' }));
+  expect(api.calls.length).toBeGreaterThan(length);
+  expect(lines.filter((line) => line.includes('NodeRollouts are not written'))).toHaveLength(1);
+});
+
+test('those of deleted plans are kept for 30 days, at most 100 in a namespace', () => {
+  const gone = (name: string, namespace: string, ageMs: number): NodeRollout => ({
+    metadata: { name, namespace },
+    spec: { plan: { apiVersion: 'v1', kind: 'Plan', name } },
+    status: { planDeleted: later(-ageMs) },
+  });
+  const many = Array.from({ length: MOST_KEPT + 1 }, (_, index) =>
+    gone(`n${index}`, 'many', index * 1000),
+  );
+  const left = [gone('old', 'few', KEPT_MS), gone('young', 'few', KEPT_MS - 1000), ...many];
+  expect(tooOld(left, T0, false).map(({ metadata: { name } }) => name)).toEqual([
+    'old',
+    `n${MOST_KEPT}`,
+  ]);
+});
+
+test('a plan with the longest name has a NodeRollout with a valid name', () => {
+  const dialect = { ...tableDialect, nodeRollouts: { namespace: 'ns' } };
+  const places = ['a', 'b'].map((end) =>
+    placeOf(dialect, { metadata: { name: 'x'.repeat(252) + end } }),
+  );
+  expect(places.map((place) => place?.name.length)).toEqual([253, 253]);
+  expect(places[0]?.name).not.toBe(places[1]?.name);
+  expect(placeOf(tableDialect, PLAN)).toBeUndefined();
+});

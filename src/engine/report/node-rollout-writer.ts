@@ -1,0 +1,236 @@
+/**
+ * Writes a NodeRollout for each plan, in the background: no turn waits for it, and no turn fails with it. No decision reads
+ * NodeRollouts. Without the kind or the right, plans are carried out as they are with them.
+ */
+import { nodeRollouts } from '../../api/kinds.ts';
+import type { NodeRollout, NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
+import { keyOf } from '../../kube/resources.ts';
+import { ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { type Clock, sleep } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import { type Logger, sparingly } from '../../util/log.ts';
+import { soonest } from '../../util/soonest.ts';
+import { aborted } from '../../util/waits.ts';
+import type { Wait } from '../model/decision.ts';
+import type { Source } from '../model/rollout.ts';
+import { SETTLE_MS } from './conditions.ts';
+import { DIALECT_LABEL, type Place, patchOf, placeOf, showsAll } from './node-rollout-object.ts';
+import { type RolloutView, statusOf, statusOfDeleted, viewOf } from './node-rollout-status.ts';
+import { type SweepParts, sweep } from './node-rollout-sweep.ts';
+import type { Turn } from './turn.ts';
+
+export interface NodeRolloutParts extends SweepParts {
+  readonly log: Logger;
+}
+
+export interface NodeRolloutWriter {
+  /**
+   * Shows the turn of a plan. `waits` are those of its explanation. Returns the milliseconds after which the plan must be shown again;
+   * undefined if nothing is left to write.
+   */
+  show(turn: Turn, waits: readonly Wait[]): number | undefined;
+  /** Shows that the plan with this key was deleted. */
+  gone(key: string): void;
+  /** Forgets what was read and written. Another leader may have written since. */
+  begin(): void;
+  /** Resolves once nothing is being written. */
+  flush(): Promise<void>;
+  /** The name of this part of the process, for logs. */
+  readonly name: string;
+  /** Runs until `abort`, and then writes what was not written yet, at most for some seconds. */
+  run(abort: AbortSignal): Promise<void>;
+}
+
+/** Milliseconds between two writes for one plan, unless its phase, a reason or the status of a condition has changed. */
+const BATCH_MS = 10_000;
+/** Milliseconds until a NodeRollout is read again, because people may have deleted it or changed its spec. */
+const REREAD_MS = 300_000;
+/** Milliseconds until the next try if the kind, the namespace or the right is missing. */
+const REFUSED_MS = 600_000;
+/** Milliseconds between two searches for NodeRollouts of deleted plans. */
+const SWEEP_MS = 3_600_000;
+/** Milliseconds at the end of a term in which the last states are still written. */
+const LAST_MS = 5_000;
+
+/** One plan whose NodeRollout is written. */
+interface Entry {
+  readonly place: Place;
+  source: Source;
+  view: RolloutView;
+  isDeleted: boolean;
+  /** The NodeRollout as it was read or written last; undefined if that is not known. */
+  known?: NodeRollout | undefined;
+  readAt: number;
+  writtenAt: number;
+  writing?: Promise<void> | undefined;
+}
+
+export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
+  const { dialect, clock, log } = parts;
+  const entries = new Map<string, Entry>();
+  const background = new Set<Promise<void>>();
+  const shouldLog = sparingly(clock);
+  let refusedUntil = Number.NEGATIVE_INFINITY;
+  let isRefusalLogged = false;
+  let sweepAt = Number.NEGATIVE_INFINITY;
+
+  const onError = (error: unknown): void => {
+    const problem = messageOf(error);
+    if (isForbidden(error) || isNotFound(error)) {
+      refusedUntil = clock.monotonic() + REFUSED_MS;
+      if (!isRefusalLogged) log.info('NodeRollouts are not written', { problem });
+      isRefusalLogged = true;
+    } else if (shouldLog(problem)) log.warn('cannot write a NodeRollout', { problem });
+  };
+  const inBackground = (work: () => Promise<void>): Promise<void> => {
+    const running: Promise<void> = work()
+      .catch(onError)
+      .finally(() => background.delete(running));
+    background.add(running);
+    return running;
+  };
+  const start = (entry: Entry): void => {
+    entry.writing ??= inBackground(async () => await bringUpToDate(parts, entry)).finally(() => {
+      entry.writing = undefined;
+      if (entry.known && refusedUntil <= clock.monotonic()) isRefusalLogged = false;
+    });
+  };
+  const isRefused = (): boolean => clock.monotonic() < refusedUntil;
+  const sweepWhenDue = (): void => {
+    if (isRefused() || clock.monotonic() < sweepAt) return;
+    sweepAt = clock.monotonic() + SWEEP_MS;
+    void inBackground(async () => await sweep(parts));
+  };
+
+  return {
+    name: 'node-rollouts',
+    show(turn, waits) {
+      const { plan, assessment } = turn;
+      const place = placeOf(dialect, plan);
+      if (place === undefined) return undefined;
+      sweepWhenDue();
+      const key = keyOf(plan);
+      const { source } = assessment.snapshot.rollout;
+      const view = viewOf(turn, waits);
+      const entry = entries.getOrInsertComputed(key, () => newEntry(place, source, view));
+      Object.assign(entry, { source, view, isDeleted: false });
+      if (isRefused()) return undefined;
+      const dueMs = dueAfter(entry, clock);
+      if (dueMs === 0) start(entry);
+      return soonest([dueMs === 0 ? undefined : dueMs, settledAfter(waits, assessment.now)]);
+    },
+    gone(key) {
+      const entry = entries.get(key);
+      entries.delete(key);
+      if (isRefused()) return;
+      sweepWhenDue();
+      if (entry === undefined) return;
+      entry.isDeleted = true;
+      const { writing } = entry;
+      void inBackground(async () => {
+        await writing;
+        await bringUpToDate(parts, entry);
+      });
+    },
+    begin() {
+      entries.clear();
+      sweepAt = Number.NEGATIVE_INFINITY;
+    },
+    flush: async () => {
+      while (background.size > 0) await Promise.all(background);
+    },
+    async run(abort) {
+      await aborted(abort);
+      for (const entry of isRefused() ? [] : entries.values())
+        if (dueAfter(entry, clock) !== undefined) start(entry);
+      const over = new AbortController();
+      await Promise.race([
+        Promise.all(background),
+        sleep(clock, LAST_MS, over.signal).catch(() => undefined),
+      ]);
+      over.abort();
+    },
+  };
+}
+
+function newEntry(place: Place, source: Source, view: RolloutView): Entry {
+  const never = Number.NEGATIVE_INFINITY;
+  return { place, source, view, isDeleted: false, readAt: never, writtenAt: never };
+}
+
+/** Returns the milliseconds until a wait that has just begun has lasted long enough to be shown; undefined if there is none. */
+function settledAfter(waits: readonly Wait[], now: number): number | undefined {
+  const left = waits.map(({ since }) => Date.parse(since) + SETTLE_MS - now);
+  return soonest(left.filter((ms) => ms > 0));
+}
+
+/** Returns the milliseconds until the NodeRollout must be written: 0 for now, undefined if it shows everything. */
+function dueAfter(entry: Entry, clock: Clock): number | undefined {
+  const { known, view, readAt, writtenAt, writing } = entry;
+  if (known === undefined || clock.monotonic() - readAt >= REREAD_MS) return 0;
+  const next = statusOf(view, known, clock.now());
+  if (isAbout(entry, known) && showsAll(next, known.status)) return undefined;
+  if (writing) return BATCH_MS;
+  if (headline(next) !== headline(known.status)) return 0;
+  return Math.max(0, writtenAt + BATCH_MS - clock.monotonic());
+}
+
+function isAbout({ source }: Entry, { spec, status }: NodeRollout): boolean {
+  return spec.plan.uid === source.uid && status?.planDeleted === undefined;
+}
+
+/** Returns what is written at once when it changes. */
+function headline(status: NodeRolloutStatus | undefined): string {
+  const conditions = status?.conditions?.map(({ type, status: is, reason }) =>
+    [type, is, reason].join(' '),
+  );
+  return [status?.phase, status?.version, status?.waiting?.reason, ...(conditions ?? [])].join();
+}
+
+/** Reads or creates the NodeRollout if that is needed, and writes what it does not show yet. */
+async function bringUpToDate(parts: NodeRolloutParts, entry: Entry): Promise<void> {
+  const { client, clock } = parts;
+  const { namespace, name } = entry.place;
+  if (entry.known === undefined || clock.monotonic() - entry.readAt >= REREAD_MS) {
+    entry.known = await ifFound(client.get(nodeRollouts, name, { namespace }));
+    entry.readAt = clock.monotonic();
+  }
+  if (entry.known === undefined && entry.isDeleted) return;
+  entry.known ??= await create(parts, entry);
+  const before = entry.known;
+  if (!entry.isDeleted && before.spec.plan.uid !== entry.source.uid)
+    entry.known = await assignTo(parts, entry);
+  const next = entry.isDeleted
+    ? statusOfDeleted(entry.known, clock.now())
+    : statusOf(entry.view, { ...before, metadata: entry.known.metadata }, clock.now());
+  if (showsAll(next, entry.known.status)) return;
+  const patch = { status: patchOf(next, entry.known.status) };
+  const options = { type: 'merge', subresource: 'status', namespace } as const;
+  const written = await ifFound(client.patch(nodeRollouts, name, patch, options));
+  // Somebody deleted the NodeRollout: the next turn creates it again.
+  entry.known = written;
+  entry.writtenAt = clock.monotonic();
+}
+
+async function create({ dialect, client }: NodeRolloutParts, entry: Entry): Promise<NodeRollout> {
+  const { namespace, name } = entry.place;
+  const labels = { 'app.kubernetes.io/managed-by': 'refit', [DIALECT_LABEL]: dialect.name };
+  const object: NodeRollout = {
+    apiVersion: 'upgrade.refit.dev/v1alpha1',
+    kind: nodeRollouts.kind,
+    metadata: { name, namespace, labels },
+    spec: { plan: planIn(entry) },
+  };
+  return await client.create(nodeRollouts, object, { namespace });
+}
+
+function planIn({ source: { apiVersion, kind, uid }, place }: Entry): NodeRollout['spec']['plan'] {
+  return { apiVersion, kind, ...place.subject, uid };
+}
+
+/** Lets the NodeRollout describe another plan of the same name. What people decided about the former plan does not count for it. */
+async function assignTo({ client }: NodeRolloutParts, entry: Entry): Promise<NodeRollout> {
+  const { namespace, name } = entry.place;
+  const patch = { spec: { plan: planIn(entry), approvals: null, accepted: null } };
+  return await client.patch(nodeRollouts, name, patch, { type: 'merge', namespace });
+}
