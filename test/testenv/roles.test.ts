@@ -17,6 +17,8 @@ import {
 
 const READ = 'get list watch';
 const FOLLOW = 'list watch';
+/** The controller keeps objects of its own that nobody needs to watch. */
+const KEEP = 'get list create patch delete';
 const NAMES = ['roles-a', 'roles-b'];
 
 const COLUMNS = [

@@ -140,7 +140,7 @@ describe('what no updater covers', () => {
         /^UpdaterSet all: waits for approval, because it covers .*; leaves bootstrap.spec.files; to have it replaced: refit approve machine\/m1 --namespace default$/,
       );
     }
-    expect(scene.api.calls).toContain('patch updatersets/all');
+    expect(scene.api.calls).toContain('patch updatersets/all/status');
     approve('Machine default/m2', 'Machine default/m1');
     const answer = await scene.ask('CanUpdateMachine', current, desired);
     expect(answer).toMatchObject({
