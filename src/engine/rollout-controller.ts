@@ -88,15 +88,12 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     return all.length > 0 || !dialect.orphanedWork ? all : [ORPHANED_WORK];
   };
   const ownWrites = new OwnWrites(clock);
-  const empty = dialect.watched.map(({ resource }) => [resource, NOTHING] as const);
   const views = viewsOf([
-    ...empty,
+    ...dialect.watched.map(({ resource }) => [resource, NOTHING] as const),
     ...watched.map(({ resource, informer }) => [resource, informer] as const),
   ]);
   const effects = { dialect, client: writer, world: freshWorld(views, ownWrites), ownWrites };
-  const shown = parts.nodeRollouts;
-  const nodeRollouts =
-    shown && nodeRolloutWriter({ ...shown, dialect, plans: () => plans.list(), clock, log });
+  const nodeRollouts = nodeRolloutsOf(dialect, plans, parts);
   const reporter = createReporter({ ...parts, ...effects, metrics, nodeRollouts });
   const options = { ...parts, ...effects, reporter, plans };
   let reconcile = createReconciler(options);

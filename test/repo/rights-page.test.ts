@@ -14,7 +14,7 @@ interface Role {
   }[];
 }
 
-const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch'];
+const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
 const NONE = '—';
 const LEADER = /^(refit-controller|refit-api-servers)$/;
 const AGENT = /^(refit-controlnode(-workloads)?:CONTROL_NODE|refit-agent|refit-api-servers)$/;

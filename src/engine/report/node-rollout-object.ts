@@ -26,7 +26,7 @@ export function placeOf(dialect: Dialect, plan: KubeObject): Place | undefined {
   const whole = `${dialect.name}-${subject.name}`;
   if (whole.length <= LONGEST_NAME) return { namespace, name: whole, subject: named };
   const hash = createHash('sha256').update(whole).digest('hex').slice(0, 8);
-  const kept = whole.slice(0, LONGEST_NAME - hash.length - 1).replace(/[^a-z0-9]+$/, '');
+  const kept = whole.slice(0, LONGEST_NAME - hash.length - 1);
   return { namespace, name: `${kept}-${hash}`, subject: named };
 }
 
@@ -65,6 +65,6 @@ export function patchOf(
 function withNulls(next: unknown, before: unknown): unknown {
   if (next === undefined) return null;
   if (!isRecord(next) || !isRecord(before)) return next;
-  const lost = Object.keys(before).filter((key) => next[key] === undefined);
+  const lost = Object.keys(before).filter((key) => !Object.hasOwn(next, key));
   return { ...next, ...Object.fromEntries(lost.map((key) => [key, null])) };
 }

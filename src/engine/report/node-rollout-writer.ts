@@ -109,10 +109,9 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
       const place = placeOf(dialect, plan);
       if (place === undefined) return undefined;
       sweepWhenDue();
-      const key = keyOf(plan);
       const { source } = assessment.snapshot.rollout;
       const view = viewOf(turn, waits);
-      const entry = entries.getOrInsertComputed(key, () => newEntry(place, source, view));
+      const entry = entries.getOrInsertComputed(keyOf(plan), () => newEntry(place, source, view));
       Object.assign(entry, { source, view, isDeleted: false });
       if (isRefused()) return undefined;
       const dueMs = dueAfter(entry, clock);
@@ -126,9 +125,8 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
       sweepWhenDue();
       if (entry === undefined) return;
       entry.isDeleted = true;
-      const { writing } = entry;
       void inBackground(async () => {
-        await writing;
+        await entry.writing;
         await bringUpToDate(parts, entry);
       });
     },
@@ -143,14 +141,17 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
       await aborted(abort);
       for (const entry of isRefused() ? [] : entries.values())
         if (dueAfter(entry, clock) !== undefined) start(entry);
-      const over = new AbortController();
-      await Promise.race([
-        Promise.all(background),
-        sleep(clock, LAST_MS, over.signal).catch(() => undefined),
-      ]);
-      over.abort();
+      await endedOrLate(background, clock);
     },
   };
+}
+
+/** Resolves when all this work has ended, or after some seconds. */
+async function endedOrLate(work: Iterable<Promise<void>>, clock: Clock): Promise<void> {
+  const over = new AbortController();
+  const late = sleep(clock, LAST_MS, over.signal).catch(() => undefined);
+  await Promise.race([Promise.all(work), late]);
+  over.abort();
 }
 
 function newEntry(place: Place, source: Source, view: RolloutView): Entry {
