@@ -200,6 +200,8 @@ export class UpdateFollower {
     const decided =
       memory.release && (await this.#decide(settings, memory.release, cluster, abort));
     const decision = decided?.action === 'create' && !mayCreate ? waitingForTick(decided) : decided;
+    // The change itself starts the next run, which reports.
+    if (decision?.action === 'create' && !(await this.#isStillAsked(config, abort))) return dueAt();
     try {
       if (decision?.action === 'create')
         await this.#start(
@@ -298,6 +300,22 @@ export class UpdateFollower {
         release,
       };
     }
+  }
+
+  /**
+   * Reads the UpdateConfig again. The informer may be late, and an UpdateConfig that was deleted or changed meanwhile starts no
+   * Plan. Otherwise, if people delete the UpdateConfig and then their own Plan, a Plan of Refit could take its place.
+   */
+  async #isStillAsked({ metadata }: UpdateConfig, abort: AbortSignal): Promise<boolean> {
+    const { name, uid, generation } = metadata;
+    const fieldSelector = `metadata.name=${name}`;
+    const { items } = await this.#parts.client.listAll(updateConfigs, { fieldSelector, abort });
+    const stored = items.find((item) => item.metadata.name === name)?.metadata;
+    return (
+      stored?.uid === uid &&
+      stored?.generation === generation &&
+      stored?.deletionTimestamp === undefined
+    );
   }
 
   /**

@@ -47,8 +47,8 @@ export const indexOf = (version: string, more: Record<string, unknown> = {}): st
 
 interface Leader {
   readonly events: readonly EventNote[];
-  /** Resolves with the milliseconds until it wants to check again. */
-  follow(stop?: AbortSignal): Promise<number>;
+  /** Resolves with the milliseconds until it wants to check again. `seen` is what its informer holds: by default, what is stored. */
+  follow(stop?: AbortSignal, seen?: readonly UpdateConfig[]): Promise<number>;
 }
 
 export function lead(more: Partial<UpdateParts> = {}): Leader {
@@ -71,8 +71,8 @@ export function lead(more: Partial<UpdateParts> = {}): Leader {
     probe: undefined,
     ...more,
   });
-  const follow = async (stop = NEVER): Promise<number> => {
-    const { items } = await world.api.client.listAll(updateConfigs);
+  const follow = async (stop = NEVER, seen?: readonly UpdateConfig[]): Promise<number> => {
+    const items = seen ?? (await world.api.client.listAll(updateConfigs)).items;
     return (await follower.followAll(items, { abort: NEVER, stop })).requeueAfterMs ?? DAY;
   };
   return { events, follow };
