@@ -27,6 +27,8 @@ type Known = Map<string, Lease | undefined>;
 export async function mutate(count: number, parts: MutatorParts): Promise<void> {
   const { random, direct, faulty, compact } = parts;
   const known: Known = new Map();
+  /** The names with a change through faults whose answer was lost: the server may carry it out at any later time. */
+  const unsettled = new Set<string>();
   for (let made = 0; made < count; ) {
     if (random() < 0.005) compact();
     const client = random() < 0.1 ? faulty : direct;
@@ -34,11 +36,17 @@ export async function mutate(count: number, parts: MutatorParts): Promise<void> 
     try {
       made += await change(client, name, known, parts);
     } catch (error) {
-      if (client === direct || !(error instanceof StatusError || error instanceof TransportError))
-        throw error;
       known.delete(name);
+      if (client === faulty && (error instanceof StatusError || error instanceof TransportError)) {
+        if (error instanceof TransportError) unsettled.add(name);
+      } else if (!(unsettled.has(name) && isOvertaken(error))) throw error;
     }
   }
+}
+
+/** Whether another change came between the read of the object and this change. */
+function isOvertaken(error: unknown): boolean {
+  return error instanceof StatusError && [404, 409].includes(error.code);
 }
 
 /** How many changes it took. */
@@ -49,7 +57,8 @@ async function change(
   parts: MutatorParts,
 ): Promise<number> {
   const { random, namespace } = parts;
-  const options = { namespace, deadlineMs: 4_000 };
+  // The clock of the client with faults is fast: it soon gives up. The other one waits, also on a busy machine.
+  const options = { namespace, deadlineMs: client === parts.direct ? 60_000 : 4_000 };
   const chance = random();
   const current = known.has(name) ? known.get(name) : await read(client, name, options);
   known.delete(name);
