@@ -5,7 +5,16 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** `name` is a path below `scripts/`, such as `probe.sh` or `parts/prelude.sh`. */
+const texts = new Map<string, string>();
+
+/**
+ * Reads each file once, because each probe of each host is built from several of them. `name` is a path below `scripts/`, such as
+ * `probe.sh` or `parts/prelude.sh`.
+ */
 export function scriptFile(name: string): string {
-  return readFileSync(join(import.meta.dirname, 'scripts', name), 'utf8');
+  const known = texts.get(name);
+  if (known !== undefined) return known;
+  const text = readFileSync(join(import.meta.dirname, 'scripts', name), 'utf8');
+  texts.set(name, text);
+  return text;
 }
