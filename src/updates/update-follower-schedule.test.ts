@@ -37,11 +37,11 @@ async function aYear(timeZone: string, strategy: Strategy): Promise<Temporal.Zon
   follow(server, { upgradeStrategy: strategy }, { 'upgrade.refit.dev/time-zone': timeZone });
   const leader = lead({ periodMs: 4 * HOUR });
   const starts: Temporal.ZonedDateTime[] = [];
-  const created = (): number =>
-    world.api.calls.filter((call) => call.startsWith('create plans')).length;
   while (world.clock.now() < START + 365 * DAY) {
+    // Only the calls of this turn: over a year, there are many.
+    world.api.calls.length = 0;
     const waitMs = await leader.follow();
-    if (created() === starts.length) await world.clock.advance(Math.min(Math.max(waitMs, 1), DAY));
+    if (planned() === undefined) await world.clock.advance(Math.min(Math.max(waitMs, 1), DAY));
     else {
       starts.push(local());
       world.api.change(plans, PLAN_NAME, (plan) => ({
