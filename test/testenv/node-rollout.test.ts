@@ -20,6 +20,8 @@ test('kubectl waits for a Plan, and its history survives the leader and the Plan
   onTestFinished(() => admin.close());
   await using puppets = await Puppets.create(admin, 'rollout-w1', 'rollout-w2');
   const old = {
+    apiVersion: 'upgrade.refit.dev/v1alpha1',
+    kind: 'NodeRollout',
     metadata: {
       name: 'autopilot-old',
       namespace: NAMESPACE,
