@@ -54,32 +54,21 @@ test('an UpdateConfig whose finalizer may not be removed holds up no other', asy
   expect(planned()).toBe('v1.36.1+k0s.0');
 });
 
-test.each<[string, (seen: UpdateConfig) => Promise<void> | void]>([
-  ['deleted', async () => await world.api.client.delete(updateConfigs, 'u')],
-  [
-    'being deleted',
-    (seen) =>
-      world.api.put(updateConfigs, {
-        ...seen,
-        metadata: { ...seen.metadata, deletionTimestamp: rfc3339(START) },
-      }),
-  ],
-  [
-    'changed',
-    (seen) =>
-      world.api.put(updateConfigs, { ...seen, metadata: { ...seen.metadata, generation: 2 } }),
-  ],
-  [
-    'deleted and created again',
-    (seen) =>
-      world.api.put(updateConfigs, { ...seen, metadata: { ...seen.metadata, uid: 'uid-2' } }),
-  ],
+function storeWith(config: UpdateConfig, more: Partial<UpdateConfig['metadata']>): void {
+  world.api.put(updateConfigs, { ...config, metadata: { ...config.metadata, ...more } });
+}
+
+test.each<[string, (seen: UpdateConfig) => unknown]>([
+  ['deleted', () => world.api.remove(updateConfigs, 'u')],
+  ['being deleted', (seen) => storeWith(seen, { deletionTimestamp: rfc3339(START) })],
+  ['changed', (seen) => storeWith(seen, { generation: 2 })],
+  ['deleted and created again', (seen) => storeWith(seen, { uid: 'uid-2' })],
 ])(
   'an UpdateConfig that is %s, though the informer does not know it yet, starts no Plan',
   async (_name, happens) => {
     follow(await offering(() => indexOf('v1.36.1+k0s.0')));
     const seen = world.api.read(updateConfigs, 'u');
-    await happens(seen);
+    happens(seen);
     const leader = lead();
     await leader.follow(undefined, [seen]);
     expect(planned()).toBeUndefined();
