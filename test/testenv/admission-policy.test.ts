@@ -77,7 +77,7 @@ beforeAll(async () => {
     async () =>
       expect(await annotate('admin', 'policy-probe', [`${DATA}=${++probes}`])).not.toBe(''),
     {
-      timeout: 30_000,
+      timeout: 120_000,
       interval: 100,
     },
   );

@@ -19,7 +19,7 @@ test('it ends as ApplyFailed, names the failed node everywhere in the same words
   onTestFinished(() => admin.close());
   // A definition is served a moment after it was created.
   await vi.waitFor(async () => await admin.list(upgradePolicies, { limit: 1 }), {
-    timeout: 30_000,
+    timeout: 120_000,
     interval: 200,
   });
   const policy = await admin.create(

@@ -162,7 +162,7 @@ test('what a drain would wait for stands in the plan, and nothing is touched', a
 });
 
 test('a drain that does not end in time fails its host, which was not touched and may carry pods again', async () => {
-  const spec = { plans: [{ dialect: 'kubeadm' }], deadlines: { drain: '8s' } };
+  const spec = { plans: [{ dialect: 'kubeadm' }], deadlines: { drain: '20s' } };
   const metadata = { name: POLICY };
   await apply(
     JSON.stringify({
@@ -176,7 +176,7 @@ test('a drain that does not end in time fails its host, which was not touched an
   expect(await run.ended).toBe(1);
   expect(run.stdout).toMatch(HELD);
   expect(run.stdout).toMatch(
-    /has failed: w1 was not drained within 8 s: 1 pod is left on node w1 \(default\/web-\S+\): PodDisruptionBudget .*\n$/,
+    /has failed: w1 was not drained within 20 s: 1 pod is left on node w1 \(default\/web-\S+\): PodDisruptionBudget .*\n$/,
   );
   expect(await logOf(scene.cluster.host('w1'), 'kubeadm')).toEqual([]);
   expect(await logOf(scene.cluster.host('w1'), 'kubelet')).toEqual([]);

@@ -52,7 +52,7 @@ function start(): OwnObject {
 const read = async (): Promise<ControlNode> => await cluster.admin.get(controlNodes, silent().name);
 const shows = async (expected: object): Promise<void> =>
   await vi.waitFor(async () => expect(await read()).toMatchObject(expected), {
-    timeout: 10_000,
+    timeout: 60_000,
     interval: 10,
   });
 const annotate = async (annotations: Record<string, string>): Promise<unknown> =>
@@ -109,7 +109,7 @@ test('one that somebody deletes comes back', async () => {
   await vi.waitFor(
     async () => expect((await read().catch(() => undefined))?.metadata.uid).not.toBe(undefined),
     {
-      timeout: 10_000,
+      timeout: 60_000,
     },
   );
   await shows(whole());

@@ -47,6 +47,6 @@ test('an start that takes long is left at work', async () => {
   await impatient.start(...sh, script);
   await commands.ask(...sh, `echo > ${go}`);
   await vi.waitFor(async () => expect(await readFile(done, 'utf8')).toBe('done\n'), {
-    timeout: 10_000,
+    timeout: 60_000,
   });
 });

@@ -35,7 +35,7 @@ const SIGNAL: SignalData = {
   },
 };
 const BINARIES = { kubeadm: { path: '/f/kubeadm' }, kubelet: { path: '/f/kubelet' } };
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 
 let directory = '';
 let store: MemoryStore;

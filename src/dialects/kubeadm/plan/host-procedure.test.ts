@@ -119,7 +119,7 @@ async function untilOver(): Promise<void> {
         await clock.advance(10_000);
         return (await reported())?.state ?? 'none';
       },
-      { interval: 5, timeout: 20_000 },
+      { interval: 5, timeout: 60_000 },
     )
     .toMatch(/finished|failed/);
 }
