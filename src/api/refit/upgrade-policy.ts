@@ -219,6 +219,9 @@ export const upgradePolicySpecSchema = object(
       'How long a restarted service must keep running before its node counts as done; 5s.',
       durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),
     ),
+    settle: duration(
+      'How long an upgraded node must work, Ready and uncordoned, before its slot is free for the next node; no time by default.',
+    ),
     versions: object('Which versions may follow each other.', {
       allow: list(
         'Version rules that plans may break.',

@@ -248,10 +248,21 @@ function verify(context: TargetContext, phase: TargetPhase, late: boolean): Targ
   const { reason, gate } = verdict;
   // A target that rests after its success is healthy, so it cannot miss its deadline.
   const isOver =
-    verdict.kind === 'stop' || (late && !isUnasked(reason) && reason.code !== 'Resting');
+    verdict.kind === 'stop' ||
+    isUnreadyTooLong(context, reason) ||
+    (late && !isUnasked(reason) && reason.code !== 'Resting');
   if (isOver) return { phase: 'failed', effect, next: 'failed', reason };
   const { ends, recheckMs, probe, until } = verdict;
   return { phase, effect, reason, ends, gate, recheckMs, probe, until };
+}
+
+/** Returns true if the node has not been Ready for the whole deadline, which counts anew after each time that it was Ready. */
+function isUnreadyTooLong({ snapshot, target, policy, now }: TargetContext, { code }: Reason) {
+  const { readySince = '', watchedMs = 0 } = factsOf(snapshot, target);
+  if (code !== 'NodeNotReady' || Number.isNaN(Date.parse(readySince))) return false;
+  // The clock of the node may be wrong, so the time that this leader has watched limits the period.
+  const unreadyMs = Math.min(now - Date.parse(readySince), watchedMs);
+  return unreadyMs >= policy.stepDeadlines.ready;
 }
 
 function restingReason(target: Target, phase: TargetPhase, { observation }: TargetFacts): Reason {
@@ -341,9 +352,11 @@ export function stepEnd(facts: TargetFacts, policy: RolloutPolicy): number {
 
 function stepDeadlineMs(
   { observation, drainDelegation }: TargetFacts,
-  { stepDeadlines }: RolloutPolicy,
+  { stepDeadlines, settleMs = 0 }: RolloutPolicy,
 ): number {
   const step = stepOf(observation);
+  // While a node settles, a short outage of an API server or of the node is no failure.
+  if (step === 'ready') return stepDeadlines.ready + settleMs;
   // The deadline of a drain by the leader is in choose-drain-action.ts.
   const isOwn = step === 'drain' && drainDelegation !== false;
   return step === undefined || isOwn ? Number.POSITIVE_INFINITY : stepDeadlines[step];

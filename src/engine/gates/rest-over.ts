@@ -1,17 +1,23 @@
-/** Verifier: after its success, a target keeps its slot for the rest period of the plan. */
+/** Verifier: after its success, a target keeps its slot for the rest period of the plan, or for `settle` of the policy if that is longer. */
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
 export const restOver: Gate = {
   name: 'rest-over',
-  evaluate({ stage: { restMs }, target, facts: { observation, watchedMs }, now }) {
-    if (restMs === undefined || observation.kind !== 'succeeded') return PASS;
+  evaluate({ stage, target, facts: { observation, watchedMs }, policy, now }) {
+    const { settleMs = 0 } = policy;
+    const restMs = Math.max(stage.restMs ?? 0, settleMs);
+    if (restMs === 0 || observation.kind !== 'succeeded') return PASS;
     // The leader's own clock also limits the rest, because the clock of the node may be ahead.
     const until = Math.min(Date.parse(observation.since), now - (watchedMs ?? 0)) + restMs;
     // This negation is also true for NaN: a time that cannot be read does not delay the target forever.
     if (!(now < until)) return PASS;
-    const message = `${target.name} rests for ${formatDuration(restMs)} before its slot is free`;
+    const period = formatDuration(restMs);
+    const message =
+      restMs === settleMs
+        ? `${target.name} works for ${period} before its slot is free, because UpgradePolicy ${policy.name} has settle: ${period}`
+        : `${target.name} rests for ${period} before its slot is free`;
     return wait('Resting', message, 'its rest is over', {
       recheckMs: until - now,
       until: rfc3339(until),

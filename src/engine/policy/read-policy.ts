@@ -60,7 +60,7 @@ function policyOf(
   spec: UpgradePolicySpec,
   complain: Complain,
 ): Omit<RolloutPolicy, 'name' | 'problems'> {
-  const { stepDeadlines, targetDeadlineMs, agent: agentTimes } = timesOf(spec, complain);
+  const { stepDeadlines, targetDeadlineMs, settleMs, agent: agentTimes } = timesOf(spec, complain);
   const { agent: agentRules, ...payloadRules } = payloadRulesOf(spec);
   const drain = drainOf(spec.drain ?? {});
   const drainMs =
@@ -72,6 +72,7 @@ function policyOf(
     ...(spec.order === undefined ? {} : { order: spec.order }),
     targetDeadlineMs,
     stepDeadlines,
+    ...(settleMs === undefined ? {} : { settleMs }),
     drain,
     windows: (spec.windows ?? []).flatMap(
       (window, index) => readWindow(window, `windows[${index}]`, complain) ?? [],
@@ -91,7 +92,7 @@ function policyOf(
   };
 }
 
-function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: Complain) {
+function timesOf({ deadlines = {}, drain, soak, settle }: UpgradePolicySpec, complain: Complain) {
   const read = (field: string, text: string | undefined): number | undefined => {
     if (text === undefined) return undefined;
     const ms = parseDuration(text);
@@ -103,6 +104,7 @@ function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: C
     read(`deadlines.${name}`, deadlines[name]) ?? DEFAULT_POLICY.stepDeadlines[name];
   const restartTimeoutMs = read('deadlines.restart', deadlines.restart);
   const soakMs = soak === '0s' ? 0 : read('soak', soak);
+  const settleMs = read('settle', settle);
   const ready = step('ready');
   const answer = step('answer');
   const download = step('download');
@@ -122,7 +124,9 @@ function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: C
   };
   return {
     stepDeadlines,
-    targetDeadlineMs: read('deadlines.target', deadlines.target) ?? sumOf(stepDeadlines),
+    targetDeadlineMs:
+      read('deadlines.target', deadlines.target) ?? sumOf(stepDeadlines) + (settleMs ?? 0),
+    settleMs,
     agent,
   };
 }

@@ -51,6 +51,8 @@ export interface RolloutPolicy extends Timetable {
   readonly targetDeadlineMs: number;
   /** The deadline of each step in milliseconds. The deadline of `drain` is Infinity if `onDeadline` is `wait`. */
   readonly stepDeadlines: Readonly<Record<TimedStep, number>>;
+  /** Milliseconds that a node must work uncordoned after its upgrade before its slot is free; undefined if it need not. */
+  readonly settleMs?: number;
   readonly drain: DrainPolicy;
   /** The plan's own windows; undefined if it has none that apply now. */
   readonly planWindows?: readonly MaintenanceWindow[];
