@@ -107,6 +107,7 @@ const PHASES: Readonly<Record<TargetPhase | RolloutPhase, true>> = {
   failed: true,
   missing: true,
   unsupported: true,
+  skipped: true,
   new: true,
   running: true,
   incomplete: true,

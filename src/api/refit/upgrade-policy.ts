@@ -262,6 +262,12 @@ export const upgradePolicySpecSchema = object(
       'Wait',
       'End',
     ),
+    holds: choice(
+      'If every worker that is left is held (`refit hold NODE`): `Wait`, the default, until the holds end. `Finish`: the plan ends ' +
+        'without them, as done, and names them. A held controller is always waited for.',
+      'Wait',
+      'Finish',
+    ),
     edits: object('What an edit of a plan does.', {
       afterEnd: choice(
         'To a k0s Plan that has ended: `Ignore`, the default, nothing, as in the original. `Restart`: it starts a new rollout, whose ' +

@@ -2,6 +2,7 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { listedSentences } from '../../util/phrases.ts';
 import { judgePlan, type VersionVerdict } from '../../versions/plan-rules.ts';
+import { isTargetHeld } from '../gates/not-held.ts';
 import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
@@ -116,6 +117,8 @@ function withinBudget(rollout: Rollout): Pick<Rollout, 'phase' | 'reason'> {
     };
   // A rollout without targets has not failed, but often its selector matches nothing.
   const isEmpty = rollout.stages.every(({ targets }) => targets.length === 0);
+  if (targetsIn(rollout, 'skipped').length > 0)
+    return { phase: 'done', reason: because('DoneWithSkipped', outcomeOf(rollout)) };
   const reason = isEmpty ? NOTHING_DONE : rollout.reason;
   return { phase: 'done', reason };
 }
@@ -124,6 +127,8 @@ function start(assessment: Assessment, stage: Stage): Rollout {
   const { snapshot, now } = assessment;
   const { rollout } = snapshot;
   const { chosen, waiting, stopped, refusal } = choose(assessment, stage);
+  const leftOut = chosen.length === 0 ? targetsToLeaveOut(assessment, stage) : [];
+  if (leftOut.length > 0) return withTargets(rollout, leftOut);
   if (refusal && targetsIn(rollout, 'intended').length === 0)
     return { ...rollout, phase: refusedPhase(refusal), blocked: false, reason: refusal };
   const since = rfc3339(now);
@@ -145,6 +150,19 @@ function start(assessment: Assessment, stage: Stage): Rollout {
   const reason = rollout.reason ?? stopped[0]?.reason;
   if (started === rollout && blocked === rollout.blocked) return started;
   return { ...started, blocked, reason };
+}
+
+/**
+ * Returns the targets of the stage that the rollout leaves out, as skipped, because people hold all that are not settled. A held
+ * controller is never left out: no worker may start before all controllers.
+ */
+function targetsToLeaveOut({ snapshot, policy, now, isStopping }: Assessment, stage: Stage) {
+  const pending = inState(stage, 'pending');
+  const mayLeave =
+    policy.leavesOutHeld === true && snapshot.canSkip === true && stage.role === 'worker';
+  if (!mayLeave || isStopping || inState(stage, 'intended').length > 0) return [];
+  if (!pending.every((target) => isTargetHeld(snapshot, target, now))) return [];
+  return pending.map((target): Target => ({ ...target, state: 'skipped', since: rfc3339(now) }));
 }
 
 /** Returns `incomplete` for a plan that ends because a controller is not ready: the plan itself may be right. */

@@ -16,6 +16,7 @@ export function outcomeOf(rollout: Rollout): string {
     ['failed', lastingFailures(rollout, 'failed')],
     ['missing', targetsIn(rollout, 'missing')],
     ['without a payload', targetsIn(rollout, 'unsupported')],
+    ['skipped', targetsIn(rollout, 'skipped')],
     ['not started', targetsIn(rollout, 'pending')],
   ] as const;
   const named = groups.flatMap(([word, targets]) => {

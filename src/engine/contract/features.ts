@@ -18,6 +18,8 @@ export interface Features<P extends KubeObject> {
   readonly statusRecord?: StatusRecord<P>;
   /** Lets an ended plan run again. Without it, `resolve` itself returns a new rollout after an edit. */
   readonly reruns?: Reruns<P>;
+  /** True if the record can keep that a target was skipped. Without it, the plan does not end while a target is held. */
+  readonly recordsSkips?: true;
   /** Adds to what users read about plans. Without it, they read only what the engine says about every plan. */
   readonly reporting?: Reporting<P>;
   /** Compares versions of nodes with those of the plan. Without it, the engine compares none. */

@@ -35,6 +35,7 @@ import { hostsFit } from './hosts-fit.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
 import { notExcluded } from './not-excluded.ts';
+import { notHeld } from './not-held.ts';
 import { notPaused } from './not-paused.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
@@ -68,6 +69,20 @@ const rows: [Gate, string, GateInput, string][] = [
     'two hosts cannot run the version',
     { ...input('worker'), unfit: new Map([['it is too old', new Set(['w1', 'w2'])]]) },
     'wait HostUnfit: w1, w2: it is too old',
+  ],
+  [notHeld, 'nobody holds the node', input('worker'), 'pass'],
+  [
+    notHeld,
+    'the hold is over',
+    input('worker', { hold: { reason: 'a game night', until: later(0) } }),
+    'pass',
+  ],
+  [notHeld, 'a hold without a word', input('worker', { hold: {} }), 'wait Held: n1 is held'],
+  [
+    notHeld,
+    'a hold with everything',
+    input('worker', { hold: { by: 'ada', reason: 'a long job', until: later(HOUR) } }),
+    'wait Held: n1 is held by ada: a long job',
   ],
   [downloadsPossible, 'nobody to ask, or a target has started', saying({}), 'pass'],
   [downloadsPossible, 'all can', saying({ w1: 'possible', w2: 'possible' }, 0), 'pass'],

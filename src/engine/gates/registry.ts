@@ -12,6 +12,7 @@ import { hostsFit } from './hosts-fit.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
 import { notExcluded } from './not-excluded.ts';
+import { notHeld } from './not-held.ts';
 import { notPaused } from './not-paused.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
@@ -32,6 +33,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   downloadsPossible,
   notPaused,
   windowOpen,
+  notHeld,
   targetExists,
   platformSupported,
   notExcluded,
@@ -53,7 +55,7 @@ export const AFTER_TARGET: readonly Gate[] = [apiServersReady, nodeReady, writeA
 export const BEFORE_NODE_ACTION: readonly Gate[] = [writeAllowed];
 
 export type Refusal = Exclude<Verdict, { kind: 'pass' }> &
-  Pick<Gate, 'ofRollout' | 'probesEachTarget'> & { readonly gate: string };
+  Pick<Gate, 'ofRollout' | 'probesEachTarget' | 'isOfTargetAlone'> & { readonly gate: string };
 
 type Passed = { readonly kind: 'pass'; readonly ofRollout?: undefined };
 
@@ -65,8 +67,8 @@ export function evaluate(gates: readonly Gate[], input: GateInput): Passed | Ref
   for (const gate of gates) {
     const verdict = gate.evaluate(input);
     if (verdict.kind === 'pass') continue;
-    const { name, ofRollout = false, probesEachTarget = false } = gate;
-    return { ...verdict, gate: name, ofRollout, probesEachTarget };
+    const { name, ofRollout = false, probesEachTarget = false, isOfTargetAlone = false } = gate;
+    return { ...verdict, gate: name, ofRollout, probesEachTarget, isOfTargetAlone };
   }
   return { kind: 'pass' };
 }

@@ -58,6 +58,8 @@ export interface Gate {
   readonly name: string;
   /** True if the gate gives every target of the stage the same answer, so that it is enough to ask it for one target. */
   readonly ofRollout?: boolean;
+  /** True if a wait concerns the target alone and says nothing about its health, so that other controllers may start meanwhile. */
+  readonly isOfTargetAlone?: boolean;
   /** True if the gate needs a probe for each target. The scheduler then tries only some targets at a time. */
   readonly probesEachTarget?: boolean;
   /**

@@ -5,6 +5,7 @@ import type { DrainState } from '../../drain/running-drains.ts';
 import type { Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
+import type { Hold } from '../../signal/holds.ts';
 import type { ApiServer } from '../../versions/plan-rules.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
 import type { Controls } from './controls.ts';
@@ -115,6 +116,8 @@ export interface TargetFacts {
   readonly occupant?: string | Obstacle | undefined;
   readonly prefetch?: PrefetchState | undefined;
   readonly downloads?: DownloadState | undefined;
+  /** What a person wrote to keep plans from starting on the target; undefined if nobody did. It may be over. */
+  readonly hold?: Hold | undefined;
   /** The answer of the API server that refused to change the target's object. Nothing is written for the target before the next try. */
   readonly refusal?: Unanswered | undefined;
   readonly observation: Observation;
@@ -204,6 +207,8 @@ export interface Snapshot {
   readonly edits?: Readonly<Record<'isAfterEnd' | 'isNew', boolean>> | undefined;
   /** True if the record of the rollout can keep the spec that it started with. */
   readonly canIgnoreEdits?: boolean | undefined;
+  /** True if the record of the rollout can keep that a target was skipped. */
+  readonly canSkip?: boolean | undefined;
   readonly claim?: string | undefined;
   /** The plan that the work of this plan would wait for, while its nodes already count as unavailable. */
   readonly awaits?: string | undefined;

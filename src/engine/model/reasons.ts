@@ -6,6 +6,7 @@ export const REASONS = {
   Completed: 'every target is done',
   DoneWithFailures:
     'the plan went on within its failure budget and is over, but some targets failed',
+  DoneWithSkipped: 'the plan is over, and left out some targets, which keep their version',
   Stopped: 'the plan ended before every target was done',
   NoTargets: 'the plan lists or selects no target',
   EditedAfterEnd: 'the plan was edited after it ended, and does not run again',
@@ -54,6 +55,7 @@ export const REASONS = {
   PlanGone: 'the plan was deleted or is over: Refit ends and cleans up its work on the node',
   PolicyUnreadable: 'the UpgradePolicy of the plan is invalid',
   Paused: 'the plan or its policy is paused',
+  Held: 'somebody holds the node, so no plan starts on it',
   WindowClosed: 'no maintenance window is open',
   WindowTooShort: 'the maintenance window would close before a node is done',
   Blackout: 'the policy has a blackout now',
@@ -92,6 +94,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   Started: null,
   Completed: null,
   DoneWithFailures: { act: 'fix the cause on each failed node, then run `refit retry` for it' },
+  DoneWithSkipped: {
+    act: 'run `refit unhold` for a held node and remove what blocked a drain, then run `refit retry --skipped`',
+  },
   Stopped: { act: 'fix the failure that `refit why` names, then run `refit retry` for its node' },
   NoTargets: { act: 'correct the node names, the selector or the limit of the plan' },
   EditedAfterEnd: {
@@ -175,6 +180,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'correct the field of the policy that the message names, or update Refit',
   },
   Paused: { act: 'run `refit resume`, or set `paused: false` in the policy' },
+  Held: { act: 'run `refit unhold` for the node, or wait until the hold ends' },
   WindowClosed: { ends: 'the next maintenance window opens' },
   WindowTooShort: { ends: 'a maintenance window opens that is long enough for a node' },
   Blackout: { ends: 'the blackout is over' },

@@ -22,7 +22,10 @@ export interface Payload {
   readonly sha256?: string;
 }
 
-/** The states of a target that are recorded. Any further detail is read from the node when it is needed. */
+/**
+ * The states of a target that are recorded. Any further detail is read from the node when it is needed. skipped: the rollout went on
+ * without the target, which keeps its version and is no failure.
+ */
 export const RECORDED_STATES = [
   'pending',
   'intended',
@@ -30,6 +33,7 @@ export const RECORDED_STATES = [
   'failed',
   'missing',
   'unsupported',
+  'skipped',
 ] as const;
 export type RecordedState = (typeof RECORDED_STATES)[number];
 

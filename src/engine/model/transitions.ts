@@ -79,4 +79,5 @@ export const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<Observe
   failed: SETTLED('failed'),
   missing: SETTLED('missing'),
   unsupported: SETTLED('unsupported'),
+  skipped: SETTLED('skipped'),
 };

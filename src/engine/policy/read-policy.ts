@@ -87,6 +87,7 @@ function policyOf(
     restartsEdited: spec.edits?.afterEnd === 'Restart',
     ...(spec.controllersNotReady === 'End' ? { endsNotReady: true } : {}),
     ...(spec.edits?.whileRunning === 'Ignore' ? { ignoresEdits: true } : {}),
+    ...(spec.holds === 'Finish' ? { leavesOutHeld: true } : {}),
     prefetch: lower(spec.prefetch) ?? DEFAULT_POLICY.prefetch,
     agent: { ...agentTimes, ...agentRules, ...agentDrainOf(drain, drainMs) },
   };

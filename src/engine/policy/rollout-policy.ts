@@ -74,6 +74,8 @@ export interface RolloutPolicy extends Timetable {
   readonly excludedRoles?: readonly Role[];
   /** True if the plan ends when an API server is not ready before a controller starts. Otherwise the plan waits. */
   readonly endsNotReady?: boolean;
+  /** True if the rollout ends without the workers that people hold. Otherwise it waits for them. */
+  readonly leavesOutHeld?: boolean;
   /** True if a running rollout is carried out with the spec that it started with. */
   readonly ignoresEdits?: boolean;
   /** Which waiting targets download ahead: the targets that come next (`next`), up to 20 targets (`all`), or no target (`none`). */

@@ -2,18 +2,17 @@
 
 import { ownMember } from '../../util/own-member.ts';
 import { listed } from '../../util/phrases.ts';
+import { isTargetHeld } from '../gates/not-held.ts';
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, wait } from '../gates/types.ts';
 import { isSettled, type Stage, type Target } from '../model/rollout.ts';
-
-type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
 
 const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 const ENDS = 'those nodes are done; for a failed one run refit retry NODE';
 
 /** Returns the groups in the order in which they start. The targets of one group stay in the order of the list. */
 export function groupsOf(
-  context: Context,
+  context: Pick<DecisionContext, 'snapshot' | 'policy'>,
   targets: readonly Target[],
 ): readonly (readonly Target[])[] {
   if (!context.policy.order) return [targets];
@@ -26,7 +25,7 @@ export function groupsOf(
  * start.
  */
 export function orderCheck(
-  context: Context,
+  context: DecisionContext,
   { targets }: Stage,
 ): (target: Target) => Refusal | undefined {
   const { order, name, maxFailures } = context.policy;
@@ -34,8 +33,15 @@ export function orderCheck(
   const groupOf = groupIn(context);
   // A failed worker within the failure budget does not stop later groups. A failed node of the control plane does.
   const mayFail = (target: Target): boolean => maxFailures > 0 && groupOf(target).startsWith(REST);
+  // The plan goes on around a worker that somebody holds.
+  const isAside = (target: Target): boolean =>
+    target.state === 'skipped' ||
+    (target.state === 'pending' &&
+      groupOf(target).startsWith(REST) &&
+      isTargetHeld(context.snapshot, target, context.now));
   const open = targets.filter(
-    (each) => each.state !== 'done' && !(isSettled(each) && mayFail(each)),
+    (each) =>
+      each.state !== 'done' && !isAside(each) && !(isSettled(each) && mayFail(each)),
   );
   const [first = ''] = open.map(groupOf).toSorted();
   // These targets started early: before the order, the labels or the targets changed, or before a retry.
@@ -69,7 +75,7 @@ const REST = '1';
  * Returns a function that returns the name of a target's group. The names sort in the order of the groups. Each node of the control
  * plane has a group of its own, because two at once can cost the quorum.
  */
-function groupIn({ snapshot, policy: { order = [] } }: Context): (target: Target) => string {
+function groupIn({ snapshot, policy: { order = [] } }: Pick<DecisionContext, 'snapshot' | 'policy'>): (target: Target) => string {
   return (target) => {
     const { labels = {} } = factsOf(snapshot, target);
     const places = order.map((entry) => {

@@ -67,7 +67,7 @@ export function failedInFlightIn(snapshot: Snapshot, now: number) {
 /** A target that a gate does not let start. With `ofRollout` the answer holds for the other targets, too, and they were not asked. */
 export interface GatedTarget
   extends Partial<Omit<gating.Waiting, 'kind' | 'reason'>>,
-    Pick<gating.Gate, 'ofRollout'> {
+    Pick<gating.Gate, 'ofRollout' | 'isOfTargetAlone'> {
   readonly target: Target;
   readonly gate: string;
   readonly reason: Reason;
@@ -89,7 +89,7 @@ const MAX_BLOCKED_PROBES = 50;
 
 /**
  * Chooses the targets to start. A waiting worker does not stop the workers behind it. A waiting controller does, because the loss of
- * two controllers can cost the quorum.
+ * two controllers can cost the quorum, but a controller that somebody holds is healthy and does not.
  */
 export function chooseTargets(
   context: gating.DecisionContext,
@@ -121,7 +121,9 @@ export function chooseTargets(
     if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
     if (verdict.kind === 'stop' && verdict.ofPlan) return refused(target, verdict, stopped);
     if (verdict.kind === 'stop') stopped.push({ target, ...verdict });
-    if (waiting.length > 0 && (stage.role === 'controller' || verdict.ofRollout === true)) break;
+    if (verdict.kind === 'wait' && verdict.isOfTargetAlone === true) continue;
+    const isSerial = stage.role === 'controller' || verdict.ofRollout === true;
+    if (waiting.some(({ isOfTargetAlone }) => isOfTargetAlone !== true) && isSerial) break;
     if (verdict.kind === 'wait' && verdict.probe) probes++;
     else if (verdict.kind === 'wait' && verdict.probesEachTarget === true) blocked++;
     // Each probe is a request. So at most as many are made at a time as there are slots, or as targets are known to be blocked.

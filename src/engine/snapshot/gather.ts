@@ -11,6 +11,7 @@ import {
 } from '../../kube/resources.ts';
 import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { claimOf, claimOn } from '../../signal/at-work.ts';
+import { holdOn } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Dialect } from '../contract/dialect.ts';
@@ -131,6 +132,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     rollout,
     facts: { get: (key) => facts.getOrInsertComputed(key, find) },
     observable: dialect.signal.observable?.(world),
+    canSkip: dialect.recordsSkips,
     claim: dialect.nodeSharing?.claims && claimOf(dialect.name, scene.plan),
     awaits: dialect.nodeSharing?.awaits?.(scene.plan, world),
     controlPlane: scene.known.controlPlane,
@@ -194,6 +196,7 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     followedMs: watched?.followedMs,
     prefetch: downloads?.prefetchOf(world, rollout, stage, target),
     downloads: downloads?.checkOf(world, rollout, stage, target),
+    hold: holdOn(object) ?? (node && holdOn(node)),
     refusal: known.refusalOf?.(rollout, target),
     observation,
   };

@@ -225,12 +225,13 @@ describe('what is signalled', () => {
 
 describe('what is recorded', () => {
   const AFTER: Readonly<Record<RecordedState, readonly RecordedState[]>> = {
-    pending: ['pending', 'intended', 'done', 'failed', 'missing', 'unsupported'],
+    pending: ['pending', 'intended', 'done', 'failed', 'missing', 'unsupported', 'skipped'],
     intended: ['intended', 'done', 'failed', 'missing', 'unsupported'],
     done: ['done'],
     failed: ['failed'],
     missing: ['missing'],
     unsupported: ['unsupported'],
+    skipped: ['skipped'],
   };
 
   property('never goes back', ({ snapshot }, { record }) => {

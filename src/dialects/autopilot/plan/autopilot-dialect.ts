@@ -60,6 +60,7 @@ export const autopilot: Dialect<Plan> = {
   ],
   resolve,
   project,
+  recordsSkips: true,
   objectOf: ({ role }, { name }, world) => world.get(OBJECTS[role], name),
   endpoints: (world) =>
     world

@@ -58,6 +58,8 @@ export const TARGET_STATES: Readonly<Record<RecordedState, string>> = {
   failed: 'SignalApplyFailed',
   missing: 'SignalMissingNode',
   unsupported: 'SignalMissingPlatform',
+  // The original has no such state. Its leaders never continue a Plan that has ended.
+  skipped: 'SignalSkipped',
 };
 
 const RECORDED = new Map(

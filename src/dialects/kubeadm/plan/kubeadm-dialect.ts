@@ -35,6 +35,7 @@ export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<Conf
     },
     watched: [{ resource: nodes, isRelevant }],
     resolve,
+    recordsSkips: true,
     project: (rollout, plan) => planObject.withRecord(plan, rollout),
     planRules: { apply: policyOf },
     objectOf: (_stage, { name }, world) => world.get(nodes, name),

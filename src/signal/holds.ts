@@ -1,0 +1,63 @@
+/**
+ * Reads and writes holds. A hold is an annotation on a Node, ControlNode or Machine that keeps plans of every dialect from starting
+ * on it. Work in progress finishes.
+ */
+import type { KubeObject } from '../kube/resources.ts';
+import { defined, isRecord, parseJson } from '../util/json.ts';
+import { onceForEach } from '../util/memo.ts';
+import { ownMember } from '../util/own-member.ts';
+import { printable } from '../util/printable.ts';
+
+/**
+ * The annotation that holds an object. Its value is a JSON object with `reason`, `by`, `since` and `until`, or any other text, which
+ * then is the reason. People write it, so all members are optional, and `by` is what they say themselves.
+ */
+export const HOLD_ANNOTATION = 'upgrade.refit.dev/hold';
+
+export interface Hold {
+  readonly reason?: string;
+  readonly by?: string;
+  /** The time of the hold in RFC 3339. */
+  readonly since?: string;
+  /** The time at which the hold ends by itself, in RFC 3339; undefined if only `refit unhold` ends it. */
+  readonly until?: string;
+}
+
+/** The most characters of a text of a hold that messages repeat. */
+const LONGEST = 200;
+const MOMENT = /^\d{4}-\d\d-\d\dT/;
+
+/** Returns the hold of the object, also if it is over; undefined if there is none. */
+export const holdOn = onceForEach(({ metadata: { annotations = {} } }: KubeObject) => {
+  const value = ownMember(annotations, HOLD_ANNOTATION);
+  if (value === undefined || value === 'false') return undefined;
+  const json = parseJson(value);
+  if (!isRecord(json)) return defined({ reason: textIn(value) }) as Hold;
+  return defined({
+    reason: textIn(ownMember(json, 'reason')),
+    by: textIn(ownMember(json, 'by')),
+    since: momentIn(ownMember(json, 'since')),
+    until: momentIn(ownMember(json, 'until')),
+  }) as Hold;
+});
+
+/** Returns the value of the annotation. */
+export function writeHold(hold: Hold): string {
+  return JSON.stringify(defined(hold));
+}
+
+/** Returns true if the hold keeps plans from starting at `now`, in milliseconds. A hold without an end always does. */
+export function isHeld({ until }: Hold, now: number): boolean {
+  return until === undefined || now < Date.parse(until);
+}
+
+function textIn(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value.trim() === '') return undefined;
+  return printable(value).trim().slice(0, LONGEST);
+}
+
+/** Returns the time if it can be read. A hold whose end cannot be read has no end, so that no node starts by mistake. */
+function momentIn(value: unknown): string | undefined {
+  if (typeof value !== 'string' || !MOMENT.test(value)) return undefined;
+  return Number.isNaN(Date.parse(value)) ? undefined : value;
+}
