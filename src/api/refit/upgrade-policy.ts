@@ -104,10 +104,13 @@ const drainSchema = object('How nodes are drained before their upgrade.', {
     86_400,
   ),
   onDeadline: choice(
-    'At `deadlines.drain`: `Wait` on without limit, `Stop` the plan (the default), or `Skip` the node, which then counts as failed.',
+    'At `deadlines.drain`: `Wait` on without limit, `Stop` the plan (the default), `Skip` the node, which then counts as failed, or ' +
+      '`SkipNode`: the node is uncordoned and left out, which is no failure, and `refit retry --skipped` takes it up later. For plans of ' +
+      'Rancher and for Machines, whose records cannot hold that, `SkipNode` means `Skip`.',
     'Wait',
     'Stop',
     'Skip',
+    'SkipNode',
   ),
   softTaint: flag(
     'Taints nodes that wait for their turn with `PreferNoSchedule`, so that evicted pods move only once; `true` by default.',
@@ -188,6 +191,9 @@ export const upgradePolicySpecSchema = object(
     paused: flag('No node starts; nodes in progress finish.'),
     failureBudget: whole(
       'How many workers may fail before the plan stops; 0 by default. A failed controller always stops it.',
+    ),
+    maxBlockedNodes: whole(
+      'How many nodes `drain.onDeadline: SkipNode` may leave out before the plan stops; no limit by default.',
     ),
     maxUnavailable: optional(
       'How many nodes may be not Ready or unschedulable for any reason, including the next one: a number, or a share of ' +

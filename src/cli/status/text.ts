@@ -317,11 +317,13 @@ interface Mark {
 const DONE: Mark = { word: 'done', sign: '●', style: 'green' };
 const MOVING: Mark = { word: 'in progress', sign: '◐', style: 'cyan' };
 const FAILED: Mark = { word: 'failed', sign: '✗', style: 'red' };
+const SKIPPED: Mark = { word: 'skipped', sign: '◌', style: 'yellow' };
 const PENDING: Mark = { word: 'pending', sign: '○' };
 
 function markOf(target: Pick<TargetView, 'phase'>): Mark {
   if (sentences.isMoving(target)) return MOVING;
   if (target.phase === 'pending') return PENDING;
+  if (target.phase === 'skipped') return SKIPPED;
   return target.phase === 'done' ? DONE : FAILED;
 }
 
@@ -357,7 +359,7 @@ function barOf(stage: StageView, { paint }: Medium, room: number): string {
   if (selection !== undefined) return paint('yellow', `nothing matched ${selection}`);
   if (targets.length <= Math.min(MOST_MARKS, room))
     return targets.map((target) => paint(markOf(target).style, markOf(target).sign)).join('');
-  return [MOVING, FAILED, PENDING]
+  return [MOVING, FAILED, SKIPPED, PENDING]
     .filter((mark) => countOf(stage, mark) > 0)
     .map((mark) => paint(mark.style, `${countOf(stage, mark)} ${mark.word}`))
     .join(', ');

@@ -2,7 +2,6 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { listedSentences } from '../../util/phrases.ts';
 import { judgePlan, type VersionVerdict } from '../../versions/plan-rules.ts';
-import { isTargetHeld } from '../gates/not-held.ts';
 import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
@@ -26,6 +25,7 @@ import type { Assessment } from './assess.ts';
 import { FAILURES, stops } from './budget.ts';
 import { NOTHING_DONE } from './ended.ts';
 import { isAtRest, refusedState } from './evaluate-target.ts';
+import { targetsToLeaveOut } from './left-out.ts';
 import { lastingFailures, outcomeOf } from './outcome.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 
@@ -150,19 +150,6 @@ function start(assessment: Assessment, stage: Stage): Rollout {
   const reason = rollout.reason ?? stopped[0]?.reason;
   if (started === rollout && blocked === rollout.blocked) return started;
   return { ...started, blocked, reason };
-}
-
-/**
- * Returns the targets of the stage that the rollout leaves out, as skipped, because people hold all that are not settled. A held
- * controller is never left out: no worker may start before all controllers.
- */
-function targetsToLeaveOut({ snapshot, policy, now, isStopping }: Assessment, stage: Stage) {
-  const pending = inState(stage, 'pending');
-  const mayLeave =
-    policy.leavesOutHeld === true && snapshot.canSkip === true && stage.role === 'worker';
-  if (!mayLeave || isStopping || inState(stage, 'intended').length > 0) return [];
-  if (!pending.every((target) => isTargetHeld(snapshot, target, now))) return [];
-  return pending.map((target): Target => ({ ...target, state: 'skipped', since: rfc3339(now) }));
 }
 
 /** Returns `incomplete` for a plan that ends because a controller is not ready: the plan itself may be right. */

@@ -28,9 +28,16 @@ export function isStopping(
 export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   const { rollout } = snapshot;
   const failures = countedFailures(snapshot);
+  if (isOverBlocked(snapshot, policy)) return true;
   if (failures.length > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy)))
     return true;
   return failures.some(({ role }) => role === 'controller');
+}
+
+/** Returns true if more nodes were skipped than the policy allows, while others could still start. */
+function isOverBlocked({ rollout }: Snapshot, { maxBlocked }: RolloutPolicy): boolean {
+  if (maxBlocked === undefined || targetsIn(rollout, 'pending').length === 0) return false;
+  return targetsIn(rollout, 'skipped').length > maxBlocked;
 }
 
 /**
@@ -42,6 +49,13 @@ export function describeUsedUpBudget(
   policy: RolloutPolicy,
 ): { readonly message: string; readonly lifts: string } | undefined {
   if (!isOverBudget(snapshot, policy)) return undefined;
+  if (isOverBlocked(snapshot, policy)) {
+    const skipped = targetsIn(snapshot.rollout, 'skipped').map(({ name }) => name);
+    return {
+      message: `${counted(skipped.length, 'node')} could not be drained (${listed(skipped)}), more than maxBlockedNodes ${policy.maxBlocked} of UpgradePolicy ${policy.name} allows`,
+      lifts: `the skipped nodes are tried again (refit retry --skipped), or maxBlockedNodes is ${skipped.length} or more while the plan runs`,
+    };
+  }
   const failures = countedFailures(snapshot);
   const retried = 'the failed node is tried again (refit retry NODE)';
   const controllers = failures.filter(({ role }) => role === 'controller');

@@ -49,7 +49,15 @@ export interface EvaluationContext extends TargetContext {
  * reason.
  */
 export function evaluateTarget(context: EvaluationContext): TargetEvaluation {
-  return withRefusal(evaluation(context), context);
+  return withSkip(withRefusal(evaluation(context), context), context);
+}
+
+/** A drain that took too long is no failure if the policy skips such nodes, and if the record can hold that. */
+function withSkip(evaluation: TargetEvaluation, context: TargetContext): TargetEvaluation {
+  const { snapshot, policy } = context;
+  const isTooLong = evaluation.next === 'failed' && evaluation.reason.code === 'DrainTooLong';
+  const maySkip = policy.drain.onDeadline === 'skipNode' && snapshot.canSkip === true;
+  return isTooLong && maySkip ? { ...evaluation, phase: 'skipped', next: 'skipped' } : evaluation;
 }
 
 /**

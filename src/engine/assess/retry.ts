@@ -1,4 +1,4 @@
-/** Retries failed targets when a person asks for it. */
+/** Retries failed and skipped targets when a person asks for it. */
 import { rfc3339 } from '../../util/clock.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
@@ -19,11 +19,12 @@ import {
  */
 const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set([
   'DoneWithFailures',
+  'DoneWithSkipped',
   'DrainTooLong',
 ]);
 
 /**
- * Returns the rollout with its failed targets pending again; the same object if there is nothing to retry. A target that
+ * Returns the rollout with its failed or skipped targets pending again; the same object if there is nothing to retry. A target that
  * still works must end first.
  */
 export function withRetries(snapshot: Snapshot, now: number): Rollout {
@@ -96,7 +97,7 @@ function laterThan(stages: readonly Stage[], { id }: Stage): readonly Stage[] {
 }
 
 function isDue(snapshot: Snapshot, target: Target): boolean {
-  if (target.state !== 'failed') return false;
+  if (target.state !== 'failed' && target.state !== 'skipped') return false;
   const ordered = snapshot.controls.retries.get(target.name);
   if (ordered === undefined || Date.parse(target.since) > ordered) return false;
   const { kind } = factsOf(snapshot, target).observation;

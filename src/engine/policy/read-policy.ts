@@ -68,6 +68,7 @@ function policyOf(
   return {
     paused: spec.paused ?? false,
     maxFailures: spec.failureBudget ?? DEFAULT_POLICY.maxFailures,
+    ...(spec.maxBlockedNodes === undefined ? {} : { maxBlocked: spec.maxBlockedNodes }),
     ...(spec.maxUnavailable === undefined ? {} : { maxUnavailable: limitOf(spec.maxUnavailable) }),
     ...(spec.order === undefined ? {} : { order: spec.order }),
     targetDeadlineMs,
@@ -151,6 +152,10 @@ function limitOf(value: number | string): NodeLimit {
 const lower = <T extends string>(choice: T | undefined) =>
   choice?.toLowerCase() as Lowercase<T> | undefined;
 
+function deadlineRuleOf(choice: NonNullable<UpgradePolicySpec['drain']>['onDeadline']) {
+  return choice === 'SkipNode' ? 'skipNode' : lower(choice);
+}
+
 function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {
   const { onDeadline, uncordon, ...defaults } = DEFAULT_POLICY.drain;
   const { gracePeriodSeconds } = drain;
@@ -161,7 +166,7 @@ function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {
       unmanagedPods: drain.force === false ? 'refuse' : 'evict',
       ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
     },
-    onDeadline: lower(drain.onDeadline) ?? onDeadline,
+    onDeadline: deadlineRuleOf(drain.onDeadline) ?? onDeadline,
     softTaint: drain.softTaint ?? defaults.softTaint,
     uncordon: lower(drain.uncordon) ?? uncordon,
   };

@@ -23,9 +23,10 @@ export interface DrainPolicy {
   readonly options: DrainOptions;
   /**
    * What happens when a drain misses its deadline. wait: the drain has no deadline · stop: the rollout fails · skip: the target
-   * fails and counts against the failure budget · proceed: the upgrade continues without a complete drain.
+   * fails and counts against the failure budget · skipNode: the target is skipped, which is no failure · proceed: the upgrade
+   * continues without a complete drain.
    */
-  readonly onDeadline: 'wait' | 'stop' | 'skip' | 'proceed';
+  readonly onDeadline: 'wait' | 'stop' | 'skip' | 'skipNode' | 'proceed';
   readonly softTaint: boolean;
   /** Which nodes are uncordoned after the upgrade. ours: only nodes that the rollout cordoned itself · always: any node. */
   readonly uncordon: 'ours' | 'always';
@@ -41,6 +42,8 @@ export interface RolloutPolicy extends Timetable {
   readonly heldBy?: string;
   /** How many targets may fail before the rollout stops. A failed controller always stops it. */
   readonly maxFailures: number;
+  /** How many targets may be skipped because their drains took too long, before the rollout stops; undefined without a limit. */
+  readonly maxBlocked?: number;
   /**
    * How many Nodes may be unschedulable or not Ready, for any reason. The next target counts, too.
    */

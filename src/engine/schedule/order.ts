@@ -40,8 +40,7 @@ export function orderCheck(
       groupOf(target).startsWith(REST) &&
       isTargetHeld(context.snapshot, target, context.now));
   const open = targets.filter(
-    (each) =>
-      each.state !== 'done' && !isAside(each) && !(isSettled(each) && mayFail(each)),
+    (each) => each.state !== 'done' && !isAside(each) && !(isSettled(each) && mayFail(each)),
   );
   const [first = ''] = open.map(groupOf).toSorted();
   // These targets started early: before the order, the labels or the targets changed, or before a retry.
@@ -75,7 +74,10 @@ const REST = '1';
  * Returns a function that returns the name of a target's group. The names sort in the order of the groups. Each node of the control
  * plane has a group of its own, because two at once can cost the quorum.
  */
-function groupIn({ snapshot, policy: { order = [] } }: Pick<DecisionContext, 'snapshot' | 'policy'>): (target: Target) => string {
+function groupIn({
+  snapshot,
+  policy: { order = [] },
+}: Pick<DecisionContext, 'snapshot' | 'policy'>): (target: Target) => string {
   return (target) => {
     const { labels = {} } = factsOf(snapshot, target);
     const places = order.map((entry) => {

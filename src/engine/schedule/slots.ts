@@ -42,13 +42,13 @@ export function freeWithin(stage: Stage, { maxFailures }: RolloutPolicy): number
 }
 
 /**
- * Returns the failed targets that still work, and for how many milliseconds each still counts. Stages whose failed targets hold
+ * Returns the failed and skipped targets that still work, and for how many milliseconds each still counts. Stages whose failed targets hold
  * their slots are left out, because `freeSlots` counts them. A node that is not Ready does no work.
  */
 export function failedInFlightIn(snapshot: Snapshot, now: number) {
   return snapshot.rollout.stages
     .filter(({ failedHoldSlots }) => failedHoldSlots !== true)
-    .flatMap((stage) => inState(stage, 'failed'))
+    .flatMap((stage) => [...inState(stage, 'failed'), ...inState(stage, 'skipped')])
     .flatMap((target) => {
       const { observation, ready } = gating.factsOf(snapshot, target);
       const isAtWork = observation.kind === 'sent' || observation.kind === 'working';

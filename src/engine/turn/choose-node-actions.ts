@@ -76,12 +76,12 @@ function nodeActionFor(
   return cleanUp(snapshot, stage, target, facts);
 }
 
-/** Returns true for a failed target, and for any target in progress if its rollout is aborted or over. */
+/** Returns true for a failed or skipped target, and for any target in progress if its rollout is aborted or over. */
 function mustStop({ rollout, controls }: Snapshot, { state }: Target): boolean {
   if (state === 'done') return false;
-  return (
-    state === 'failed' || isFinal(rollout) || (controls.abort !== undefined && state === 'intended')
-  );
+  const isGivenUp = state === 'failed' || state === 'skipped';
+  const isAborted = controls.abort !== undefined && state === 'intended';
+  return isGivenUp || isFinal(rollout) || isAborted;
 }
 
 /**
