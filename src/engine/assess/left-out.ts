@@ -7,8 +7,8 @@ import { inState, type Stage, type Target } from '../model/rollout.ts';
 import type { Assessment } from './assess.ts';
 
 /**
- * Returns the targets of the stage that are recorded as skipped now; empty as long as any other target of the stage can still start
- * or is in progress. Controllers are never left out, because no worker may start before all controllers.
+ * Returns the targets of the stage to record as skipped now; empty while another target of the stage can still start or is in
+ * progress. Controllers are never left out, because no worker may start before all controllers.
  */
 export function targetsToLeaveOut(assessment: Assessment, stage: Stage): Target[] {
   const { snapshot, now, isStopping } = assessment;

@@ -1,5 +1,6 @@
 /** The gates of a policy, with their sentences. */
 import { expect, test } from 'vitest';
+import { said } from '../../../test/support/builders/gate-inputs.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { NONE } from '../../../test/support/builders/observations.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -15,18 +16,11 @@ import { DEFAULT_POLICY, type NodeLimit, type RolloutPolicy } from '../policy/ro
 import { nodesAvailable } from './nodes-available.ts';
 import { notPaused } from './not-paused.ts';
 import { policyReadable } from './policy-readable.ts';
-import { censusFor, censusOf, type Verdict } from './types.ts';
+import { censusFor, censusOf } from './types.ts';
 import { windowOpen } from './window-open.ts';
 
 function policy(more: Partial<RolloutPolicy> = {}): RolloutPolicy {
   return { ...DEFAULT_POLICY, name: 'nightly', ...more };
-}
-
-/** As one line: pass, or what the gate answers, its code and its sentence. */
-function said(verdict: Verdict): string {
-  return verdict.kind === 'pass'
-    ? 'pass'
-    : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
 }
 
 test('a valid policy that is not paused blocks nothing', () => {

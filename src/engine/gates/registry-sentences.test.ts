@@ -4,6 +4,7 @@ import {
   among,
   CLEAR,
   DOWN,
+  held,
   input,
   judged,
   NODE,
@@ -11,6 +12,7 @@ import {
   other,
   refusedPods,
   resting,
+  said,
   saying,
   withWatched,
 } from '../../../test/support/builders/gate-inputs.ts';
@@ -42,7 +44,7 @@ import { policyReadable } from './policy-readable.ts';
 import { AFTER_TARGET, BEFORE_ROLLOUT, BEFORE_TARGET } from './registry.ts';
 import { restOver } from './rest-over.ts';
 import { targetExists } from './target-exists.ts';
-import type { Gate, GateInput, Verdict } from './types.ts';
+import type { Gate, GateInput } from './types.ts';
 import { versionsFollow } from './versions-follow.ts';
 import { windowOpen } from './window-open.ts';
 import { writeAllowed } from './write-allowed.ts';
@@ -55,13 +57,6 @@ const NO_PAYLOADS = { payloads: undefined } as unknown as Partial<Stage>;
 
 const REFUSAL = { unanswered: because('TargetRefused', 'x'), recheckMs: 1 };
 
-/** As one line: pass, or what the gate answers, its code and its sentence. */
-function said(verdict: Verdict): string {
-  return verdict.kind === 'pass'
-    ? 'pass'
-    : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
-}
-
 const rows: [Gate, string, GateInput, string][] = [
   [hostsFit, 'nothing is known against a host', input('worker'), 'pass'],
   [
@@ -73,16 +68,9 @@ const rows: [Gate, string, GateInput, string][] = [
   [notHeld, 'nobody holds the node', input('worker'), 'pass'],
   [
     notHeld,
-    'the hold is over',
-    input('worker', { hold: { reason: 'a game night', until: later(0) } }),
-    'pass',
-  ],
-  [notHeld, 'a hold without a word', input('worker', { hold: {} }), 'wait Held: n1 is held'],
-  [
-    notHeld,
-    'a hold with everything',
-    input('worker', { hold: { by: 'ada', reason: 'a long job', until: later(HOUR) } }),
-    'wait Held: n1 is held by ada: a long job',
+    'a reason',
+    held({ by: 'ada', reason: 'a job' }),
+    'wait Held: n1 is held by ada: a job',
   ],
   [downloadsPossible, 'nobody to ask, or a target has started', saying({}), 'pass'],
   [downloadsPossible, 'all can', saying({ w1: 'possible', w2: 'possible' }, 0), 'pass'],

@@ -1,6 +1,6 @@
 /** What a gate is asked, for tests: a target n1 with two platforms, alone and at rest unless told otherwise. */
 
-import type { GateInput } from '../../../src/engine/gates/types.ts';
+import type { GateInput, Verdict } from '../../../src/engine/gates/types.ts';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
 import type {
   DownloadState,
@@ -9,6 +9,7 @@ import type {
   TargetFacts,
 } from '../../../src/engine/model/decision.ts';
 import type { Role } from '../../../src/engine/model/rollout.ts';
+import type { Hold } from '../../../src/signal/holds.ts';
 import { later, T0 } from '../clock/times.ts';
 import { buildPolicy } from './rollout-policies.ts';
 import { buildFacts } from './snapshots.ts';
@@ -60,6 +61,11 @@ export function input(
   };
 }
 
+/** A worker that somebody holds. */
+export function held(hold: Hold): GateInput {
+  return input('worker', { hold });
+}
+
 export const other = (name: string, role: Role, since = later(0)): ObservedForeignWork => ({
   name,
   role,
@@ -102,3 +108,10 @@ export const withWatched = (given: GateInput, watchedMs: number): GateInput => (
   ...given,
   facts: { ...given.facts, watchedMs },
 });
+
+/** Returns `pass`, or the answer of the gate with its code and its sentence, as one line. */
+export function said(verdict: Verdict): string {
+  return verdict.kind === 'pass'
+    ? 'pass'
+    : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
+}
