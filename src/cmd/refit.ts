@@ -39,6 +39,9 @@ process.stdout.on('error', (error) => {
 async function run([command, ...rest]: readonly string[]): Promise<number | void> {
   const { signal: abort } = interrupted;
   if (command === 'agent') return await (await import('./agent-command.ts')).runAgent(rest, abort);
+  // The DaemonSet of the chart runs this command. People do not, so the help does not list it.
+  if (command === 'agent-in-pod')
+    return await (await import('../install/host/agent-in-pod.ts')).startAgentOnHost(rest);
   if (command === STAND_IN && rest.length === 0)
     return await (
       await import('../dialects/cattle/command/system-upgrade-controller.ts')

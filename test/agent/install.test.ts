@@ -1,11 +1,13 @@
 /** Tests on hosts with real systemd and real OpenRC that the agent installs itself, upgrades the node, and goes again. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { leftOut } from '../support/left-out.ts';
 import { buildOneFile } from '../support/one-file.ts';
 import { whyNoContainer } from '../testenv/container.ts';
+import { ownImage } from '../testenv/own-image.ts';
+import type { PodImage } from './install/pod.ts';
 import type { Seen } from './install/seen.ts';
 import { runInJail, whyNoOpenRc } from './openrc/jail.ts';
 import { bootInJail, whyNoSystemd } from './systemd/jail.ts';
@@ -49,8 +51,20 @@ const MANAGERS: readonly Manager[] = [
 let directory = '';
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'refit-install-'));
-  await buildOneFile(directory);
+  const binary = await buildOneFile(directory);
+  if (whyNoContainer() === undefined) await unpackImage(binary);
 });
+
+/** For the pod. */
+async function unpackImage(binary: string): Promise<void> {
+  const folder = join(directory, 'image');
+  mkdirSync(folder);
+  const { root, config } = await ownImage(folder, binary);
+  writeFileSync(
+    join(directory, 'image.json'),
+    JSON.stringify({ root, environment: config.Env } satisfies PodImage),
+  );
+}
 afterAll(() => rmSync(directory, { recursive: true }));
 
 for (const manager of MANAGERS) {
@@ -191,8 +205,24 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
 
   if (whyNoPod !== undefined) leftOut('the DaemonSet', whyNoPod);
   else
-    test('the pod of the DaemonSet upgrades k0s, where the agent is no service', () => {
-      expect(seen.byPod?.[0], seen.byPod?.[1]).toBe('Completed');
-      expect(seen.versions[4]).toBe('v1.36.5+k0s.0');
+    describe('pods of the DaemonSet, from the image of Refit alone', () => {
+      test('upgrade k0s, where the agent is no service', () => {
+        expect(seen.byPod?.end[0], `${seen.byPod?.end[1]}\n${seen.byPod?.output}`).toBe(
+          'Completed',
+        );
+        expect(seen.versions[4]).toBe('v1.36.5+k0s.0');
+      });
+
+      test('that end in the middle leave no agent, and the next one goes on with the upgrade', () => {
+        expect(seen.byPod?.endedAt).toContain('Restart');
+        expect(seen.byPod?.left).toEqual([]);
+        expect(seen.byPod?.output).toContain('resuming');
+      });
+
+      test('replace the program of another version once', () => {
+        const { isReplaced, mode, inodes } = seen.byPod ?? {};
+        expect({ isReplaced, mode }).toEqual({ isReplaced: true, mode: 0o755 });
+        expect(inodes).toHaveLength(1);
+      });
     });
 }

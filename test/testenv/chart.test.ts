@@ -243,7 +243,7 @@ test('a Certificate for cert-manager: as with kustomize, and for the Secret that
 });
 
 test('agents as a DaemonSet: Helm and kustomize install the same, and the API server takes it', async () => {
-  const args = ['--set=agent.daemonSet=true', '--set=agent.launcherImage=launcher-with-nsenter'];
+  const args = ['--set=agent.daemonSet=true'];
   const added = (await templated(...args)).filter(({ kind }) => kind === 'DaemonSet');
   expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/agent')));
   const { ok, stderr } = await kubectlAs(
@@ -273,7 +273,6 @@ test('helm lint finds nothing', async () => {
 test.each<[string, string[], RegExp]>([
   ['no dialect', ['--set=k0s.enabled=false'], /nothing is enabled: set k0s.enabled/],
   ['no address of downloads', ['--set=capi.enabled=true'], /capi.payloadUrl is not set/],
-  ['no image for agents', ['--set=agent.daemonSet=true'], /agent.launcherImage is not set/],
   ['a value that does not exist', ['--set=k0s.replica=3'], /replica/],
   ['no replica', ['--set=k0s.replicas=0'], /replicas/],
   ['a key that is left empty', ['--set-json=viewers=null'], /missing property 'viewers'/],

@@ -1,6 +1,6 @@
 /** Tests the container image: its controller leads on the real API server, as user 65532 and with nothing to write to. */
 import { globSync } from 'node:fs';
-import { chmod, copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -10,13 +10,11 @@ import { leases } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
-import { fetchLibraries } from '../../tools/release/debian.ts';
-import { ociArchive } from '../../tools/release/image.ts';
-import { PLATFORMS } from '../../tools/release/node-package.ts';
 import { leftOut } from '../support/left-out.ts';
 import { buildOneFile } from '../support/one-file.ts';
-import { Container, UnpackedImage, whyNoContainer } from './container.ts';
+import { Container, type UnpackedImage, whyNoContainer } from './container.ts';
 import { installKinds, kubeconfigFor } from './control-plane.ts';
+import { ownImage } from './own-image.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
 const USER = 65_532;
@@ -28,23 +26,6 @@ else leftOut('the image', why);
 let directory = '';
 let image: UnpackedImage;
 
-async function unpackImage(): Promise<UnpackedImage> {
-  const platform = PLATFORMS.find(({ arch }) => arch === process.arch);
-  if (platform === undefined) throw new Error(`no image is made for ${process.arch}`);
-  const archive = join(directory, 'image.tar');
-  const binary = await buildOneFile(directory);
-  const libraries = await fetchLibraries(platform.debianArch);
-  // Nobody keeps it: the smallest takes ten seconds of CPU, the fastest still one.
-  const content = await ociArchive({
-    version: '1.2.3',
-    time: 0,
-    platforms: [{ platform, binary, libraries }],
-    level: 0,
-  });
-  await writeFile(archive, content);
-  return new UnpackedImage(archive, directory, platform.goArch);
-}
-
 async function holder(): Promise<string> {
   using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   const { name, namespace } = LEADER_LEASE;
@@ -55,7 +36,7 @@ function suite(): void {
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'refit-image-'));
     await chmod(directory, 0o755);
-    image = await unpackImage();
+    image = await ownImage(directory, await buildOneFile(directory));
     await installKinds();
   });
   afterAll(async () => await rm(directory, { recursive: true }));
@@ -63,6 +44,7 @@ function suite(): void {
   test('it has a user of its own, and no shell', () => {
     expect(image.config).toMatchObject({ User: `${USER}:${USER}`, Entrypoint: ['/usr/bin/refit'] });
     expect(globSync('{usr/bin,usr/sbin,sbin}/*', { cwd: image.root }).toSorted()).toEqual([
+      'usr/bin/nsenter',
       'usr/bin/refit',
       'usr/bin/system-upgrade-controller',
     ]);

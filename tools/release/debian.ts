@@ -1,4 +1,4 @@
-/** Fetches the shared libraries that Node.js needs, as packages of this machine's Debian release, for any architecture. */
+/** Fetches what the image needs beside Refit: shared libraries, and nsenter, as packages of this machine's Debian release, for any architecture. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import {
@@ -16,11 +16,19 @@ import { cacheFolder, must } from './commands.ts';
 import type { TarEntry } from './tar.ts';
 
 /** What `ldd node` names belongs to these. */
-const PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6', 'libatomic1'];
+const FOR_NODE = ['libc6', 'libgcc-s1', 'libstdc++6', 'libatomic1'];
+/** nsenter, with which the pod of the agent starts the agent on its host, and what `ldd nsenter` names. */
+const FOR_NSENTER = ['util-linux', 'libselinux1', 'libpcre2-8-0'];
+const PACKAGES = [...FOR_NODE, ...FOR_NSENTER];
 
-/** Libraries with the loader, and the licences; no converters between character sets, no profilers. */
-const WANTED =
-  /^(?:usr\/)?lib(?:64)?\/(?:[^/]+\/)?[^/]+\.so(?:\.[\d.]+)?$|^usr\/share\/doc\/[^/]+\/copyright$/;
+/** Libraries with the loader, nsenter, and the licences; no converters between character sets, no profilers. */
+const WANTED = new RegExp(
+  [
+    String.raw`^(?:usr/)?lib(?:64)?/(?:[^/]+/)?[^/]+\.so(?:\.[\d.]+)?$`,
+    '^usr/bin/nsenter$',
+    '^usr/share/doc/[^/]+/copyright$',
+  ].join('|'),
+);
 
 export interface DebianPackage {
   readonly name: string;
@@ -35,9 +43,10 @@ export interface Libraries {
   readonly entries: readonly TarEntry[];
 }
 
-/** The packages are fetched once; remove the cache to get newer ones. */
+/** The packages are fetched once; remove the cache to get newer ones. Another list of packages has another folder there. */
 export async function fetchLibraries(arch: string): Promise<Libraries> {
-  const folder = join(await cacheFolder('libraries'), arch);
+  const list = createHash('sha256').update(PACKAGES.join(' ')).digest('hex').slice(0, 8);
+  const folder = join(await cacheFolder('libraries'), `${arch}-${list}`);
   if (!existsSync(folder)) await download(arch, folder);
   const files = (await readdir(folder)).filter((name) => name.endsWith('.deb')).toSorted();
   const packages = await Promise.all(files.map(async (name) => await describe(join(folder, name))));

@@ -116,10 +116,9 @@ system-upgrade-controller bring some of them along. */}}
 {{- $values := .root.Values -}}
 {{- $pod := .object.spec.template.spec -}}
 {{- $container := first $pod.containers -}}
-{{- $launcher := required "agent.launcherImage is not set: give an image with sh, cp, mv and nsenter" .own.launcherImage -}}
-{{- $_ := set $container "image" $launcher -}}
+{{- $_ := set $container "image" (include "refit.image" .root) -}}
+{{- $_ := set $container "imagePullPolicy" $values.image.pullPolicy -}}
 {{- $_ := set $container "args" .own.args -}}
-{{- $_ := set (index $pod.volumes 1) "image" (dict "reference" (include "refit.image" .root) "pullPolicy" $values.image.pullPolicy) -}}
 {{- with $values.imagePullSecrets }}{{ $_ := set $pod "imagePullSecrets" . }}{{ end -}}
 {{- with .own.nodeSelector }}{{ $_ := set $pod "nodeSelector" . }}{{ end -}}
 {{- end }}

@@ -50,22 +50,18 @@ export async function ownProgram() {
 /** The path of the running program. The file that it was started from may have been replaced. */
 const SELF = '/proc/self/exe';
 
-/** Returns true if the installed binary is a copy of this one, and undefined if there is none. */
-export async function isOwnBinary(): Promise<boolean | undefined> {
-  const there = await hashFile(BINARY, { open }).catch((cause: unknown) =>
-    hostFault(`cannot read ${BINARY}`, cause),
+/** Returns true if the file is a copy of this binary, and undefined if there is no such file. */
+export async function isOwnBinary(path = BINARY): Promise<boolean | undefined> {
+  const there = await hashFile(path, { open }).catch((cause: unknown) =>
+    hostFault(`cannot read ${path}`, cause),
   );
   return there === undefined ? undefined : there === (await hashFile(SELF, { open }));
 }
 
-/** Copies the running one-file binary to BINARY. */
-export async function placeBinary(): Promise<void> {
-  await assertOwnedByRoot(dirname(BINARY));
-  await placeFile(
-    BINARY,
-    0o755,
-    async (next) => await copyFile(SELF, next, constants.COPYFILE_EXCL),
-  );
+/** Copies the running one-file binary to the path. */
+export async function placeBinary(path = BINARY): Promise<void> {
+  await assertOwnedByRoot(dirname(path));
+  await placeFile(path, 0o755, async (next) => await copyFile(SELF, next, constants.COPYFILE_EXCL));
 }
 
 /** Rejects unless only root can change the file. Root runs it, or the commands that it names. */

@@ -2,6 +2,7 @@
  * Runs inside a jail with a real service manager: installs the agent beside k0s as the guide says, upgrades the node, and
  * removes the agent. Writes what was seen as one JSON object.
  *   node inside.ts systemd|openrc EXCHANGE [pod]
+ * With `pod`, EXCHANGE has the image of the pod, unpacked.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
@@ -20,7 +21,7 @@ import { encodePrefetch } from '../../../src/signal/prefetch.ts';
 import { rfc3339, sleep, systemClock } from '../../../src/util/clock.ts';
 import { electSilentLeader } from '../leader-lease.ts';
 import { tryForeign } from './foreign.ts';
-import { AgentPod } from './pod.ts';
+import { type ByPods, upgradeByPods } from './pods.ts';
 import type { Seen } from './seen.ts';
 
 const [manager = '', exchange = '', isPodWanted] = process.argv.slice(2);
@@ -136,17 +137,6 @@ async function configure(url: string): Promise<void> {
   );
 }
 
-/** Calls `work` while the pod of the DaemonSet runs; the result is what it said where that fails. */
-async function inPod(work: () => Promise<[string, string]>): Promise<[string, string]> {
-  const pod = new AgentPod(join(exchange, 'pod'), REFIT);
-  const result = await work().catch((error: unknown): [string, string] => [
-    String(error),
-    pod.output.join('\n'),
-  ]);
-  await pod.stop();
-  return result;
-}
-
 /** What install says while others may write there; then the path has that mode. */
 async function installWhileOpen(path: string, mode: number): Promise<string> {
   await chmod(path, 0o777);
@@ -229,6 +219,11 @@ async function fetchAhead({ admin, downloads }: Jail): Promise<void> {
   );
 }
 
+const statusOf =
+  ({ admin }: Jail) =>
+  async (): Promise<string | undefined> =>
+    decodeSignal((await admin.get(nodes, NODE)).metadata.annotations)?.status?.status;
+
 async function run(): Promise<Seen> {
   const tooEarly = refit('install', 'agent');
   const jail = await furnish();
@@ -262,8 +257,10 @@ async function run(): Promise<Seen> {
     ...(agentPid() === '' ? [] : ['its process']),
   ];
   const still = await k0s();
-  const byPod =
-    isPodWanted === 'pod' ? await inPod(async () => await upgrade('/next', NEXT)) : undefined;
+  const byPod: ByPods | undefined =
+    isPodWanted === 'pod'
+      ? await upgradeByPods(exchange, async () => await upgrade('/next', NEXT), statusOf(jail))
+      : undefined;
   const fourth = await k0s();
   // The next install reads anew what k0s was started with.
   await writeWorkerProfile('/var/lib/k0s', true);

@@ -1,7 +1,7 @@
-/** Runs the pod of the agent's DaemonSet with runc, as a kubelet would: its command, host paths, and the host's processes. */
-import { type ChildProcess, spawn } from 'node:child_process';
+/** Runs the pod of the agent's DaemonSet with runc, as a kubelet would: Refit's image, host paths, and the host's processes. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parse } from 'yaml';
@@ -20,33 +20,34 @@ interface PodSpec {
     {
       readonly command: readonly string[];
       readonly args: readonly string[];
-      readonly securityContext: { readonly privileged: boolean };
-      readonly volumeMounts: readonly {
-        readonly name: string;
-        readonly mountPath: string;
-        readonly readOnly?: boolean;
-      }[];
+      readonly env: readonly { readonly name: string; readonly value: string }[];
+      readonly securityContext: {
+        readonly privileged: boolean;
+        readonly runAsUser: number;
+        readonly runAsGroup: number;
+      };
+      readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
     },
   ];
   readonly volumes: readonly {
     readonly name: string;
-    readonly hostPath?: { readonly path: string };
+    readonly hostPath: { readonly path: string; readonly type: 'DirectoryOrCreate' };
   }[];
 }
 
-/** What a distribution's image for the launcher has: here this machine's /usr. */
-function makeLauncher(root: string): void {
-  mkdirSync(root);
-  for (const name of ['usr', 'proc', 'dev', 'host', 'refit']) mkdirSync(join(root, name));
-  for (const name of ['bin', 'sbin', 'lib', 'lib64']) symlinkSync(`usr/${name}`, join(root, name));
+/** Refit's image, unpacked. */
+export interface PodImage {
+  readonly root: string;
+  /** Of its configuration. */
+  readonly environment: readonly string[];
 }
 
 function specOf(
   { hostPID, hostNetwork, containers: [container], volumes }: PodSpec,
-  root: string,
-  image: string,
+  image: PodImage,
 ) {
-  const { command, args, securityContext, volumeMounts } = container;
+  const { command, args, env, securityContext, volumeMounts } = container;
+  const { runAsUser: uid, runAsGroup: gid } = securityContext;
   // All that this process may do itself.
   const bits = BigInt(
     `0x${/^CapEff:\s+(\w+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`,
@@ -63,25 +64,24 @@ function specOf(
   ];
   return {
     ociVersion: '1.0.2',
-    root: { path: root, readonly: true },
+    root: { path: image.root, readonly: true },
     process: {
-      user: { uid: 0, gid: 0 },
+      user: { uid, gid },
       args: [...command, ...args],
-      env: ['PATH=/usr/sbin:/usr/bin'],
+      env: [...image.environment, ...env.map(({ name, value }) => `${name}=${value}`)],
       cwd: '/',
       capabilities: securityContext.privileged
         ? { bounding: all, effective: all, permitted: all }
         : {},
     },
     mounts: [
-      { destination: '/usr', type: 'bind', source: '/usr', options: ['rbind', 'ro'] },
       { destination: '/proc', type: 'bind', source: '/proc', options: ['rbind'] },
       { destination: '/dev', type: 'bind', source: '/dev', options: ['rbind'] },
-      ...volumeMounts.map(({ name, mountPath, readOnly }) => ({
+      ...volumeMounts.map(({ name, mountPath }) => ({
         destination: mountPath,
         type: 'bind',
-        source: volumes.find((volume) => volume.name === name)?.hostPath?.path ?? image,
-        options: ['rbind', readOnly === true ? 'ro' : 'rw'],
+        source: volumes.find((volume) => volume.name === name)?.hostPath.path,
+        options: ['rbind', 'rw'],
       })),
     ],
     linux: { namespaces: own.map((type) => ({ type })) },
@@ -96,48 +96,38 @@ const CAPABILITIES = (
   'MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE'
 ).split(' ');
 
-/** A pod that runs; `binary` is the program of Refit's image. */
+const ID = 'refit-agent';
+
+/** A pod that runs. Only one runs at a time, as on a node. */
 export class AgentPod {
   readonly output: string[] = [];
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
+  readonly #runc: readonly string[];
 
   /** `directory` does not exist yet. */
-  constructor(directory: string, binary: string) {
-    const root = join(directory, 'rootfs');
-    const image = join(directory, 'image');
+  constructor(directory: string, image: PodImage) {
     mkdirSync(directory);
-    makeLauncher(root);
-    mkdirSync(join(image, 'usr/bin'), { recursive: true });
-    copyFileSync(binary, join(image, 'usr/bin/refit'));
     const { spec } = parse(readFileSync(MANIFEST, 'utf8')) as {
       spec: { template: { spec: PodSpec } };
     };
-    writeFileSync(
-      join(directory, 'config.json'),
-      JSON.stringify(specOf(spec.template.spec, root, image)),
-    );
-    const runc = [
-      findRunc(),
-      '--root',
-      join(directory, 'runc'),
-      'run',
-      '--bundle',
-      directory,
-      'refit-agent',
-    ];
+    const pod = spec.template.spec;
+    // The kubelet creates the directory with this mode.
+    for (const { hostPath } of pod.volumes)
+      mkdirSync(hostPath.path, { recursive: true, mode: 0o755 });
+    writeFileSync(join(directory, 'config.json'), JSON.stringify(specOf(pod, image)));
+    this.#runc = ['--root', join(directory, 'runc')];
+    const run = [findRunc(), ...this.#runc, 'run', '--bundle', directory, ID];
     const inOwnMounts = ['--mount', '--propagation', 'private', 'sh', '-ec', WITH_CGROUPS, 'sh'];
-    this.#child = spawn('unshare', [...inOwnMounts, ...runc], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    this.#child = spawn('unshare', [...inOwnMounts, ...run], { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.#child.stdout, this.#child.stderr])
       if (stream) createInterface({ input: stream }).on('line', (line) => this.output.push(line));
     this.#ended = once(this.#child, 'close');
   }
 
-  /** As a kubelet ends it. */
-  async stop(): Promise<void> {
-    this.#child.kill('SIGTERM');
+  /** As a kubelet ends it: with SIGTERM, and with SIGKILL if it did not end in time. */
+  async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+    execFileSync(findRunc(), [...this.#runc, 'kill', ID, signal]);
     await this.#ended;
   }
 }

@@ -1,5 +1,6 @@
 /** What `inside.ts` reports out of its jail. */
 import type { SeenForeign } from './foreign.ts';
+import type { ByPods } from './pods.ts';
 
 export interface Seen {
   /** Output of install before k0s ran, then after, then a second time. */
@@ -22,8 +23,8 @@ export interface Seen {
   /** Last status and report of an upgrade, and of one to a build that ends at once. */
   readonly good: readonly [status: string, report: string];
   readonly bad: readonly [status: string, report: string];
-  /** Of one by the pod of the DaemonSet, after the service was removed. */
-  readonly byPod?: readonly [status: string, report: string];
+  /** Of one by pods of the DaemonSet, after the service was removed. */
+  readonly byPod?: ByPods;
   readonly upgradeMs: number;
   /** How long the service manager waits before it starts a service anew by itself. */
   readonly respawnMs: number;

@@ -1,0 +1,67 @@
+/**
+ * Starts the agent on the host of its pod. The pod of the DaemonSet runs Refit's image, is privileged, and shares the
+ * processes of the host.
+ */
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isSea } from 'node:sea';
+import { RefitError } from '../../util/errors.ts';
+import { AGENT_FLAGS, assertOwnedByRoot, isOwnBinary, placeBinary } from './program.ts';
+
+/** This directory of the host has the program. The pod mounts it at the same path. */
+export const DIRECTORY = '/opt/refit';
+const PROGRAM = join(DIRECTORY, 'refit');
+
+/** Refit's image has it, because Node.js cannot enter a namespace, and some hosts have no nsenter. */
+const NSENTER = '/usr/bin/nsenter';
+/**
+ * The namespaces of process 1 are those of the host. The agent must see its files and its network, and call its service
+ * manager. With the cgroup namespace, paths in /proc/PID/cgroup are those of the host.
+ */
+const ENTER = ['--target=1', '--mount', '--uts', '--ipc', '--net', '--cgroup', '--'];
+
+/** The image sets it for its own processes. On a host the file may be missing, and then nothing would be trusted. */
+const CERTIFICATES_OF_IMAGE = '/etc/ssl/certs/ca-certificates.crt';
+const PATH_OF_HOST = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+/** As in the systemd unit of the agent. */
+const UMASK = 0o077;
+
+/**
+ * Copies this program onto the host if another version is there, and replaces this process with the agent. So the agent
+ * is the process that the kubelet stops with SIGTERM, and no second process needs memory. Does not return.
+ */
+export async function startAgentOnHost(args: readonly string[]): Promise<void> {
+  await demandPod();
+  if ((await isOwnBinary(PROGRAM)) !== true) await placeBinary(PROGRAM);
+  process.umask(UMASK);
+  const agent = [PROGRAM, `--node-options=${AGENT_FLAGS.join(' ')}`, 'agent', ...args];
+  // Only Windows lacks it.
+  process.execve?.(NSENTER, [NSENTER, ...ENTER, ...agent], environmentOfHost(process.env));
+}
+
+/** Throws REFIT_AGENT, with the field of the pod to set, unless the pod lets the agent reach its host. */
+async function demandPod(): Promise<void> {
+  if (!isSea()) demand('its program is not the one-file binary', "use Refit's image");
+  if (process.getuid?.() !== 0)
+    demand(`it runs as user ${process.getuid?.()}`, 'set securityContext.runAsUser to 0');
+  if (process.pid === 1) demand('it does not see the processes of the host', 'set hostPID to true');
+  const found = await stat(DIRECTORY).catch(() => undefined);
+  if (found?.isDirectory() !== true)
+    demand(`it has no directory ${DIRECTORY}`, `mount ${DIRECTORY} of the host, with hostPath`);
+  await assertOwnedByRoot(DIRECTORY);
+}
+
+function demand(found: string, hint: string): never {
+  const message = `this pod cannot start the agent on its host: ${found}`;
+  throw new RefitError('REFIT_AGENT', message, {
+    hint: `${hint}, as the DaemonSet of the chart does`,
+  });
+}
+
+/** Returns the variables of the pod, without those that are right for its image only. */
+export function environmentOfHost(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const kept = Object.entries(variables).filter(
+    ([name, value]) => name !== 'SSL_CERT_FILE' || value !== CERTIFICATES_OF_IMAGE,
+  );
+  return { ...Object.fromEntries(kept), PATH: PATH_OF_HOST };
+}
