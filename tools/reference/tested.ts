@@ -63,7 +63,7 @@ const OTHERS: readonly Row[] = [
   [
     'the agents as a DaemonSet',
     '',
-    'runc runs the container beside real systemd; no test uses a kubelet to start it, pull its image, mount an image volume or restart it',
+    'runc runs the image beside real systemd; a real kubelet and containerd run it only in `npm run proof:kubeadm -- --only daemonset`',
     'test/agent/install.test.ts',
   ],
   [

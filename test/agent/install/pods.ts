@@ -55,16 +55,16 @@ export async function upgradeByPods(
   writeFileSync(PROGRAM, 'another version', { mode: 0o755 });
 
   pod = start();
-  let end: [string, string] | undefined;
+  const progress: { end?: [string, string] } = {};
   const upgrading = upgrade().then(
     (found) => {
-      end = found;
+      progress.end = found;
     },
     (error: unknown) => {
-      end = [String(error), ''];
+      progress.end = [String(error), ''];
     },
   );
-  while (end === undefined) {
+  while (progress.end === undefined) {
     const status = await statusOf();
     if (status !== undefined && !endedAt.includes(status) && agents() !== '') {
       inodes.add(statSync(PROGRAM).ino);
@@ -83,7 +83,7 @@ export async function upgradeByPods(
   await pod.stop();
   left.push(agents());
   return {
-    end,
+    end: progress.end,
     endedAt,
     left: left.filter((found) => found !== ''),
     isReplaced: readFileSync(PROGRAM).length > 1_000,

@@ -5,6 +5,7 @@ import { systemClock } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import { must } from '../../../tools/release/commands.ts';
 import { Checks } from '../checks.ts';
+import { upgradeByPods } from './agents/by-pods.ts';
 import { upgradeByAgents } from './agents/upgrade.ts';
 import { upgradeAnotherWay } from './another-way/upgrade.ts';
 import { anotherWay } from './another-way/way.ts';
@@ -81,6 +82,7 @@ const PARTS: Readonly<Record<Part, () => Promise<void>>> = {
   faults: async () => await withCluster('disturbed', options, upgradeWithFaults),
   'another-way': async () => await withCluster('another', options, upgradeAnotherWay, anotherWay),
   agents: async () => await withCluster('agents', options, upgradeByAgents),
+  daemonset: async () => await withCluster('daemonset', options, upgradeByPods),
   managers: async () => {
     const work = async (scene: Scene): Promise<void> =>
       await upgradeByManagers(scene, options.managers);

@@ -9,6 +9,7 @@ export type Part =
   | 'roll-back'
   | 'another-way'
   | 'agents'
+  | 'daemonset'
   | 'managers'
   | 'recordings'
   | 'replace-host'

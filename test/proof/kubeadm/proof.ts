@@ -16,6 +16,7 @@ import type { Outcome } from '../checks.ts';
 import { conclude, parsed } from '../command.ts';
 import { cgroupsOf, removeCgroups, withInotify } from './host.ts';
 import { makeImages } from './images/kubernetes.ts';
+import { makeRefitImage } from './images/refit.ts';
 import { type InsideOptions, type Part, resultOf } from './options.ts';
 import { gatherPackages } from './parts/packages.ts';
 import { EARLIER, FROM, gatherPrograms, TO } from './parts/programs.ts';
@@ -27,10 +28,11 @@ Builds Kubernetes ${FROM} and ${TO}, makes machines of namespaces and a kubeadm 
 \`refit kubeadm apply\`, and looks at everything afterwards; beside it once more, with faults. Needs root. Nothing is left
 behind.
 
-  --size N+M       control planes and workers (default 3+2; the last two: 1+1)
+  --size N+M       control planes and workers (default 3+2; \`daemonset\` and the last two: 1+1)
   --only PART      \`upgrade\`: the first cluster; \`faults\`: the second one;
                    \`another-way\`: a cluster that is made as differently as can be;
                    \`agents\`: a cluster that agents upgrade, led by the extension for Cluster API;
+                   \`daemonset\`: the same, but each agent is a pod of the DaemonSet, which ends in the middle;
                    \`managers\`: a cluster that Cluster API's managers make and upgrade, by agents;
                    \`recordings\`: kubeadm by itself, for test/fixtures/kubeadm;
                    \`roll-back\`: a kubelet that does not run, which takes Refit five minutes to be sure of;
@@ -48,6 +50,7 @@ const PARTS: readonly Part[] = [
   ...USUAL,
   'another-way',
   'agents',
+  'daemonset',
   'managers',
   'recordings',
   'roll-back',
@@ -70,7 +73,7 @@ interface Command {
   readonly chosen: readonly Part[];
 }
 
-const isSmall = (only?: string): boolean => only === 'hops' || only === 'skipped-minors';
+const isSmall = (only = ''): boolean => ['daemonset', 'hops', 'skipped-minors'].includes(only);
 
 function parseCommand(args: string[]): Command | undefined {
   const options = {
@@ -117,6 +120,7 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   await cp(programs.etcd, join(parts, 'etcd'));
   await makeImages({ archives: join(parts, 'images'), versions, parts, ...programs });
   const refit = await buildRefit(join(directory, 'refit'), 'readable');
+  if (command.chosen.includes('daemonset')) await makeRefitImage(parts);
   const shared = {
     ...command,
     managers,

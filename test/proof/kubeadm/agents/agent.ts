@@ -26,6 +26,12 @@ export async function furnishAgent(
   const at = (path: string): string => join(machine.root, path);
   await cp(dirname(refit), at('opt/refit/program'), { recursive: true });
   await cp(process.execPath, at('opt/refit/node'));
+  await configureAgent(machine, options);
+}
+
+/** Writes the file of an agent, however that is started. */
+export async function configureAgent(machine: Machine, options: object = {}): Promise<void> {
+  const at = (path: string): string => join(machine.root, path);
   const ignored = { ignorePreflightErrors: onVersion1() ? ['SystemVerification'] : [] };
   const upgrade = {
     apiVersion: KUBEADM,

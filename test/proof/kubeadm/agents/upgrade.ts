@@ -20,7 +20,7 @@ import { settled, verify } from '../verify.ts';
 import { AGENT_LOG, furnishAgent, listOffers, MIRROR, START_AGENT, serve } from './agent.ts';
 import { extensionFor, type RunningExtension, runExtension } from './extension.ts';
 
-const JOURNAL = '/var/lib/refit/kubeadm.journal';
+export const JOURNAL = '/var/lib/refit/kubeadm.journal';
 
 export async function upgradeByAgents(scene: Scene): Promise<void> {
   const { cluster, operator, checks, to } = scene;
@@ -81,7 +81,10 @@ export async function upgradeByAgents(scene: Scene): Promise<void> {
 }
 
 /** With the rights of its guide. */
-async function startExtension({ operator }: Scene, first: Machine): Promise<RunningExtension> {
+export async function startExtension(
+  { operator }: Scene,
+  first: Machine,
+): Promise<RunningExtension> {
   const directory = dirname(operator.manifest);
   const crds = ['upgradepolicies', 'updatersets'].map(
     (name) => `deploy/crds/upgrade.refit.dev_${name}.yaml`,
@@ -96,12 +99,13 @@ async function startExtension({ operator }: Scene, first: Machine): Promise<Runn
   return runExtension(operator.refit, (await extensionFor(directory, kubeconfig)).commandLine);
 }
 
-const textOf = async ({ root }: Machine, path: string) =>
+export const textOf = async ({ root }: Machine, path: string) =>
   await readFile(join(root, path), 'utf8').catch(() => '');
-const nodeOf = async ({ operator }: Scene, name: string) => await operator.get<Node>('node', name);
+export const nodeOf = async ({ operator }: Scene, name: string) =>
+  await operator.get<Node>('node', name);
 
 /** What Cluster API does before it updates the first control plane. */
-async function configure({ operator, to }: Scene): Promise<void> {
+export async function configure({ operator, to }: Scene): Promise<void> {
   const { data } = await operator.get<{ data: { ClusterConfiguration: string } }>(
     'configmap',
     'kubeadm-config',
@@ -121,7 +125,7 @@ async function configure({ operator, to }: Scene): Promise<void> {
 }
 
 /** As UpdateMachine does. */
-async function request(
+export async function request(
   scene: Scene,
   name: string,
   role: MachineUpdate['role'],
@@ -140,7 +144,7 @@ async function request(
 }
 
 /** What is wrong with its end. An API server may be away meanwhile. */
-async function ended(scene: Scene, name: string): Promise<string[]> {
+export async function ended(scene: Scene, name: string): Promise<string[]> {
   let record: ReturnType<typeof recordOf>;
   await until(`the update of ${name} to end`, 600, async () => {
     const node = await nodeOf(scene, name).catch(() => undefined);
