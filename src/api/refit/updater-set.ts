@@ -5,7 +5,8 @@
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
 import { type CustomKind, choice, LONGEST, list, object, optional, time } from '../crd.ts';
-import { conditionsSchema, rules } from './upgrade-policy.ts';
+import { rules } from './policy-values.ts';
+import { conditionsSchema } from './upgrade-policy.ts';
 
 /** Matches the URLs that Cluster API accepts for an ExtensionConfig: they have no user, no query and no fragment. */
 const URL_PATTERN = /^https:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/;

@@ -13,6 +13,16 @@ import {
   time,
   whole,
 } from '../crd.ts';
+import {
+  duration,
+  durationSchema,
+  isBelow,
+  numberOrShare,
+  rules,
+  SHORT,
+  TIME,
+} from './policy-values.ts';
+import { wavesSchema } from './wave-rules.ts';
 
 const conditionSchema = object('One condition.', {
   type: z.string().max(LONGEST.conditionType).describe('What the condition is about.'),
@@ -28,13 +38,14 @@ export const conditionsSchema = z
   .meta(BY_TYPE)
   .describe('The current conditions.');
 
-const DURATION = /^([0-9]+(ms|s|m|h))+$/;
 const TIME_ZONE = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/;
 const MOMENT =
   /^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2}))?$/;
-const PERCENT = /^([1-9][0-9]?|100)%$/;
 /** Matches the key of a label, or a key and a value with `=` between them. */
 const KEY_OR_PAIR = /^([a-z0-9.-]+[/])?[A-Za-z0-9._-]+(=[A-Za-z0-9._-]*)?$/;
+/** Matches the key of a label. */
+const KEY_ONLY = /^([a-z0-9.-]+[/])?[A-Za-z0-9._-]+$/;
+const WANTED_KEY = 'must be the key of a label such as topology.kubernetes.io/zone';
 const WANTED_LABEL = 'must be the key of a label such as topology.kubernetes.io/zone, or key=value';
 const LONGEST_PAIR = 381;
 const SET = { 'x-kubernetes-list-type': 'set' };
@@ -43,27 +54,6 @@ const MANY = 100;
 
 /** Policies select plans by these names of their dialects. */
 export const DIALECT_NAMES = ['autopilot', 'cattle', 'kubeadm', 'capi'] as const;
-
-/**
- * Adds CEL rules to a schema, for what the schema itself cannot express. If a rule is false for an object, the API server
- * refuses the object with the message.
- */
-export function rules(...all: readonly (readonly [rule: string, message: string])[]) {
-  return { 'x-kubernetes-validations': all.map(([rule, message]) => ({ rule, message })) };
-}
-
-/** The most characters of texts that rules read: the API server estimates the cost of a rule by the length of its texts. */
-const SHORT = 64;
-const isBelow = (longest: string): string =>
-  `duration(self) > duration('0s') && duration(self) <= duration('${longest}')`;
-const TIME = 'must be a time above zero and below a year, such as 90s or 1h30m';
-const durationSchema = z
-  .string()
-  .regex(DURATION, 'is not a time; use for example 90s or 1h30m')
-  .max(SHORT);
-
-const duration = (what: string) =>
-  optional(what, durationSchema.meta(rules([isBelow('8760h'), TIME])));
 
 const planSchema = object(
   'Every field that is set must match; an entry without fields matches all plans.',
@@ -189,21 +179,47 @@ export const upgradePolicySpecSchema = object(
       z.array(planSchema).max(MANY),
     ),
     paused: flag('No node starts; nodes in progress finish.'),
-    failureBudget: whole(
-      'How many workers may fail before the plan stops; 0 by default. A failed controller always stops it.',
+    failureBudget: optional(
+      'How many workers may fail before the plan stops, as a number or a share of its workers such as `10%`, rounded down; 0 by default. A ' +
+        'failed controller always stops it.',
+      numberOrShare(0),
     ),
+    maxConsecutiveFailures: whole(
+      'How many workers may fail one after the other before the plan stops, even within `failureBudget`; no such limit by default.',
+    ),
+    onFailure: choice(
+      'Once failures use up the budget: `Stop`, the default: the plan ends. `Pause`: nothing new starts until failed nodes are tried again ' +
+        '(`refit retry`), the budget is raised or the plan is aborted.',
+      'Stop',
+      'Pause',
+    ),
+    waves: wavesSchema,
+    spread: optional(
+      'The key of a label, such as `topology.kubernetes.io/zone`: the next nodes come from each of its values in turn.',
+      z
+        .string()
+        .max(LONGEST_PAIR)
+        .refine((key) => KEY_ONLY.test(key), WANTED_KEY)
+        .meta(rules([`self.matches('${KEY_ONLY.source}')`, WANTED_KEY])),
+    ),
+    perDomain: object('A limit for each value of a label.', {
+      label: z
+        .string()
+        .max(LONGEST_PAIR)
+        .refine((key) => KEY_ONLY.test(key), WANTED_KEY)
+        .meta(rules([`self.matches('${KEY_ONLY.source}')`, WANTED_KEY]))
+        .describe('The key of the label, such as `topology.kubernetes.io/zone`.'),
+      maxUnavailable: numberOrShare(1).describe(
+        'How many of the nodes with the same value may be unavailable, as in `spec.maxUnavailable`. Nodes without the label are not limited.',
+      ),
+    }).exactOptional(),
     maxBlockedNodes: whole(
       'How many nodes `drain.onDeadline: SkipNode` may leave out before the plan stops; no limit by default.',
     ),
     maxUnavailable: optional(
       'How many nodes may be not Ready or unschedulable for any reason, including the next one: a number, or a share of ' +
         'all nodes such as `10%`, rounded down, but at least one.',
-      z
-        .union([
-          z.int().min(1),
-          z.string().regex(PERCENT, 'is not a percentage; use for example 25%'),
-        ])
-        .meta({ 'x-kubernetes-int-or-string': true, minimum: 1, pattern: PERCENT.source }),
+      numberOrShare(1),
     ),
     order: optional(
       'Labels that put the nodes of a plan into groups, which start one after the other: `key` by its value, `key=value` with ' +

@@ -38,18 +38,19 @@ export function stagePreviews(
     const pending = targets.filter(({ phase }) => phase === 'pending');
     const there = pending.filter(({ isThere }) => isThere === true).map(({ name }) => name);
     const names = new Set(pending.map(({ name }) => name)).difference(new Set(there));
-    const { targets: recorded = [] } = snapshot.rollout.stages[index] ?? {};
-    const waiting = recorded.filter(({ name }) => names.has(name));
+    const recorded = snapshot.rollout.stages[index];
+    const waiting = (recorded?.targets ?? []).filter(({ name }) => names.has(name));
     return {
       ...stage,
       done: targets.filter(({ phase }) => phase === 'done').length,
       there,
       moving: targets.filter(isMoving).map(({ name }) => name),
-      waves: isOver
-        ? []
-        : groupsOf(inspection, waiting).flatMap((group) =>
-            wavesOf(group, Math.max(1, stage.maxInFlight), room),
-          ),
+      waves:
+        isOver || !recorded
+          ? []
+          : groupsOf(inspection, recorded, waiting).flatMap((group) =>
+              wavesOf(group, Math.max(1, stage.maxInFlight), room),
+            ),
     };
   });
 }

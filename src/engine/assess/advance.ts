@@ -91,10 +91,12 @@ function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: n
     : rfc3339(Date.parse(attempt));
 }
 
-function conclude({ snapshot, stage, isOverBudget }: Assessment): Rollout | undefined {
+function conclude({ snapshot, policy, stage, isOverBudget }: Assessment): Rollout | undefined {
   const { rollout, controls } = snapshot;
   const abort = stage && controls.abort;
-  if (abort !== undefined || isOverBudget) {
+  // A rollout that pauses on failure ends only when nothing is left to start.
+  const isPausing = policy.pausesOnFailure === true && stage !== undefined;
+  if (abort !== undefined || (isOverBudget && !isPausing)) {
     if (targetsIn(rollout, 'intended').length > 0) return undefined;
     if (abort === undefined) return { ...rollout, phase: failurePhase(rollout), blocked: false };
     return { ...rollout, phase: 'failed', blocked: false, reason: abortReason(abort) };

@@ -8,7 +8,7 @@ import { activeStage, type Stage, type Target } from '../model/rollout.ts';
 import type { TargetEvaluation } from '../model/transitions.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { openSlots } from '../schedule/slots.ts';
-import { isOverBudget, isStopping } from './budget.ts';
+import { isOverBudget, isStopping, withBudgetOf } from './budget.ts';
 import { evaluateTarget, isAtRest } from './evaluate-target.ts';
 
 export interface Assessment extends DecisionContext {
@@ -25,7 +25,8 @@ export interface Assessment extends DecisionContext {
 }
 
 /** Returns the assessment at `now`, in milliseconds since the Unix epoch. The same input always gives the same assessment. */
-export function assess(snapshot: Snapshot, policy: RolloutPolicy, now: number): Assessment {
+export function assess(snapshot: Snapshot, given: RolloutPolicy, now: number): Assessment {
+  const policy = withBudgetOf(snapshot.rollout, given);
   const overBudget = isOverBudget(snapshot, policy);
   const context = { snapshot, policy, now, isStopping: isStopping(snapshot, policy, overBudget) };
   const stage = activeStage(snapshot.rollout);

@@ -1,10 +1,18 @@
 /** Counts failures against the failure budget, and decides what stops a rollout. */
+import { onceForEach } from '../../util/memo.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
-import { type RecordedState, type Stage, type Target, targetsIn } from '../model/rollout.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import {
+  type RecordedState,
+  type Rollout,
+  type Stage,
+  type Target,
+  targetsIn,
+} from '../model/rollout.ts';
+import { failuresAllowed, type RolloutPolicy } from '../policy/rollout-policy.ts';
+import { wavesOf } from '../schedule/waves.ts';
 
 export const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
 
@@ -28,10 +36,84 @@ export function isStopping(
 export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   const { rollout } = snapshot;
   const failures = countedFailures(snapshot);
-  if (isOverBlocked(snapshot, policy)) return true;
-  if (failures.length > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy)))
+  if (isOverBlocked(snapshot, policy) || isOverConsecutive(snapshot, policy)) return true;
+  if (overfullWave(snapshot, policy) !== undefined) return true;
+  if (
+    outsideOfWaves(snapshot, policy, failures).length > policy.maxFailures ||
+    (rollout.reason && stops(rollout.reason, policy))
+  )
     return true;
   return failures.some(({ role }) => role === 'controller');
+}
+
+/** Returns the policy with the number of failures that its share of the rollout's workers allows. */
+export function withBudgetOf(rollout: Rollout, policy: RolloutPolicy): RolloutPolicy {
+  const { maxFailuresPercent: percent } = policy;
+  return percent === undefined ? policy : withShare(policy)(rollout.stages);
+}
+
+/** The result is computed once, because it counts all targets. */
+const withShare = onceForEach((policy: RolloutPolicy) =>
+  onceForEach((stages: readonly Stage[]): RolloutPolicy => {
+    const workers = stages.filter(({ role }) => role === 'worker');
+    const names = new Set(workers.flatMap(({ targets }) => targets.map(({ name }) => name)));
+    const maxFailures = failuresAllowed({ percent: policy.maxFailuresPercent ?? 0 }, names.size);
+    return { ...policy, maxFailures };
+  }),
+);
+
+/** A wave whose own failure budget is used up. `wave` is its number, counted from 1. */
+interface OverfullWave {
+  readonly wave: number;
+  readonly budget: number;
+  readonly names: readonly string[];
+}
+
+function overfullWave(snapshot: Snapshot, policy: RolloutPolicy): OverfullWave | undefined {
+  for (const stage of snapshot.rollout.stages) {
+    const { members = [], budgets = [] } = wavesOf({ snapshot, policy }, stage) ?? {};
+    for (const [index, budget] of budgets.entries()) {
+      if (budget === undefined) continue;
+      const failed = failedIn(snapshot, { targets: members[index] ?? [] });
+      if (failed.length > budget)
+        return { wave: index + 1, budget, names: failed.map(({ name }) => name) };
+    }
+  }
+  return undefined;
+}
+
+/** Returns the failures that count against the budget of the plan, because no wave with a budget of its own has them. */
+function outsideOfWaves<F extends Pick<Target, 'name'>>(
+  snapshot: Snapshot,
+  policy: RolloutPolicy,
+  failures: readonly F[],
+): readonly F[] {
+  if (!policy.waves?.some(({ maxFailures }) => maxFailures !== undefined)) return failures;
+  const inWaves = new Set(
+    snapshot.rollout.stages.flatMap((stage) => {
+      const { members = [], budgets = [] } = wavesOf({ snapshot, policy }, stage) ?? {};
+      return members.flatMap((wave, index) =>
+        budgets[index] === undefined ? [] : wave.map(({ name }) => name),
+      );
+    }),
+  );
+  return failures.filter(({ name }) => !inWaves.has(name));
+}
+
+/** Returns the workers that failed last, one after the other, without a success since; the last one comes first. */
+function lastFailures(snapshot: Snapshot): readonly Target[] {
+  const workers = snapshot.rollout.stages.filter(({ role }) => role === 'worker');
+  const ended = workers
+    .flatMap(({ targets }) => targets)
+    .filter(({ state }) => state === 'done' || state === 'failed')
+    .toSorted((a, b) => Date.parse(b.since) - Date.parse(a.since));
+  const success = ended.findIndex(({ state }) => state === 'done');
+  return success === -1 ? ended : ended.slice(0, success);
+}
+
+function isOverConsecutive(snapshot: Snapshot, { maxConsecutiveFailures }: RolloutPolicy): boolean {
+  if (maxConsecutiveFailures === undefined) return false;
+  return lastFailures(snapshot).length > maxConsecutiveFailures;
 }
 
 /** Returns true if more nodes were skipped than the policy allows, while others could still start. */
@@ -64,7 +146,20 @@ export function describeUsedUpBudget(
       message: `a failed controller (${listed(controllers.map(({ name }) => name))}) stops the plan, whatever failureBudget says`,
       lifts: retried,
     };
-  if (failures.length <= policy.maxFailures)
+  const overfull = overfullWave(snapshot, policy);
+  if (overfull)
+    return {
+      message: `${counted(overfull.names.length, 'node')} of wave ${overfull.wave} failed (${listed(overfull.names)}), more than its failureBudget ${overfull.budget} in UpgradePolicy ${policy.name} allows`,
+      lifts: `${retried}, or the failureBudget of the wave is ${overfull.names.length} or more while the plan runs`,
+    };
+  if (isOverConsecutive(snapshot, policy)) {
+    const last = lastFailures(snapshot).map(({ name }) => name);
+    return {
+      message: `${counted(last.length, 'node')} failed one after the other (${listed(last)}), more than maxConsecutiveFailures ${policy.maxConsecutiveFailures} of UpgradePolicy ${policy.name} allows`,
+      lifts: `${retried}, or maxConsecutiveFailures is ${last.length} or more while the plan runs`,
+    };
+  }
+  if (outsideOfWaves(snapshot, policy, failures).length <= policy.maxFailures)
     return {
       message: `drain.onDeadline: Stop of UpgradePolicy ${policy.name} ends the plan at a drain that takes too long`,
       lifts: retried,
@@ -94,7 +189,9 @@ export function describeEndByBudget(snapshot: Snapshot, policy: RolloutPolicy): 
 const MOST_NAMES = 8;
 
 /** Returns the limit in words, such as `failureBudget 1 of UpgradePolicy nightly`. */
-export function budgetOf({ maxFailures, name }: RolloutPolicy): string {
+export function budgetOf({ maxFailures, maxFailuresPercent, name }: RolloutPolicy): string {
+  if (maxFailuresPercent !== undefined)
+    return `failureBudget ${maxFailuresPercent}% (${counted(maxFailures, 'node')}) of UpgradePolicy ${name}`;
   return name === undefined
     ? `failureBudget ${maxFailures} (the default, since no UpgradePolicy applies)`
     : `failureBudget ${maxFailures} of UpgradePolicy ${name}`;
@@ -116,7 +213,7 @@ export function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {
   return code === 'DrainTooLong' && drain.onDeadline === 'stop';
 }
 
-function failedIn(snapshot: Snapshot, { targets }: Stage): Target[] {
+function failedIn(snapshot: Snapshot, { targets }: Pick<Stage, 'targets'>): Target[] {
   return targets.filter(
     (target) => FAILURES.includes(target.state) || isUnsettled(snapshot, target),
   );

@@ -8,9 +8,10 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
  */
 export function needsClaim(
   { claimNeed }: Pick<TargetFacts, 'claimNeed'>,
-  { maxUnavailable }: Pick<RolloutPolicy, 'maxUnavailable'>,
+  { maxUnavailable, perDomain }: Pick<RolloutPolicy, 'maxUnavailable' | 'perDomain'>,
 ): boolean {
-  return claimNeed === 'always' || (claimNeed === 'with-limit' && maxUnavailable !== undefined);
+  const hasLimit = maxUnavailable !== undefined || perDomain !== undefined;
+  return claimNeed === 'always' || (claimNeed === 'with-limit' && hasLimit);
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Decides which targets a rollout leaves out at its end: workers that people hold, and workers whose drain cannot succeed. */
 import { rfc3339 } from '../../util/clock.ts';
-import { isTargetHeld } from '../gates/not-held.ts';
+import { isTargetHeld } from '../gates/held-targets.ts';
 import { factsOf } from '../gates/types.ts';
 import { isUnanswered } from '../model/decision.ts';
 import { inState, type Stage, type Target } from '../model/rollout.ts';

@@ -175,6 +175,12 @@ function stopOf({ snapshot, policy }: DecisionContext): Pick<Wait, 'gate' | 'rea
   const limit = budget === undefined ? '' : `; ${budget.message}`;
   const message = `nothing new starts: ${reason?.message ?? 'a target failed'}${limit}`;
   const lifts = budget === undefined ? '' : `, unless ${budget.lifts}`;
+  if (policy.pausesOnFailure === true)
+    return {
+      gate: 'failure-budget',
+      reason: because('PausedByFailures', message),
+      ends: budget === undefined ? 'a failed node is tried again' : budget.lifts,
+    };
   return {
     gate: 'failure-budget',
     reason: because('FinishingInFlight', message),

@@ -1,8 +1,6 @@
 /** Gate: a person may hold a single node. The plan goes on with the other nodes. */
 import { isHeld } from '../../signal/holds.ts';
-import type { Snapshot } from '../model/decision.ts';
-import type { Target } from '../model/rollout.ts';
-import { factsOf, type Gate, PASS, wait } from './types.ts';
+import { type Gate, PASS, wait } from './types.ts';
 
 export const notHeld: Gate = {
   name: 'not-held',
@@ -20,9 +18,3 @@ export const notHeld: Gate = {
     return wait('Held', message, ends, { since, until, recheckMs });
   },
 };
-
-/** Returns true if somebody holds the target, so that the plan goes on without it. */
-export function isTargetHeld(snapshot: Pick<Snapshot, 'facts'>, target: Target, now: number) {
-  const { hold } = factsOf(snapshot, target);
-  return hold !== undefined && isHeld(hold, now);
-}

@@ -6,6 +6,7 @@ import {
   DOWN,
   held,
   input,
+  inZones,
   judged,
   NODE,
   OBSTACLE,
@@ -13,13 +14,13 @@ import {
   refusedPods,
   resting,
   said,
-  saying,
   withWatched,
 } from '../../../test/support/builders/gate-inputs.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/support/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/support/builders/stages.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { DOWNLOAD_ROWS } from '../../../test/support/expectations/download-gate-rows.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { EndpointHealth } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
@@ -29,8 +30,8 @@ import { agentKnown } from './agent-known.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { apiServersReadyAtStart } from './api-servers-ready-at-start.ts';
+import { domainAvailable } from './domain-available.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
-import { downloadsPossible } from './downloads-possible.ts';
 import { drainPossible } from './drain-possible.ts';
 import { foreignWork } from './foreign-work.ts';
 import { hostsFit } from './hosts-fit.ts';
@@ -72,36 +73,14 @@ const rows: [Gate, string, GateInput, string][] = [
     held({ by: 'ada', reason: 'a job' }),
     'wait Held: n1 is held by ada: a job',
   ],
-  [downloadsPossible, 'nobody to ask, or a target has started', saying({}), 'pass'],
-  [downloadsPossible, 'all can', saying({ w1: 'possible', w2: 'possible' }, 0), 'pass'],
+  ...DOWNLOAD_ROWS,
+  [domainAvailable, 'no limit for domains', input('worker'), 'pass'],
   [
-    downloadsPossible,
-    'one cannot: also when another one has not answered',
-    saying(
-      { w1: 'asked', w2: { problem: 'http://x/file: x answered 404 Not Found' }, w3: 'possible' },
-      0,
-    ),
-    'wait DownloadImpossible: w2 cannot download http://x/file: x answered 404 Not Found',
+    domainAvailable,
+    'the zone has a node away',
+    inZones({ w1: 'a', w2: 'a' }, ['w2']),
+    'wait DomainFull: 1 of 2 nodes with zone=a are not Ready, unschedulable or at work (w2); UpgradePolicy zones allows 1',
   ],
-  [
-    downloadsPossible,
-    'one still cannot after 5 min',
-    saying({ w1: { problem: 'x' } }, 300_000),
-    'pass',
-  ],
-  [
-    downloadsPossible,
-    'two have not answered',
-    saying({ w1: 'asked', w2: 'unasked', w3: 'possible' }, 9_999),
-    'wait DownloadsUnchecked: 2 agents did not say yet whether the files of the plan can be downloaded',
-  ],
-  [
-    downloadsPossible,
-    'nobody answers in time',
-    saying({ w1: 'asked', w2: 'unasked' }, 10_000),
-    'pass',
-  ],
-  [downloadsPossible, 'a command that only reads', saying({ w1: 'unasked' }), 'pass'],
   [writeAllowed, 'nothing was refused', input('worker'), 'pass'],
   [
     writeAllowed,

@@ -4,6 +4,7 @@ import { agentKnown } from './agent-known.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { apiServersReadyAtStart } from './api-servers-ready-at-start.ts';
+import { domainAvailable } from './domain-available.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
 import { downloadsPossible } from './downloads-possible.ts';
 import { drainPossible } from './drain-possible.ts';
@@ -46,6 +47,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   nodeReady,
   writeAllowed,
   nodesAvailable,
+  domainAvailable,
   drainPossible,
 ];
 

@@ -17,7 +17,13 @@ export interface GateInput
   extends Omit<TargetContext, 'snapshot'>,
     Pick<
       Snapshot,
-      'controlPlane' | 'apiServers' | 'foreignWork' | 'controls' | 'payloadsWatchedMs' | 'awaits'
+      | 'controlPlane'
+      | 'apiServers'
+      | 'foreignWork'
+      | 'controls'
+      | 'payloadsWatchedMs'
+      | 'awaits'
+      | 'fleet'
     > {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];
@@ -145,9 +151,9 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
  */
 export function censusFor(
   snapshot: Snapshot,
-  { maxUnavailable, countsVirtual = false }: RolloutPolicy,
+  { maxUnavailable, perDomain, countsVirtual = false }: RolloutPolicy,
 ): NodeCensus | undefined {
-  if (maxUnavailable === undefined) return undefined;
+  if (maxUnavailable === undefined && perDomain === undefined) return undefined;
   return countsVirtual ? censusWithVirtual(snapshot) : censusOfHosts(snapshot);
 }
 

@@ -55,6 +55,10 @@ export const REASONS = {
   PlanGone: 'the plan was deleted or is over: Refit ends and cleans up its work on the node',
   PolicyUnreadable: 'the UpgradePolicy of the plan is invalid',
   Paused: 'the plan or its policy is paused',
+  WaveSettles: 'an earlier wave is done, and its settle time is not over',
+  DomainFull: 'the nodes with the same label value that may be unavailable already are',
+  PausedByFailures:
+    'failures used up the budget, and the policy pauses the plan instead of ending it',
   Held: 'somebody holds the node, so no plan starts on it',
   WindowClosed: 'no maintenance window is open',
   WindowTooShort: 'the maintenance window would close before a node is done',
@@ -180,6 +184,13 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'correct the field of the policy that the message names, or update Refit',
   },
   Paused: { act: 'run `refit resume`, or set `paused: false` in the policy' },
+  WaveSettles: { ends: 'the settle time of the wave is over' },
+  DomainFull: {
+    act: 'repair or uncordon the nodes that the message names, or raise `perDomain.maxUnavailable` in the policy',
+  },
+  PausedByFailures: {
+    act: 'fix the cause on the failed nodes, then run `refit retry` for them; or run `refit abort`',
+  },
   Held: { act: 'run `refit unhold` for the node, or wait until the hold ends' },
   WindowClosed: { ends: 'the next maintenance window opens' },
   WindowTooShort: { ends: 'a maintenance window opens that is long enough for a node' },

@@ -5,6 +5,7 @@ import {
   upgradePolicySpecSchema,
   WEEKDAYS,
 } from '../../api/refit/upgrade-policy.ts';
+import { selectorFault } from '../../kube/selectors.ts';
 import type { AgentDrain, AgentPolicy } from '../../signal/annotations.ts';
 import { pathOf } from '../../util/describe-issue.ts';
 import { parseDuration } from '../../util/duration.ts';
@@ -24,10 +25,12 @@ import {
   restartDeadline,
   sumOf,
   type TimedStep,
+  type WaveRule,
 } from './rollout-policy.ts';
 
 /** The longest duration that a policy may have, because times far in the future are not valid dates. */
 const LONGEST_MS = 365 * 24 * 60 * 60 * 1000;
+const WANTED_TIME = 'a time above zero and below a year, such as 90s or 1h30m';
 
 /**
  * Returns the policy with defaults for absent fields. If a field is invalid, nothing starts under
@@ -67,10 +70,10 @@ function policyOf(
     spec.deadlines?.drain === undefined ? Number.POSITIVE_INFINITY : stepDeadlines.drain;
   return {
     paused: spec.paused ?? false,
-    maxFailures: spec.failureBudget ?? DEFAULT_POLICY.maxFailures,
+    ...budgetOf(spec),
+    ...orderOf(spec, complain),
     ...(spec.maxBlockedNodes === undefined ? {} : { maxBlocked: spec.maxBlockedNodes }),
     ...(spec.maxUnavailable === undefined ? {} : { maxUnavailable: limitOf(spec.maxUnavailable) }),
-    ...(spec.order === undefined ? {} : { order: spec.order }),
     targetDeadlineMs,
     stepDeadlines,
     ...(settleMs === undefined ? {} : { settleMs }),
@@ -94,12 +97,57 @@ function policyOf(
   };
 }
 
+/** Returns how many targets may fail. A share is computed for each plan. */
+function budgetOf({ failureBudget = 0, maxConsecutiveFailures, onFailure }: UpgradePolicySpec) {
+  const limit = limitOf(failureBudget);
+  return {
+    ...('nodes' in limit
+      ? { maxFailures: limit.nodes }
+      : { maxFailures: 0, maxFailuresPercent: limit.percent }),
+    ...defined({ maxConsecutiveFailures }),
+    ...(onFailure === 'Pause' ? { pausesOnFailure: true } : {}),
+  };
+}
+
+/** Returns the rules that say which targets come first. */
+function orderOf({ order, waves, spread, perDomain }: UpgradePolicySpec, complain: Complain) {
+  return {
+    ...defined({ order, spread }),
+    ...(waves === undefined
+      ? {}
+      : { waves: waves.map((wave, index) => readWave(wave, `waves[${index}]`, complain)) }),
+    ...(perDomain === undefined
+      ? {}
+      : { perDomain: { label: perDomain.label, limit: limitOf(perDomain.maxUnavailable) } }),
+  };
+}
+
+type Wave = NonNullable<UpgradePolicySpec['waves']>[number];
+
+function readWave(wave: Wave, at: string, complain: Complain): WaveRule {
+  const { selector, count, percent, settle, failureBudget } = wave;
+  const fault = selector && selectorFault(selector);
+  if (fault !== undefined) complain(`${at}.selector`, 'a label selector', fault);
+  if ([selector, count, percent].filter((each) => each !== undefined).length > 1)
+    complain(at, 'a wave with one of selector, count and percent', wave);
+  const settleMs = settle === undefined ? undefined : parseDuration(settle);
+  if (settle !== undefined && (settleMs === undefined || settleMs > LONGEST_MS))
+    complain(`${at}.settle`, WANTED_TIME, settle);
+  return defined({
+    selector,
+    count,
+    percent,
+    settleMs,
+    maxFailures: failureBudget === undefined ? undefined : limitOf(failureBudget),
+  }) as WaveRule;
+}
+
 function timesOf({ deadlines = {}, drain, soak, settle }: UpgradePolicySpec, complain: Complain) {
   const read = (field: string, text: string | undefined): number | undefined => {
     if (text === undefined) return undefined;
     const ms = parseDuration(text);
     if (ms !== undefined && ms <= LONGEST_MS) return ms;
-    complain(field, 'a time above zero and below a year, such as 90s or 1h30m', text);
+    complain(field, WANTED_TIME, text);
     return undefined;
   };
   const step = (name: TimedStep): number =>

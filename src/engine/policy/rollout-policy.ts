@@ -1,5 +1,6 @@
 /** The policy of a rollout: limits, deadlines, drain, windows and rules for downloads. It is plain data, with times in milliseconds. */
 import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
+import type { LabelSelector } from '../../kube/resources.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { MaintenanceWindow, Timetable } from '../../util/maintenance-windows.ts';
 import type { VersionRule } from '../../versions/plan-rules.ts';
@@ -13,6 +14,22 @@ import { type Role, SECOND, type Stage } from '../model/rollout.ts';
 export type TimedStep = 'answer' | 'download' | 'drain' | 'apply' | 'restart' | 'ready';
 
 export type NodeLimit = { readonly nodes: number } | { readonly percent: number };
+
+/** A rule of `waves`. A rule without a selector, a count and a percentage takes all targets that are left. */
+export interface WaveRule {
+  readonly selector?: LabelSelector;
+  readonly count?: number;
+  readonly percent?: number;
+  /** Milliseconds after the end of the wave before the next one may start. */
+  readonly settleMs?: number;
+  /** How many members may fail. Without it, they count against the budget of the plan. */
+  readonly maxFailures?: NodeLimit;
+}
+
+/** Returns how many of `size` targets may fail. A percentage is rounded down. */
+export function failuresAllowed(limit: NodeLimit, size: number): number {
+  return 'nodes' in limit ? limit.nodes : Math.floor((size * limit.percent) / 100);
+}
 
 export interface DrainPolicy {
   readonly enabled: boolean;
@@ -42,6 +59,18 @@ export interface RolloutPolicy extends Timetable {
   readonly heldBy?: string;
   /** How many targets may fail before the rollout stops. A failed controller always stops it. */
   readonly maxFailures: number;
+  /** The share of the workers that may fail, in percent, from which each decision computes `maxFailures`. */
+  readonly maxFailuresPercent?: number;
+  /** How many targets may fail one after the other before the rollout stops; undefined without such a limit. */
+  readonly maxConsecutiveFailures?: number;
+  /** True if the rollout waits for people once its failure budget is used up. Otherwise it ends. */
+  readonly pausesOnFailure?: boolean;
+  /** The waves of the workers, which start one after the other. */
+  readonly waves?: readonly WaveRule[];
+  /** The label from whose values, the domains, targets are taken in turn. */
+  readonly spread?: string;
+  /** The limit of unavailable Nodes for each value of a label. */
+  readonly perDomain?: { readonly label: string; readonly limit: NodeLimit };
   /** How many targets may be skipped because their drains took too long, before the rollout stops; undefined without a limit. */
   readonly maxBlocked?: number;
   /**

@@ -159,18 +159,9 @@ function spanOf(rollout: Rollout): Span {
 }
 
 /**
- * Returns the status of the NodeRollout after the turn. `previous` is the NodeRollout as it was read or written last. Health checks
- * are not touched: what finds them out writes them.
+ * Returns the status that shows `view` at `now`, in milliseconds. `previous` is the NodeRollout as it was read or written last. Health
+ * checks are not touched: what finds them out writes them.
  */
-export function nodeRolloutStatus(
-  turn: Turn,
-  waits: readonly Wait[],
-  previous: NodeRollout | undefined,
-): NodeRolloutStatus {
-  return statusOf(viewOf(turn, waits), previous, turn.assessment.now);
-}
-
-/** Returns the status that shows `view` at `now`, in milliseconds. */
 export function statusOf(
   view: RolloutView,
   previous: NodeRollout | undefined,

@@ -38,7 +38,7 @@ export async function sweep({
   const namespace = dialect.nodeRollouts?.namespace ?? dialect.planObjects?.namespace;
   const labelSelector = `${DIALECT_LABEL}=${dialect.name}`;
   const { items } = await client.listAll(nodeRollouts, { namespace, labelSelector });
-  const isPlan = dialect.planObjects?.isPlan ?? (() => true);
+  const isPlan = (plan: KubeObject): boolean => dialect.planObjects?.isPlan?.(plan) ?? true;
   const places = plans().flatMap((plan) => (isPlan(plan) ? (placeOf(dialect, plan) ?? []) : []));
   const existing = new Set(places.map((place) => keyOf({ metadata: place })));
   const left = items.filter((item) => !existing.has(keyOf(item)));

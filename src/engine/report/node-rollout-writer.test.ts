@@ -19,7 +19,7 @@ import type { Rollout } from '../model/rollout.ts';
 import { gather } from '../snapshot/gather.ts';
 import { viewsOf } from '../snapshot/world.ts';
 import { placeOf } from './node-rollout-object.ts';
-import { nodeRolloutStatus } from './node-rollout-status.ts';
+import { statusOf, viewOf } from './node-rollout-status.ts';
 import { KEPT_MS, MOST_KEPT, tooOld } from './node-rollout-sweep.ts';
 import { nodeRolloutWriter } from './node-rollout-writer.ts';
 import type { Turn } from './turn.ts';
@@ -60,7 +60,11 @@ const held = (code: Wait['reason']['code'], since = later(-10_000)): Wait => ({
   since,
 });
 
-function conditions({ conditions = [] }: ReturnType<typeof nodeRolloutStatus>): string[] {
+function statusAfter(turn: Turn, waits: readonly Wait[], previous?: NodeRollout) {
+  return statusOf(viewOf(turn, waits), previous, turn.assessment.now);
+}
+
+function conditions({ conditions = [] }: ReturnType<typeof statusOf>): string[] {
   return conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
 }
 
@@ -133,7 +137,7 @@ test.each<[string, Rollout, readonly Wait[], string, string, string[]]>([
     ],
   ],
 ])('the status if %s', (_name, rollout, waits, words, waiting, expected) => {
-  const status = nodeRolloutStatus(turnOf(rollout), waits, undefined);
+  const status = statusAfter(turnOf(rollout), waits);
   expect(`${status.phase} ${status.progress} ${status.percent}`).toBe(words);
   expect(status.waiting?.reason ?? '-').toBe(waiting);
   expect(conditions(status)).toEqual(expected);
@@ -145,7 +149,7 @@ test('the size is bounded at 15,000 targets that all failed with a long message'
   const rollout = rolloutOf(states, { phase: 'failed', reason: because('TargetFailed', message) });
   let known: NodeRollout | undefined;
   for (let run = 0; run < 20; run++) {
-    const status = nodeRolloutStatus(turnOf({ ...rollout, id: `run-${run}` }), [], known);
+    const status = statusAfter(turnOf({ ...rollout, id: `run-${run}` }), [], known);
     const spec = {
       plan: { apiVersion: 'v1', kind: 'Plan', name: 'plan', uid: rollout.source.uid },
     };

@@ -1,23 +1,47 @@
-/** Orders the targets of a stage: `order` of an UpgradePolicy puts them into groups that start one after the other. */
-
+/**
+ * Orders the targets of a stage: `waves` and `order` of an UpgradePolicy put them into groups that start one after the other, and
+ * `spread` takes the targets of a group from different domains in turn.
+ */
 import { ownMember } from '../../util/own-member.ts';
 import { listed } from '../../util/phrases.ts';
-import { isTargetHeld } from '../gates/not-held.ts';
+import { isTargetHeld } from '../gates/held-targets.ts';
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, wait } from '../gates/types.ts';
 import { isSettled, type Stage, type Target } from '../model/rollout.ts';
+import { isOfControlPlane } from './control-plane.ts';
+import { wavesOf } from './waves.ts';
 
-const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
+type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
+
 const ENDS = 'those nodes are done; for a failed one run refit retry NODE';
 
-/** Returns the groups in the order in which they start. The targets of one group stay in the order of the list. */
+/** Returns the groups in the order in which they start. Without `spread`, the targets of a group stay in the order of the list. */
 export function groupsOf(
-  context: Pick<DecisionContext, 'snapshot' | 'policy'>,
+  context: Context,
+  stage: Stage,
   targets: readonly Target[],
 ): readonly (readonly Target[])[] {
-  if (!context.policy.order) return [targets];
-  const groups = [...Map.groupBy(targets, groupIn(context))];
-  return groups.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
+  const { order, waves, spread } = context.policy;
+  if (!order && !waves)
+    return [spread === undefined ? targets : spreadOver(context, spread, targets)];
+  const groups = [...Map.groupBy(targets, groupIn(context, stage))];
+  const sorted = groups.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
+  return spread === undefined ? sorted : sorted.map((group) => spreadOver(context, spread, group));
+}
+
+/** Returns the targets in turn from each domain, which is a value of the label. Targets without the label are a domain, too. */
+function spreadOver(
+  { snapshot }: Context,
+  label: string,
+  targets: readonly Target[],
+): readonly Target[] {
+  const domainOf = (target: Target): string =>
+    ownMember(factsOf(snapshot, target).labels ?? {}, label) ?? '';
+  const domains = [...Map.groupBy(targets, domainOf).values()];
+  const rounds = Math.max(0, ...domains.map(({ length }) => length));
+  return Array.from({ length: rounds }, (_, round) =>
+    domains.flatMap((domain) => domain[round] ?? []),
+  ).flat();
 }
 
 /**
@@ -26,13 +50,18 @@ export function groupsOf(
  */
 export function orderCheck(
   context: DecisionContext,
-  { targets }: Stage,
+  stage: Stage,
 ): (target: Target) => Refusal | undefined {
-  const { order, name, maxFailures } = context.policy;
-  if (!order) return () => undefined;
-  const groupOf = groupIn(context);
+  const { targets } = stage;
+  const { order, waves, name, maxFailures } = context.policy;
+  if (!order && !waves) return () => undefined;
+  const groupOf = groupIn(context, stage);
+  const divided = wavesOf(context, stage);
+  const budgetFor = ({ key }: Target): number =>
+    divided?.budgets[divided.of.get(key) ?? -1] ?? maxFailures;
   // A failed worker within the failure budget does not stop later groups. A failed node of the control plane does.
-  const mayFail = (target: Target): boolean => maxFailures > 0 && groupOf(target).startsWith(REST);
+  const mayFail = (target: Target): boolean =>
+    budgetFor(target) > 0 && groupOf(target).startsWith(REST);
   // The plan goes on around a worker that somebody holds.
   const isAside = (target: Target): boolean =>
     target.state === 'skipped' ||
@@ -52,7 +81,7 @@ export function orderCheck(
     const names = before.map((each) => each.name);
     const message =
       group > first
-        ? `${target.name} comes after ${listed(names)} in the order of UpgradePolicy ${name}`
+        ? `${target.name} comes after ${listed(names)} in ${order ? 'the order' : 'the waves'} of UpgradePolicy ${name}`
         : `${target.name} waits for ${listed(names)}, which started early although \`order\` of UpgradePolicy ${name} puts ${names.length === 1 ? 'it' : 'them'} later`;
     const isPassing = before.some(({ state }) => state === 'intended');
     return {
@@ -74,20 +103,22 @@ const REST = '1';
  * Returns a function that returns the name of a target's group. The names sort in the order of the groups. Each node of the control
  * plane has a group of its own, because two at once can cost the quorum.
  */
-function groupIn({
-  snapshot,
-  policy: { order = [] },
-}: Pick<DecisionContext, 'snapshot' | 'policy'>): (target: Target) => string {
+function groupIn(context: Context, stage: Stage): (target: Target) => string {
+  const { snapshot, policy } = context;
+  const { order = [] } = policy;
+  const waves = wavesOf(context, stage);
   return (target) => {
-    const { labels = {} } = factsOf(snapshot, target);
+    const facts = factsOf(snapshot, target);
+    const { labels = {} } = facts;
     const places = order.map((entry) => {
       const [key = '', wanted] = entry.split('=');
       const value = ownMember(labels, key);
       if (wanted !== undefined) return value === wanted ? FIRST : REST;
       return value === undefined ? REST : `${FIRST}${value}`;
     });
-    return (
-      labels[CONTROL_PLANE] === undefined ? [REST, ...places] : [FIRST, ...places, target.name]
-    ).join('\n');
+    if (isOfControlPlane(facts)) return [FIRST, ...places, target.name].join('\n');
+    const wave = waves?.of.get(target.key);
+    const place = wave === undefined ? [] : [String(wave).padStart(4, '0')];
+    return [REST, ...place, ...places].join('\n');
   };
 }

@@ -10,6 +10,7 @@ import { inState, type Stage, type Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { STALE_AFTER_MS } from '../snapshot/gather.ts';
 import { groupsOf, orderCheck } from './order.ts';
+import { waveCheck } from './waves.ts';
 
 /** Returns how many targets of the stage may move at once. Two controllers at once can cost the quorum. */
 export function limitOf({ role, maxInFlight }: Stage): number {
@@ -102,13 +103,15 @@ export function chooseTargets(
   const waiting: GatedTarget[] = [];
   const stopped: GatedTarget[] = [];
   const orderWaitOf = orderCheck(context, stage);
+  const waveWaitOf = waveCheck(context, stage);
   let census = gating.censusFor(snapshot, policy);
   let probes = 0;
   let blocked = 0;
-  for (const target of groupsOf(context, candidates).flat()) {
+  for (const target of groupsOf(context, stage, candidates).flat()) {
     if (chosen.length >= slots) break;
     const verdict =
       orderWaitOf(target) ??
+      waveWaitOf(target) ??
       evaluate(
         BEFORE_TARGET,
         gating.gateInput({ ...context, stage, target }, slots - chosen.length, census),

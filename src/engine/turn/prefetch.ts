@@ -21,7 +21,7 @@ export function prefetchesOf(assessment: Assessment): NodeAction[] {
   const stateOf = (target: Target) => factsOf(snapshot, target).prefetch;
   const pairs = touchedIn(snapshot).flatMap(({ stage, targets }) => {
     const able = targets.filter((target) => stateOf(target) !== undefined);
-    return groupsOf(assessment, able).flatMap((all) => all.map((one): Pair => [stage, one]));
+    return groupsOf(assessment, stage, able).flatMap((all) => all.map((one): Pair => [stage, one]));
   });
   if (pairs.length === 0) return [];
   const isToCome = (target: Target): boolean =>

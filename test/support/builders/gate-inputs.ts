@@ -1,6 +1,6 @@
 /** What a gate is asked, for tests: a target n1 with two platforms, alone and at rest unless told otherwise. */
 
-import type { GateInput, Verdict } from '../../../src/engine/gates/types.ts';
+import { censusOf, type GateInput, type Verdict } from '../../../src/engine/gates/types.ts';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
 import type {
   DownloadState,
@@ -11,6 +11,7 @@ import type {
 import type { Role } from '../../../src/engine/model/rollout.ts';
 import type { Hold } from '../../../src/signal/holds.ts';
 import { later, T0 } from '../clock/times.ts';
+import { buildNode } from './nodes.ts';
 import { buildPolicy } from './rollout-policies.ts';
 import { buildFacts } from './snapshots.ts';
 import { buildStage, PAYLOAD } from './stages.ts';
@@ -114,4 +115,18 @@ export function said(verdict: Verdict): string {
   return verdict.kind === 'pass'
     ? 'pass'
     : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
+}
+
+/** A worker w1 among Nodes, each with its zone; `away` are not Ready. One node of each zone may be unavailable. */
+export function inZones(
+  zones: Readonly<Record<string, string>>,
+  away: readonly string[],
+): GateInput {
+  const fleet = Object.entries(zones).map(([name, zone]) =>
+    buildNode(name, { labels: { zone } }, away.includes(name) ? 'False' : 'True'),
+  );
+  const target = buildTarget('w1');
+  const policy = buildPolicy({ name: 'zones', perDomain: { label: 'zone', limit: { nodes: 1 } } });
+  const facts = buildFacts({ labels: { zone: zones['w1'] ?? '' } });
+  return { ...input('worker'), target, policy, facts, fleet, census: censusOf(fleet, []) };
 }

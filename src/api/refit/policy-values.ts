@@ -1,0 +1,36 @@
+/** Schemas of values that several parts of an UpgradePolicy have: durations, and numbers or shares of nodes. */
+import { z } from 'zod';
+import { optional } from '../crd.ts';
+
+const DURATION = /^([0-9]+(ms|s|m|h))+$/;
+const PERCENT = /^([1-9][0-9]?|100)%$/;
+
+/**
+ * Adds CEL rules to a schema, for what the schema itself cannot express. If a rule is false for an object, the API server
+ * refuses the object with the message.
+ */
+export function rules(...all: readonly (readonly [rule: string, message: string])[]) {
+  return { 'x-kubernetes-validations': all.map(([rule, message]) => ({ rule, message })) };
+}
+
+/** The most characters of texts that rules read: the API server estimates the cost of a rule by the length of its texts. */
+export const SHORT = 64;
+export const isBelow = (longest: string): string =>
+  `duration(self) > duration('0s') && duration(self) <= duration('${longest}')`;
+export const TIME = 'must be a time above zero and below a year, such as 90s or 1h30m';
+export const durationSchema = z
+  .string()
+  .regex(DURATION, 'is not a time; use for example 90s or 1h30m')
+  .max(SHORT);
+
+export const duration = (what: string) =>
+  optional(what, durationSchema.meta(rules([isBelow('8760h'), TIME])));
+
+/** A number of nodes that is at least `least`, or a share such as `10%`. */
+export const numberOrShare = (least: number) =>
+  z
+    .union([
+      z.int().min(least),
+      z.string().regex(PERCENT, 'is not a percentage; use for example 25%'),
+    ])
+    .meta({ 'x-kubernetes-int-or-string': true, minimum: least, pattern: PERCENT.source });

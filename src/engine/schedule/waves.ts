@@ -1,0 +1,114 @@
+/**
+ * Divides the workers of a stage into the waves of an UpgradePolicy. A wave starts once every worker of the waves before it is done,
+ * and the settle time of the wave before it is over. The last wave has all workers that no other wave has.
+ */
+import { hash } from 'node:crypto';
+import { matchesLabels } from '../../kube/selectors.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { onceForEach } from '../../util/memo.ts';
+import type { Refusal } from '../gates/registry.ts';
+import { type DecisionContext, factsOf, wait } from '../gates/types.ts';
+import type { Snapshot } from '../model/decision.ts';
+import type { Stage, Target } from '../model/rollout.ts';
+import { failuresAllowed, type WaveRule } from '../policy/rollout-policy.ts';
+import { isOfControlPlane } from './control-plane.ts';
+
+type Rules = readonly WaveRule[];
+type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
+
+/** The waves of one stage: its targets by wave, and the wave of each target by key, counted from 0. */
+export interface Waves {
+  readonly members: readonly (readonly Target[])[];
+  readonly of: ReadonlyMap<string, number>;
+  /** How many members of each wave may fail; undefined for a wave to which the budget of the plan applies. */
+  readonly budgets: readonly (number | undefined)[];
+}
+
+/** Returns the waves of the stage; undefined if the policy has none. Controllers are in no wave: they come first, one at a time. */
+export function wavesOf({ snapshot, policy: { waves } }: Context, stage: Stage): Waves | undefined {
+  if (waves === undefined || stage.role === 'controller') return undefined;
+  return divided(snapshot)(waves)(stage);
+}
+
+/** The waves are computed once for each stage of a snapshot, because every candidate of a decision asks for them. */
+const divided = onceForEach((snapshot: Snapshot) =>
+  onceForEach((rules: Rules) =>
+    onceForEach((stage: Stage) => divide(stage.targets, rules, snapshot)),
+  ),
+);
+
+function divide(targets: readonly Target[], rules: Rules, snapshot: Snapshot): Waves {
+  const isControlPlane = (target: Target): boolean => isOfControlPlane(factsOf(snapshot, target));
+  let left = targets.filter((target) => !isControlPlane(target));
+  const total = left.length;
+  const members: Target[][] = [];
+  for (const rule of rules) {
+    const chosen = new Set(membersOf(rule, left, total, snapshot));
+    members.push(left.filter((target) => chosen.has(target)));
+    left = left.filter((target) => !chosen.has(target));
+  }
+  if (left.length > 0) members.push(left);
+  const entries = members.flatMap((wave, index) => wave.map(({ key }) => [key, index] as const));
+  const budgets = members.map((wave, index) => budgetIn(rules[index], wave.length));
+  return { members, of: new Map(entries), budgets };
+}
+
+function budgetIn(rule: WaveRule | undefined, size: number): number | undefined {
+  return rule?.maxFailures && failuresAllowed(rule.maxFailures, size);
+}
+
+/**
+ * Returns the members that the rule takes from the targets that are left. A rule without a selector and a size takes all of them.
+ * Members that `count` or `percent` draws are chosen by a hash of the plan and their names, so that every leader draws the same ones
+ * and no record is needed. A share is at least one target.
+ */
+function membersOf(
+  { selector, count, percent }: WaveRule,
+  left: readonly Target[],
+  total: number,
+  snapshot: Snapshot,
+): readonly Target[] {
+  if (selector !== undefined)
+    return left.filter((target) => matchesLabels(selector, factsOf(snapshot, target).labels));
+  if (count === undefined && percent === undefined) return left;
+  const share = percent === undefined ? 0 : Math.max(1, Math.floor((total * percent) / 100));
+  const { uid } = snapshot.rollout.source;
+  const lots = left.map((target) => ({ target, lot: hash('sha256', `${uid}/${target.name}`) }));
+  const drawn = lots.toSorted((a, b) => (a.lot < b.lot ? -1 : 1));
+  return drawn.slice(0, count ?? share).map(({ target }) => target);
+}
+
+/**
+ * Returns a function that says why a target of a later wave must wait although the targets of all earlier waves are over: the wave
+ * before it settles. That function returns undefined if the target may start.
+ */
+export function waveCheck(
+  context: DecisionContext,
+  stage: Stage,
+): (target: Target) => Refusal | undefined {
+  const waves = wavesOf(context, stage);
+  if (!waves) return () => undefined;
+  return (target) => {
+    const wave = waves.of.get(target.key) ?? 0;
+    const verdict = settleOf(context, waves, wave);
+    return verdict && { ...verdict, gate: 'waves', ofRollout: true };
+  };
+}
+
+function settleOf({ policy, now }: DecisionContext, { members }: Waves, wave: number) {
+  const before = wave - 1;
+  const { settleMs = 0 } = policy.waves?.[before] ?? {};
+  const ends = (members[before] ?? []).filter(({ state }) => state !== 'pending');
+  if (settleMs === 0 || ends.length === 0) return undefined;
+  const last = Math.max(...ends.map(({ since }) => Date.parse(since)));
+  const until = last + settleMs;
+  // This negation is also true for NaN: a time that cannot be read does not delay the wave forever.
+  if (!(now < until)) return undefined;
+  const at = rfc3339(until);
+  const message = `wave ${before + 1} settles for ${formatDuration(settleMs)} before wave ${wave + 1} starts`;
+  return wait('WaveSettles', message, `that time is over, at ${at}`, {
+    recheckMs: until - now,
+    until: at,
+  });
+}
