@@ -2,16 +2,15 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { DIALECT_NAMES } from '../api/refit/upgrade-policy.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
+import type { ClusterFlags } from '../kube/config/kubeconfig.ts';
 import { formatDuration, parseDuration } from '../util/duration.ts';
 import type { LogLevel } from '../util/log.ts';
 
-export interface ConnectionFlags {
-  readonly kubeconfig?: string;
-  readonly context?: string;
+export interface ConnectionFlags extends ClusterFlags {
   readonly apiPort?: number;
 }
 
-export const CLUSTER_OPTIONS: readonly Option[] = [
+const KUBECONFIG_OPTIONS: readonly Option[] = [
   new Option(
     '--kubeconfig <file>',
     "kubeconfig to use; default: KUBECONFIG, the pod's service account, ~/.kube/config",
@@ -19,13 +18,22 @@ export const CLUSTER_OPTIONS: readonly Option[] = [
   new Option('--context <name>', 'context of the kubeconfig; default: its current context'),
 ];
 
-export const CONNECTION_OPTIONS: readonly Option[] = [
-  ...CLUSTER_OPTIONS,
+const API_PORT = new Option(
+  '--api-port <port>',
+  'port of /readyz on every controller; default: as in the kubeconfig',
+).argParser(parsePort);
+
+/** The options of commands that people run: they choose the cluster, and the user to act as. */
+export const CLUSTER_OPTIONS: readonly Option[] = [
+  ...KUBECONFIG_OPTIONS,
+  new Option('--as <user>', 'act as this user, as with kubectl; needs the right to impersonate'),
   new Option(
-    '--api-port <port>',
-    'port of /readyz on every controller; default: as in the kubeconfig',
-  ).argParser(parsePort),
+    '--as-group <group>',
+    'with --as: act as a member of this group; may be repeated',
+  ).argParser(addValue),
 ];
+
+export const CONNECTION_OPTIONS: readonly Option[] = [...CLUSTER_OPTIONS, API_PORT];
 
 export const FILTER_OPTIONS: readonly Option[] = [
   new Option('-n, --namespace <name>', 'only plans in this namespace'),
@@ -74,7 +82,8 @@ export interface ControllerFlags extends ConnectionFlags {
 const { targetDeadlineMs } = DEFAULT_POLICY;
 
 export const CONTROLLER_OPTIONS: readonly Option[] = [
-  ...CONNECTION_OPTIONS,
+  ...KUBECONFIG_OPTIONS,
+  API_PORT,
   leaseDuration('how long the lease stays valid without renewal, in whole seconds'),
   new Option(
     '--target-deadline <time>',

@@ -1,5 +1,5 @@
 /** Runs `refit install` and `refit uninstall` for the components in the cluster. */
-import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
+import { type ClusterFlags, loadChosenCluster } from '../kube/config/kubeconfig.ts';
 import { createClient } from '../kube/transport/http-client.ts';
 import { applyObjects, type ObjectsRun, removeObjects } from './cluster-objects.ts';
 import {
@@ -9,11 +9,6 @@ import {
   manifestsOf,
   objectsIn,
 } from './manifests.ts';
-
-export interface ClusterFlags {
-  readonly kubeconfig?: string;
-  readonly context?: string;
-}
 
 type InstallFlags = ClusterFlags & ManifestFlags & { readonly apply?: boolean };
 type UninstallFlags = ClusterFlags & { readonly deletePlans?: boolean };
@@ -56,7 +51,7 @@ export async function inCluster<T>(
   cli: Cli,
   work: (run: ObjectsRun) => Promise<T>,
 ): Promise<T> {
-  const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
+  const config = await loadChosenCluster(flags);
   using client = createClient(config, { userAgent: 'refit-install' });
   return await work({ ...cli, client });
 }

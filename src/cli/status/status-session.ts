@@ -5,7 +5,7 @@ import type { Dialect } from '../../engine/contract/dialect.ts';
 import { withStages } from '../../engine/model/rollout.ts';
 import { type AskReadyz, askControlPlane } from '../../engine/snapshot/api-server-health.ts';
 import type { Reading } from '../../kube/client.ts';
-import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { type ClusterFlags, loadChosenCluster } from '../../kube/config/kubeconfig.ts';
 import { nodes } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
@@ -38,8 +38,8 @@ export interface Session extends Reading {
 
 const READYZ_TIMEOUT_MS = 3000;
 
-export async function connect({ kubeconfig, context }: ConnectionFlags, userAgent: string) {
-  return createClient(await loadClusterConfig({ path: kubeconfig, context }), { userAgent });
+export async function connect(flags: ClusterFlags, userAgent: string) {
+  return createClient(await loadChosenCluster(flags), { userAgent });
 }
 
 /** Runs `work` with a session, and closes the client afterwards. It lists all objects first, even for a watch, because a list fails at once and an informer retries forever. */
@@ -49,7 +49,7 @@ export async function inSession<T>(
   userAgent: string,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
-  const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
+  const config = await loadChosenCluster(flags);
   const contact = contactWith(clock);
   using client = createClient(config, { userAgent, onRequest: (record) => contact.note(record) });
   const askHost = askerOf(config);

@@ -3,10 +3,10 @@
  * controller.
  */
 import { X509Certificate } from 'node:crypto';
-import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { type ClusterFlags, loadChosenCluster } from '../../kube/config/kubeconfig.ts';
 import { systemClock as clock, rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
-import { type Cli, type ClusterFlags, inCluster } from '../cluster-command.ts';
+import { type Cli, inCluster } from '../cluster-command.ts';
 import { applyObjects } from '../cluster-objects.ts';
 import { controlNodeRoles, objectsIn } from '../manifests.ts';
 import { issueCertificate } from './issue.ts';
@@ -46,7 +46,7 @@ export async function controlNodeCredentials(
   if (bad !== undefined) throw new RefitError('REFIT_USAGE', `${JSON.stringify(bad)} ${wanted}`);
   if (!(flags.duration >= LEAST_MS && flags.duration <= MOST_MS))
     throw new RefitError('REFIT_USAGE', '--duration is too short or too long: use 10m to 596523h');
-  const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
+  const config = await loadChosenCluster(flags);
   const issued = await inCluster(flags, { ...cli, write: () => undefined }, async (run) => {
     await applyObjects(objectsIn(controlNodeRoles(name, flags.node)), run);
     return await issueCertificate(`refit:controlnode:${name}`, Math.floor(flags.duration / 1000), {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { messageOf, RefitError } from '../../util/errors.ts';
-import { loadClusterConfig } from './kubeconfig.ts';
+import { loadChosenCluster, loadClusterConfig } from './kubeconfig.ts';
 
 let directory: string;
 
@@ -98,6 +98,29 @@ test('YAML, with files beside it', async () => {
     },
     namespace: 'default',
   });
+});
+
+test('the options --as and --as-group replace whom the kubeconfig impersonates', async () => {
+  const path = await file(
+    'as',
+    kubeconfig({ user: { token: 'secret', as: 'eve', 'as-uid': '7' } }),
+  );
+  const config = await loadChosenCluster({ kubeconfig: path, as: 'ada', asGroup: ['a', 'b'] });
+  expect(config.user).toMatchObject({
+    token: 'secret',
+    impersonate: { user: 'ada', groups: ['a', 'b'], extra: {} },
+  });
+  expect(config.user.impersonate).not.toHaveProperty('uid');
+  const own = await loadChosenCluster({ kubeconfig: path });
+  expect(own.user.impersonate).toMatchObject({ user: 'eve', uid: '7' });
+});
+
+test.each([
+  [{ asGroup: ['a'] }, '--as-group needs the name of a user'],
+  [{ as: '' }, '--as is empty'],
+])('%j is refused', async (flags, message) => {
+  const path = await file('as', kubeconfig());
+  await expect(loadChosenCluster({ kubeconfig: path, ...flags })).rejects.toThrow(message);
 });
 
 test('impersonation and a plugin', async () => {

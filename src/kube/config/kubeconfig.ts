@@ -28,6 +28,16 @@ export interface LoadOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
+/** The options of a command line that choose the cluster and the user. */
+export interface ClusterFlags {
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+  /** The user to act as, instead of the user of the kubeconfig. */
+  readonly as?: string | undefined;
+  /** The groups of that user. */
+  readonly asGroup?: readonly string[] | undefined;
+}
+
 /**
  * Bytes that a kubeconfig from somebody else may have. This is ten times what Cluster API writes.
  * The limit is needed because the YAML parser takes up to a thousand times the memory of the text.
@@ -49,6 +59,24 @@ export async function loadClusterConfig(options: LoadOptions = {}): Promise<Clus
   if (pod) return pod;
   const usual = join(env['HOME'] ?? homedir(), '.kube', 'config');
   return resolve([await readEntries(usual)], options.context);
+}
+
+/**
+ * Returns the connection that the options of a command line choose. With `as`, it acts as that user, in place of
+ * anybody whom the kubeconfig impersonates. Throws REFIT_USAGE for groups without a user.
+ */
+export async function loadChosenCluster({
+  kubeconfig,
+  context,
+  as,
+  asGroup: groups = [],
+}: ClusterFlags): Promise<ClusterConfig> {
+  if (as === '') throw new RefitError('REFIT_USAGE', '--as is empty: write the name of a user');
+  if (as === undefined && groups.length > 0)
+    throw new RefitError('REFIT_USAGE', '--as-group needs the name of a user, too: add --as NAME');
+  const config = await loadClusterConfig({ path: kubeconfig, context });
+  if (as === undefined) return config;
+  return { ...config, user: { ...config.user, impersonate: { user: as, groups, extra: {} } } };
 }
 
 /**

@@ -8,7 +8,7 @@ import { table } from '../../../cli/phrases.ts';
 import type { SessionParts } from '../../../cli/status/status-session.ts';
 import { harmless } from '../../../cli/status/view.ts';
 import type { Role } from '../../../engine/model/rollout.ts';
-import { loadClusterConfig } from '../../../kube/config/kubeconfig.ts';
+import { loadChosenCluster } from '../../../kube/config/kubeconfig.ts';
 import { createClient } from '../../../kube/transport/http-client.ts';
 import { isK0sLeader } from '../../../signal/names.ts';
 import { FIRST_WITH_SWITCH } from '../../../signal/own-agent.ts';
@@ -29,7 +29,7 @@ export async function migrateK0s(
   flags: MigrateFlags,
   { clock, output, abort }: SessionParts,
 ): Promise<number> {
-  const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
+  const config = await loadChosenCluster(flags);
   using client = createClient(config, { userAgent: 'refit-migrate' });
   const facts = harmless(await readFacts({ client, abort }, config.server, clock.now()));
   const problems = problemsOf(facts);

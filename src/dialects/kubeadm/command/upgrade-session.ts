@@ -8,7 +8,7 @@ import { drainPreviewer } from '../../../drain/drain-preview.ts';
 import { listPolicies, policyOfPlan } from '../../../engine/policy/choose-policy.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import type { ClusterConfig } from '../../../kube/config/cluster-config.ts';
-import { loadClusterConfig } from '../../../kube/config/kubeconfig.ts';
+import { loadChosenCluster } from '../../../kube/config/kubeconfig.ts';
 import { leaderIdentity } from '../../../kube/election/lease-record.ts';
 import { type ConfigMap, configMaps, nodes } from '../../../kube/resources.ts';
 import { describeProblem, ifFound, TransportError } from '../../../kube/status-error.ts';
@@ -92,9 +92,9 @@ export async function inSession<Flags extends KubeadmFlags>(
   choose: Choose = nextStep,
 ): Promise<number> {
   const read = await loadManifest(flags.manifest);
-  const config = await loadClusterConfig({
-    path: flags.kubeconfig ?? read.kubeconfig,
-    context: flags.context,
+  const config = await loadChosenCluster({
+    ...flags,
+    kubeconfig: flags.kubeconfig ?? read.kubeconfig,
   });
   await using shells = await openShells(read.ssh);
   using client = createClient(config, { userAgent: 'refit-kubeadm' });
