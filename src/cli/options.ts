@@ -18,6 +18,11 @@ const KUBECONFIG_OPTIONS: readonly Option[] = [
   new Option('--context <name>', 'context of the kubeconfig; default: its current context'),
 ];
 
+export const DRY_RUN = new Option(
+  '--dry-run <how>',
+  'write nothing: with server, the API server checks the write; with client, nothing is sent to write',
+).choices(['server', 'client']);
+
 const API_PORT = new Option(
   '--api-port <port>',
   'port of /readyz on every controller; default: as in the kubeconfig',

@@ -1,6 +1,18 @@
-/** Names the user of this process. */
-import { userInfo } from 'node:os';
-import { ifPossible } from '../util/errors.ts';
+/** Names the user of this process: to the API server, or on this host. */
+import { hostname, userInfo } from 'node:os';
+import type { Reading } from '../kube/client.ts';
+import { clusterScoped, type KubeObject } from '../kube/resources.ts';
+import { StatusError } from '../kube/status-error.ts';
+import { ifPossible, unlessError } from '../util/errors.ts';
+
+interface SelfSubjectReview extends KubeObject {
+  readonly status?: { readonly userInfo?: { readonly username?: string } };
+}
+
+const selfSubjectReviews = clusterScoped<SelfSubjectReview>(
+  'authentication.k8s.io/v1',
+  'SelfSubjectReview',
+);
 
 /** Returns the name of the user, or `uid-<number>` in a container whose passwd file lacks the user. */
 export function userName(
@@ -8,4 +20,16 @@ export function userName(
   uid = process.getuid?.(),
 ): string {
   return ifPossible(read)?.username ?? `uid-${uid}`;
+}
+
+/**
+ * Resolves with the name by which the API server knows the user. If the API server does not say it, resolves with
+ * the user and the name of this host.
+ */
+export async function askUserName({ client, abort }: Reading): Promise<string> {
+  const { group, version, kind } = selfSubjectReviews;
+  const question = { apiVersion: `${group}/${version}`, kind, metadata: { name: '' } };
+  const asked = client.create(selfSubjectReviews, question, { abort });
+  const answer = await unlessError((thrown) => thrown instanceof StatusError)(asked);
+  return answer?.status?.userInfo?.username || `${userName()}@${hostname()}`;
 }

@@ -161,7 +161,9 @@ test.each<[string, string]>([
   ],
   ['install capi', "required option '--payload-url <template>' not specified"],
   ['capi-extension', "required option '--payload-url <template>' not specified"],
-  ['retry', "missing required argument 'node'"],
+  ['hold', "missing required argument 'node'"],
+  ['start --for 2h', "required option '--now' not specified"],
+  ['start --now', "required option '--for <time>' not specified"],
   ['validate', "missing required argument 'file'"],
 ])('refit %s: one line, exit code 2', async (line, message) => {
   const error: unknown = await run(line).catch((thrown: unknown) => thrown);
@@ -174,9 +176,9 @@ test.each<[string, string]>([
   });
 });
 
-test('refit stat: one line that says how to list the commands, exit code 2', async () => {
-  await expect(run('stat')).rejects.toMatchObject({
-    line: "REFIT_USAGE: unknown command 'stat' (Did you mean status?) (run `refit --help`)",
+test('refit statu: one line that says how to list the commands, exit code 2', async () => {
+  await expect(run('statu')).rejects.toMatchObject({
+    line: "REFIT_USAGE: unknown command 'statu' (Did you mean status?) (run `refit --help`)",
     exitCode: 2,
   });
 });

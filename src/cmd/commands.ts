@@ -1,15 +1,12 @@
 /** Lists the commands of `refit`. A new command needs a file in src/cli, an entry here, and a section in docs/reference/cli.md. */
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { completionOf, SHELLS, type Shell } from '../cli/completion.ts';
-import type { Control } from '../cli/controls/control.ts';
-import type { ControlFlags } from '../cli/controls/control-command.ts';
 import * as common from '../cli/options.ts';
-import { standardOutput } from '../cli/output.ts';
-import type { CommandCall, CommandSpec } from '../cli/program.ts';
-import type { SessionParts } from '../cli/status/status-session.ts';
+import type { CommandSpec } from '../cli/program.ts';
 import { VERSION } from '../cli/version.ts';
-import { systemClock } from '../util/clock.ts';
+import { CONTROL_COMMANDS } from './control-commands.ts';
 import { INSTALL_COMMANDS } from './install-commands.ts';
+import { partsOf } from './session-parts.ts';
 
 const EXTENSION_OPTIONS: readonly Option[] = [
   ...common.PAYLOAD_OPTIONS,
@@ -197,49 +194,7 @@ export const COMMANDS: readonly CommandSpec[] = [
             await partsOf(call),
           ),
   },
-  control('pause', 'Pauses a plan: no new node starts; nodes in progress finish.', {
-    load: async () => (await import('../cli/controls/pause-abort.ts')).pause,
-  }),
-  control('resume', 'Resumes a paused plan.', {
-    load: async () => (await import('../cli/controls/pause-abort.ts')).resume,
-  }),
-  control(
-    'abort',
-    'Ends a plan. Refit cancels the upgrade of nodes whose service is untouched; the others finish.',
-    {
-      options: [
-        new Option(
-          '--reason <text>',
-          'reason that Refit shows with the plan; default: who ran this command',
-        ),
-      ],
-      load: async ({ reason }) => (await import('../cli/controls/pause-abort.ts')).abort(reason),
-    },
-  ),
-  control('retry', 'Tries a failed node again, and continues its plan.', {
-    argument: new Argument('<node>', 'name of the node, or of its Machine'),
-    load: async (flags, { argument = '', ...call }) => {
-      const { retryMachine } = await import('../cli/controls/machines.ts');
-      if (await retryMachine(argument, flags, await partsOf(call))) return undefined;
-      return (await import('../cli/controls/retry.ts')).retry(argument);
-    },
-  }),
-  {
-    name: 'approve',
-    summary:
-      'Lets Cluster API replace a Machine or the Machines of a MachineSet, if an UpdaterSet requires approval.',
-    argument: new Argument('<object>', 'machine/NAME or machineset/NAME'),
-    options: [
-      ...common.CLUSTER_OPTIONS,
-      new Option('-n, --namespace <name>', 'namespace of the object').default('default'),
-    ],
-    run: async (flags, { argument = '', ...call }) =>
-      await (await import('../cli/controls/machines.ts')).approve(
-        argument,
-        flags,
-        await partsOf(call),
-      ),
-  },
+  ...CONTROL_COMMANDS,
   {
     name: 'updates',
     summary:
@@ -420,33 +375,3 @@ export const COMMANDS: readonly CommandSpec[] = [
     run: async (_flags, { write }) => await Promise.resolve(write(`refit ${VERSION}\n`)),
   },
 ];
-
-/** Returns the parts that the commands for users share. It loads the dialects. */
-async function partsOf({ abort, output = standardOutput }: CommandCall): Promise<SessionParts> {
-  const { DIALECTS } = await import('../dialects/registry.ts');
-  return { dialects: DIALECTS, clock: systemClock, output, abort };
-}
-
-interface ControlSpec extends Pick<CommandSpec, 'argument' | 'options'> {
-  /** Resolves with the control to apply, or with undefined if the command has already finished. Only `abort` has a reason. */
-  readonly load: (
-    flags: ControlFlags & { reason?: string },
-    call: CommandCall,
-  ) => Promise<Control | undefined>;
-}
-
-/** Returns a command that changes one plan. */
-function control(
-  name: string,
-  summary: string,
-  { options = [], load, ...rest }: ControlSpec,
-): CommandSpec {
-  const which = 'the plan to change; default: the only one that has not ended, else the last one';
-  const plan = new Option('--plan <kind/name>', which);
-  const run = async (flags: ControlFlags, call: CommandCall): Promise<void> => {
-    const { applyControl } = await import('../cli/controls/control-command.ts');
-    const change = await load(flags, call);
-    if (change) await applyControl(change, flags, await partsOf(call));
-  };
-  return { name, summary, options: [...common.CONNECTION_OPTIONS, plan, ...options], run, ...rest };
-}

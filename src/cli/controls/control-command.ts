@@ -12,8 +12,9 @@ import { isNamed, noPlan, refOf } from '../status/plan-names.ts';
 import { inSession, plansIn, type Session, type SessionParts } from '../status/status-session.ts';
 import { noteLines } from '../status/text.ts';
 import type { Control, PlanChange } from './control.ts';
+import { type DryRunFlags, dryRunLines } from './dry-run.ts';
 
-export interface ControlFlags extends ConnectionFlags {
+export interface ControlFlags extends ConnectionFlags, DryRunFlags {
   readonly plan?: string;
 }
 
@@ -35,7 +36,8 @@ export async function applyControl(
     const { change, view } = await carryOut(control, session, flags, now);
     const leader = await askLeader(session, now);
     const { columns } = output.size();
-    const said = [...change.said, ...noteLines({ leader, plans: [view] }, now)];
+    const notes = noteLines({ leader, plans: [view] }, now);
+    const said = [...change.said, ...(change.annotations ? dryRunLines(flags) : []), ...notes];
     output.write(`${said.flatMap((text) => wrapped(printable(text), columns)).join('\n')}\n`);
   });
 }
@@ -53,7 +55,8 @@ async function carryOut(control: Control, session: Session, flags: ControlFlags,
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const view = viewAt(inspection, now);
     const change = control({ ...inspection, view, hasOthers }, now);
-    if (!change.annotations || (await write(session, inspection, change))) return { change, view };
+    if (!change.annotations || (await write(session, inspection, change, flags)))
+      return { change, view };
     const { name, namespace } = inspection.plan.metadata;
     const plan = await client.get(dialect.plans, name, { namespace, abort });
     inspection = await inspect(inspection, plan, viewParts, now);
@@ -69,7 +72,9 @@ async function write(
   { client, abort }: Session,
   { dialect, plan }: Inspection,
   { annotations = {} }: PlanChange,
-) {
+  { dryRun }: DryRunFlags,
+): Promise<boolean> {
+  if (dryRun === 'client') return true;
   const { name, namespace, resourceVersion } = plan.metadata;
   const written: [string, string | null][] = [];
   for (const [key, value] of Object.entries(annotations)) {
@@ -79,7 +84,12 @@ async function write(
     if (value === null) written.push([key, null]);
   }
   const patch = { metadata: { annotations: Object.fromEntries(written), resourceVersion } };
-  const writing = client.patch(dialect.plans, name, patch, { type: 'merge', namespace, abort });
+  const writing = client.patch(dialect.plans, name, patch, {
+    type: 'merge',
+    dryRun: dryRun === 'server',
+    namespace,
+    abort,
+  });
   return (await unlessError(isConflict)(writing)) !== undefined;
 }
 

@@ -14,6 +14,7 @@ import { settleAll } from '../../util/waits.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { connect, type SessionParts } from '../status/status-session.ts';
 import type { ControlFlags } from './control-command.ts';
+import { dryRunLines } from './dry-run.ts';
 
 /**
  * Retries the failed update of a Machine: removes the request from its Node, so that the next call of Cluster API makes a new one.
@@ -36,17 +37,29 @@ export async function retryMachine(
   const retried = failed.map(async (node) => {
     // The patch removes only the request that was read, because a newer request belongs to somebody else.
     const removal = failuresOn(node).flatMap((key) => removalOf(node, key));
-    await client.patch(nodes, node.metadata.name, removal, { type: 'json', abort });
+    if (flags.dryRun !== 'client')
+      await client.patch(nodes, node.metadata.name, removal, {
+        type: 'json',
+        dryRun: flags.dryRun === 'server',
+        abort,
+      });
     output.write(
       `${printable(`Machine ${namesOf(node).at(-1)} is updated again when Cluster API sends its next request.`)}\n`,
     );
   });
   // All retries finish before an error is reported: a Node that changes all the time must not prevent the retry of another.
   await settleAll(retried);
+  if (failed.length > 0)
+    output.write(
+      dryRunLines(flags)
+        .map((line) => `${line}\n`)
+        .join(''),
+    );
   return failed.length > 0;
 }
 
-function namesOf({ metadata: { name, annotations = {} } }: Node): string[] {
+/** Returns the names by which a user may call the Machine of a Node: the Node first, then the Machine, alone and with its namespace. */
+export function namesOf({ metadata: { name, annotations = {} } }: Node): string[] {
   const { [NODE_ANNOTATIONS.machine]: machine = name, [NODE_ANNOTATIONS.namespace]: namespace } =
     annotations;
   return namespace === undefined ? [name, machine] : [name, machine, `${namespace}/${machine}`];
@@ -101,13 +114,14 @@ export async function approve(
   for (const { metadata, status } of sets) {
     const approved = [...new Set([...(status?.approved ?? []), object])];
     const patch = { metadata: { resourceVersion: metadata.resourceVersion }, status: { approved } };
+    if (flags.dryRun === 'client') continue;
     await client.patch(updaterSets, metadata.name, patch, {
       type: 'merge',
       subresource: 'status',
+      dryRun: flags.dryRun === 'server',
       abort,
     });
   }
-  output.write(
-    `${printable(object)} is approved: Cluster API replaces it after its next request.\n`,
-  );
+  const said = `${printable(object)} is approved: Cluster API replaces it after its next request.`;
+  output.write([said, ...dryRunLines(flags)].map((line) => `${line}\n`).join(''));
 }

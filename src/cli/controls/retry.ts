@@ -92,7 +92,7 @@ function placeOf(
  * Returns the time of the failure in milliseconds since the Unix epoch, by the leader's clock: when the failure was
  * recorded, or when the attempt began if that is later.
  */
-function momentOf(failed: readonly [Target, ...Target[]], snapshot: Snapshot): number {
+export function momentOf(failed: readonly [Target, ...Target[]], snapshot: Snapshot): number {
   const moments = failed.flatMap((target) => {
     const { observation } = factsOf(snapshot, target);
     return [target.since, ...(observation.kind === 'failed' ? [observation.attempt] : [])];

@@ -2,6 +2,7 @@
 import { assess } from '../../engine/assess/assess.ts';
 import { settle } from '../../engine/assess/settle.ts';
 import { censusFor, nodesAllowedAway } from '../../engine/gates/types.ts';
+import { openingFor } from '../../engine/gates/window-open.ts';
 import { isFinal, type Target, targetsIn, withStages } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { groupsOf } from '../../engine/schedule/order.ts';
@@ -138,7 +139,7 @@ export function durationOf(
     perTargetMs,
     basis,
     samples: spent.length,
-    ...(isLimited && { inWindows: true, ...fitInto(waves, policy, now + underWay) }),
+    ...(isLimited && { inWindows: true, ...fitInto(waves, inspection, now + underWay) }),
   };
 }
 
@@ -150,7 +151,11 @@ interface Fit {
 }
 
 /** Places the waves into the windows of the policy: each wave starts only if it can end before the window closes. In the result, `window` says how many nodes fit into the next window. */
-function fitInto(waves: readonly Wave[], policy: RolloutPolicy, now: number): Fit {
+function fitInto(
+  waves: readonly Wave[],
+  { policy, snapshot: { controls } }: Inspection,
+  now: number,
+): Fit {
   const of = waves.reduce((sum, { nodes }) => sum + nodes, 0);
   let from: number | undefined;
   let time = now;
@@ -159,7 +164,8 @@ function fitInto(waves: readonly Wave[], policy: RolloutPolicy, now: number): Fi
   let isNext = true;
   for (const { ms, nodes } of waves) {
     // The start is undefined if no window is long enough.
-    const start = startOf(policy, time, ms);
+    const opening = openingFor(policy, controls, time);
+    const start = opening === undefined ? startOf(policy, time, ms) : time;
     if (start === undefined)
       return from === undefined ? {} : { window: { from: rfc3339(from), nodes: fitting, of } };
     // A wave that starts without a pause is in the same window as the one before.

@@ -7,6 +7,7 @@ import type { World } from '../../engine/contract/world.ts';
 import { withRunBegun } from '../../engine/execute/restart.ts';
 import { explain, explainToPeople } from '../../engine/explain/explain.ts';
 import { factsOf } from '../../engine/gates/types.ts';
+import { describeOpening, openingFor } from '../../engine/gates/window-open.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
 import {
   isFinal,
@@ -214,7 +215,12 @@ export function viewAt(
   const explanation = explainToPeople(assessment);
   const { namespace } = plan.metadata;
   const cluster = dialect.reporting?.clusterOf?.(plan);
-  const seen = { explanation, upcoming, warnings, unseen };
+  const opening = openingFor(policy, snapshot.controls, now);
+  const opened =
+    opening === undefined
+      ? []
+      : [`${describeOpening(opening)}: nodes start outside of the windows of the policy`];
+  const seen = { explanation, upcoming, warnings: [...opened, ...warnings], unseen };
   return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
 }
 

@@ -9,6 +9,7 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Node } from '../../kube/resources.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import { because } from '../model/reasons.ts';
@@ -198,6 +199,24 @@ test.each<[string, Partial<RolloutPolicy>, number, number, string]>([
     expectedMs,
   });
   expect(verdict).toMatchObject({ ends, until: ends.slice(-20) });
+});
+
+test.each<[string, Partial<RolloutPolicy>, object, number, string]>([
+  ['outside of the policy', { windows: [WINDOW] }, {}, 2 * HOUR, 'pass'],
+  ['outside of the plan', { planWindows: [WINDOW] }, {}, 2 * HOUR, 'pass'],
+  ['its end is exclusive', { windows: [WINDOW] }, {}, 3 * HOUR, 'wait WindowClosed'],
+  ['in a blackout', { blackouts: [DARK] }, {}, 0, 'wait Blackout'],
+  ['in a blackout that it names', { blackouts: [DARK] }, { blackouts: true }, 0, 'pass'],
+])('window-open: a person opened the window, %s', (_, more, opening, after, answer) => {
+  const openWindow = { until: rfc3339(T0 + 3 * HOUR), ...opening };
+  const verdict = windowOpen.evaluate({
+    target: buildTarget('w1'),
+    policy: policy(more),
+    now: T0 + after,
+    controls: { ...NO_CONTROLS, openWindow },
+    expectedMs: 5 * HOUR,
+  });
+  expect(said(verdict).split(':')[0]).toBe(answer);
 });
 
 test('a node that takes longer than every window waits for a longer one, not for the end of this one', () => {

@@ -1,4 +1,7 @@
-/** Gate: a target starts only in a maintenance window and outside of blackouts, and only if it can be done before the window closes. */
+/**
+ * Gate: a target starts only in a maintenance window and outside of blackouts, and only if it can be done before the window closes. A
+ * person can open the window once (`refit start`).
+ */
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import {
@@ -8,17 +11,19 @@ import {
   timeWithZone,
   zoneOf,
 } from '../../util/maintenance-windows.ts';
+import { type Controls, type OpenWindow, openingAt } from '../model/controls.ts';
 import type { ReasonCode } from '../model/reasons.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 type WindowInput = Pick<GateInput, 'target' | 'policy' | 'now'> &
-  Partial<Pick<GateInput, 'expectedMs'>>;
+  Partial<Pick<GateInput, 'expectedMs' | 'controls'>>;
 
 export const windowOpen = {
   name: 'window-open',
   ofRollout: true,
-  evaluate({ target, policy, now, expectedMs = 0 }: WindowInput): Verdict {
+  evaluate({ target, policy, now, controls, expectedMs = 0 }: WindowInput): Verdict {
+    if (controls !== undefined && openingFor(policy, controls, now) !== undefined) return PASS;
     const opening = openAt(policy, now);
     if (!opening.open) return closed(policy, now, opening.opensAt);
     // The plan's own window limits only when targets start, not when they must be done.
@@ -44,6 +49,33 @@ export const windowOpen = {
     return waiting('WindowTooShort', message, 'a window opens that is long enough', now, start);
   },
 };
+
+/**
+ * Returns the opening by which targets start at `now`, whatever the windows say; undefined if there is none, it is over, or a blackout
+ * holds that it does not name.
+ */
+export function openingFor(
+  { blackouts }: Pick<RolloutPolicy, 'blackouts'>,
+  controls: Controls,
+  now: number,
+): OpenWindow | undefined {
+  const opening = openingAt(controls, now);
+  const isDark = blackouts.some(({ from, to }) => from <= now && now < to);
+  return isDark && opening?.blackouts !== true ? undefined : opening;
+}
+
+/** Returns true if the timetable alone lets targets start at `now`. */
+export function isTimetableOpen(policy: RolloutPolicy, now: number): boolean {
+  const own = { windows: policy.planWindows ?? [], blackouts: [] };
+  return openAt(policy, now).open && openAt(own, now).open;
+}
+
+/** Returns a clause that says who opened the window until when. */
+export function describeOpening({ until, by, reason }: OpenWindow): string {
+  const who = by === undefined ? 'somebody' : by;
+  const why = reason === undefined ? '' : ` (${reason})`;
+  return `${who} opened the maintenance window until ${until}${why}`;
+}
 
 function closed(
   { name, blackouts, windows }: RolloutPolicy,

@@ -1,6 +1,8 @@
-/** Reads and writes what people ask for while a plan runs (pause, abort, retry). These requests are annotations on the plan. */
+/** Reads and writes what people ask for while a plan runs (pause, abort, retry, an opening of the window). These requests are annotations on the plan. */
 import { type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
+import { isRecord, parseJson } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';
+import { printable } from '../../util/printable.ts';
 import { because, type Reason } from './reasons.ts';
 
 export const COMMON_PREFIX = 'upgrade.refit.dev/';
@@ -13,12 +15,30 @@ export const ABORT_ANNOTATION = `${COMMON_PREFIX}abort`;
  * failure from before that time.
  */
 export const RETRY_ANNOTATION = `${COMMON_PREFIX}retry`;
+/**
+ * The annotation that opens the maintenance window once. Its value is a JSON object with `until`, `since`, `by` and `reason`, and
+ * with `blackouts: true` if blackouts do not count either. Without a readable `until` it opens nothing.
+ */
+export const OPEN_WINDOW_ANNOTATION = `${COMMON_PREFIX}open-window`;
+
+/** One opening of the maintenance window by a person. It ends by itself. */
+export interface OpenWindow {
+  /** The end in RFC 3339. It is exclusive. */
+  readonly until: string;
+  readonly since?: string | undefined;
+  /** The name of the person, as that person wrote it. */
+  readonly by?: string | undefined;
+  readonly reason?: string | undefined;
+  /** True if targets also start during a blackout. */
+  readonly blackouts?: true | undefined;
+}
 
 export interface Controls {
   readonly paused: boolean;
   /** The time of the pause in RFC 3339; undefined if the annotation holds no time. */
   readonly pausedSince?: string | undefined;
   readonly abort?: string | undefined;
+  readonly openWindow?: OpenWindow | undefined;
   /** The time of each retry by the name of its target, in milliseconds since the Unix epoch. */
   readonly retries: ReadonlyMap<string, number>;
 }
@@ -42,14 +62,19 @@ export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls 
   const abort = valueOf(ABORT_ANNOTATION);
   const retry = valueOf(RETRY_ANNOTATION);
   const reason = deletionTimestamp === undefined ? 'no reason was given' : 'it is being deleted';
-  // The pattern is needed because `Date.parse` also accepts words and numbers.
-  const isMoment = /^\d{4}-\d\d-\d\dT/.test(pause ?? '') && !Number.isNaN(Date.parse(pause ?? ''));
+  const openWindow = openWindowIn(valueOf(OPEN_WINDOW_ANNOTATION) ?? '');
   return {
     paused: pause !== undefined && pause !== 'false',
-    pausedSince: isMoment ? pause : undefined,
+    pausedSince: momentIn(pause),
+    ...(openWindow === undefined ? {} : { openWindow }),
     ...((abort ?? deletionTimestamp) === undefined ? {} : { abort: abort || reason }),
     retries: retriesIn(retry ?? ''),
   };
+}
+
+/** Returns the opening that holds at `now`, in milliseconds since the Unix epoch; undefined if there is none or it is over. */
+export function openingAt({ openWindow }: Controls, now: number): OpenWindow | undefined {
+  return openWindow !== undefined && now < Date.parse(openWindow.until) ? openWindow : undefined;
 }
 
 /** Returns the reason of an aborted plan. `words` are those of the user. */
@@ -57,9 +82,9 @@ export function abortReason(words: string): Reason {
   return because('Aborted', `the plan was aborted: ${words}`);
 }
 
-/** Returns the object without abort and retry, for a new plan that is made from an old one. A pause stays until `refit resume`. */
+/** Returns the object without abort, retry and opening, for a new plan that is made from an old one. A pause stays until `refit resume`. */
 export function withoutControls<T extends KubeObject>(object: T): T {
-  return withoutAnnotations(object, ABORT_ANNOTATION, RETRY_ANNOTATION);
+  return withoutAnnotations(object, ABORT_ANNOTATION, RETRY_ANNOTATION, OPEN_WINDOW_ANNOTATION);
 }
 
 /** Returns the value of the annotation with one more retry, which replaces an earlier retry of the same target. */
@@ -78,4 +103,32 @@ function retriesIn(text: string): Map<string, number> {
       return target && !Number.isNaN(ms) ? [[target, ms] as const] : [];
     }),
   );
+}
+
+/** The most characters of a text of an opening that messages repeat. */
+const LONGEST = 200;
+
+function openWindowIn(text: string): OpenWindow | undefined {
+  const json = parseJson(text);
+  if (!isRecord(json)) return undefined;
+  const until = momentIn(ownMember(json, 'until'));
+  if (until === undefined) return undefined;
+  return {
+    until,
+    since: momentIn(ownMember(json, 'since')),
+    by: textIn(ownMember(json, 'by')),
+    reason: textIn(ownMember(json, 'reason')),
+    blackouts: ownMember(json, 'blackouts') === true ? true : undefined,
+  };
+}
+
+function textIn(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value.trim() === '') return undefined;
+  return printable(value).trim().slice(0, LONGEST);
+}
+
+/** Returns the value if it is a time in RFC 3339. The pattern is needed because `Date.parse` also accepts words and numbers. */
+function momentIn(value: unknown): string | undefined {
+  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT/.test(value)) return undefined;
+  return Number.isNaN(Date.parse(value)) ? undefined : value;
 }

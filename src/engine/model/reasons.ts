@@ -61,6 +61,8 @@ export const REASONS = {
     'failures used up the budget, and the policy pauses the plan instead of ending it',
   Held: 'somebody holds the node, so no plan starts on it',
   WindowClosed: 'no maintenance window is open',
+  WindowOpened:
+    'a person opened the maintenance window once, and nodes start outside of the times of the policy',
   WindowTooShort: 'the maintenance window would close before a node is done',
   Blackout: 'the policy has a blackout now',
   TooManyUnavailable:
@@ -193,6 +195,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   Held: { act: 'run `refit unhold` for the node, or wait until the hold ends' },
   WindowClosed: { ends: 'the next maintenance window opens' },
+  WindowOpened: null,
   WindowTooShort: { ends: 'a maintenance window opens that is long enough for a node' },
   Blackout: { ends: 'the blackout is over' },
   TooManyUnavailable: {

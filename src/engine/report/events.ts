@@ -6,6 +6,7 @@ import type { Assessment } from '../assess/assess.ts';
 import { outcomeOf } from '../assess/outcome.ts';
 import { isLarge } from '../execute/status-shards.ts';
 import { factsOf } from '../gates/types.ts';
+import { describeOpening, isTimetableOpen, openingFor } from '../gates/window-open.ts';
 import type { NodeAction, Signalling, Snapshot, Wait } from '../model/decision.ts';
 import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';
 import { isFinal, type Rollout, stateChanges, targetsIn, withStages } from '../model/rollout.ts';
@@ -123,6 +124,21 @@ function resumedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
       reason: because('Resumed', `No longer blocked: starting ${listed(names, 1)}`),
     },
   ];
+}
+
+/** Returns the Event about targets that start because a person opened the maintenance window; none if a window of the policy is open. */
+export function openingEvents(
+  { snapshot, policy, now }: Assessment,
+  after: Rollout,
+): ReportedEvent[] {
+  const opening = openingFor(policy, snapshot.controls, now);
+  if (opening === undefined || isTimetableOpen(policy, now)) return [];
+  const names = stateChanges(snapshot.rollout, after)
+    .filter(({ target }) => target.state === 'intended')
+    .map(({ target }) => target.name);
+  if (names.length === 0) return [];
+  const message = `Starting ${listed(names, 1)}: ${describeOpening(opening)}`;
+  return [{ type: 'Normal', reason: because('WindowOpened', message) }];
 }
 
 /**

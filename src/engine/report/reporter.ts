@@ -20,6 +20,7 @@ import { editMemory } from './edits-while-running.ts';
 import {
   cleanUpEvents,
   nodeActionEvents,
+  openingEvents,
   planEvents,
   restartEvent,
   signalEvents,
@@ -81,6 +82,7 @@ export function createReporter(parts: ReporterParts): Reporter {
         ours,
       );
       for (const event of known ?? ours) onPlan(plan, event);
+      for (const event of openingEvents(assessment, after)) onPlan(plan, event);
       const reason = uncheckedStart(assessment, after);
       if (reason) onPlan(plan, { type: 'Warning', reason });
       if (!known) onTargets(keyOf(plan), targetEvents(assessment, after));

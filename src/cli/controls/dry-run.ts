@@ -1,0 +1,16 @@
+/** The option `--dry-run`: a command says what it would write, and nothing is stored. */
+
+/** With `server` the API server checks the write, as kubectl asks it to. With `client` nothing is sent. */
+export type DryRun = 'server' | 'client';
+
+export interface DryRunFlags {
+  readonly dryRun?: DryRun;
+}
+
+/** Returns the line that a command prints after what it would have done; no line if it wrote. */
+export function dryRunLines({ dryRun }: DryRunFlags): string[] {
+  if (dryRun === undefined) return [];
+  return dryRun === 'server'
+    ? ['Nothing was written: this was a dry run, which the API server checked.']
+    : ['Nothing was written: this was a dry run on this machine alone.'];
+}

@@ -1,0 +1,181 @@
+/** Implements `refit hold` and `refit unhold`: keeps plans of every dialect from starting on one node. */
+import type { KubeClient } from '../../kube/client.ts';
+import { type KubeObject, type Node, nodes, type Resource } from '../../kube/resources.ts';
+import { ifFound } from '../../kube/status-error.ts';
+import { listNodes } from '../../kube/trimmed.ts';
+import { HOLD_ANNOTATION, type Hold, holdOn, isHeld, writeHold } from '../../signal/holds.ts';
+import { controlNodes } from '../../signal/names.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { RefitError } from '../../util/errors.ts';
+import { printable } from '../../util/printable.ts';
+import { connect, type SessionParts } from '../status/status-session.ts';
+import { askUserName } from '../user-name.ts';
+import type { ControlFlags } from './control-command.ts';
+import { dryRunLines } from './dry-run.ts';
+import { namesOf } from './machines.ts';
+
+export interface HoldFlags extends ControlFlags {
+  readonly reason?: string;
+  /** RFC 3339 time. */
+  readonly until?: string;
+  /** Milliseconds. */
+  readonly for?: number;
+}
+
+interface Holdable {
+  readonly resource: Resource;
+  readonly object: KubeObject;
+}
+
+/** Holds a node. An earlier hold of it is replaced. Rejects with REFIT_CONTROL if the node does not exist. */
+export async function hold(named: string, flags: HoldFlags, parts: SessionParts): Promise<void> {
+  const { abort, clock, output } = parts;
+  const now = clock.now();
+  const until = endOf(flags, now);
+  using client = await connect(flags, 'refit-control');
+  const found = await findHoldables(client, named, abort);
+  const by = await askUserName({ client, abort });
+  const reason = flags.reason?.trim() || undefined;
+  const since = rfc3339(now);
+  const value = {
+    by,
+    since,
+    ...(reason === undefined ? {} : { reason }),
+    ...(until === undefined ? {} : { until }),
+  };
+  // A controller that also runs pods has two objects. The Node is enough, because every plan reads it.
+  const chosen = found.filter(({ resource }) => resource === nodes);
+  for (const each of chosen.length > 0 ? chosen : found)
+    await annotate(client, each, writeHold(value), flags, abort);
+  write(output, [heldLine(named, value), ...dryRunLines(flags)]);
+}
+
+/** Ends a hold. Resolves even if nobody holds the node. Rejects with REFIT_CONTROL if the node does not exist. */
+export async function unhold(
+  named: string,
+  flags: ControlFlags,
+  parts: SessionParts,
+): Promise<void> {
+  const { abort, clock, output } = parts;
+  using client = await connect(flags, 'refit-control');
+  const found = await findHoldables(client, named, abort);
+  const held = found.filter(({ object }) => hasHold(object));
+  for (const each of held) await annotate(client, each, null, flags, abort);
+  const wasHeld = held.some(({ object }) => {
+    const before = holdOn(object);
+    return before !== undefined && isHeld(before, clock.now());
+  });
+  const said = wasHeld
+    ? `${named} is not held any more: plans may start on it.`
+    : `${named} was not held.`;
+  write(output, [said, ...dryRunLines(flags)]);
+}
+
+function hasHold({ metadata: { annotations = {} } }: KubeObject): boolean {
+  return Object.hasOwn(annotations, HOLD_ANNOTATION);
+}
+
+function heldLine(named: string, { by, reason, until }: Hold): string {
+  const end = until === undefined ? `until refit unhold ${named}` : `until ${until}`;
+  const why = reason === undefined ? '' : `: ${reason}`;
+  return `${named} is held by ${by} ${end}${why}. No plan starts on it; work in progress finishes.`;
+}
+
+/** Returns the end of the hold. Throws REFIT_USAGE if it is no time, or not in the future. */
+function endOf({ until, for: lengthMs }: HoldFlags, now: number): string | undefined {
+  if (lengthMs !== undefined) return rfc3339(now + lengthMs);
+  if (until === undefined) return undefined;
+  const isForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/.test(until);
+  const time = Date.parse(until);
+  if (!isForm || Number.isNaN(time))
+    throw new RefitError(
+      'REFIT_USAGE',
+      `--until is ${JSON.stringify(until)}: write a time in RFC 3339, such as ${rfc3339(now + 7_200_000)}`,
+    );
+  if (time > now) return rfc3339(time);
+  throw new RefitError('REFIT_USAGE', `--until is ${until}, which has passed: write a later time`);
+}
+
+const HEADS = {
+  node: 'node',
+  controlnode: 'controlnode',
+  machine: 'machine',
+  capi: 'machine',
+} as const;
+
+/**
+ * Returns the objects by which the name may be held: the Node and the ControlNode of this name, or the Nodes of the
+ * Machine for `machine/NAME` or `capi/NAME`. Rejects with REFIT_CONTROL if there is none.
+ */
+async function findHoldables(
+  client: KubeClient,
+  named: string,
+  abort: AbortSignal,
+): Promise<Holdable[]> {
+  const { head, name } = headOf(named);
+  const found =
+    head === 'machine'
+      ? nodesOfMachine((await listNodes(client, { abort })).items, name)
+      : await objectsNamed(client, name, head, abort);
+  if (found.length > 0) return found;
+  const what = head === 'machine' ? `Node of a Machine ${name}` : `Node or ControlNode ${name}`;
+  throw new RefitError('REFIT_CONTROL', `there is no ${what}`, {
+    hint: 'see the names of the nodes with `refit status -o wide`',
+  });
+}
+
+/** Splits `capi/NAME` into its head and name. Throws REFIT_USAGE if the head is unknown. */
+function headOf(named: string) {
+  const [first = '', ...rest] = named.split('/');
+  const known = Object.entries(HEADS).find(([word]) => word === first.toLowerCase());
+  const name = rest.length === 0 ? first : rest.join('/');
+  const head = known?.[1];
+  const isName = name !== '' && (head === 'machine' || !name.includes('/'));
+  if (isName && (rest.length === 0 || known !== undefined))
+    return { head: rest.length === 0 ? undefined : head, name };
+  throw new RefitError(
+    'REFIT_USAGE',
+    `${JSON.stringify(named)} is not a node: write NODE, node/NODE, controlnode/NAME or machine/NAME`,
+  );
+}
+
+function nodesOfMachine(all: readonly Node[], name: string): Holdable[] {
+  // A kubelet can claim the name of any Machine for its Node. All Nodes that claim it are held.
+  return all
+    .filter((node) => namesOf(node).slice(1).includes(name))
+    .map((object) => ({ resource: nodes, object }));
+}
+
+async function objectsNamed(
+  client: KubeClient,
+  name: string,
+  head: 'node' | 'controlnode' | undefined,
+  abort: AbortSignal,
+): Promise<Holdable[]> {
+  const kinds: readonly Resource[] = [
+    ...(head === 'controlnode' ? [] : [nodes]),
+    ...(head === 'node' ? [] : [controlNodes]),
+  ];
+  const found = kinds.map(async (resource) => {
+    const object = await ifFound(client.get(resource, name, { abort }));
+    return object === undefined ? [] : [{ resource, object }];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+async function annotate(
+  client: KubeClient,
+  { resource, object }: Holdable,
+  value: string | null,
+  { dryRun }: ControlFlags,
+  abort: AbortSignal,
+): Promise<void> {
+  if (dryRun === 'client') return;
+  const patch = { metadata: { annotations: { [HOLD_ANNOTATION]: value } } };
+  const options = { type: 'merge', dryRun: dryRun === 'server', abort } as const;
+  await client.patch(resource, object.metadata.name, patch, options);
+}
+
+function write({ write }: SessionParts['output'], lines: readonly string[]): void {
+  write(lines.map((line) => `${printable(line)}\n`).join(''));
+}

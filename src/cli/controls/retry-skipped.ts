@@ -1,0 +1,81 @@
+/** Implements `refit retry --skipped`: takes up all nodes that a plan has left out. */
+import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
+import { factsOf } from '../../engine/gates/types.ts';
+import { controlKey, RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
+import { targetsIn, withStages } from '../../engine/model/rollout.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { failing } from '../../util/errors.ts';
+import { ownMember } from '../../util/own-member.ts';
+import { listed } from '../../util/phrases.ts';
+import { runnerOf } from '../plan-runners.ts';
+import { titleOf } from '../status/text.ts';
+import type { Control, ControlledPlan } from './control.ts';
+import { momentOf } from './retry.ts';
+
+const MOST_NAMES = 8;
+
+const takeUp: Control = (controlled) => {
+  const { dialect, plan, snapshot, view } = controlled;
+  const targets = skippedOf(controlled);
+  const due = targets.flatMap((target) => {
+    const at = momentOf([target], snapshot);
+    const before = snapshot.controls.retries.get(target.name);
+    return before !== undefined && before >= at ? [] : [{ name: target.name, at }];
+  });
+  const names = listed(
+    targets.map(({ name }) => name),
+    MOST_NAMES,
+  );
+  if (due.length === 0)
+    return { said: [`${names} already ${targets.length === 1 ? 'has' : 'have'} a retry.`] };
+  const earlier = ownMember(
+    plan.metadata.annotations,
+    controlKey(RETRY_ANNOTATION, dialect.planObjects?.controlPrefix),
+  );
+  const value = due.reduce<string | undefined>(
+    (text, { name, at }) => withRetry(text, name, rfc3339(at)),
+    earlier,
+  );
+  return {
+    annotations: { [RETRY_ANNOTATION]: value ?? null },
+    said: [
+      `${names} of ${titleOf(view)} will be tried again.`,
+      'A node starts when the nodes before it have started and its gates pass. A held node waits for `refit unhold`.',
+    ],
+  };
+};
+
+/** The control that retries every skipped node of one plan. Without a name it is for the plan that has skipped nodes. */
+export const retrySkipped: Control = Object.assign(
+  (plan: ControlledPlan, now: number) => takeUp(plan, now),
+  {
+    isMeant: ({ snapshot }: Pick<ControlledPlan, 'snapshot'>) =>
+      targetsIn(snapshot.rollout, 'skipped').length > 0,
+  },
+);
+
+/** Returns the skipped targets that still exist. Throws REFIT_CONTROL if there is none, or if the plan cannot retry. */
+function skippedOf({ dialect, snapshot, view }: ControlledPlan) {
+  const refuse = failing('REFIT_CONTROL');
+  const title = titleOf(view);
+  const { hasNoRetry, again, startOver } = runnerOf(dialect.name);
+  if (snapshot.controls.abort !== undefined)
+    return refuse(
+      `${title} was aborted, so no node of it can be retried; to start again: ${startOver}`,
+    );
+  const skipped = withStages(snapshot.rollout)
+    .filter(({ target }) => target.state === 'skipped')
+    .filter(({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target))
+    .map(({ target }) => target);
+  if (skipped.length === 0) return refuse(`${title} has no skipped node`);
+  if (hasNoRetry)
+    return refuse(`refit retry cannot retry nodes of ${title}: fix the cause, then ${again}`);
+  const there = skipped.filter((target) => factsOf(snapshot, target).exists);
+  if (there.length > 0) return there;
+  return refuse(
+    `no skipped node of ${title} exists any more: ${listed(
+      skipped.map(({ name }) => name),
+      MOST_NAMES,
+    )}`,
+  );
+}

@@ -1,0 +1,36 @@
+/** Shows how the controls read the name of a plan, and what they refuse before they ask the API server. */
+import { expect, test } from 'vitest';
+import { runProgram } from '../cli/program.ts';
+import { CONTROL_COMMANDS } from './control-commands.ts';
+
+async function errorOf(line: string): Promise<string> {
+  const call = { abort: AbortSignal.abort(), write: () => undefined };
+  const thrown: unknown = await runProgram(line.split(' '), CONTROL_COMMANDS, call).catch(
+    (error: unknown) => error,
+  );
+  return thrown instanceof Error ? thrown.message : 'no error';
+}
+
+test.each([
+  ['pause a --plan b', 'the plan is named twice: a, and --plan b; name it once'],
+  ['start a --plan b --now --for 2h', 'the plan is named twice: a, and --plan b; name it once'],
+  ['retry a --plan b --skipped', 'the plan is named twice: a, and --plan b; name it once'],
+  ['retry', 'name the node to retry, or use --skipped'],
+  [
+    'start a --now --for 169h',
+    "option '--for <time>' argument '169h' is invalid. a window is opened for at most 7 days: 168h",
+  ],
+  [
+    'hold w1 --for 2h --until 2030-01-01T00:00:00Z',
+    "option '--for <time>' cannot be used with option '--until <time>'",
+  ],
+  ['hold w1 --until tomorrow', '--until is "tomorrow": write a time in RFC 3339, such as '],
+  ['hold w1 --until 2001-01-01T00:00:00Z', '--until is 2001-01-01T00:00:00Z, which has passed'],
+  ['pause --kubeconfig none --as-group a', '--as-group needs the name of a user, too'],
+  [
+    'pause --dry-run maybe',
+    "option '--dry-run <how>' argument 'maybe' is invalid. Allowed choices are server, client.",
+  ],
+])('refit %s is refused', async (line, message) => {
+  expect(await errorOf(line)).toContain(message);
+});

@@ -1,0 +1,178 @@
+/** Lists the commands that change how plans are carried out: pause, resume, abort, retry, start, hold, unhold and approve. */
+import { Argument, InvalidArgumentError, Option } from 'commander';
+import type { Control } from '../cli/controls/control.ts';
+import type { ControlFlags } from '../cli/controls/control-command.ts';
+import * as common from '../cli/options.ts';
+import type { CommandCall, CommandSpec } from '../cli/program.ts';
+import { RefitError } from '../util/errors.ts';
+import { partsOf } from './session-parts.ts';
+
+/** The longest opening of a window. An opening is for one evening, not instead of a policy. */
+const MOST_OPEN_MS = 7 * 86_400_000;
+
+const REASON = new Option(
+  '--reason <text>',
+  'reason that Refit shows with the plan; default: none',
+);
+
+const PLAN_OPTION = new Option(
+  '--plan <kind/name>',
+  'the plan to change; default: the only one that has not ended, else the last one',
+);
+
+const PLAN_ARGUMENT = new Argument('[plan]', 'the plan to change, as with --plan');
+
+export const CONTROL_COMMANDS: readonly CommandSpec[] = [
+  control('pause', 'Pauses a plan: no new node starts; nodes in progress finish.', {
+    load: async () => (await import('../cli/controls/pause-abort.ts')).pause,
+  }),
+  control('resume', 'Resumes a paused plan.', {
+    load: async () => (await import('../cli/controls/pause-abort.ts')).resume,
+  }),
+  control(
+    'abort',
+    'Ends a plan. Refit cancels the upgrade of nodes whose service is untouched; the others finish.',
+    {
+      options: [
+        new Option(
+          '--reason <text>',
+          'reason that Refit shows with the plan; default: who ran this command',
+        ),
+      ],
+      load: async ({ reason }) => (await import('../cli/controls/pause-abort.ts')).abort(reason),
+    },
+  ),
+  {
+    name: 'retry',
+    summary: 'Tries a failed node again, and continues its plan.',
+    argument: new Argument(
+      '[node]',
+      'name of the node, or of its Machine; with --skipped: the plan',
+    ),
+    options: [
+      ...common.CONNECTION_OPTIONS,
+      PLAN_OPTION,
+      new Option('--skipped', 'try all nodes again that the plan has left out'),
+      common.DRY_RUN,
+    ],
+    run: async (flags, call) => await retry(flags, call),
+  },
+  {
+    name: 'start',
+    summary: 'Opens the maintenance window of a plan once. The opening ends by itself.',
+    argument: PLAN_ARGUMENT,
+    options: [
+      ...common.CONNECTION_OPTIONS,
+      PLAN_OPTION,
+      new Option('--now', 'open the window now').makeOptionMandatory(),
+      new Option('--for <time>', 'how long it is open, at most 7 days: 168h')
+        .argParser(parseOpening)
+        .makeOptionMandatory(),
+      REASON,
+      new Option('--blackouts', 'let nodes start during a blackout, too'),
+      common.DRY_RUN,
+    ],
+    run: async (flags: ControlFlags & { for: number }, call) =>
+      await (await import('../cli/controls/start.ts')).start(
+        { ...flags, ...planOf(flags, call) },
+        await partsOf(call),
+      ),
+  },
+  {
+    name: 'hold',
+    summary: 'Holds a node: no plan starts on it; the plans go on with the other nodes.',
+    argument: new Argument('<node>', 'name of the Node or ControlNode, or machine/NAME'),
+    options: [
+      ...common.CLUSTER_OPTIONS,
+      new Option('--reason <text>', 'reason that Refit shows with the node; default: none'),
+      new Option('--until <time>', 'when the hold ends, in RFC 3339; default: at refit unhold'),
+      new Option('--for <time>', 'how long it is held, instead of --until')
+        .argParser(common.parseTime)
+        .conflicts('until'),
+      common.DRY_RUN,
+    ],
+    run: async (flags, { argument = '', ...call }) =>
+      await (await import('../cli/controls/hold.ts')).hold(argument, flags, await partsOf(call)),
+  },
+  {
+    name: 'unhold',
+    summary: 'Ends the hold of a node.',
+    argument: new Argument('<node>', 'name of the Node or ControlNode, or machine/NAME'),
+    options: [...common.CLUSTER_OPTIONS, common.DRY_RUN],
+    run: async (flags, { argument = '', ...call }) =>
+      await (await import('../cli/controls/hold.ts')).unhold(argument, flags, await partsOf(call)),
+  },
+  {
+    name: 'approve',
+    summary:
+      'Lets Cluster API replace a Machine or the Machines of a MachineSet, if an UpdaterSet requires approval.',
+    argument: new Argument('<object>', 'machine/NAME or machineset/NAME'),
+    options: [
+      ...common.CLUSTER_OPTIONS,
+      new Option('-n, --namespace <name>', 'namespace of the object').default('default'),
+      common.DRY_RUN,
+    ],
+    run: async (flags, { argument = '', ...call }) =>
+      await (await import('../cli/controls/machines.ts')).approve(
+        argument,
+        flags,
+        await partsOf(call),
+      ),
+  },
+];
+
+async function retry(
+  flags: ControlFlags & { readonly skipped?: boolean },
+  call: CommandCall,
+): Promise<void> {
+  const { applyControl } = await import('../cli/controls/control-command.ts');
+  const parts = await partsOf(call);
+  if (flags.skipped === true) {
+    const { retrySkipped } = await import('../cli/controls/retry-skipped.ts');
+    return await applyControl(retrySkipped, { ...flags, ...planOf(flags, call) }, parts);
+  }
+  const { argument: node } = call;
+  if (node === undefined)
+    throw new RefitError('REFIT_USAGE', 'name the node to retry, or use --skipped');
+  const { retryMachine } = await import('../cli/controls/machines.ts');
+  if (await retryMachine(node, flags, parts)) return;
+  await applyControl((await import('../cli/controls/retry.ts')).retry(node), flags, parts);
+}
+
+interface ControlSpec extends Pick<CommandSpec, 'options'> {
+  /** Resolves with the control to apply. Only `abort` has a reason. */
+  readonly load: (flags: ControlFlags & { reason?: string }) => Promise<Control>;
+}
+
+/** Returns a command that changes one plan, which is its argument or the value of --plan. */
+function control(name: string, summary: string, { options = [], load }: ControlSpec): CommandSpec {
+  const run = async (flags: ControlFlags, call: CommandCall): Promise<void> => {
+    const { applyControl } = await import('../cli/controls/control-command.ts');
+    const chosen = { ...flags, ...planOf(flags, call) };
+    await applyControl(await load(flags), chosen, await partsOf(call));
+  };
+  return {
+    name,
+    summary,
+    argument: PLAN_ARGUMENT,
+    options: [...common.CONNECTION_OPTIONS, PLAN_OPTION, ...options, common.DRY_RUN],
+    run,
+  };
+}
+
+/** Returns the plan that the user named in either form. Throws REFIT_USAGE if the two differ. */
+function planOf({ plan }: ControlFlags, { argument }: CommandCall): Pick<ControlFlags, 'plan'> {
+  const named = plan ?? argument;
+  if (argument !== undefined && argument !== named)
+    throw new RefitError(
+      'REFIT_USAGE',
+      `the plan is named twice: ${argument}, and --plan ${plan}; name it once`,
+    );
+  return named === undefined ? {} : { plan: named };
+}
+
+function parseOpening(text: string): number {
+  const milliseconds = common.parseTime(text);
+  if (milliseconds <= MOST_OPEN_MS) return milliseconds;
+  throw new InvalidArgumentError('a window is opened for at most 7 days: 168h');
+}

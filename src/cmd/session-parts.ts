@@ -1,0 +1,14 @@
+/** Makes the parts that the commands for users share. */
+import { standardOutput } from '../cli/output.ts';
+import type { CommandCall } from '../cli/program.ts';
+import type { SessionParts } from '../cli/status/status-session.ts';
+import { systemClock } from '../util/clock.ts';
+
+/** Returns the parts. It loads the dialects only then, so that `refit` starts fast. */
+export async function partsOf({
+  abort,
+  output = standardOutput,
+}: CommandCall): Promise<SessionParts> {
+  const { DIALECTS } = await import('../dialects/registry.ts');
+  return { dialects: DIALECTS, clock: systemClock, output, abort };
+}
