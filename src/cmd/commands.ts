@@ -157,7 +157,11 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'why',
     summary: 'Explains why a plan or a node waits or failed, and what to do.',
     argument: new Argument('[node]', 'explain only this node, or the node of this Machine'),
-    options: [...common.CONNECTION_OPTIONS, ...common.FILTER_OPTIONS],
+    options: [
+      ...common.CONNECTION_OPTIONS,
+      ...common.FILTER_OPTIONS,
+      common.outputForm('text', 'json'),
+    ],
     run: async (flags, call) =>
       await (await import('../cli/why/why-command.ts')).showWhy(
         call.argument,

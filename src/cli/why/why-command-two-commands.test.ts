@@ -8,7 +8,7 @@ import type { Plan } from '../../api/autopilot/plan.ts';
 import type { Node } from '../../kube/resources.ts';
 import { mediumOf } from '../output.ts';
 import { render } from '../status/render.ts';
-import { whyLines } from './why-command.ts';
+import { whyLines, whyView } from './why-command.ts';
 
 const NOW = T0 + 3 * MINUTE;
 const PIPE = { hasColours: false, size: () => ({ columns: Infinity, rows: Infinity }) };
@@ -51,4 +51,25 @@ test('a node of two commands that works for the first', async () => {
   const [, second = ''] = whyLines(view, 'w1', NOW, mediumOf(PIPE)).join('\n').split('\n\n');
   expect(second).toContain('until the workers are done');
   expect(render(view, 'wide', NOW, PIPE)).not.toMatch(/w1 +pending.*InFlight/);
+});
+
+test('the JSON form of one node has only what concerns it, in the fields of refit status', async () => {
+  const update = buildUpdate({
+    targets: { workers: { ...listed('w1', 'w2'), limits: { concurrent: 1 } } },
+  });
+  const status = statusOf(
+    'SchedulableWait',
+    [],
+    recorded({ w1: 'SignalSent', w2: 'SignalPending' }, later(MINUTE)),
+  );
+  const plan = buildPlan({ commands: [{ k0supdate: update }] }, status);
+  const view = await viewOf(plan, [atWork('w1', 'Restart'), buildNode('w2')]);
+  expect(whyView(view, undefined)).toBe(view);
+  const { plans } = whyView(view, 'w1');
+  expect(
+    plans.map(({ stages }) => stages.map(({ targets }) => targets.map(({ name }) => name))),
+  ).toEqual([[['w1']]]);
+  expect(plans[0]?.waits.map(({ target }) => target)).toContain('w1');
+  expect(plans[0]?.next).toEqual([]);
+  expect(() => whyView(view, 'w9')).toThrow('no plan has w9 among its targets');
 });

@@ -19,18 +19,66 @@ import type { PlanView, StageView, StatusView, TargetView } from '../status/view
  */
 export async function showWhy(
   node: string | undefined,
-  flags: ConnectionFlags & PlanFilter,
+  flags: ConnectionFlags & PlanFilter & { readonly output?: 'text' | 'json' },
   parts: SessionParts,
 ) {
   const { clock, output } = parts;
   await inSession(flags, parts, 'refit-why', async (session) => {
     const now = clock.now();
     const status = await observeOnce(session, now);
+    if (flags.output === 'json') {
+      output.write(`${JSON.stringify(whyView(status, node), undefined, 2)}\n`);
+      return;
+    }
     // The filter of the user may have left out other plans.
     const hasOthers = plansIn(session.loaded).length > 1;
     const lines = whyLines({ ...status, hasOthers }, node, now, mediumOf(output));
     output.write(`${lines.join('\n')}\n`);
   });
+}
+
+/**
+ * Returns the JSON form, which has the fields of `refit status -o json`. With a node, it has only the plans, stages, waits and cordons of
+ * that node. Throws REFIT_CONTROL if `node` is not a target of any plan.
+ */
+export function whyView(status: StatusView, node: string | undefined): StatusView {
+  if (node === undefined) return status;
+  const plans = status.plans.flatMap((plan) => {
+    const isTarget = targetNamed(plan, node);
+    const stages = plan.stages
+      .map((stage) => ({ ...stage, targets: stage.targets.filter(isTarget) }))
+      .filter(({ targets }) => targets.length > 0);
+    if (stages.length === 0) return [];
+    const names = new Set(stages.flatMap(({ targets }) => targets.map(({ name }) => name)));
+    const waits = plan.waits.filter(
+      ({ target, ofStage }) => target === undefined || ofStage === true || names.has(target),
+    );
+    const cordoned = plan.cordoned?.filter(({ target }) => names.has(target));
+    const next = plan.next.filter((name) => names.has(name));
+    return [
+      {
+        ...plan,
+        stages,
+        waits,
+        next,
+        ...(cordoned?.length ? { cordoned } : { cordoned: undefined }),
+      },
+    ];
+  });
+  if (plans.length === 0) throw noTarget(node);
+  return { ...status, plans };
+}
+
+function noTarget(node: string): RefitError {
+  return new RefitError('REFIT_CONTROL', `no plan has ${node} among its targets`, {
+    hint: 'see the names of the nodes with `refit status -o wide`',
+  });
+}
+
+/** Returns a function that is true for the targets that `node` names: the name of a node, or of the Machine of the plan. */
+function targetNamed({ kind, name: own }: PlanView, node: string) {
+  const isMachine = kind === 'Machine' && (own === node || own.endsWith(`/${node}`));
+  return ({ name }: TargetView): boolean => name === node || isMachine;
 }
 
 interface ExplainedStatus extends StatusView {
@@ -60,10 +108,7 @@ export function whyLines(
         ]
       : nodeBlocks(status, plan, node, now, medium),
   );
-  if (blocks.length === 0)
-    throw new RefitError('REFIT_CONTROL', `no plan has ${node} among its targets`, {
-      hint: 'see the names of the nodes with `refit status -o wide`',
-    });
+  if (blocks.length === 0) throw noTarget(node ?? '');
   return blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]));
 }
 
@@ -95,11 +140,9 @@ function nodeBlocks(
   now: number,
   medium: Medium,
 ): string[][] {
-  const { kind, name: own } = plan;
-  const isMachine = kind === 'Machine' && (own === node || own.endsWith(`/${node}`));
   return plan.stages.flatMap((stage) =>
     stage.targets
-      .filter(({ name }) => name === node || isMachine)
+      .filter(targetNamed(plan, node))
       .map((target) => [
         ...text.header(plan, now, medium, `${target.name}  ${stage.role} of `),
         ...text.renderSections(
