@@ -68,7 +68,8 @@ test('it records who opened the window, until when and why, and names the next n
 });
 
 test('a blackout still holds, unless the opening names it', async () => {
-  const [held, opened] = [await give(WINTER), await give(WINTER, { blackouts: true })];
+  const held = await give(WINTER);
+  const opened = await give(WINTER, { blackouts: true });
   expect(held.said.at(-1)).toContain('It still waits: in a blackout of UpgradePolicy nightly');
   expect(opened.said.at(-1)).toBe('Next: w1.');
 });

@@ -82,9 +82,7 @@ export function createReporter(parts: ReporterParts): Reporter {
         ours,
       );
       for (const event of known ?? ours) onPlan(plan, event);
-      for (const event of openingEvents(assessment, after)) onPlan(plan, event);
-      const reason = uncheckedStart(assessment, after);
-      if (reason) onPlan(plan, { type: 'Warning', reason });
+      for (const event of startEvents(assessment, after)) onPlan(plan, event);
       if (!known) onTargets(keyOf(plan), targetEvents(assessment, after));
       measureSteps(metrics, dialect.name, snapshot, after);
       if (model.isFinal(after) && !model.isFinal(snapshot.rollout)) logEnd(parts.log, plan, after);
@@ -143,6 +141,13 @@ export function createReporter(parts: ReporterParts): Reporter {
       nodeRollouts?.gone(key);
     },
   };
+}
+
+/** Returns the Events about a start that was not checked, and about one outside of the windows of the policy. */
+function startEvents(assessment: Assessment, after: model.Rollout): ReportedEvent[] {
+  const reason = uncheckedStart(assessment, after);
+  const unchecked: ReportedEvent[] = reason ? [{ type: 'Warning', reason }] : [];
+  return [...openingEvents(assessment, after), ...unchecked];
 }
 
 /** Returns why a rollout that starts now was not checked; undefined if it was. */
