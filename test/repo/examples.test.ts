@@ -1,14 +1,17 @@
-/** Checks every file of examples/: it says how to use it, `refit validate` accepts it, `refit preview` shows its Plans, and the index lists it. */
+/** Checks every file of examples/: it says how to use it, `refit validate` accepts it, `refit preview` shows its Plans, with each policy, and the index lists it. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import {
   createControlNode,
   createNode,
   installDefinitions,
 } from '../../sandbox/cluster/objects.ts';
 import { type Plane, startSandboxPlane } from '../../sandbox/cluster/plane.ts';
+import { upgradePolicies } from '../../src/api/kinds.ts';
+import type { UpgradePolicy } from '../../src/api/refit/upgrade-policy.ts';
 import { showPreview } from '../../src/cli/preview/preview-command.ts';
 import { validate } from '../../src/cli/validate.ts';
 import { DIALECTS } from '../../src/dialects/registry.ts';
@@ -19,9 +22,20 @@ import type { RefitError } from '../../src/util/errors.ts';
 import { filesOf, ROOT } from './tree.ts';
 
 const FILES = filesOf('examples/**/*.yaml');
+const VALUES = FILES.filter(({ path }) => path.startsWith('examples/chart/'));
+const OBJECTS = FILES.filter((file) => !VALUES.includes(file));
+const POLICIES = FILES.filter(({ path }) => path.startsWith('examples/policies/'));
 const PLANS = FILES.filter(({ text }) => /^kind: Plan$/m.test(text));
 const INDEX = filesOf('examples/README.md')[0]?.text ?? '';
-const GUIDES = ['cluster-api', 'k0s', 'kubeadm', 'policy', 'system-upgrade-controller', 'updates'];
+const GUIDES = [
+  'cluster-api',
+  'install',
+  'k0s',
+  'kubeadm',
+  'policy',
+  'system-upgrade-controller',
+  'updates',
+];
 const SERVER_LABELS = { 'node-role.kubernetes.io/control-plane': 'true' };
 const AGENT_LABELS = {
   pool: 'blue',
@@ -81,8 +95,8 @@ async function previewOf(path: string): Promise<{ shown: string; refusal: string
 
 test('there is an example for each dialect', () => {
   const folders = new Set(FILES.map(({ path }) => path.split('/')[1]));
-  const expected = ['cluster-api', 'k0s', 'kubeadm', 'policies', 'system-upgrade-controller'];
-  expect(folders).toEqual(new Set(expected));
+  const dialects = ['cluster-api', 'k0s', 'kubeadm', 'system-upgrade-controller'];
+  expect(folders).toEqual(new Set([...dialects, 'chart', 'policies']));
 });
 
 test.each(FILES)('$path says what it does, what to change and how to apply it', ({ text }) => {
@@ -92,7 +106,7 @@ test.each(FILES)('$path says what it does, what to change and how to apply it', 
   expect(header).toMatch(/^# Apply: +\S/m);
 });
 
-test.each(FILES)('$path: refit validate accepts it and warns of nothing', async ({ path }) => {
+test.each(OBJECTS)('$path: refit validate accepts it and warns of nothing', async ({ path }) => {
   let shown = '';
   await validate([`${ROOT}${path}`], (text) => {
     shown += text;
@@ -114,6 +128,53 @@ test.each(PLANS)('$path: refit preview shows each of its Plans', async ({ path, 
     expect(shown).toMatch(/wave 1 +\S/);
   }
 });
+
+test.each(POLICIES)(
+  '$path: refit preview shows what a Plan does under this policy',
+  async ({ text }) => {
+    const policy = parse(text) as UpgradePolicy;
+    const { name } = policy.metadata;
+    using client = createClient(await loadClusterConfig({ path: kubeconfig }), {
+      userAgent: 'test',
+    });
+    await client.create(upgradePolicies, policy);
+    try {
+      const { shown, refusal } = await previewOf('examples/k0s/plan.yaml');
+      expect(refusal).toBe('');
+      expect(shown).toContain(`policy   UpgradePolicy ${name} `);
+      expect(shown).toMatch(/wave 1 +\S/);
+    } finally {
+      await client.delete(upgradePolicies, name);
+    }
+  },
+);
+
+/** Returns the paths of the values that the chart does not have, such as `k0s.replica`. Values with a name of the user, such as variables, count as one. */
+function unknownValues(values: object, defaults: object, parent = ''): string[] {
+  return Object.entries(values).flatMap(([key, value]: [string, unknown]) => {
+    const path = `${parent}${key}`;
+    if (!Object.hasOwn(defaults, key)) return [path];
+    const known = (defaults as Record<string, unknown>)[key];
+    if (!isMap(value) || !isMap(known) || Object.keys(known).length === 0) return [];
+    return unknownValues(value, known, `${path}.`);
+  });
+}
+
+const isMap = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+test.each(VALUES)(
+  '$path has only values of the chart, and says how to install it',
+  ({ path, text }) => {
+    const defaults = parse(filesOf('deploy/chart/values.yaml')[0]?.text ?? '') as object;
+    expect(unknownValues(parse(text) as object, defaults)).toEqual([]);
+    expect(unknownValues({ k0s: { replica: 2 }, k0S: {} }, defaults)).toEqual([
+      'k0s.replica',
+      'k0S',
+    ]);
+    expect(headerOf(text)).toContain(`--values ${path}`);
+  },
+);
 
 test('the index lists every example, and each guide has a link to the index', () => {
   const linked = [...INDEX.matchAll(/\]\(((?!\.\.)[^)]+)\)/g)].map(([, to = '']) => to);

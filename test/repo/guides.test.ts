@@ -137,7 +137,7 @@ const versionsOfRefitIn = (text: string): string[] =>
   text.match(/(?:image\.tag=|\brefit[:_-](?:linux_\w+-|image-)?v?)\d[\w.]*/g) ?? [];
 
 test('no page and no file of values names a version of Refit', () => {
-  const texts = [...pages, ...filesOf('deploy/helm-values/*.yaml', 'deploy/chart/values.yaml')];
+  const texts = [...pages, ...filesOf('examples/chart/*.yaml', 'deploy/chart/values.yaml')];
   expect(texts.length).toBeGreaterThan(pages.length);
   const named = texts.flatMap(({ path, text }) =>
     versionsOfRefitIn(text).map((found) => `${path}: ${found}`),

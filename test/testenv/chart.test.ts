@@ -152,25 +152,20 @@ test.each([
   ['k0s', 'k0s'],
   ['system-upgrade-controller', 'cattle'],
   ['cluster-api', 'capi'],
+  ['production', 'k0s'],
 ])(
-  'the values of deploy/helm-values/%s.yaml install what %s needs, by the path that charts usually have',
+  'the values of examples/chart/%s.yaml install what %s needs, by the path that charts usually have',
   async (file, dialect) => {
-    const values = ['--values', `deploy/helm-values/${file}.yaml`, '--namespace', NAMESPACE];
+    const values = ['--values', `examples/chart/${file}.yaml`, '--namespace', NAMESPACE];
     const objects = objectsIn(await helmed('template', 'refit', 'charts/refit', ...values));
     const wanted = (await templated(...only(dialect))).map(nameOf);
     expect(objects.map(nameOf)).toEqual(expect.arrayContaining(wanted));
-    expect(JSON.stringify(objects)).toContain('"image":"registry.example.com/refit:');
-    const text = await readFile(`deploy/helm-values/${file}.yaml`, 'utf8');
+    expect(JSON.stringify(objects)).toMatch(/"image":"registry\.example\.com\/refit[:@]/);
+    const text = await readFile(`examples/chart/${file}.yaml`, 'utf8');
     expect(
-      await helmed(
-        'lint',
-        '--strict',
-        'charts/refit',
-        '--values',
-        `deploy/helm-values/${file}.yaml`,
-      ),
+      await helmed('lint', '--strict', 'charts/refit', '--values', `examples/chart/${file}.yaml`),
     ).toContain('0 chart(s) failed');
-    expect(text).toContain(`--values deploy/helm-values/${file}.yaml`);
+    expect(text).toContain(`--values examples/chart/${file}.yaml`);
   },
 );
 

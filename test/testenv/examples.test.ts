@@ -120,7 +120,12 @@ test.each([
   'k0s/update-config',
   'k0s/update-config-cron',
   'k0s/update-config-edge',
+  'policies/canary',
+  'policies/edge',
+  'policies/gitops',
   'policies/nightly',
+  'policies/production',
+  'policies/roll-back',
 ])('the API server takes %s as it is', async (example) => {
   const text = await readFile(`examples/${example}.yaml`, 'utf8');
   const dryRun = [...ON_SERVER, '--dry-run=server'];
