@@ -174,9 +174,14 @@ export function nameSome(names: readonly string[]): string {
   return listed(names.toSorted());
 }
 
-/** Describes the pods that a drain does not evict but waits for. Returns undefined if there are none. */
-export function describeAwaited(pods: readonly Pod[]): string | undefined {
-  return pods.length === 0 ? undefined : `waiting for ${nameSome(pods.map(keyOf))} to complete`;
+/**
+ * Describes the pods that a drain does not evict but waits for. Returns undefined if there are none. `until` is when the
+ * drain evicts them nevertheless; without it the drain waits for as long as it may take.
+ */
+export function describeAwaited(pods: readonly Pod[], until?: string): string | undefined {
+  if (pods.length === 0) return undefined;
+  const wait = `waiting for ${nameSome(pods.map(keyOf))} to complete`;
+  return until === undefined ? wait : `${wait}, and evicting at ${until} what has not`;
 }
 
 /** Returns the sentence that says which budget blocks which pods. The name of the budget is `namespace/name`. */

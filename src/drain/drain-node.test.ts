@@ -283,4 +283,81 @@ describe('rules for single pods', () => {
     rig.api.remove('default/a');
     expect(await rig.done).toBe('drained');
   });
+
+  test('a rule applies only in the namespaces that it names, and none of them is read', async () => {
+    const podRules: PodRule[] = [{ pods: [{ namespaces: ['a'] }], action: 'leave', turn: 0 }];
+    const rig = await drain(
+      [
+        ['kept', { namespace: 'a' }],
+        ['gone', { namespace: 'b' }],
+      ],
+      { podRules },
+    );
+    expect(namesOf(rig)).toEqual(['b/gone']);
+    expect(rig.api.reads.filter((read) => read.startsWith('get namespaces'))).toEqual([]);
+    rig.api.remove('b/gone');
+    expect(await rig.done).toBe('drained');
+  });
+
+  test('pods of a lower priority go first, but the turn of a rule counts more', async () => {
+    const pods: [string, PodTraits][] = [
+      ['high', { priority: 1000 }],
+      ['low', { priority: -1 }],
+      ['plain', {}],
+      ['early', { ...app('early'), priority: 2_000_000_000 }],
+    ];
+    const rig = await drain(pods, { byPriority: true, podRules: [rule('early', 'evict', -1)] });
+    for (const [index, name] of ['early', 'low', 'plain', 'high'].entries()) {
+      expect(namesOf(rig)).toHaveLength(index + 1);
+      expect(namesOf(rig).at(-1)).toBe(name);
+      rig.api.remove(`default/${name}`);
+      await rig.clock.advance(0);
+    }
+    expect(await rig.done).toBe('drained');
+  });
+});
+
+describe('pods of Jobs', () => {
+  const job = { controller: 'Job/backup' };
+
+  test('are evicted at once by default', async () => {
+    const rig = await drain([['backup', job]]);
+    expect(namesOf(rig)).toEqual(['backup']);
+  });
+
+  test('may complete within their time, while the other pods are evicted', async () => {
+    const rig = await drain([['backup', job], ['web']], { jobsWaitMs: 60_000 });
+    expect(namesOf(rig)).toEqual(['web']);
+    rig.api.remove('default/web');
+    await rig.clock.advance(59_000);
+    expect(rig.progress.at(-1)).toEqual({
+      left: 1,
+      pods: ['default/backup'],
+      blockedBy: expect.stringMatching(
+        /^waiting for default\/backup to complete, and evicting at .+Z what has not$/,
+      ) as unknown,
+    });
+    rig.api.put(buildPod('backup', { ...job, phase: 'Succeeded' }));
+    await rig.clock.advance(0);
+    expect(await rig.done).toBe('drained');
+    expect(namesOf(rig)).toEqual(['web']);
+  });
+
+  test('are evicted when their time is over', async () => {
+    const rig = await drain([['backup', job]], { jobsWaitMs: 60_000 });
+    await rig.clock.advance(59_999);
+    expect(namesOf(rig)).toEqual([]);
+    await rig.clock.advance(1);
+    expect(namesOf(rig)).toEqual(['backup']);
+    expect(rig.progress.at(-1)?.blockedBy).not.toContain('to complete');
+  });
+
+  test.each([
+    ['evict', ['backup']],
+    ['leave', []],
+  ] as const)('a rule to %s them counts more than the time', async (action, evicted) => {
+    const podRules = [{ pods: [{}], action, turn: 0 }];
+    const rig = await drain([['backup', job]], { jobsWaitMs: 60_000, podRules });
+    expect(namesOf(rig)).toEqual(evicted);
+  });
 });

@@ -1,6 +1,7 @@
 /** Drains one node: evicts its pods until no pod is left that a drain evicts. */
 import { keyOf, type Pod, pods } from '../kube/resources.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
+import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 import { onAbort } from '../util/waits.ts';
@@ -12,6 +13,7 @@ import {
   type DrainOptions,
   daemonSetsOf,
   describeRefusedPods,
+  isJobPod,
   type RefusedPod,
   sortPods,
 } from './pods.ts';
@@ -117,6 +119,13 @@ interface RunningDrain {
   readonly ended: () => Promise<void>;
 }
 
+/** The order of a pod: first the turn of its rule, then its priority. */
+type Turn = readonly [turn: number, priority: number];
+
+function compareTurns([turn, priority]: Turn, [otherTurn, otherPriority]: Turn): number {
+  return turn - otherTurn || priority - otherPriority;
+}
+
 /** Checks the node again after each change of its pods, and after each answer to an eviction. */
 function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts): RunningDrain {
   const { client, clock, abort, onChange } = parts;
@@ -124,7 +133,12 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts):
   const wake = (): void => changed.resolve();
   const daemonSets = daemonSetsOf(client);
   const rules = podRulesOf(client, options.podRules);
-  const orderOf = (pod: Pod): number => rules.ruleFor(pod)?.turn ?? 0;
+  const turnOf = (pod: Pod): Turn => [
+    rules.ruleFor(pod)?.turn ?? 0,
+    options.byPriority === true ? (pod.spec?.priority ?? 0) : 0,
+  ];
+  const jobsEnd = clock.monotonic() + (options.jobsWaitMs ?? 0);
+  const jobsUntil = rfc3339(clock.now() + (options.jobsWaitMs ?? 0));
   const evictions = startEvictions({ ...parts, options, onChange: wake });
   const tooOften = returningPods();
   let stopTimer = (): void => undefined;
@@ -149,18 +163,26 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts):
       );
       return false;
     }
-    const sorted = sortPods(view.list(), options, { ...daemonSets, ...rules });
+    const jobsLeftMs = Math.max(0, jobsEnd - clock.monotonic());
+    const current = { ...options, jobsWaitMs: jobsLeftMs };
+    const sorted = sortPods(view.list(), current, { ...daemonSets, ...rules });
     // The drain is refused before it evicts any pod, and also later if such a pod is scheduled to the node.
     if (sorted.refused.length > 0) throw new DrainRefusedError(sorted.refused);
     const returning = tooOften(sorted.evict);
     const evict = sorted.evict.filter((pod) => !returning.has(pod));
     const left = [...evict, ...sorted.ending, ...sorted.awaited];
-    const lowest = Math.min(...left.map(orderOf));
-    evictions.want(evict.filter((pod) => orderOf(pod) === lowest));
+    const [first] = left.map(turnOf).toSorted(compareTurns);
+    evictions.want(evict.filter((pod) => first && compareTurns(turnOf(pod), first) === 0));
     const { text, nextInMs } = findOverdue(sorted.ending, clock.now());
+    const isJob = (pod: Pod): boolean => jobsLeftMs > 0 && isJobPod(pod) && !rules.ruleFor(pod);
+    const { jobs = [], others = [] } = Object.groupBy(sorted.awaited, (pod) =>
+      isJob(pod) ? 'jobs' : 'others',
+    );
+    const awaited = [describeAwaited(others), describeAwaited(jobs, jobsUntil)];
+    const nextChecks = [nextInMs ?? [], jobs.length > 0 ? jobsLeftMs : []].flat();
     report(
-      progressOf(left, evictions.blockedBy(), describeAwaited(sorted.awaited), text),
-      nextInMs,
+      progressOf(left, evictions.blockedBy(), ...awaited, text),
+      nextChecks.length === 0 ? undefined : Math.min(...nextChecks),
     );
     return left.length === 0;
   };

@@ -7,9 +7,11 @@ import { type LabelSelector, namespaces, type Pod } from '../kube/resources.ts';
 import { matchesLabels } from '../kube/selectors.ts';
 
 export interface PodRule {
-  /** A pod is selected if any entry matches its labels and the labels of its namespace. */
+  /** A pod is selected if any entry matches its labels, its namespace and the labels of that namespace. */
   readonly pods: readonly {
     readonly selector?: LabelSelector;
+    /** The names of the namespaces. If the list is absent, all namespaces match. */
+    readonly namespaces?: readonly string[];
     readonly namespaceSelector?: LabelSelector;
   }[];
   /**
@@ -53,8 +55,9 @@ export function podRulesOf(client: KubeClient, rules: readonly PodRule[] = []): 
     ruleFor: ({ metadata: { namespace = '', labels } }) =>
       rules.find(({ pods }) =>
         pods.some(
-          ({ selector = {}, namespaceSelector = {} }) =>
+          ({ selector = {}, namespaces: names, namespaceSelector = {} }) =>
             matchesLabels(selector, labels) &&
+            (names?.includes(namespace) ?? true) &&
             matchesLabels(namespaceSelector, known.get(namespace)),
         ),
       ),

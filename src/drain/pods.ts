@@ -3,6 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { daemonSets, keyOf, type OwnerReference, type Pod } from '../kube/resources.ts';
 import { parseLabelSelector } from '../kube/selectors.ts';
 import { isNotFound } from '../kube/status-error.ts';
+import { defined } from '../util/json.ts';
 import { listedOneByOne } from '../util/phrases.ts';
 import { isOwnPod } from './own-pods.ts';
 import type { PodRule, PodRules } from './pod-rules.ts';
@@ -75,7 +76,7 @@ export function judgePod(
   const orphaned = isDaemonPod(pod) && isOrphaned(pod);
   if (isDaemonPod(pod) && !orphaned) return 'left';
   if (isOwnPod(pod) || !isSelected(pod, options)) return 'left';
-  const action = ruleFor(pod)?.action;
+  const action = ruleFor(pod)?.action ?? (mustComplete(pod, options) ? 'wait' : 'evict');
   if (action === 'leave') return 'left';
   if (pod.metadata.deletionTimestamp !== undefined) return 'ending';
   if (action === 'wait') return 'awaited';
@@ -90,6 +91,10 @@ export function judgePod(
 
 function isSelected(pod: Pod, { podSelector }: DrainOptions): boolean {
   return podSelector === undefined || parseLabelSelector(podSelector)(pod);
+}
+
+function mustComplete(pod: Pod, { jobsWaitMs = 0 }: DrainOptions): boolean {
+  return jobsWaitMs > 0 && isJobPod(pod);
 }
 
 function hasLocalData({ spec }: Pod): boolean {
@@ -122,6 +127,12 @@ export function isDaemonPod(pod: Pod): boolean {
   return kind === 'DaemonSet' && apiVersion.startsWith('apps/');
 }
 
+/** Returns true if a Job controls the pod. */
+export function isJobPod(pod: Pod): boolean {
+  const { kind, apiVersion = '' } = controllerOf(pod) ?? {};
+  return kind === 'Job' && apiVersion.startsWith('batch/');
+}
+
 export interface DrainOptions {
   /** Says what happens to pods with an `emptyDir` volume, whose content is lost with the pod. */
   readonly localData: 'evict' | 'refuse';
@@ -133,6 +144,18 @@ export interface DrainOptions {
   readonly podSelector?: string;
   /** The first rule that selects a pod applies to it. */
   readonly podRules?: readonly PodRule[];
+  /** True if, within a turn of the rules, pods with a lower priority are gone before pods with a higher one are evicted. */
+  readonly byPriority?: boolean;
+  /**
+   * The drain does not evict the pods of Jobs for this many milliseconds, and waits until they complete. A rule that
+   * selects such a pod counts instead. If it is absent, the drain does not wait.
+   */
+  readonly jobsWaitMs?: number;
+}
+
+/** Returns the options of the policy that other options, such as those of a Rancher Plan, do not replace. */
+export function rulesAmong({ podRules, byPriority, jobsWaitMs }: DrainOptions) {
+  return defined({ podRules, byPriority, jobsWaitMs });
 }
 
 /** These options do what k0s does: every pod is evicted with its own grace period. */

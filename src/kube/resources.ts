@@ -272,6 +272,8 @@ export interface Pod extends KubeObject {
     nodeName?: string;
     containers?: { name: string; image?: string }[];
     volumes?: { name: string; emptyDir?: unknown }[];
+    /** The value of the PriorityClass of the pod. The API server sets it. */
+    priority?: number;
   };
   status?: {
     phase?: string;

@@ -13,6 +13,7 @@ import {
   time,
   whole,
 } from '../crd.ts';
+import { drainSchema } from './drain-rules.ts';
 import {
   duration,
   durationSchema,
@@ -80,37 +81,6 @@ const deadlinesSchema = object(
     ),
   },
 );
-
-const drainSchema = object('How nodes are drained before their upgrade.', {
-  enabled: flag('`false`: nodes are neither cordoned nor drained.'),
-  deleteEmptyDirData: flag(
-    'As in `kubectl drain`: `true`, the default, evicts pods with emptyDir volumes and loses their data. `false`: such pods block the drain.',
-  ),
-  force: flag(
-    'As in `kubectl drain`: `true`, the default, evicts unmanaged pods, which nothing creates again. `false`: such pods block the drain.',
-  ),
-  gracePeriodSeconds: whole(
-    "As in `kubectl drain`: seconds for each pod to terminate; the pod's own period by default.",
-    86_400,
-  ),
-  onDeadline: choice(
-    'At `deadlines.drain`: `Wait` on without limit, `Stop` the plan (the default), `Skip` the node, which then counts as failed, or ' +
-      '`SkipNode`: the node is uncordoned and left out, which is no failure, and `refit retry --skipped` takes it up later. For plans of ' +
-      'Rancher and for Machines, whose records cannot hold that, `SkipNode` means `Skip`.',
-    'Wait',
-    'Stop',
-    'Skip',
-    'SkipNode',
-  ),
-  softTaint: flag(
-    'Taints nodes that wait for their turn with `PreferNoSchedule`, so that evicted pods move only once; `true` by default.',
-  ),
-  uncordon: choice(
-    '`Ours`, the default: only nodes that Refit cordoned. `Always`: every node.',
-    'Ours',
-    'Always',
-  ),
-});
 
 const timeZoneSchema = z
   .string()

@@ -115,6 +115,57 @@ describe('times', () => {
     expect(Object.values(stepDeadlines).reduce((sum, each) => sum + each)).toBe(targetDeadlineMs);
   });
 
+  test('rules for pods reach the options of the leader, and not the agent', () => {
+    const web = { matchLabels: { app: 'web' } };
+    const { drain, agent, problems } = read({
+      drain: {
+        pods: [
+          { selector: web, namespaces: ['shop'], behavior: 'Skip' },
+          { behavior: 'WaitCompleted' },
+          { behavior: 'Drain', order: 7 },
+        ],
+        order: 'PriorityClass',
+        waitForJobs: '30m',
+      },
+    });
+    expect(problems).toEqual([]);
+    expect(drain.options).toEqual({
+      localData: 'evict',
+      unmanagedPods: 'evict',
+      podRules: [
+        { pods: [{ selector: web, namespaces: ['shop'] }], action: 'leave', turn: 0 },
+        { pods: [{}], action: 'wait', turn: 0 },
+        { pods: [{}], action: 'evict', turn: 7 },
+      ],
+      byPriority: true,
+      jobsWaitMs: 30 * MINUTE,
+    });
+    expect(agent).toEqual({});
+  });
+
+  test.each<[string, UpgradePolicySpec]>([
+    [
+      'UpgradePolicy nightly: spec.drain.waitForJobs must be shorter than spec.deadlines.drain, which is 30 min; found "30m"',
+      { drain: { waitForJobs: '30m' }, deadlines: { drain: '30m' } },
+    ],
+    [
+      'UpgradePolicy nightly: spec.drain.pods[0].selector must be a label selector (In of app has no values); ' +
+        'found {"matchExpressions":[{"key":"app","operator":"In"}]}',
+      {
+        drain: {
+          pods: [
+            {
+              behavior: 'Skip',
+              selector: { matchExpressions: [{ key: 'app', operator: 'In' }] },
+            },
+          ],
+        },
+      },
+    ],
+  ])('%s', (message, spec) => {
+    expect(read(spec).problems.map((problem) => problem.message)).toEqual([message]);
+  });
+
   test('a target that waits for a drain waits for ever', () => {
     const policy = read({ drain: { onDeadline: 'Wait' }, deadlines: { drain: '5m' } });
     expect([policy.stepDeadlines.drain, policy.targetDeadlineMs]).toEqual([Infinity, Infinity]);

@@ -8,7 +8,7 @@ import {
 import { selectorFault } from '../../kube/selectors.ts';
 import type { AgentDrain, AgentPolicy } from '../../signal/annotations.ts';
 import { pathOf } from '../../util/describe-issue.ts';
-import { parseDuration } from '../../util/duration.ts';
+import { formatDuration, parseDuration } from '../../util/duration.ts';
 import { ifPossible } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import {
@@ -17,6 +17,7 @@ import {
   type MaintenanceWindow,
 } from '../../util/maintenance-windows.ts';
 import { because, type Reason } from '../model/reasons.ts';
+import { podRulesIn } from './read-pod-rules.ts';
 import {
   DEFAULT_POLICY,
   type DrainPolicy,
@@ -65,7 +66,15 @@ function policyOf(
 ): Omit<RolloutPolicy, 'name' | 'problems'> {
   const { stepDeadlines, targetDeadlineMs, settleMs, agent: agentTimes } = timesOf(spec, complain);
   const { agent: agentRules, ...payloadRules } = payloadRulesOf(spec);
-  const drain = drainOf(spec.drain ?? {});
+  const { waitForJobs } = spec.drain ?? {};
+  const jobsWaitMs = readTime('drain.waitForJobs', waitForJobs, complain);
+  if (jobsWaitMs !== undefined && jobsWaitMs >= stepDeadlines.drain)
+    complain(
+      'drain.waitForJobs',
+      `shorter than spec.deadlines.drain, which is ${formatDuration(stepDeadlines.drain)}`,
+      waitForJobs,
+    );
+  const drain = drainOf(spec.drain ?? {}, jobsWaitMs, complain);
   const drainMs =
     spec.deadlines?.drain === undefined ? Number.POSITIVE_INFINITY : stepDeadlines.drain;
   return {
@@ -142,14 +151,17 @@ function readWave(wave: Wave, at: string, complain: Complain): WaveRule {
   }) as WaveRule;
 }
 
+/** Returns the duration in milliseconds. Returns undefined if it is absent or invalid, and calls `complain` in the latter case. */
+function readTime(field: string, text: string | undefined, complain: Complain): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = parseDuration(text);
+  if (ms !== undefined && ms <= LONGEST_MS) return ms;
+  complain(field, WANTED_TIME, text);
+  return undefined;
+}
+
 function timesOf({ deadlines = {}, drain, soak, settle }: UpgradePolicySpec, complain: Complain) {
-  const read = (field: string, text: string | undefined): number | undefined => {
-    if (text === undefined) return undefined;
-    const ms = parseDuration(text);
-    if (ms !== undefined && ms <= LONGEST_MS) return ms;
-    complain(field, WANTED_TIME, text);
-    return undefined;
-  };
+  const read = (field: string, text: string | undefined) => readTime(field, text, complain);
   const step = (name: TimedStep): number =>
     read(`deadlines.${name}`, deadlines[name]) ?? DEFAULT_POLICY.stepDeadlines[name];
   const restartTimeoutMs = read('deadlines.restart', deadlines.restart);
@@ -200,11 +212,17 @@ function limitOf(value: number | string): NodeLimit {
 const lower = <T extends string>(choice: T | undefined) =>
   choice?.toLowerCase() as Lowercase<T> | undefined;
 
+type DrainSpec = NonNullable<UpgradePolicySpec['drain']>;
+
 function deadlineRuleOf(choice: NonNullable<UpgradePolicySpec['drain']>['onDeadline']) {
   return choice === 'SkipNode' ? 'skipNode' : lower(choice);
 }
 
-function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {
+function drainOf(
+  drain: DrainSpec,
+  jobsWaitMs: number | undefined,
+  complain: Complain,
+): DrainPolicy {
   const { onDeadline, uncordon, ...defaults } = DEFAULT_POLICY.drain;
   const { gracePeriodSeconds } = drain;
   return {
@@ -213,6 +231,9 @@ function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {
       localData: drain.deleteEmptyDirData === false ? 'refuse' : 'evict',
       unmanagedPods: drain.force === false ? 'refuse' : 'evict',
       ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+      ...(drain.pods === undefined ? {} : { podRules: podRulesIn(drain.pods, complain) }),
+      ...(drain.order === 'PriorityClass' ? { byPriority: true } : {}),
+      ...(jobsWaitMs === undefined ? {} : { jobsWaitMs }),
     },
     onDeadline: deadlineRuleOf(drain.onDeadline) ?? onDeadline,
     softTaint: drain.softTaint ?? defaults.softTaint,

@@ -14,6 +14,7 @@ export interface PodTraits {
   /** `Kind/name`; none for a bare pod. */
   readonly controller?: string | null;
   readonly emptyDir?: boolean;
+  readonly priority?: number;
   readonly phase?: string;
   readonly ready?: boolean;
   readonly metadata?: Partial<ObjectMeta>;
@@ -41,6 +42,7 @@ export function buildPod(name: string, traits: PodTraits = {}): Pod {
     },
     spec: {
       nodeName: node,
+      ...(traits.priority === undefined ? {} : { priority: traits.priority }),
       ...(traits.emptyDir ? { volumes: [{ name: 'scratch', emptyDir: {} }] } : {}),
     },
     status: { phase, conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
@@ -50,7 +52,8 @@ export function buildPod(name: string, traits: PodTraits = {}): Pod {
 function ownerOf(controller: string | null): OwnerReference | undefined {
   if (controller === null) return undefined;
   const [kind = '', name = ''] = controller.split('/');
-  return { apiVersion: 'apps/v1', kind, name, uid: `${name}-uid`, controller: true };
+  const apiVersion = kind === 'Job' ? 'batch/v1' : 'apps/v1';
+  return { apiVersion, kind, name, uid: `${name}-uid`, controller: true };
 }
 
 /** Over the pods labelled `app=<name>`, seen by its controller unless `status` says otherwise. */

@@ -132,9 +132,10 @@ function labelled(action: PodRule['action'], values: string[]): PodRule {
  */
 export function withRules(node: Node, policy: RolloutPolicy): RolloutPolicy {
   const { paused, drainSeconds = 0, podRules = [] } = updateOn(node)?.rules ?? {};
+  const ofPolicy = policy.drain.options;
   const drain = {
     ...policy.drain,
-    options: { ...policy.drain.options, podRules: [...LABEL_RULES, ...podRules] },
+    options: { ...ofPolicy, podRules: [...LABEL_RULES, ...podRules, ...(ofPolicy.podRules ?? [])] },
   };
   const ruled = { ...policy, ...(paused && { heldBy: paused }), drain };
   if (drainSeconds === 0 || policy.name !== undefined) return ruled;

@@ -3,6 +3,7 @@
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cordonOwner, type Owner, readOwner } from '../../../drain/cordon-marks.ts';
+import { rulesAmong } from '../../../drain/pods.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import type { Job, Node, ObjectMeta } from '../../../kube/resources.ts';
 import { selectorFault } from '../../../kube/selectors.ts';
@@ -77,6 +78,7 @@ export function withDrainOf(
     unmanagedPods: force ? 'evict' : 'refuse',
     podSelector: selectorText((!isInvalid && drain?.podSelector) || {}, `!${CONTROLLER_LABEL}`),
     ...(gracePeriod < 0 ? {} : { gracePeriodSeconds: gracePeriod }),
+    ...rulesAmong(policy.drain.options),
   } as const;
   const who = { enabled: !settings.drainInJob, byWork: settings.drainInJob };
   return {

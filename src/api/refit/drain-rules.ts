@@ -1,0 +1,78 @@
+/** Defines the schema of `spec.drain` of the UpgradePolicy. */
+import { z } from 'zod';
+import { labelSelectorSchema } from '../cattle/workload.ts';
+import { choice, flag, LONGEST, list, object, optional, whole } from '../crd.ts';
+import { duration, rules } from './policy-values.ts';
+
+/** The most rules for pods, and the most namespaces of a rule. Without this limit, a policy could make each drain slow. */
+const MANY = 100;
+
+/** The API server accepts these numbers in fields of the format `int32`. */
+const MOST = 2_147_483_647;
+
+const podRuleSchema = object('One rule. Without selectors and namespaces it selects every pod.', {
+  selector: optional('The labels of the pods; all pods by default.', labelSelectorSchema),
+  namespaces: list(
+    'The names of the namespaces; all by default.',
+    z.string().max(LONGEST.namespace),
+  ).meta({ 'x-kubernetes-list-type': 'set', maxItems: MANY }),
+  behavior: z
+    .enum(['Drain', 'Skip', 'WaitCompleted'])
+    .describe(
+      '`Drain`: the pod is evicted. `Skip`: the pod stays on the node. `WaitCompleted`: the pod is not evicted, and the drain waits until ' +
+        'it has completed.',
+    ),
+  order: optional(
+    'Pods with a lower number are gone before pods with a higher one are evicted; 0 by default.',
+    z.int().min(-MOST).max(MOST),
+  ),
+}).meta(
+  rules([
+    "!has(self.order) || self.behavior == 'Drain'",
+    '`order` needs the behavior Drain, because only such pods are evicted',
+  ]),
+);
+
+export const drainSchema = object('How nodes are drained before their upgrade.', {
+  enabled: flag('`false`: nodes are neither cordoned nor drained.'),
+  deleteEmptyDirData: flag(
+    'As in `kubectl drain`: `true`, the default, evicts pods with emptyDir volumes and loses their data. `false`: such pods block the drain.',
+  ),
+  force: flag(
+    'As in `kubectl drain`: `true`, the default, evicts unmanaged pods, which nothing creates again. `false`: such pods block the drain.',
+  ),
+  gracePeriodSeconds: whole(
+    "As in `kubectl drain`: seconds for each pod to terminate; the pod's own period by default.",
+    86_400,
+  ),
+  onDeadline: choice(
+    'At `deadlines.drain`: `Wait` on without limit, `Stop` the plan (the default), `Skip` the node, which then counts as failed, or ' +
+      '`SkipNode`: the node is uncordoned and left out, which is no failure, and `refit retry --skipped` takes it up later. For plans of ' +
+      'Rancher and for Machines, whose records cannot hold that, `SkipNode` means `Skip`.',
+    'Wait',
+    'Stop',
+    'Skip',
+    'SkipNode',
+  ),
+  softTaint: flag(
+    'Taints nodes that wait for their turn with `PreferNoSchedule`, so that evicted pods move only once; `true` by default.',
+  ),
+  uncordon: choice(
+    '`Ours`, the default: only nodes that Refit cordoned. `Always`: every node.',
+    'Ours',
+    'Always',
+  ),
+  order: choice(
+    '`PriorityClass`: pods with a lower priority are gone before pods with a higher one are evicted. By default only the `order` of the ' +
+      'rules in `pods` counts.',
+    'PriorityClass',
+  ),
+  pods: optional(
+    'Rules for single pods. The first rule that selects a pod applies to it; a pod that no rule selects is evicted.',
+    z.array(podRuleSchema).max(MANY),
+  ),
+  waitForJobs: duration(
+    'How long a drain waits for the pods of Jobs to complete before it evicts them, such as `30m`; by default it evicts them at once. ' +
+      'It must be shorter than `deadlines.drain`.',
+  ),
+});
