@@ -2,7 +2,7 @@
 import { expect, vi } from 'vitest';
 import { withCordon } from '../../src/drain/cordon-marks.ts';
 import { type DrainProgress, drainNode } from '../../src/drain/drain-node.ts';
-import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
+import { DEFAULT_DRAIN, type DrainOptions } from '../../src/drain/pods.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { type Node, namespaces, nodes, type Pod, pods } from '../../src/kube/resources.ts';
@@ -119,12 +119,13 @@ export function beginDrain(
   node: string,
   client: KubeClient,
   clock: Clock = systemClock,
+  options: DrainOptions = DEFAULT_DRAIN,
 ): RunningDrain {
   const progress: DrainProgress[] = [];
   const onChange = (state: DrainProgress): void => void progress.push(state);
   const { signal: abort } = new AbortController();
   const parts = { client, clock, random: Math.random, log: silentLogger, abort, onChange };
-  return { progress, done: drainNode(node, DEFAULT_DRAIN, parts) };
+  return { progress, done: drainNode(node, options, parts) };
 }
 
 /** A clock on which the minutes of a drain's pauses pass in seconds. */

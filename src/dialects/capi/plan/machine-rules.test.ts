@@ -117,6 +117,19 @@ test('the order of a rule is that of its pods', async () => {
   expect(podRules).toEqual([{ pods: [{ selector: WEB }], action: 'evict', turn: 7 }]);
 });
 
+test("the labels and rules of Cluster API come before the policy's rules", () => {
+  const rule = (action: 'leave' | 'wait') => ({ pods: [{ selector: WEB }], action, turn: 0 });
+  const { drain } = DEFAULT_POLICY;
+  const options = { ...drain.options, podRules: [rule('wait')] };
+  const policy = { ...DEFAULT_POLICY, drain: { ...drain, options } };
+  const rules = { drainSeconds: 0, podRules: [rule('leave')] };
+  const node = withRequest(buildNode('w1'), { ...UPDATE, rules });
+  expect(withRules(node, policy).drain.options.podRules?.slice(-2)).toEqual([
+    rule('leave'),
+    rule('wait'),
+  ]);
+});
+
 test('a pod of which a later Cluster API says something else is not evicted', async () => {
   const { podRules } = await rulesWith({
     drain: { behavior: 'Migrate' },

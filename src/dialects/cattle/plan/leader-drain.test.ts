@@ -112,6 +112,16 @@ test("a drain has the Plan's options, and the time of its Job", () => {
   expect(policyOf(planOf({ drain: {} })).stepDeadlines.drain).toBe(600_000);
 });
 
+test("the policy's rules for pods count beside the drain options of the Plan", () => {
+  const podRules = [{ pods: [{}], action: 'leave', turn: 0 }] as const;
+  const rules = { podRules, byPriority: true, jobsWaitMs: 5 };
+  const options = { ...DEFAULT_POLICY.drain.options, ...rules };
+  const policy = { ...DEFAULT_POLICY, drain: { ...DEFAULT_POLICY.drain, options } };
+  const plan = planOf({ drain: {} });
+  const ruled = cattle(LEADER).planRules?.apply(plan, policy)?.drain.options;
+  expect(ruled).toEqual({ ...policyOf(plan).drain.options, ...rules });
+});
+
 test.each([{ operator: 'Wrong' }, { operator: 'In' }])(
   'with a selector of pods that is invalid (%j), a held Job waits',
   (wrong) => {
