@@ -45,7 +45,7 @@ export function respond(service: Service, request: ApiRequest | Error, response:
   try {
     if (request instanceof Error) throw request;
     const outcome = route(service.cluster, request);
-    if ('watch' in outcome) service.hub.serve(outcome.watch, request, outcome.target, response);
+    if ('watch' in outcome) service.hub.serve(outcome, request, response);
     else sent = send(response, outcome, request.warnings);
   } catch (error) {
     const failure =

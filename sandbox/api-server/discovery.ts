@@ -1,6 +1,7 @@
 /** What clients ask a server about itself: versions, groups, resources and health. */
 import type { Cluster } from './cluster.ts';
 import { groupVersion, type Kind } from './kinds/kind.ts';
+import { openApiDocument } from './openapi/documents.ts';
 import { jsonReply, type Reply } from './reply.ts';
 
 /** The release whose behaviour this server reproduces. */
@@ -43,6 +44,8 @@ export function discover(cluster: Cluster, path: string): Reply {
     .toSorted();
   if (['/readyz', '/livez', '/healthz'].includes(path)) return plain(200, 'ok');
   if (path === '/version') return json(VERSION);
+  const document = openApiDocument(cluster, path);
+  if (document !== undefined) return json(document);
   if (path === '/api')
     return json({ kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] });
   if (path === '/apis') {

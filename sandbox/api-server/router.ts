@@ -12,9 +12,17 @@ import { HANDLERS } from './handlers.ts';
 import type { Kind } from './kinds/kind.ts';
 import { jsonReply, type Reply } from './reply.ts';
 import { type ApiRequest, type Target, verbOf } from './request.ts';
+import { includedObject, type TableOptions, tableReply } from './table/table.ts';
 
 /** An answer, or a watch that the caller serves. */
-export type Outcome = Reply | { readonly watch: Resource; readonly target: Target };
+export type Outcome =
+  | Reply
+  | {
+      readonly watch: Resource;
+      readonly target: Target;
+      /** Present where the client wants tables. */
+      readonly table: TableOptions | undefined;
+    };
 
 /** Throws the Status of a refusal. */
 export function route(cluster: Cluster, request: ApiRequest): Outcome {
@@ -25,11 +33,16 @@ export function route(cluster: Cluster, request: ApiRequest): Outcome {
     return unserved(cluster, request, target);
   const verb = verbOf(request, target.name);
   if (target.subresource !== undefined) checkSubresource(resource.kind, target, verb);
-  negotiate(request.accept, verb);
-  if (verb === 'watch') return { watch: resource, target };
+  const form = negotiate(request.accept, verb);
+  const table =
+    form === 'table'
+      ? { included: includedObject(request.query), now: () => cluster.clock.now() }
+      : undefined;
+  if (verb === 'watch') return { watch: resource, target, table };
   const handler = target.subresource === 'eviction' ? HANDLERS['evict'] : HANDLERS[verb];
   if (!handler || !isAddressed(resource.kind, target, verb)) throw methodNotAllowed();
-  return handler(cluster, resource, request, target);
+  const reply = handler(cluster, resource, request, target);
+  return table ? tableReply(resource.kind, reply, table) : reply;
 }
 
 /** In a namespace although the kind knows none, or a single object without the namespace that it must have. */
@@ -122,14 +135,16 @@ function checkSubresource(kind: Kind, { subresource = '', name = '' }: Target, v
 
 const PRODUCED = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
 
-/** Answers are plain JSON: refuses clients that accept none. */
-function negotiate(accept: string, verb: string): void {
+const TABLE =
+  /^application\/json;(?=.*\bas=Table(;|$))(?=.*\bg=meta\.k8s\.io(;|$))(?=.*\bv=v1(;|$))/;
+const PLAIN = /^(\*\/\*|application\/json)(;(?!as=)|$)/;
+
+/** The form of the answer, as JSON: the first one that the client accepts. Refuses clients that accept none. */
+function negotiate(accept: string, verb: string): 'plain' | 'table' {
   const wanted = accept.split(',').map((range) => range.trim());
-  if (
-    accept === '' ||
-    wanted.some((range) => /^(\*\/\*|application\/json)(;(?!as=)|$)/.test(range))
-  )
-    return;
+  const first = wanted.find((range) => TABLE.test(range) || PLAIN.test(range));
+  if (accept === '') return 'plain';
+  if (first !== undefined) return TABLE.test(first) ? 'table' : 'plain';
   if (wanted.some((range) => PRODUCED.includes(range.split(';')[0] ?? '')))
     throw notImplemented(`answers as ${accept}`);
   const streams = ['list', 'watch'].includes(verb)

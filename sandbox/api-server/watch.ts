@@ -13,6 +13,7 @@ import {
 import { type ApiRequest, flag, integer, type Target } from './request.ts';
 import type { Sink } from './sink.ts';
 import type { Change, Version } from './store.ts';
+import { type TableOptions, tableOf } from './table/table.ts';
 
 /** Bytes that may wait in a client's socket before the server drops the client, as the real one does. */
 const BACKLOG_LIMIT = 64 * 1024 * 1024;
@@ -24,6 +25,13 @@ const DEFAULT_TIMEOUT = 1800;
 const BOOKMARK_LEAD = 2000;
 
 type Start = { readonly from: 'state' } | { readonly from: 'revision'; readonly revision: number };
+
+/** What the router has found out about a watch. */
+interface Asked {
+  readonly watch: Resource;
+  readonly target: Target;
+  readonly table: TableOptions | undefined;
+}
 
 /** Answers with a stream of events until the client, the timeout or the server ends it. */
 export class WatchHub {
@@ -37,7 +45,7 @@ export class WatchHub {
     this.#bookmarkInterval = bookmarkInterval;
   }
 
-  serve(resource: Resource, { query }: ApiRequest, target: Target, response: Sink): void {
+  serve({ watch: resource, target, table }: Asked, { query }: ApiRequest, response: Sink): void {
     validateListOptions(query);
     const selection = selectionOf(resource, query, target);
     const version = query.get('resourceVersion') ?? '';
@@ -46,7 +54,7 @@ export class WatchHub {
     const seconds = integer(query, 'timeoutSeconds');
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
-    const watcher = new Watcher(resource.kind, selection, response);
+    const watcher = new Watcher(resource.kind, selection, response, table);
     const refusal = this.#refusal(resource, query, start);
     if (refusal) {
       watcher.send(`{"type":"ERROR","object":${JSON.stringify(refusal.status)}}\n`);
@@ -143,9 +151,12 @@ class Watcher {
   readonly response: Sink;
   readonly #kind: Kind;
   readonly selection: Selection;
+  readonly #table: TableOptions | undefined;
+  #hasSentColumns = false;
   #allowance = BACKLOG_LIMIT;
 
-  constructor(kind: Kind, selection: Selection, response: Sink) {
+  constructor(kind: Kind, selection: Selection, response: Sink, table: TableOptions | undefined) {
+    this.#table = table;
     this.#kind = kind;
     this.selection = selection;
     this.response = response;
@@ -156,16 +167,16 @@ class Watcher {
     const { matches } = this.selection;
     const was = before !== undefined && matches(before.object);
     const is = type !== 'DELETED' && matches(version.object);
-    if (is) this.send(eventText(was ? 'MODIFIED' : 'ADDED', version));
+    if (is) this.send(this.#event(was ? 'MODIFIED' : 'ADDED', version));
     else if (was)
       this.send(
-        eventText('DELETED', type === 'DELETED' ? version : before.under(version.revision)),
+        this.#event('DELETED', type === 'DELETED' ? version : before.under(version.revision)),
       );
   }
 
   add(version: Version): void {
     if (!this.selection.matches(version.object)) return;
-    const text = eventText('ADDED', version);
+    const text = this.#event('ADDED', version);
     // The first state may be larger than the limit for later events.
     this.#allowance += text.length;
     this.send(text);
@@ -178,7 +189,21 @@ class Watcher {
       metadata: { resourceVersion: String(revision), ...(annotations && { annotations }) },
       ...this.#kind.blank,
     };
-    this.send(`${JSON.stringify({ type: 'BOOKMARK', object })}\n`);
+    const sent = this.#table ? this.#tableOf(object, this.#table) : object;
+    this.send(`${JSON.stringify({ type: 'BOOKMARK', object: sent })}\n`);
+  }
+
+  #event(type: string, version: Version): string | Buffer {
+    if (!this.#table) return eventText(type, version);
+    return `${JSON.stringify({ type, object: this.#tableOf(version.object, this.#table) })}\n`;
+  }
+
+  /** The first table of a watch alone defines the columns. */
+  #tableOf(object: Record<string, unknown>, options: TableOptions): Record<string, unknown> {
+    const table = tableOf(this.#kind, object, options);
+    if (this.#hasSentColumns) table['columnDefinitions'] = null;
+    this.#hasSentColumns = true;
+    return table;
   }
 
   send(line: string | Buffer): void {

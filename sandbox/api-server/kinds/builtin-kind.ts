@@ -40,6 +40,7 @@ export function builtinKind(
     shortNames: own.shortNames ?? [],
     categories: [],
     builtin: true,
+    columns: [],
     hasStatus: status !== undefined,
     createOnUpdate: own.createOnUpdate ?? false,
     unconditionalUpdate: own.unconditionalUpdate ?? false,

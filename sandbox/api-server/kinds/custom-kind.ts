@@ -4,6 +4,7 @@ import { readShape } from '../schema/go-shape.ts';
 import { dropNulls, prune, type Schema, setDefaults } from '../schema/schema.ts';
 import { validateValue } from '../schema/schema-validation.ts';
 import type { ApiObject, Metadata } from '../store.ts';
+import { customColumns } from '../table/custom-columns.ts';
 import { bumpGeneration } from '../writes/metadata.ts';
 import { textFields } from './builtin-kind.ts';
 import { objectMeta } from './builtin-shape.ts';
@@ -29,6 +30,8 @@ export function customKind({ spec }: Definition): Kind | undefined {
     categories: names.categories ?? [],
     namespaced: spec.scope === 'Namespaced',
     builtin: false,
+    schema: served.schema?.openAPIV3Schema ?? {},
+    columns: customColumns(served.additionalPrinterColumns),
     hasStatus,
     createOnUpdate: false,
     unconditionalUpdate: false,

@@ -3,6 +3,7 @@
 import { type Cause, cause, notImplemented } from '../failure.ts';
 import { type Schema, uncheckedRule } from '../schema/schema.ts';
 import type { ApiObject } from '../store.ts';
+import type { PrinterColumn } from '../table/custom-columns.ts';
 import { builtinKind } from './builtin-kind.ts';
 import * as shape from './builtin-shape.ts';
 
@@ -27,6 +28,7 @@ export interface Definition extends ApiObject {
       readonly storage: boolean;
       readonly schema?: { readonly openAPIV3Schema?: Schema };
       readonly subresources?: { readonly status?: unknown; readonly scale?: unknown };
+      readonly additionalPrinterColumns?: readonly PrinterColumn[];
       readonly selectableFields?: readonly { readonly jsonPath: string }[];
     }[];
     conversion?: { strategy?: string };

@@ -1,6 +1,8 @@
 /** The contract of a kind: what the generic handlers need to serve it. */
 import type { Cause } from '../failure.ts';
+import type { Schema } from '../schema/schema.ts';
 import type { ApiObject } from '../store.ts';
+import type { Column } from '../table/column.ts';
 
 /** One for each resource that is served; built-in kinds come from a list, custom ones from definitions. */
 export interface Kind {
@@ -16,6 +18,10 @@ export interface Kind {
   readonly namespaced: boolean;
   /** Defined by no CRD: its list items carry no `apiVersion` and `kind`, and it takes strategic merge patches. */
   readonly builtin: boolean;
+  /** What the OpenAPI documents publish of a custom kind; the schemas of built-in kinds are recorded. */
+  readonly schema?: Schema;
+  /** Of the tables of a custom kind; empty for built-in kinds, which table/builtin-columns.ts describes. */
+  readonly columns: readonly Column[];
   readonly hasStatus: boolean;
   /** A PUT on a name that does not exist creates the object. */
   readonly createOnUpdate: boolean;

@@ -29,6 +29,7 @@ export interface WatchStep {
   readonly do: 'watch';
   readonly path: string;
   readonly as: string;
+  readonly accept?: string;
 }
 
 /** Waits for `count` events of a watch, bookmarks without annotations not counted, and compares all up to there. */
@@ -105,7 +106,11 @@ export const jsonPatch = patchAs('application/json-patch+json');
 export const strategic = patchAs('application/strategic-merge-patch+json');
 export const apply = patchAs('application/apply-patch+yaml');
 
-export const watch = (as: string, path: string): WatchStep => ({ do: 'watch', as, path });
+export const watch = (
+  as: string,
+  path: string,
+  more: Pick<WatchStep, 'accept'> = {},
+): WatchStep => ({ do: 'watch', as, path, ...more });
 export const events = (of: string, count: number): EventsStep => ({ do: 'events', of, count });
 export const end = (of: string): EndStep => ({ do: 'end', of });
 export const until = (path: string, member: string, equals: unknown): UntilStep => ({

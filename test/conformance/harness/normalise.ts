@@ -69,6 +69,7 @@ function withoutMessages(status: Record<string, unknown>): unknown {
 
 function prepare(value: Record<string, unknown>, context: Context): Record<string, unknown> {
   if (value['kind'] === 'Status') return orderCauses(value);
+  if (value['kind'] === 'Table') return cleanTable(value, context);
   return isRecord(value['metadata']) ? cleanObject(value, context) : value;
 }
 
@@ -111,6 +112,26 @@ function cleanObject(
     result['continue'] = '<continue>';
   const cleaned = { ...object, metadata: result };
   return 'daemonEndpoints' in asRecord(object['status']) ? withoutControllers(cleaned) : cleaned;
+}
+
+/** Two servers read the clock at different times. */
+const SHORT_AGE = /^\d{1,3}s$/;
+
+/** The descriptions of columns are texts for people, and kubectl shows none of them. */
+function cleanTable(table: Record<string, unknown>, context: Context): Record<string, unknown> {
+  const { columnDefinitions, rows, ...rest } = cleanObject(table, context);
+  const columns = Array.isArray(columnDefinitions) ? columnDefinitions.map(asRecord) : undefined;
+  const lines = Array.isArray(rows) ? rows.map(asRecord) : [];
+  return {
+    ...rest,
+    columnDefinitions: columns?.map(({ description: _description, ...column }) => column) ?? null,
+    rows: lines.map(({ cells, ...row }) => ({ ...row, cells: withoutShortAges(cells) })),
+  };
+}
+
+function withoutShortAges(cells: unknown): unknown {
+  if (!Array.isArray(cells)) return cells;
+  return cells.map((cell) => (SHORT_AGE.test(String(cell)) ? '<age>' : (cell as unknown)));
 }
 
 const asRecord = (value: unknown): Record<string, unknown> => (isRecord(value) ? value : {});

@@ -43,7 +43,7 @@ class Run {
         return await this.#request(step, label);
       case 'watch':
         this.#streams.set(step.as, {
-          stream: await this.#wire.stream(this.#fill(step.path)),
+          stream: await this.#wire.stream(this.#fill(step.path), step.accept),
           seen: 0,
         });
         return undefined;

@@ -111,7 +111,7 @@ async function clear(wire: Wire, fixtures: readonly Fixture[], group: string): P
 }
 
 /** The administrator's kubeconfig contains the credentials in base64. */
-async function connectReal(): Promise<Wire> {
+export async function connectReal(): Promise<Wire> {
   const kubeconfig = parse(await readFile(await kubeconfigFor('admin'), 'utf8')) as {
     clusters: [{ cluster: Record<string, string> }];
     users: [{ user: Record<string, string> }];

@@ -36,7 +36,7 @@ export interface Stream {
 export interface Wire {
   readonly name: string;
   send(outgoing: Outgoing): Promise<Answer>;
-  stream(path: string): Promise<Stream>;
+  stream(path: string, accept?: string): Promise<Stream>;
   close(): void;
 }
 
@@ -68,7 +68,7 @@ export function connect(name: string, url: string, credentials?: Credentials): W
   return {
     name,
     send: async (outgoing) => await readAnswer(await open(outgoing)),
-    stream: async (path) => readStream(await open({ method: 'GET', path })),
+    stream: async (path, accept) => readStream(await open({ method: 'GET', path, accept })),
     close: () => agent.destroy(),
   };
 }

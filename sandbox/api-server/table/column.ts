@@ -1,0 +1,22 @@
+/** The contract of a column of a table that the server makes. */
+import type { ApiObject } from '../store.ts';
+
+export interface Column {
+  readonly name: string;
+  readonly type: string;
+  /** `name` marks the column that names the object. */
+  readonly format: string;
+  /** Zero for a column that is always shown; others need `-o wide`. */
+  readonly priority: number;
+  /** The value for one object; `now` as milliseconds since 1970. */
+  readonly cell: (object: ApiObject, now: number) => unknown;
+}
+
+export const NAME: Column = {
+  name: 'Name',
+  type: 'string',
+  format: 'name',
+  priority: 0,
+  // A bookmark has no name.
+  cell: ({ metadata }) => metadata.name || '',
+};

@@ -1,0 +1,125 @@
+/** Shows that the real kubectl works on the API server in memory, without flags that a real cluster does not need. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type Plane, startSandboxPlane } from '../../sandbox/cluster/plane.ts';
+import { controlPlane } from './control-plane.ts';
+
+const DEFINITIONS = new URL('../../deploy/crds/', import.meta.url).pathname;
+const PLAN = {
+  apiVersion: 'upgrade.cattle.io/v1',
+  kind: 'Plan',
+  metadata: { name: 'os', namespace: 'default' },
+  spec: { version: 'v2', upgrade: { image: 'example.com/os' } },
+};
+const NODE = {
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'n1', labels: { 'node-role.kubernetes.io/worker': '' } },
+};
+
+let directory: string;
+let plane: Plane;
+
+/** Resolves with the output of kubectl; rejects with what it says where it fails. */
+async function kubectl(...args: string[]): Promise<string> {
+  const env = { KUBECONFIG: await plane.kubeconfig('admin'), HOME: directory };
+  const { stdout } = await promisify(execFile)(controlPlane().kubectl, args, { env });
+  return stdout;
+}
+
+async function file(name: string, object: unknown): Promise<string> {
+  const path = join(directory, name);
+  await writeFile(path, JSON.stringify(object));
+  return path;
+}
+
+const columns = (table: string): string[] => (table.split('\n')[0] ?? '').split(/ {2,}/);
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-kubectl-'));
+  plane = await startSandboxPlane(directory);
+  expect((await readdir(DEFINITIONS)).length).toBeGreaterThan(0);
+  await kubectl('apply', '-f', DEFINITIONS);
+  await vi.waitFor(async () => await kubectl('get', 'plans.upgrade.cattle.io'));
+  await kubectl('apply', '-f', await file('plan.json', PLAN));
+  await kubectl('apply', '-f', await file('node.json', NODE));
+});
+
+afterAll(async () => {
+  await plane.stop();
+  await rm(directory, { recursive: true });
+});
+
+test('apply changes what was applied before, and finds unknown fields', async () => {
+  const changed = { ...PLAN, spec: { ...PLAN.spec, version: 'v3' } };
+  expect(await kubectl('apply', '-f', await file('changed.json', changed))).toContain('configured');
+  const wrong = { ...PLAN, spec: { ...PLAN.spec, versoin: 'v4' } };
+  await expect(kubectl('apply', '-f', await file('wrong.json', wrong))).rejects.toThrow(
+    'unknown field "spec.versoin"',
+  );
+  const labelled = { ...NODE, metadata: { ...NODE.metadata, labels: { a: 'b' } } };
+  expect(await kubectl('apply', '-f', await file('node.json', labelled))).toContain('configured');
+});
+
+test('a dry run on the server changes nothing', async () => {
+  const path = await file('dry.json', { ...PLAN, metadata: { ...PLAN.metadata, name: 'dry' } });
+  expect(await kubectl('apply', '--dry-run=server', '-f', path)).toContain('(server dry run)');
+  await expect(kubectl('get', 'plans.upgrade.cattle.io', 'dry')).rejects.toThrow('not found');
+  expect(await kubectl('apply', '--server-side', '--dry-run=server', '-f', path)).toContain('dry');
+});
+
+test('explain shows the fields of custom and of built-in kinds', async () => {
+  const version = '--api-version=upgrade.cattle.io/v1';
+  const schema = await readFile(join(DEFINITIONS, 'upgrade.cattle.io_plans.yaml'), 'utf8');
+  const explained = await kubectl('explain', 'plans.spec.concurrency', version);
+  expect(explained).toContain('FIELD: concurrency <integer>');
+  const said = explained.split('DESCRIPTION:\n')[1]?.trim().split('\n')[0] ?? '';
+  expect(schema).toContain(said);
+  expect(await kubectl('explain', 'nodes.spec.taints')).toMatch(/effect\s+<string>/);
+  expect(await kubectl('explain', 'jobs.spec', '--recursive')).toMatch(/backoffLimit\s+<integer>/);
+});
+
+test('get shows the columns of the definitions and of Kubernetes', async () => {
+  const plans = await kubectl('get', 'plans.upgrade.cattle.io');
+  expect(columns(plans).slice(0, 4)).toEqual(['NAME', 'IMAGE', 'CHANNEL', 'VERSION']);
+  expect(plans).toMatch(/^os +example\.com\/os/m);
+  await kubectl('cordon', 'n1');
+  const nodes = await kubectl('get', 'nodes');
+  expect(columns(nodes).map((each) => each.trim())).toEqual([
+    'NAME',
+    'STATUS',
+    'ROLES',
+    'AGE',
+    'VERSION',
+  ]);
+  expect(nodes).toMatch(/^n1 +Unknown,SchedulingDisabled/m);
+  expect(columns(await kubectl('get', 'nodes', '-o', 'wide'))).toContain('INTERNAL-IP');
+  expect(await kubectl('get', 'crd', '--no-headers')).toContain('plans.upgrade.cattle.io');
+});
+
+test('get events and describe', async () => {
+  const event = {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: 'e', namespace: 'default' },
+    involvedObject: { kind: 'Plan', namespace: 'default', name: 'os' },
+    reason: 'Done',
+    message: 'it is done',
+    type: 'Normal',
+  };
+  await kubectl('create', '-f', await file('event.json', event));
+  const events = await kubectl('get', 'events');
+  expect(columns(events).map((each) => each.trim())).toEqual([
+    'LAST SEEN',
+    'TYPE',
+    'REASON',
+    'OBJECT',
+    'MESSAGE',
+  ]);
+  expect(events).toMatch(/Normal +Done +plan\/os +it is done/);
+  expect(await kubectl('describe', 'node', 'n1')).toMatch(/Unschedulable: +true/);
+});
