@@ -181,7 +181,7 @@ export function nameSome(names: readonly string[]): string {
 export function describeAwaited(pods: readonly Pod[], until?: string): string | undefined {
   if (pods.length === 0) return undefined;
   const wait = `waiting for ${nameSome(pods.map(keyOf))} to complete`;
-  return until === undefined ? wait : `${wait}, and evicting at ${until} what has not`;
+  return until === undefined ? wait : `${wait}; the drain evicts those that have not at ${until}`;
 }
 
 /** Returns the sentence that says which budget blocks which pods. The name of the budget is `namespace/name`. */

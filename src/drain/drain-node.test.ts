@@ -334,7 +334,7 @@ describe('pods of Jobs', () => {
       left: 1,
       pods: ['default/backup'],
       blockedBy: expect.stringMatching(
-        /^waiting for default\/backup to complete, and evicting at .+Z what has not$/,
+        /^waiting for default\/backup to complete; the drain evicts those that have not at .+Z$/,
       ) as unknown,
     });
     rig.api.put(buildPod('backup', { ...job, phase: 'Succeeded' }));
