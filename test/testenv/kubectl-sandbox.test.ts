@@ -21,6 +21,9 @@ const NODE = {
   metadata: { name: 'n1', labels: { 'node-role.kubernetes.io/worker': '' } },
 };
 
+/** Milliseconds within which a new definition must be served. */
+const PATIENCE = { timeout: 30_000, interval: 200 };
+
 let directory: string;
 let plane: Plane;
 
@@ -44,7 +47,7 @@ beforeAll(async () => {
   plane = await startSandboxPlane(directory);
   expect((await readdir(DEFINITIONS)).length).toBeGreaterThan(0);
   await kubectl('apply', '-f', DEFINITIONS);
-  await vi.waitFor(async () => await kubectl('get', 'plans.upgrade.cattle.io'));
+  await vi.waitFor(async () => await kubectl('get', 'plans.upgrade.cattle.io'), PATIENCE);
   await kubectl('apply', '-f', await file('plan.json', PLAN));
   await kubectl('apply', '-f', await file('node.json', NODE));
 });
