@@ -337,6 +337,25 @@ test('a variable takes the place of one that the chart sets', async () => {
   expect(env).toHaveLength(4);
 });
 
+test('labels of pods and annotations of service accounts: those of the chart win, those of the user are added', async () => {
+  const objects = await templated(
+    '--set=podLabels.team=platform',
+    '--set=podLabels.app\\.kubernetes\\.io/name=other',
+    '--set=serviceAccount.annotations.example\\.com/role=refit',
+  );
+  const deployment = objects.find(({ kind }) => kind === 'Deployment') as unknown as {
+    spec: { template: { metadata: { labels: Record<string, string> } } };
+  };
+  expect(deployment.spec.template.metadata.labels).toMatchObject({
+    team: 'platform',
+    'app.kubernetes.io/name': 'refit',
+  });
+  const accounts = objects.filter(({ kind }) => kind === 'ServiceAccount');
+  expect(accounts.length).toBeGreaterThan(0);
+  for (const { metadata } of accounts)
+    expect(metadata.annotations).toMatchObject({ 'example.com/role': 'refit' });
+});
+
 test('values reach the pods', async () => {
   const args = ['repository=registry.example.com/refit', 'digest=sha256:' + 'a'.repeat(64)].map(
     (it) => `--set=image.${it}`,

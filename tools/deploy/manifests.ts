@@ -1,8 +1,10 @@
 /** Every file of deploy/chart that is made: the manifests that the chart and the kustomize bases share. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type DefinedKind, definitionOf } from '../crds/definition.ts';
 import { CUSTOM_KINDS } from '../crds/registry.ts';
 import { agentDaemonSet } from './agent.ts';
+import { chartReadme } from './chart-readme.ts';
 import { dashboard, rules, serviceMonitor } from './monitoring.ts';
 import { fileOf, object, REFIT_NAMESPACE, yamlOf } from './objects.ts';
 import { copyOf, rightsOf } from './rights.ts';
@@ -10,6 +12,7 @@ import { CAPI, CATTLE, hooksCertificate, K0S, workload } from './workloads.ts';
 
 const HERE = 'tools/deploy';
 const CHART = 'deploy/chart';
+const ROOT = join(import.meta.dirname, '..', '..');
 
 export function deployFiles(): [string, string][] {
   const kinds = (group: string, names: string[]): string =>
@@ -57,6 +60,7 @@ export function deployFiles(): [string, string][] {
   };
   return [
     [`${CHART}/Chart.yaml`, chartYaml()],
+    [`${CHART}/README.md`, chartReadme(readFileSync(join(ROOT, CHART, 'values.yaml'), 'utf8'))],
     [`${CHART}/manifests/monitoring/dashboard.json`, dashboard()],
     ...Object.entries(folders).flatMap(([folder, files]): [string, string][] => [
       ...Object.entries(files).map(([name, text]): [string, string] => [
@@ -119,6 +123,13 @@ function chartYaml(): string {
       version,
       appVersion: version,
       kubeVersion: '>=1.30.0-0',
+      icon: iconAddress(),
     },
   ]);
+}
+
+/** Returns the icon as a data URI, so that the chart names no server. */
+function iconAddress(): string {
+  const icon = readFileSync(join(ROOT, CHART, 'icon.svg'));
+  return `data:image/svg+xml;base64,${icon.toString('base64')}`;
 }

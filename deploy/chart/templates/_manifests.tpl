@@ -60,6 +60,9 @@ system-upgrade-controller bring some of them along. */}}
 {{- $_ := set .object.spec "maxUnavailable" $values.podDisruptionBudget.maxUnavailable -}}
 {{- end -}}
 {{- if eq $kind "NetworkPolicy" }}{{ include "refit.networkpolicy" . }}{{ end -}}
+{{- if and (eq $kind "ServiceAccount") $values.serviceAccount.annotations -}}
+{{- $_ := set .object.metadata "annotations" (mergeOverwrite (dict) (.object.metadata.annotations | default dict) $values.serviceAccount.annotations) -}}
+{{- end -}}
 {{- $planSecrets := .own.planSecrets -}}
 {{- if and (eq $kind "Role") $planSecrets }}{{ range $rule := .object.rules }}
 {{- if has "SECRET" ($rule.resourceNames | default list) }}{{ $_ := set $rule "resourceNames" $planSecrets }}{{ end -}}
@@ -107,6 +110,8 @@ system-upgrade-controller bring some of them along. */}}
 {{- with index $values $field }}{{ $_ := set $pod $field . }}{{ end -}}
 {{- end -}}
 {{- with $values.podAnnotations }}{{ $_ := set $template.metadata "annotations" . }}{{ end -}}
+{{- /* The labels of the chart win, because the selector of the Deployment needs them. */ -}}
+{{- with $values.podLabels }}{{ $_ := set $template.metadata "labels" (mergeOverwrite (dict) . $template.metadata.labels) }}{{ end -}}
 {{- range $volume := $pod.volumes -}}
 {{- with index ($own.secrets | default dict) $volume.name }}{{ $_ := set $volume.secret "secretName" . }}{{ end -}}
 {{- end -}}
