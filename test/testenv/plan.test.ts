@@ -213,7 +213,7 @@ describe('the API', () => {
     const writes = (await mutations()).filter(({ resource }) => resource !== 'leases');
     const allowed: Readonly<Record<string, RegExp>> = {
       'refit-controller':
-        /^(plans(\/status)? autopilot|events .*|controlnodes controller\d|nodes worker\d)$/,
+        /^(plans(\/status)? autopilot|noderollouts(\/status)? autopilot-autopilot|events .*|controlnodes controller\d|nodes worker\d)$/,
       ...Object.fromEntries(
         CONTROLLERS.map((name) => [
           `refit:controlnode:${name}`,
@@ -233,7 +233,10 @@ describe('the API', () => {
     );
     expect(unexpected).toEqual([]);
     const [accepted, refused] = acceptedAndRefused(
-      writes.filter(({ resource }) => resource !== 'events'),
+      // Events and the NodeRollout are written for the plan, not for each node.
+      writes.filter(
+        ({ resource }) => resource !== 'events' && !resource.startsWith('noderollouts'),
+      ),
     );
     const nodes = CONTROLLERS.length + WORKERS.length;
     expect((accepted.length - DOWNLOAD_CHECK_CALLS) / nodes).toBeLessThanOrEqual(
