@@ -1,5 +1,5 @@
 /** Tests `refit hold`, `unhold` and `start`, `--dry-run`, and `--as`, on a real API server with a controller that leads. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import { OPEN_WINDOW_ANNOTATION } from '../../src/engine/model/controls.ts';
@@ -88,9 +88,7 @@ test('in a blackout a plan starts by one opening that names blackouts, and an Ev
       blackouts: [{ from: '2020-01-01', to: '2099-12-31' }],
     }),
   );
-  await using _policy = {
-    [Symbol.asyncDispose]: async () => await admin.delete(upgradePolicies, POLICY),
-  };
+  onTestFinished(async () => await admin.delete(upgradePolicies, POLICY));
   await puppets.plan(1);
   await puppets.until(async () =>
     expect((await asOperator('why')).stdout.join('\n')).toContain('in a blackout of UpgradePolicy'),
