@@ -32,7 +32,7 @@ async function cluster(
 
 const FOREIGN = { labels: { [KUBEONE_LABEL]: '' } };
 
-test('sets the label with an empty value, as KubeOne does, and the name of the run; leaves out Nodes that do not exist', async () => {
+test('sets the label kubeone.io/upgrade-in-progress with an empty value, as KubeOne does, and the name of the run; leaves out Nodes that do not exist', async () => {
   const { labels, tools } = await cluster([{ name: 'cp1' }, { name: 'w1' }]);
   await setLabels(['cp1', 'gone'], 'me', false, tools);
   expect(await labels()).toEqual([
