@@ -246,6 +246,13 @@ test.each<[string, UpgradePolicySpec, object | undefined, string | undefined, st
     'done at about 2026-11-21T01:40:00Z, in the windows of the policy\n',
   ],
   [
+    'each wave settles for an hour',
+    { blackouts: [{ from: '2026-11-20', to: '2026-11-20' }], settle: '1h' },
+    { from: '2026-11-21T00:00:00Z', nodes: 5, of: 5 },
+    '2026-11-21T05:40:00Z',
+    'done at about 2026-11-21T05:40:00Z, in the windows of the policy\n',
+  ],
+  [
     'no window is long enough',
     { windows: [{ ...FRIDAYS, length: '10m' }] },
     undefined,

@@ -157,6 +157,7 @@ function fitInto(
   now: number,
 ): Fit {
   const of = waves.reduce((sum, { nodes }) => sum + nodes, 0);
+  const { settleMs = 0, waves: policyWaves = [] } = policy;
   let from: number | undefined;
   let time = now;
   /** Number of nodes in the waves that fit into the next window. */
@@ -172,9 +173,11 @@ function fitInto(
     isNext &&= from === undefined || start === time;
     from ??= start;
     if (isNext) fitting += nodes;
-    time = start + ms;
+    // The next nodes start only after these have settled.
+    time = start + ms + settleMs;
   }
-  return { window: { from: rfc3339(from ?? now), nodes: fitting, of }, doneAt: rfc3339(time) };
+  const settled = time + policyWaves.reduce((sum, wave) => sum + (wave.settleMs ?? 0), 0);
+  return { window: { from: rfc3339(from ?? now), nodes: fitting, of }, doneAt: rfc3339(settled) };
 }
 
 /**
