@@ -3,6 +3,7 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { nodeRollouts } from '../../src/api/kinds.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { ifFound } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
@@ -29,6 +30,9 @@ test('kubectl waits for a Plan, and its history survives the leader and the Plan
     },
     spec: { plan: { apiVersion: 'autopilot.k0sproject.io/v1beta2', kind: 'Plan', name: 'old' } },
   };
+  // Plans of earlier files had the same name, and their NodeRollout outlives them.
+  for (const name of [NAME, old.metadata.name])
+    await ifFound(admin.delete(nodeRollouts, name, { namespace: NAMESPACE }));
   await puppets.until(
     async () => void (await admin.create(nodeRollouts, old, { namespace: NAMESPACE })),
   );
