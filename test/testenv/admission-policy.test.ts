@@ -130,6 +130,7 @@ describe.each([
     ['a signal of an operator', 'admin', `${DATA}=${data.replace('id1', 'id2')}`],
     ['a report by an operator', 'admin', `${DATA}=${reported}`],
     ['an end of a signal by an operator', 'admin', `${DATA}-`],
+    ['a hold by the agent itself', own, 'upgrade.refit.dev/hold=x'],
     ['a claim by the agent itself', own, 'upgrade.refit.dev/claimed-by=x'],
     ['a configuration by the agent itself', own, 'upgrade.refit.dev/node-configuration=x'],
     ['a configuration of an operator', 'admin', 'upgrade.refit.dev/node-configuration=x'],
@@ -160,7 +161,7 @@ describe.each([
     );
     const reports = [`${DATA}=${reported}`, ...ours];
     expect(await annotate(own, 'policy-probe', reports, resource)).toBe('');
-    const theirs = ['upgrade.refit.dev/pause=true', 'team=blue'];
+    const theirs = ['upgrade.refit.dev/pause=true', 'upgrade.refit.dev/hold=x', 'team=blue'];
     expect(await annotate('admin', 'policy-probe', theirs, resource)).toBe('');
   });
 
