@@ -1,11 +1,52 @@
 /** Gate: limits how many nodes with the same value of a label are unavailable at once, for whatever reason. */
+import type { Node } from '../../kube/resources.ts';
+import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { listed } from '../../util/phrases.ts';
-import { type Gate, nodeNameOf, nodesAllowedAway, PASS, wait } from './types.ts';
+import {
+  type GateInput,
+  type NodeCensus,
+  nodeNameOf,
+  nodesAllowedAway,
+  PASS,
+  type Verdict,
+  wait,
+} from './types.ts';
 
-export const domainAvailable: Gate = {
+type Input = Pick<GateInput, 'target' | 'facts' | 'policy' | 'census' | 'fleet'>;
+
+/** The names of the Nodes that count, and of those that are unavailable or busy, by the value of the label. */
+interface Domains {
+  readonly all: ReadonlyMap<string, readonly string[]>;
+  readonly busy: ReadonlyMap<string, readonly string[]>;
+}
+
+/** The Nodes are grouped once for each census, because every candidate of a decision asks for its domain. */
+const domainsIn = onceForEach((fleet: readonly Node[]) =>
+  onceForEach((census: NodeCensus) =>
+    onceForEachWith((_fleet: readonly Node[], label): Domains => {
+      const named = fleet.flatMap(({ metadata: { name, labels = {} } }) => {
+        const value = ownMember(labels, label);
+        return value === undefined || !census.all.has(name) ? [] : [{ name, value }];
+      });
+      const namesOf = (nodes: typeof named): ReadonlyMap<string, readonly string[]> =>
+        new Map(
+          [...Map.groupBy(nodes, ({ value }) => value)].map(([value, group]) => [
+            value,
+            group.map(({ name }) => name),
+          ]),
+        );
+      return {
+        all: namesOf(named),
+        busy: namesOf(named.filter(({ name }) => census.busy.has(name))),
+      };
+    }),
+  ),
+);
+
+export const domainAvailable = {
   name: 'domain-available',
-  evaluate({ target, facts, policy, census, fleet = [] }) {
+  evaluate({ target, facts, policy, census, fleet = [] }: Input): Verdict {
     const { perDomain, name } = policy;
     const node = nodeNameOf(target, facts);
     // A node that is unavailable already does not raise the count. A target that is no Node runs no pods.
@@ -13,14 +54,14 @@ export const domainAvailable: Gate = {
     const { label, limit } = perDomain;
     const domain = ownMember(facts.labels ?? {}, label);
     if (domain === undefined) return PASS;
-    const names = fleet
-      .filter(({ metadata }) => ownMember(metadata.labels ?? {}, label) === domain)
-      .map(({ metadata }) => metadata.name)
-      .filter((each) => census.all.has(each));
-    const busy = names.filter((each) => each !== node && census.busy.has(each)).toSorted();
+    const domains = domainsIn(fleet)(census)(fleet, label);
+    const names = domains.all.get(domain) ?? [];
+    const away = domains.busy.get(domain) ?? [];
+    const count = away.length - (census.busy.has(node) ? 1 : 0);
     const allowed = nodesAllowedAway(limit, names.length);
-    if (busy.length < allowed) return PASS;
-    const message = `${busy.length} of ${names.length} nodes with ${label}=${domain} are not Ready, unschedulable or at work (${listed(busy)}); UpgradePolicy ${name} allows ${allowed}`;
+    if (count < allowed) return PASS;
+    const others = away.filter((each) => each !== node);
+    const message = `${count} of ${names.length} nodes with ${label}=${domain} are not Ready, unschedulable or at work (${listed(others)}); UpgradePolicy ${name} allows ${allowed}`;
     const ends =
       'one of those nodes is available again, or perDomain.maxUnavailable of the UpgradePolicy is raised';
     return wait('DomainFull', message, ends);

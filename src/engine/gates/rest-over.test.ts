@@ -57,3 +57,9 @@ test('a node whose clock is behind gets the whole deadline from the leader that 
   const facts = { ready: false, readySince: later(-5 * HOUR), watchedMs: MINUTE };
   expect(settling(21 * MINUTE, facts)).toMatchObject({ phase: 'verifying', gate: 'node-ready' });
 });
+
+test('a report from before the attempt does not shorten the period', () => {
+  const observation = succeeded(later(-5 * HOUR), later(-5 * HOUR));
+  expect(settling(MINUTE, { observation })).toMatchObject({ reason: { code: 'Resting' } });
+  expect(settling(HOUR, { observation })).toMatchObject({ next: 'done' });
+});

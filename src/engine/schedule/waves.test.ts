@@ -109,6 +109,15 @@ describe('the next wave', () => {
     expect(started(snapshot, policy, T0 + HOUR)).toEqual(['w0', 'w2']);
   });
 
+  test('waits for the longest settle time of all waves before it, also past an empty wave', () => {
+    const states = { ...names(3), w1: 'done' } as const;
+    const snapshot = buildSnapshot(buildRollout([stageOf(states)]), facts);
+    const none: WaveRule = { selector: { matchLabels: { nobody: 'true' } } };
+    const policy = policyOf([{ ...CANARY, settleMs: HOUR }, none]);
+    expect(started(snapshot, policy, T0 + HOUR - 1000)).toEqual([]);
+    expect(started(snapshot, policy, T0 + HOUR)).toEqual(['w0', 'w2']);
+  });
+
   test('the order sorts inside a wave', () => {
     const zones = { w0: { labels: { zone: 'b' } }, w1: canary, w2: { labels: { zone: 'a' } } };
     const states = { ...names(3), w1: 'done' } as const;
@@ -131,6 +140,13 @@ describe('the failure budget', () => {
     const snapshot = buildSnapshot(buildRollout([stageOf(failed)]), facts);
     const policy = policyOf([{ ...CANARY, maxFailures: { nodes: 0 } }], { maxFailures: 9 });
     expect(decide(snapshot, policy, T0).record?.phase).toBe('failed');
+  });
+
+  test('of a wave does not count where failed targets keep their slots: that of the plan does', () => {
+    const stage = { ...stageOf(failed), failedHoldSlots: true };
+    const snapshot = buildSnapshot(buildRollout([stage]), facts);
+    const policy = policyOf([{ ...CANARY, maxFailures: { nodes: 0 } }], { maxFailures: 1 });
+    expect((decide(snapshot, policy, T0).record ?? snapshot.rollout).phase).toBe('running');
   });
 
   test('of a wave does not cover failures of another wave', () => {

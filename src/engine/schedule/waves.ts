@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { matchesLabels } from '../../kube/selectors.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
-import { onceForEach } from '../../util/memo.ts';
+import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, wait } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
@@ -21,7 +21,10 @@ type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
 export interface Waves {
   readonly members: readonly (readonly Target[])[];
   readonly of: ReadonlyMap<string, number>;
-  /** How many members of each wave may fail; undefined for a wave to which the budget of the plan applies. */
+  /**
+   * How many members of each wave may fail; undefined for a wave to which the budget of the plan applies. It applies to every wave of
+   * a stage whose failed targets keep their slots.
+   */
   readonly budgets: readonly (number | undefined)[];
 }
 
@@ -33,12 +36,10 @@ export function wavesOf({ snapshot, policy: { waves } }: Context, stage: Stage):
 
 /** The waves are computed once for each stage of a snapshot, because every candidate of a decision asks for them. */
 const divided = onceForEach((snapshot: Snapshot) =>
-  onceForEach((rules: Rules) =>
-    onceForEach((stage: Stage) => divide(stage.targets, rules, snapshot)),
-  ),
+  onceForEach((rules: Rules) => onceForEach((stage: Stage) => divide(stage, rules, snapshot))),
 );
 
-function divide(targets: readonly Target[], rules: Rules, snapshot: Snapshot): Waves {
+function divide({ targets, failedHoldSlots }: Stage, rules: Rules, snapshot: Snapshot): Waves {
   const isControlPlane = (target: Target): boolean => isOfControlPlane(factsOf(snapshot, target));
   let left = targets.filter((target) => !isControlPlane(target));
   const total = left.length;
@@ -50,7 +51,9 @@ function divide(targets: readonly Target[], rules: Rules, snapshot: Snapshot): W
   }
   if (left.length > 0) members.push(left);
   const entries = members.flatMap((wave, index) => wave.map(({ key }) => [key, index] as const));
-  const budgets = members.map((wave, index) => budgetIn(rules[index], wave.length));
+  const budgets = members.map((wave, index) =>
+    failedHoldSlots === true ? undefined : budgetIn(rules[index], wave.length),
+  );
   return { members, of: new Map(entries), budgets };
 }
 
@@ -74,10 +77,12 @@ function membersOf(
   if (count === undefined && percent === undefined) return left;
   const share = percent === undefined ? 0 : Math.max(1, Math.floor((total * percent) / 100));
   const { uid } = snapshot.rollout.source;
-  const lots = left.map((target) => ({ target, lot: hash('sha256', `${uid}/${target.name}`) }));
-  const drawn = lots.toSorted((a, b) => (a.lot < b.lot ? -1 : 1));
-  return drawn.slice(0, count ?? share).map(({ target }) => target);
+  const drawn = left.toSorted((a, b) => (lotOf(a, uid) < lotOf(b, uid) ? -1 : 1));
+  return drawn.slice(0, count ?? share);
 }
+
+/** Returns the lot of the target in the plan with this uid. */
+const lotOf = onceForEachWith(({ name }: Target, uid) => hash('sha256', `${uid}/${name}`));
 
 /**
  * Returns a function that says why a target of a later wave must wait although the targets of all earlier waves are over: the wave
@@ -97,14 +102,18 @@ export function waveCheck(
 }
 
 function settleOf({ policy, now }: DecisionContext, { members }: Waves, wave: number) {
-  const before = wave - 1;
-  const { settleMs = 0 } = policy.waves?.[before] ?? {};
-  const ends = (members[before] ?? []).filter(({ state }) => state !== 'pending');
-  if (settleMs === 0 || ends.length === 0) return undefined;
-  const last = Math.max(...ends.map(({ since }) => Date.parse(since)));
-  const until = last + settleMs;
-  // This negation is also true for NaN: a time that cannot be read does not delay the wave forever.
-  if (!(now < until)) return undefined;
+  const periods = members.slice(0, wave).map((targets, before) => {
+    const { settleMs = 0 } = policy.waves?.[before] ?? {};
+    const ends = targets
+      .filter(({ state }) => state !== 'pending')
+      .map(({ since }) => Date.parse(since))
+      .filter((time) => !Number.isNaN(time));
+    const until = ends.length === 0 ? Number.NEGATIVE_INFINITY : Math.max(...ends) + settleMs;
+    return { before, settleMs, until };
+  });
+  const [last] = periods.toSorted((a, b) => b.until - a.until);
+  if (!last || now >= last.until) return undefined;
+  const { before, settleMs, until } = last;
   const at = rfc3339(until);
   const message = `wave ${before + 1} settles for ${formatDuration(settleMs)} before wave ${wave + 1} starts`;
   return wait('WaveSettles', message, `that time is over, at ${at}`, {
