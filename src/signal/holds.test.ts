@@ -1,6 +1,6 @@
 /** What the annotation of a hold says, whoever wrote it. */
 import { expect, test } from 'vitest';
-import { HOLD_ANNOTATION, holdOn, isHeld, writeHold } from './holds.ts';
+import { HOLD_ANNOTATION, holdOn, isHeld, longestHold, writeHold } from './holds.ts';
 
 const read = (value?: string) =>
   holdOn({
@@ -43,4 +43,12 @@ test('a hold ends at its end, and without one it does not end', () => {
     false,
     true,
   ]);
+});
+
+test('of two objects of one node, the hold that ends last counts', () => {
+  const over = { until: '2026-11-20T07:00:00Z' };
+  expect(longestHold([over, WHOLE])).toBe(WHOLE);
+  expect(longestHold([WHOLE, {}])).toEqual({});
+  expect(longestHold([undefined, over])).toBe(over);
+  expect(longestHold([undefined, undefined])).toBeUndefined();
 });

@@ -46,6 +46,17 @@ export function writeHold(hold: Hold): string {
   return JSON.stringify(defined(hold));
 }
 
+/** Returns the hold that ends last; undefined if there is none. A hold without an end never ends. */
+export function longestHold(holds: readonly (Hold | undefined)[]): Hold | undefined {
+  const endOf = ({ until }: Hold): number =>
+    until === undefined ? Number.POSITIVE_INFINITY : Date.parse(until);
+  const given = holds.filter((hold) => hold !== undefined);
+  return given.reduce<Hold | undefined>(
+    (longest, hold) => (longest && endOf(longest) >= endOf(hold) ? longest : hold),
+    undefined,
+  );
+}
+
 /** Returns true if the hold keeps plans from starting at `now`, in milliseconds. A hold without an end always does. */
 export function isHeld({ until }: Hold, now: number): boolean {
   return until === undefined || now < Date.parse(until);

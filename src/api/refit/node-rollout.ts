@@ -58,7 +58,9 @@ const countsSchema = object('The number of targets by state.', {
   failed: count('Targets that failed.'),
   inProgress: count('Targets that were started and are not done.'),
   pending: count('Targets that were not started yet.'),
-  skipped: count('Targets that do not exist, or whose platform the plan has no download for.'),
+  skipped: count(
+    'Targets that the plan left out, that do not exist, or whose platform the plan has no download for.',
+  ),
 });
 
 const etaSchema = object(

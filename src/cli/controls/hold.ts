@@ -43,10 +43,8 @@ export async function hold(named: string, flags: HoldFlags, parts: SessionParts)
     ...(reason === undefined ? {} : { reason }),
     ...(until === undefined ? {} : { until }),
   };
-  // A controller that also runs pods has two objects. The Node is enough, because every plan reads it.
-  const chosen = found.filter(({ resource }) => resource === nodes);
-  for (const each of chosen.length > 0 ? chosen : found)
-    await annotate(client, each, writeHold(value), flags, abort);
+  // A controller that also runs pods has two objects, and a plan may read only one of them.
+  for (const each of found) await annotate(client, each, writeHold(value), flags, abort);
   write(output, [heldLine(named, value), ...dryRunLines(flags)]);
 }
 

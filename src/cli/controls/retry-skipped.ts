@@ -40,7 +40,7 @@ const takeUp: Control = (controlled) => {
     annotations: { [RETRY_ANNOTATION]: value ?? null },
     said: [
       `${names} of ${titleOf(view)} will be tried again.`,
-      'A node starts when the nodes before it have started and its gates pass. A held node waits for `refit unhold`.',
+      'A node starts when the nodes before it have started and its gates pass. A node that is still held does not start before `refit unhold`.',
     ],
   };
 };

@@ -22,7 +22,7 @@ import {
 import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type Choice, chooseTargets, freeSlots } from '../schedule/slots.ts';
 import type { Assessment } from './assess.ts';
-import { FAILURES, stops } from './budget.ts';
+import { FAILURES, stops, tooManyBlocked } from './budget.ts';
 import { NOTHING_DONE } from './ended.ts';
 import { isAtRest, refusedState } from './evaluate-target.ts';
 import { targetsToLeaveOut } from './left-out.ts';
@@ -98,7 +98,10 @@ function conclude({ snapshot, policy, stage, isOverBudget }: Assessment): Rollou
   const isPausing = policy.pausesOnFailure === true && stage !== undefined;
   if (abort !== undefined || (isOverBudget && !isPausing)) {
     if (targetsIn(rollout, 'intended').length > 0) return undefined;
-    if (abort === undefined) return { ...rollout, phase: failurePhase(rollout), blocked: false };
+    if (abort === undefined) {
+      const reason = rollout.reason ?? tooManyBlocked(snapshot, policy);
+      return { ...rollout, phase: failurePhase(rollout), blocked: false, reason };
+    }
     return { ...rollout, phase: 'failed', blocked: false, reason: abortReason(abort) };
   }
   // An invalid change of the plan may add targets that are not recorded yet.
@@ -129,7 +132,7 @@ function start(assessment: Assessment, stage: Stage): Rollout {
   const { snapshot, now } = assessment;
   const { rollout } = snapshot;
   const { chosen, waiting, stopped, refusal } = choose(assessment, stage);
-  const leftOut = chosen.length === 0 ? targetsToLeaveOut(assessment, stage) : [];
+  const leftOut = chosen.length === 0 ? targetsToLeaveOut(assessment, stage, waiting) : [];
   if (leftOut.length > 0) return withTargets(rollout, leftOut);
   if (refusal && targetsIn(rollout, 'intended').length === 0)
     return { ...rollout, phase: refusedPhase(refusal), blocked: false, reason: refusal };

@@ -3,7 +3,7 @@ import { onceForEach } from '../../util/memo.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
-import type { Reason } from '../model/reasons.ts';
+import { because, type Reason } from '../model/reasons.ts';
 import {
   type RecordedState,
   type Rollout,
@@ -100,15 +100,12 @@ function outsideOfWaves<F extends Pick<Target, 'name'>>(
   return failures.filter(({ name }) => !inWaves.has(name));
 }
 
-/** Returns the workers that failed last, one after the other, without a success since; the last one comes first. */
-function lastFailures(snapshot: Snapshot): readonly Target[] {
-  const workers = snapshot.rollout.stages.filter(({ role }) => role === 'worker');
-  const ended = workers
-    .flatMap(({ targets }) => targets)
-    .filter(({ state }) => state === 'done' || state === 'failed')
-    .toSorted((a, b) => Date.parse(b.since) - Date.parse(a.since));
-  const success = ended.findIndex(({ state }) => state === 'done');
-  return success === -1 ? ended : ended.slice(0, success);
+/** Returns the workers that failed since the last success of a worker. */
+function lastFailures({ rollout }: Snapshot): readonly Target[] {
+  const stages = rollout.stages.filter(({ role }) => role === 'worker');
+  const successes = targetsIn({ stages }, 'done').map(({ since }) => Date.parse(since));
+  const lastSuccess = successes.reduce((last, time) => Math.max(last, time), 0);
+  return targetsIn({ stages }, 'failed').filter(({ since }) => Date.parse(since) > lastSuccess);
 }
 
 function isOverConsecutive(snapshot: Snapshot, { maxConsecutiveFailures }: RolloutPolicy): boolean {
@@ -122,6 +119,17 @@ function isOverBlocked({ rollout }: Snapshot, { maxBlocked }: RolloutPolicy): bo
   return targetsIn(rollout, 'skipped').length > maxBlocked;
 }
 
+/** Returns why skipped nodes stop the rollout; undefined if they do not. No failed target gives such an end a reason. */
+export function tooManyBlocked(snapshot: Snapshot, policy: RolloutPolicy): Reason | undefined {
+  if (!isOverBlocked(snapshot, policy)) return undefined;
+  const names = targetsIn(snapshot.rollout, 'skipped').map(({ name }) => name);
+  const were = names.length === 1 ? 'was' : 'were';
+  return because(
+    'Stopped',
+    `${counted(names.length, 'node')} could not be drained or ${were} held (${listed(names)}), more than maxBlockedNodes ${policy.maxBlocked} of UpgradePolicy ${policy.name} allows`,
+  );
+}
+
 /**
  * Returns which limit the failures use up, which failures they are, and what lifts the limit; undefined unless failures stop the
  * rollout.
@@ -131,10 +139,11 @@ export function describeUsedUpBudget(
   policy: RolloutPolicy,
 ): { readonly message: string; readonly lifts: string } | undefined {
   if (!isOverBudget(snapshot, policy)) return undefined;
-  if (isOverBlocked(snapshot, policy)) {
-    const skipped = targetsIn(snapshot.rollout, 'skipped').map(({ name }) => name);
+  const blocked = tooManyBlocked(snapshot, policy);
+  if (blocked) {
+    const skipped = targetsIn(snapshot.rollout, 'skipped');
     return {
-      message: `${counted(skipped.length, 'node')} could not be drained (${listed(skipped)}), more than maxBlockedNodes ${policy.maxBlocked} of UpgradePolicy ${policy.name} allows`,
+      message: blocked.message,
       lifts: `the skipped nodes are tried again (refit retry --skipped), or maxBlockedNodes is ${skipped.length} or more while the plan runs`,
     };
   }

@@ -2,6 +2,7 @@
 import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import { claimOn } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
+import { domainAvailable } from '../gates/domain-available.ts';
 import { nodesAvailable } from '../gates/nodes-available.ts';
 import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_TARGET, evaluate } from '../gates/registry.ts';
 import {
@@ -52,11 +53,15 @@ export function evaluateTarget(context: EvaluationContext): TargetEvaluation {
   return withSkip(withRefusal(evaluation(context), context), context);
 }
 
-/** A drain that took too long is no failure if the policy skips such nodes, and if the record can hold that. */
+/**
+ * A drain of a worker that took too long is no failure if the policy skips such nodes, and if the record can hold that. A controller
+ * still fails, because no worker may start before all controllers.
+ */
 function withSkip(evaluation: TargetEvaluation, context: TargetContext): TargetEvaluation {
-  const { snapshot, policy } = context;
+  const { snapshot, stage, policy } = context;
   const isTooLong = evaluation.next === 'failed' && evaluation.reason.code === 'DrainTooLong';
-  const maySkip = policy.drain.onDeadline === 'skipNode' && snapshot.canSkip === true;
+  const isAllowed = policy.drain.onDeadline === 'skipNode' && snapshot.canSkip === true;
+  const maySkip = isAllowed && stage.role === 'worker';
   return isTooLong && maySkip ? { ...evaluation, phase: 'skipped', next: 'skipped' } : evaluation;
 }
 
@@ -210,10 +215,12 @@ function intend(context: TargetContext): TargetEvaluation {
     // Other plans wait because of this claim. So if the gates refuse the target, its intent and with it the claim are removed, except in
     // these cases.
     const isKept =
-      gate === 'nodes-available'
+      gate === 'nodes-available' || gate === 'domain-available'
         ? !isBehind(input, snapshot)
         : gate === 'write' || probe !== undefined;
-    const back = isClaimed && !isKept ? { next: 'pending' as const } : {};
+    // The plan goes on around a held target, so the target must not keep a slot.
+    const isGivenBack = (isClaimed && !isKept) || gate === 'not-held';
+    const back = isGivenBack ? { next: 'pending' as const } : {};
     return { phase, effect: 'none', ...back, reason, ends, gate, recheckMs, probe };
   }
   const reason = restingReason(target, phase, facts);
@@ -239,10 +246,8 @@ function isBehind({ census, ...input }: GateInput, { claim = '', fleet = [] }: S
   const busy = census?.busy
     .difference(new Set(later.map(({ metadata }) => metadata.name)))
     .union(census.unavailable);
-  return (
-    nodesAvailable.evaluate({ ...input, census: census && busy && { ...census, busy } }).kind ===
-    'wait'
-  );
+  const alone = { ...input, census: census && busy && { ...census, busy } };
+  return [nodesAvailable, domainAvailable].some((gate) => gate.evaluate(alone).kind === 'wait');
 }
 
 function verify(context: TargetContext, phase: TargetPhase, late: boolean): TargetEvaluation {

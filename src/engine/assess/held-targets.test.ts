@@ -95,6 +95,18 @@ describe('the end', () => {
     expect(statesAfter(snapshot, FINISH)).toEqual(['w1 done', 'w2 pending']);
   });
 
+  test('does not come while the plan is paused', () => {
+    const controls = { paused: true, retries: new Map() };
+    const snapshot = { ...snapshotOf([workers], { w2: HELD }), controls };
+    expect(statesAfter(snapshot, FINISH)).toEqual(['w1 done', 'w2 pending']);
+  });
+
+  test('a node that is held after it was chosen gives its slot back', () => {
+    const chosen = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2')]);
+    const snapshot = snapshotOf([chosen], { w1: HELD });
+    expect(statesAfter(snapshot)).toEqual(['w1 pending', 'w2 intended']);
+  });
+
   test('a hold that ends by itself lets the node start', () => {
     const facts = { w2: { hold: { until: later(MINUTE) } } };
     const snapshot = snapshotOf([workers], facts);

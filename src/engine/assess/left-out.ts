@@ -2,37 +2,46 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { isTargetHeld } from '../gates/held-targets.ts';
 import { factsOf } from '../gates/types.ts';
-import { isUnanswered } from '../model/decision.ts';
-import { inState, type Stage, type Target } from '../model/rollout.ts';
+import { inState, type Stage, type Target, targetsIn } from '../model/rollout.ts';
+import type { GatedTarget } from '../schedule/slots.ts';
 import type { Assessment } from './assess.ts';
 
 /**
- * Returns the targets of the stage to record as skipped now; empty while another target of the stage can still start or is in
- * progress. Controllers are never left out, because no worker may start before all controllers.
+ * Returns the targets to record as skipped now, of those that `waiting` names as kept from starting; empty if one of them can still
+ * start later, or while a target is in progress. A target that waits for a pause, for a window or for anything else before its hold
+ * or its drain is judged can still start. Controllers are never left out, because no worker may start before all controllers.
  */
-export function targetsToLeaveOut(assessment: Assessment, stage: Stage): Target[] {
-  const { snapshot, now, isStopping } = assessment;
-  const pending = inState(stage, 'pending');
+export function targetsToLeaveOut(
+  assessment: Assessment,
+  stage: Stage,
+  waiting: readonly GatedTarget[],
+): Target[] {
+  const { snapshot, policy, now, isStopping } = assessment;
   const mayLeave = snapshot.canSkip === true && stage.role === 'worker' && !isStopping;
   if (!mayLeave || inState(stage, 'intended').length > 0) return [];
-  const isLeftOut = (target: Target): boolean =>
-    isHeldToTheEnd(assessment, target) || isHopeless(assessment, stage, target);
-  if (!pending.every(isLeftOut)) return [];
-  return pending.map((target): Target => ({ ...target, state: 'skipped', since: rfc3339(now) }));
+  // Targets that wait for the order only wait for those that are left out.
+  const asked = waiting.filter(({ gate }) => gate !== 'order');
+  const isLeftOut = ({ gate, target }: GatedTarget): boolean =>
+    gate === 'not-held' ? isHeldToTheEnd(assessment, target) : isHopeless(assessment, gate, target);
+  if (!asked.every(isLeftOut)) return [];
+  const skipped = targetsIn(snapshot.rollout, 'skipped').length;
+  // One more than the policy allows is recorded, which stops the rollout.
+  const room = (policy.maxBlocked ?? Number.POSITIVE_INFINITY) + 1 - skipped;
+  const held = asked.filter(({ gate }) => gate === 'not-held');
+  const hopeless = asked.filter(({ gate }) => gate !== 'not-held').slice(0, Math.max(0, room));
+  return [...held, ...hopeless].map(
+    ({ target }): Target => ({ ...target, state: 'skipped', since: rfc3339(now) }),
+  );
 }
 
 function isHeldToTheEnd({ snapshot, policy, now }: Assessment, target: Target): boolean {
   return policy.leavesOutHeld === true && isTargetHeld(snapshot, target, now);
 }
 
-/** Returns true if the drain preview found obstacles, and the stage has made no progress for as long as a drain may take. */
-function isHopeless({ snapshot, policy, now }: Assessment, stage: Stage, target: Target): boolean {
+/** Returns true if the drain preview has found obstacles for as long as a drain may take, while this leader watched. */
+function isHopeless({ snapshot, policy }: Assessment, gate: string, target: Target): boolean {
   const { drain, stepDeadlines } = policy;
-  if (drain.onDeadline !== 'skipNode' || !drain.enabled) return false;
-  const { drainPreview } = factsOf(snapshot, target);
-  if (typeof drainPreview !== 'object' || isUnanswered(drainPreview)) return false;
-  if (drainPreview.obstacles.length === 0 && drainPreview.refused.length === 0) return false;
-  const times = stage.targets.map(({ since }) => Date.parse(since));
-  const lastProgress = Math.max(...times.filter((time) => !Number.isNaN(time)));
-  return now - lastProgress >= stepDeadlines.drain;
+  if (gate !== 'drain-possible' || drain.onDeadline !== 'skipNode') return false;
+  const { blockedMs = 0 } = factsOf(snapshot, target);
+  return blockedMs > 0 && blockedMs >= stepDeadlines.drain;
 }

@@ -80,25 +80,59 @@ test('more skipped nodes than maxBlockedNodes stop the plan, and the reason says
   expect(states(snapshot, { ...POLICY, maxBlocked: 1 }, T0)).toEqual(['skipped', 'intended']);
 });
 
-const HOPELESS = {
-  obstacles: [],
-  refused: [{ pod: 'a/b', reason: 'is unmanaged' }],
-  evictable: 1,
-} as never;
+const BLOCKED_PREVIEW: Partial<TargetFacts> = {
+  node: { ...NODE, unschedulable: false },
+  drainPreview: {
+    evictable: 1,
+    obstacles: [],
+    refused: [{ pod: 'a/b', reason: 'has no controller, so nothing would create it again' }],
+  },
+};
 
-test('a node whose drain cannot succeed is skipped before it starts, once nothing else moves', () => {
-  const stage = buildStage('worker', [
-    buildTarget('w1', 'pending', { since: later(0) }),
-    buildTarget('w2', 'done', { since: later(MINUTE) }),
-  ]);
-  const facts = { w1: { node: NODE, drainPreview: HOPELESS } };
-  const snapshot = { ...buildSnapshot(buildRollout([stage]), facts), canSkip: true };
-  expect(states(snapshot, POLICY, T0 + HOUR)).toEqual(['pending', 'done']);
-  const { record } = decide(snapshot, POLICY, T0 + HOUR + MINUTE);
+function hopeless(count: number, blockedMs: number, more: Partial<Snapshot> = {}): Snapshot {
+  const names = Array.from({ length: count }, (_, index) => `w${index}`);
+  const facts = Object.fromEntries(names.map((name) => [name, { ...BLOCKED_PREVIEW, blockedMs }]));
+  const stage = buildStage('worker', names, { maxInFlight: 1 });
+  return { ...buildSnapshot(buildRollout([stage]), facts), canSkip: true, ...more };
+}
+
+test('a node whose drain stays blocked for the whole deadline is skipped before it starts', () => {
+  expect(states(hopeless(1, HOUR - 1), POLICY, T0)).toEqual(['pending']);
+  const { record } = decide(hopeless(1, HOUR), POLICY, T0);
   expect([record?.phase, record?.reason?.message]).toEqual([
     'done',
-    '1 of 2 targets done; skipped: w1',
+    '0 of 1 targets done; skipped: w0',
   ]);
+});
+
+test('a paused plan skips nobody', () => {
+  const controls = { paused: true, retries: new Map() };
+  expect(states(hopeless(1, HOUR, { controls }), POLICY, T0)).toEqual(['pending']);
+});
+
+test('a crowd of blocked nodes ends the plan, although only some are asked in one decision', () => {
+  const { record } = decide(hopeless(120, HOUR), POLICY, T0);
+  expect([record?.phase, record?.reason?.code]).toEqual(['done', 'DoneWithSkipped']);
+});
+
+test('maxBlockedNodes stops the plan one node later, and the reason of the end says so', () => {
+  const { record } = decide(hopeless(4, HOUR), { ...POLICY, maxBlocked: 1 }, T0);
+  expect(record?.stages[0]?.targets.map(({ state }) => state)).toEqual([
+    'skipped',
+    'skipped',
+    'pending',
+    'pending',
+  ]);
+  expect(record?.reason?.message).toContain('more than maxBlockedNodes 1 of UpgradePolicy nightly');
+});
+
+test('a controller whose drain takes too long fails and stops the plan', () => {
+  const controllers = buildStage('controller', [
+    buildTarget('w1', 'intended', { since: later(0) }),
+  ]);
+  const rollout = buildRollout([controllers, buildStage('worker', ['w2'])]);
+  const snapshot = { ...buildSnapshot(rollout, { w1: BLOCKED }), canSkip: true };
+  expect(states(snapshot, POLICY, T0 + HOUR)).toEqual(['failed', 'pending']);
 });
 
 test('a retry takes a skipped node up, and the plan runs again', () => {

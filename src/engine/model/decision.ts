@@ -100,6 +100,8 @@ export interface TargetFacts {
   readonly drainDelegation?: boolean | 'unasked' | Unanswered | undefined;
   /** The preview of the target's drain; undefined if there is nothing to drain. */
   readonly drainPreview?: DrainPreview | 'unasked' | Unanswered | undefined;
+  /** Milliseconds for which this leader has found the drain blocked; undefined if it is not blocked, or for read-only commands. */
+  readonly blockedMs?: number | undefined;
   readonly drain?: DrainState | undefined;
   /** Milliseconds for which this leader has watched the observation stay the same; undefined for read-only commands. */
   readonly watchedMs?: number | undefined;

@@ -124,7 +124,11 @@ function orderOf({ order, waves, spread, perDomain }: UpgradePolicySpec, complai
     ...defined({ order, spread }),
     ...(waves === undefined
       ? {}
-      : { waves: waves.map((wave, index) => readWave(wave, `waves[${index}]`, complain)) }),
+      : {
+          waves: waves.map((wave, index) =>
+            readWave(wave, `waves[${index}]`, index === waves.length - 1, complain),
+          ),
+        }),
     ...(perDomain === undefined
       ? {}
       : { perDomain: { label: perDomain.label, limit: limitOf(perDomain.maxUnavailable) } }),
@@ -133,12 +137,15 @@ function orderOf({ order, waves, spread, perDomain }: UpgradePolicySpec, complai
 
 type Wave = NonNullable<UpgradePolicySpec['waves']>[number];
 
-function readWave(wave: Wave, at: string, complain: Complain): WaveRule {
+function readWave(wave: Wave, at: string, isLast: boolean, complain: Complain): WaveRule {
   const { selector, count, percent, settle, failureBudget } = wave;
+  const hasSize = [selector, count, percent].some((each) => each !== undefined);
+  if (!hasSize && !isLast)
+    complain(at, 'the last wave, because it has neither selector, count nor percent', wave);
   const fault = selector && selectorFault(selector);
   if (fault !== undefined) complain(`${at}.selector`, 'a label selector', fault);
   if ([selector, count, percent].filter((each) => each !== undefined).length > 1)
-    complain(at, 'a wave with one of selector, count and percent', wave);
+    complain(at, 'a wave with at most one of selector, count and percent', wave);
   const settleMs = settle === undefined ? undefined : parseDuration(settle);
   if (settle !== undefined && (settleMs === undefined || settleMs > LONGEST_MS))
     complain(`${at}.settle`, WANTED_TIME, settle);

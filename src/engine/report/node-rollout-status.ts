@@ -98,7 +98,7 @@ export function countsOf(rollout: Pick<Rollout, 'stages'>): Counts {
     failed: count('failed'),
     inProgress: count('intended'),
     pending: count('pending'),
-    skipped: count('missing', 'unsupported'),
+    skipped: count('missing', 'unsupported', 'skipped'),
   };
 }
 

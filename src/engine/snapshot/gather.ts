@@ -11,7 +11,7 @@ import {
 } from '../../kube/resources.ts';
 import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { claimOf, claimOn } from '../../signal/at-work.ts';
-import { holdOn } from '../../signal/holds.ts';
+import { holdOn, longestHold } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Dialect } from '../contract/dialect.ts';
@@ -48,6 +48,8 @@ export interface Known {
   readonly preconditions?: readonly Reason[] | Unanswered | undefined;
   /** The drain previews by name of the node; undefined if this process previews no drains. */
   readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
+  /** Returns for how many milliseconds this process has found the drain of the node blocked; undefined if it is not blocked. */
+  readonly blockedMsOf?: ((node: string) => number | undefined) | undefined;
   /** Returns whether the target delegates its drain; undefined if that was not asked. */
   readonly drainDelegationOf?: ((target: Target) => boolean | Unanswered | undefined) | undefined;
   /** True for read-only commands: they assume that targets delegate their drain. */
@@ -191,12 +193,13 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     isNodeOutdated: node && world.outdated?.(nodes).has(node.metadata.name),
     drainPreview:
       node && known.drainPreviews && (known.drainPreviews.get(node.metadata.name) ?? 'unasked'),
+    blockedMs: node && known.blockedMsOf?.(node.metadata.name),
     drain: node && known.drainOf?.(node.metadata.name, ownerOf(rollout, target)),
     watchedMs: watched?.watchedMs,
     followedMs: watched?.followedMs,
     prefetch: downloads?.prefetchOf(world, rollout, stage, target),
     downloads: downloads?.checkOf(world, rollout, stage, target),
-    hold: holdOn(object) ?? (node && holdOn(node)),
+    hold: longestHold([holdOn(object), node && holdOn(node)]),
     refusal: known.refusalOf?.(rollout, target),
     observation,
   };

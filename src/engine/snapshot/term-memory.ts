@@ -1,6 +1,7 @@
 /** Keeps what one leader remembers of its term: how long it has watched, what probes answered, and which writes were refused. */
 import type { Drains } from '../../drain/running-drains.ts';
 import type { Clock } from '../../util/clock.ts';
+import { isUnanswered } from '../model/decision.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Known } from './gather.ts';
 import { keptPreviews } from './kept-previews.ts';
@@ -19,6 +20,8 @@ interface Parts {
 interface PlanMemory {
   readonly backoffs: ProbeBackoff;
   readonly watch: TargetTimes;
+  /** The monotonic time in milliseconds at which the drain of each node was first found blocked. */
+  readonly blockedSince: Map<string, number>;
 }
 
 /** What one leader remembers. It is not valid in another term of leadership. */
@@ -39,18 +42,27 @@ export function termMemory({ clock, prober, drains }: Parts, report: ReportRefus
   const drainDelegations = new Set<string>();
   const refusals = refusedWrites(clock, report);
   const plans = new Map<string, PlanMemory>();
-  const newPlan = (): PlanMemory => ({ backoffs: probeBackoff(), watch: targetTimes() });
+  const newPlan = (): PlanMemory => ({
+    backoffs: probeBackoff(),
+    watch: targetTimes(),
+    blockedSince: new Map(),
+  });
   const ofPlan = (key: string): PlanMemory => plans.getOrInsertComputed(key, newPlan);
   return {
     refusals,
     newAnswers: (key) =>
       answersOf({ drainDelegations, preview, backoffs: ofPlan(key).backoffs }, clock.monotonic()),
     knownOf(key, { known }, policy) {
-      const { watch } = ofPlan(key);
+      const { watch, blockedSince } = ofPlan(key);
       const now = clock.monotonic();
+      watchBlocked(blockedSince, known.drainPreviews, now);
       return {
         ...known,
         drainPreviews: prober.previewDrains && known.drainPreviews,
+        blockedMsOf: (node) => {
+          const since = blockedSince.get(node);
+          return since === undefined ? undefined : now - since;
+        },
         drainOf: (node, owner) => drains?.stateOf(node, owner),
         watch: (target, observation) => {
           if (policy.heldBy === undefined) return watch(target, observation, now);
@@ -68,4 +80,17 @@ export function termMemory({ clock, prober, drains }: Parts, report: ReportRefus
       plans.delete(key);
     },
   };
+}
+
+/** Remembers since when the drain of each node is blocked. A node that was not asked about stays as it is. */
+function watchBlocked(
+  since: Map<string, number>,
+  previews: Known['drainPreviews'] = new Map(),
+  now: number,
+): void {
+  for (const [node, preview] of previews) {
+    if (isUnanswered(preview)) continue;
+    if (preview.obstacles.length + preview.refused.length > 0) since.getOrInsert(node, now);
+    else since.delete(node);
+  }
 }
