@@ -57,7 +57,7 @@ async function listOf(kind: Resource): Promise<KubeObject[]> {
   return (await admin.list(kind)).items;
 }
 
-/** The controller's writes after that place of the audit log, such as `update plans/status`; without leases. */
+/** The controller's writes after that place of the audit log, such as `update plans/status`; without leases and NodeRollouts. */
 async function writesSince(start: number): Promise<string[]> {
   return (await auditedSince(start))
     .filter(
@@ -67,7 +67,7 @@ async function writesSince(start: number): Promise<string[]> {
     .map(({ verb, objectRef: { resource, subresource } = { resource: 'nothing' } }) =>
       [`${verb} ${resource}`, subresource].filter(Boolean).join('/'),
     )
-    .filter((call) => !call.endsWith('leases'));
+    .filter((call) => !call.endsWith('leases') && !call.includes('noderollouts'));
 }
 
 async function applyPlan(plan: Plan): Promise<string> {
