@@ -32,6 +32,9 @@ const SHARDS =
 const NAMED = 'stands for the names of Secrets, which tests have in a role of their own';
 const OLD = 'asked only of API servers that still serve removed kinds: Kubernetes before 1.32';
 
+const HISTORY =
+  'changes a NodeRollout for a new plan of the same name, or deletes it 30 days after its plan: the tests do both for k0s Plans';
+
 /** Grants that no test needs, and what needs them. */
 const UNUSED: Readonly<Record<string, string>> = {
   'refit-cattle: get jobs.batch in system-upgrade': LOST,
@@ -45,6 +48,18 @@ const UNUSED: Readonly<Record<string, string>> = {
   'refit-kubeadm-approval: approve signers.certificates.k8s.io kubernetes.io/kubelet-serving':
     'checked by the API server at each approval, without a request of its own',
   'refit-kubeadm: patch events in kube-system': 'counts an Event that repeats within ten minutes',
+  ...Object.fromEntries(
+    [
+      ['refit-capi-machines', ''],
+      ['refit-cattle', ' in system-upgrade'],
+      ['refit-kubeadm', ' in kube-system'],
+    ].flatMap(([role, where]) =>
+      ['patch', 'delete'].map((verb) => [
+        `${role}: ${verb} noderollouts.upgrade.refit.dev${where}`,
+        HISTORY,
+      ]),
+    ),
+  ),
   ...Object.fromEntries(
     ['refit-controller', 'refit-viewer'].flatMap((role) =>
       ['flowschemas', 'prioritylevelconfigurations'].flatMap((kind) =>
