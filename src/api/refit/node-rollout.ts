@@ -41,11 +41,11 @@ const acceptedSchema = object('One accepted risk.', {
 const specSchema = object('The plan, and the decisions of people about it.', {
   plan: planSchema,
   approvals: optional(
-    'The waves that may start. `refit approve` adds them.',
+    'Reserved for approvals of waves. This release does not read it.',
     z.array(approvalSchema).max(MOST.approvals).meta(byKey('wave')),
   ),
   accepted: optional(
-    'The failing health checks that do not stop this plan. `refit accept` adds them.',
+    'Reserved for accepted risks. This release does not read it.',
     z.array(acceptedSchema).max(MOST.accepted).meta(byKey('check')),
   ),
 });
@@ -72,7 +72,7 @@ const etaSchema = object(
   },
 );
 
-const waveSchema = object('The wave that runs; absent if the policy has no waves.', {
+const waveSchema = object('Reserved for the wave that runs. This release does not write it.', {
   current: z.int().min(1).describe('Its number; the first wave is 1.'),
   total: z.int().min(1).describe('The number of waves.'),
 });
