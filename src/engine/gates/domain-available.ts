@@ -23,26 +23,20 @@ interface Domains {
 
 /** The Nodes are grouped once for each census, because every candidate of a decision asks for its domain. */
 const domainsIn = onceForEach((fleet: readonly Node[]) =>
-  onceForEach((census: NodeCensus) =>
-    onceForEachWith((_fleet: readonly Node[], label): Domains => {
-      const named = fleet.flatMap(({ metadata: { name, labels = {} } }) => {
-        const value = ownMember(labels, label);
-        return value === undefined || !census.all.has(name) ? [] : [{ name, value }];
-      });
-      const namesOf = (nodes: typeof named): ReadonlyMap<string, readonly string[]> =>
-        new Map(
-          [...Map.groupBy(nodes, ({ value }) => value)].map(([value, group]) => [
-            value,
-            group.map(({ name }) => name),
-          ]),
-        );
-      return {
-        all: namesOf(named),
-        busy: namesOf(named.filter(({ name }) => census.busy.has(name))),
-      };
-    }),
-  ),
+  onceForEachWith((census: NodeCensus, label): Domains => {
+    const named = fleet.flatMap(({ metadata: { name, labels = {} } }) => {
+      const value = ownMember(labels, label);
+      return value === undefined || !census.all.has(name) ? [] : [{ name, value }];
+    });
+    const busy = named.filter(({ name }) => census.busy.has(name));
+    return { all: namesByValue(named), busy: namesByValue(busy) };
+  }),
 );
+
+function namesByValue(nodes: readonly Readonly<Record<'name' | 'value', string>>[]) {
+  const groups = [...Map.groupBy(nodes, ({ value }) => value)];
+  return new Map(groups.map(([value, group]) => [value, group.map(({ name }) => name)]));
+}
 
 export const domainAvailable = {
   name: 'domain-available',
@@ -54,7 +48,7 @@ export const domainAvailable = {
     const { label, limit } = perDomain;
     const domain = ownMember(facts.labels ?? {}, label);
     if (domain === undefined) return PASS;
-    const domains = domainsIn(fleet)(census)(fleet, label);
+    const domains = domainsIn(fleet)(census, label);
     const names = domains.all.get(domain) ?? [];
     const away = domains.busy.get(domain) ?? [];
     const count = away.length - (census.busy.has(node) ? 1 : 0);

@@ -8,7 +8,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import type { Refusal } from '../gates/registry.ts';
-import { type DecisionContext, factsOf, wait } from '../gates/types.ts';
+import { type DecisionContext, factsOf, type Waiting, wait } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { Stage, Target } from '../model/rollout.ts';
 import { failuresAllowed, type WaveRule } from '../policy/rollout-policy.ts';
@@ -94,9 +94,12 @@ export function waveCheck(
 ): (target: Target) => Refusal | undefined {
   const waves = wavesOf(context, stage);
   if (!waves) return () => undefined;
+  // The answer is the same for all targets of a wave, and it reads every target of the waves before.
+  const verdicts = new Map<number, Waiting | undefined>();
   return (target) => {
-    const wave = waves.of.get(target.key) ?? 0;
-    const verdict = settleOf(context, waves, wave);
+    const verdict = verdicts.getOrInsertComputed(waves.of.get(target.key) ?? 0, (wave) =>
+      settleOf(context, waves, wave),
+    );
     return verdict && { ...verdict, gate: 'waves', ofRollout: true };
   };
 }
