@@ -6,7 +6,7 @@ import type { KubeObject } from '../kube/resources.ts';
 import { defined, isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import { ownMember } from '../util/own-member.ts';
-import { printable } from '../util/printable.ts';
+import { momentIn, textIn } from '../util/written-values.ts';
 
 /**
  * The annotation that holds an object. Its value is a JSON object with `reason`, `by`, `since` and `until`, or any other text, which
@@ -23,11 +23,10 @@ export interface Hold {
   readonly until?: string;
 }
 
-/** The most characters of a text of a hold that messages repeat. */
-const LONGEST = 200;
-const MOMENT = /^\d{4}-\d\d-\d\dT/;
-
-/** Returns the hold of the object, also if it is over; undefined if there is none. */
+/**
+ * Returns the hold of the object, also if it is over; undefined if there is none. A hold whose end cannot be read has no end, so that
+ * no node starts by mistake.
+ */
 export const holdOn = onceForEach(({ metadata: { annotations = {} } }: KubeObject) => {
   const value = ownMember(annotations, HOLD_ANNOTATION);
   if (value === undefined || value === 'false') return undefined;
@@ -60,15 +59,4 @@ export function longestHold(holds: readonly (Hold | undefined)[]): Hold | undefi
 /** Returns true if the hold keeps plans from starting at `now`, in milliseconds. A hold without an end always does. */
 export function isHeld({ until }: Hold, now: number): boolean {
   return until === undefined || now < Date.parse(until);
-}
-
-function textIn(value: unknown): string | undefined {
-  if (typeof value !== 'string' || value.trim() === '') return undefined;
-  return printable(value).trim().slice(0, LONGEST);
-}
-
-/** Returns the time if it can be read. A hold whose end cannot be read has no end, so that no node starts by mistake. */
-function momentIn(value: unknown): string | undefined {
-  if (typeof value !== 'string' || !MOMENT.test(value)) return undefined;
-  return Number.isNaN(Date.parse(value)) ? undefined : value;
 }

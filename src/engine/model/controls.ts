@@ -2,7 +2,7 @@
 import { type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';
-import { printable } from '../../util/printable.ts';
+import { momentIn, textIn } from '../../util/written-values.ts';
 import { because, type Reason } from './reasons.ts';
 
 export const COMMON_PREFIX = 'upgrade.refit.dev/';
@@ -105,9 +105,6 @@ function retriesIn(text: string): Map<string, number> {
   );
 }
 
-/** The most characters of a text of an opening that messages repeat. */
-const LONGEST = 200;
-
 function openWindowIn(text: string): OpenWindow | undefined {
   const json = parseJson(text);
   if (!isRecord(json)) return undefined;
@@ -120,15 +117,4 @@ function openWindowIn(text: string): OpenWindow | undefined {
     reason: textIn(ownMember(json, 'reason')),
     blackouts: ownMember(json, 'blackouts') === true ? true : undefined,
   };
-}
-
-function textIn(value: unknown): string | undefined {
-  if (typeof value !== 'string' || value.trim() === '') return undefined;
-  return printable(value).trim().slice(0, LONGEST);
-}
-
-/** Returns the value if it is a time in RFC 3339. The pattern is needed because `Date.parse` also accepts words and numbers. */
-function momentIn(value: unknown): string | undefined {
-  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT/.test(value)) return undefined;
-  return Number.isNaN(Date.parse(value)) ? undefined : value;
 }
