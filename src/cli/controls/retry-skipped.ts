@@ -1,21 +1,20 @@
 /** Implements `refit retry --skipped`: takes up all nodes that a plan has left out. */
 import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
 import { factsOf } from '../../engine/gates/types.ts';
-import { controlKey, RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
+import { RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import { targetsIn, withStages } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
-import { ownMember } from '../../util/own-member.ts';
 import { listed } from '../../util/phrases.ts';
 import { runnerOf } from '../plan-runners.ts';
 import { titleOf } from '../status/text.ts';
 import type { Control, ControlledPlan } from './control.ts';
-import { momentOf } from './retry.ts';
+import { momentOf, refuseIfAborted, retriesOn } from './retry.ts';
 
 const MOST_NAMES = 8;
 
 const takeUp: Control = (controlled) => {
-  const { dialect, plan, snapshot, view } = controlled;
+  const { snapshot, view } = controlled;
   const targets = skippedOf(controlled);
   const due = targets.flatMap((target) => {
     const at = momentOf([target], snapshot);
@@ -28,13 +27,9 @@ const takeUp: Control = (controlled) => {
   );
   if (due.length === 0)
     return { said: [`${names} already ${targets.length === 1 ? 'has' : 'have'} a retry.`] };
-  const earlier = ownMember(
-    plan.metadata.annotations,
-    controlKey(RETRY_ANNOTATION, dialect.planObjects?.controlPrefix),
-  );
   const value = due.reduce<string | undefined>(
     (text, { name, at }) => withRetry(text, name, rfc3339(at)),
-    earlier,
+    retriesOn(controlled),
   );
   return {
     annotations: { [RETRY_ANNOTATION]: value ?? null },
@@ -55,14 +50,12 @@ export const retrySkipped: Control = Object.assign(
 );
 
 /** Returns the skipped targets that still exist. Throws REFIT_CONTROL if there is none, or if the plan cannot retry. */
-function skippedOf({ dialect, snapshot, view }: ControlledPlan) {
+function skippedOf(controlled: ControlledPlan) {
+  refuseIfAborted(controlled);
+  const { dialect, snapshot, view } = controlled;
   const refuse = failing('REFIT_CONTROL');
   const title = titleOf(view);
-  const { hasNoRetry, again, startOver } = runnerOf(dialect.name);
-  if (snapshot.controls.abort !== undefined)
-    return refuse(
-      `${title} was aborted, so no node of it can be retried; to start again: ${startOver}`,
-    );
+  const { hasNoRetry, again } = runnerOf(dialect.name);
   const skipped = withStages(snapshot.rollout)
     .filter(({ target }) => target.state === 'skipped')
     .filter(({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target))

@@ -16,35 +16,43 @@ export function retry(name: string): Control {
   const isMeant: Control['isMeant'] = ({ snapshot }) =>
     targetsIn(snapshot.rollout, 'failed').some((target) => target.name === name);
   const control: Control = (controlled) => {
-    const { dialect, plan, snapshot, view } = controlled;
+    const { snapshot, view } = controlled;
     const at = momentOf(failedOf(name, controlled), snapshot);
     const said = effectsOf(name, controlled);
     const before = snapshot.controls.retries.get(name);
     if (before !== undefined && before >= at)
       return { said: [`${name} already has a retry.`, ...said] };
-    const earlier = ownMember(
-      plan.metadata.annotations,
-      controlKey(RETRY_ANNOTATION, dialect.planObjects?.controlPrefix),
-    );
     return {
-      annotations: { [RETRY_ANNOTATION]: withRetry(earlier, name, rfc3339(at)) },
+      annotations: { [RETRY_ANNOTATION]: withRetry(retriesOn(controlled), name, rfc3339(at)) },
       said: [`${name} of ${titleOf(view)} will be tried again.`, ...said],
     };
   };
   return Object.assign(control, { isMeant });
 }
 
-function failedOf(
-  name: string,
-  { dialect, snapshot, view }: ControlledPlan,
-): readonly [Target, ...Target[]] {
+/** Returns the retries that the plan bears already, as the value of their annotation; undefined if it bears none. */
+export function retriesOn({
+  dialect,
+  plan,
+}: Pick<ControlledPlan, 'dialect' | 'plan'>): string | undefined {
+  const key = controlKey(RETRY_ANNOTATION, dialect.planObjects?.controlPrefix);
+  return ownMember(plan.metadata.annotations, key);
+}
+
+/** Throws REFIT_CONTROL if the plan was aborted, because its nodes cannot be retried. */
+export function refuseIfAborted({ dialect, snapshot, view }: ControlledPlan): void {
+  if (snapshot.controls.abort === undefined) return;
+  failing('REFIT_CONTROL')(
+    `${titleOf(view)} was aborted, so no node of it can be retried; to start again: ${runnerOf(dialect.name).startOver}`,
+  );
+}
+
+function failedOf(name: string, controlled: ControlledPlan): readonly [Target, ...Target[]] {
   const refuse = failing('REFIT_CONTROL');
-  const { hasNoRetry, again, startOver } = runnerOf(dialect.name);
+  refuseIfAborted(controlled);
+  const { dialect, snapshot, view } = controlled;
+  const { hasNoRetry, again } = runnerOf(dialect.name);
   const title = titleOf(view);
-  if (snapshot.controls.abort !== undefined)
-    return refuse(
-      `${title} was aborted, so no node of it can be retried; to start again: ${startOver}`,
-    );
   const found = withStages(snapshot.rollout).filter(({ target }) => target.name === name);
   if (found.length === 0) return refuse(`${name} is not a target of ${title}`);
   const failed = found.filter(({ target }) => target.state === 'failed');
