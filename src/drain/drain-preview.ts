@@ -23,6 +23,11 @@ export interface DrainPreview {
   readonly refused: readonly RefusedPod[];
 }
 
+/** Returns true if something would keep the drain from its end. */
+export function isBlocked({ obstacles, refused }: DrainPreview): boolean {
+  return obstacles.length + refused.length > 0;
+}
+
 export interface DrainPreviewer {
   /** Says what a drain of the node would do if it began now. */
   readonly ahead: (nodeName: string, options: DrainOptions) => Promise<DrainPreview>;

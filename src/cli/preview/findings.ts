@@ -1,5 +1,5 @@
 /** Finds what a preview shows in addition to the decision: why the policy applies, and what would block drains. */
-import type { DrainPreview } from '../../drain/drain-preview.ts';
+import { type DrainPreview, isBlocked } from '../../drain/drain-preview.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { targetsIn } from '../../engine/model/rollout.ts';
 import { coveringPolicies, describeEntry } from '../../engine/policy/choose-policy.ts';
@@ -84,7 +84,7 @@ export async function lookAtDrains(
     nodes: seen.length,
     evictable: seen.reduce((sum, { drainPreview }) => sum + drainPreview.evictable, 0),
     blocked: seen
-      .filter(({ drainPreview }) => drainPreview.obstacles.length + drainPreview.refused.length > 0)
+      .filter(({ drainPreview }) => isBlocked(drainPreview))
       .map(({ target, drainPreview: { obstacles, refused } }) => ({
         target,
         budgets: obstacles,

@@ -3,6 +3,7 @@ import { annotated, type KubeObject } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
 import { type Conditions, withCondition } from '../../runtime/conditions.ts';
 import { defined } from '../../util/json.ts';
+import { soonest } from '../../util/soonest.ts';
 import type { PlanEnd } from '../assess/ended.ts';
 import type { Effects } from '../execute/writes.ts';
 import type { Wait } from '../model/decision.ts';
@@ -15,7 +16,7 @@ import {
 } from '../model/written-conditions.ts';
 
 /** Milliseconds that a wait must last before it is reported, because most waits are short and each report is a write. */
-export const SETTLE_MS = 10_000;
+const SETTLE_MS = 10_000;
 /** Milliseconds between two writes if only the text of a message has changed. */
 const REFRESH_MS = 60_000;
 
@@ -91,6 +92,12 @@ export function isRemarkable({ gate, reason }: Wait): boolean {
 const FREE = { reason: 'NothingWaits', message: 'targets wait only for slots and stages' };
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 
+/** Returns the milliseconds until a wait that has just begun has lasted long enough to be shown; undefined if there is none. */
+export function settledAfter(waits: readonly Wait[], now: number): number | undefined {
+  const left = waits.filter(isRemarkable).map(({ since }) => Date.parse(since) + SETTLE_MS - now);
+  return soonest(left.filter((ms) => ms > 0));
+}
+
 /**
  * Writes the conditions if one changed, and ignores a conflict. Resolves with the milliseconds after which there may be more to
  * write; undefined if nothing is expected.
@@ -108,9 +115,7 @@ export async function writeConditions(
   const ofEnd = rollout.generation ?? generationOfEnd(plan) ?? present;
   const generation = isOver ? ofEnd : present;
   const conditions = conditionsOf({ ...rollout, generation }, waits, known, now);
-  const fresh = waits.filter(isRemarkable).map(({ since }) => Date.parse(since) + SETTLE_MS - now);
-  const soonest = Math.min(...fresh.filter((ms) => ms > 0));
-  const laterMs = Number.isFinite(soonest) ? soonest : undefined;
+  const laterMs = settledAfter(waits, now);
   if (reasonsOf(conditions) === reasonsOf(known)) {
     if (namesOf(conditions) === namesOf(known)) return laterMs;
     const age = now - (writtenAt.get(plan.metadata.name) ?? Number.NEGATIVE_INFINITY);

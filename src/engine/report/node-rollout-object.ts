@@ -1,5 +1,5 @@
 /** Places, names and patches of NodeRollouts. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { defined, isRecord, sameJson } from '../../util/json.ts';
@@ -25,9 +25,9 @@ export function placeOf(dialect: Dialect, plan: KubeObject): Place | undefined {
   const named = defined({ name: subject.name, namespace: subject.namespace });
   const whole = `${dialect.name}-${subject.name}`;
   if (whole.length <= LONGEST_NAME) return { namespace, name: whole, subject: named };
-  const hash = createHash('sha256').update(whole).digest('hex').slice(0, 8);
-  const kept = whole.slice(0, LONGEST_NAME - hash.length - 1);
-  return { namespace, name: `${kept}-${hash}`, subject: named };
+  const digest = hash('sha256', whole).slice(0, 8);
+  const kept = whole.slice(0, LONGEST_NAME - digest.length - 1);
+  return { namespace, name: `${kept}-${digest}`, subject: named };
 }
 
 /** The fields of the status that come from assessments. Health checks are written by what makes them. */

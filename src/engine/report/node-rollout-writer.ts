@@ -4,7 +4,7 @@
  */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout, NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
-import { keyOf } from '../../kube/resources.ts';
+import { apiVersionOf, keyOf } from '../../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -13,7 +13,7 @@ import { soonest } from '../../util/soonest.ts';
 import { aborted } from '../../util/waits.ts';
 import type { Wait } from '../model/decision.ts';
 import type { Source } from '../model/rollout.ts';
-import { SETTLE_MS } from './conditions.ts';
+import { settledAfter } from './conditions.ts';
 import { DIALECT_LABEL, type Place, patchOf, placeOf, showsAll } from './node-rollout-object.ts';
 import { type RolloutView, statusOf, statusOfDeleted, viewOf } from './node-rollout-status.ts';
 import { type SweepParts, sweep } from './node-rollout-sweep.ts';
@@ -159,12 +159,6 @@ function newEntry(place: Place, source: Source, view: RolloutView): Entry {
   return { place, source, view, isDeleted: false, readAt: never, writtenAt: never };
 }
 
-/** Returns the milliseconds until a wait that has just begun has lasted long enough to be shown; undefined if there is none. */
-function settledAfter(waits: readonly Wait[], now: number): number | undefined {
-  const left = waits.map(({ since }) => Date.parse(since) + SETTLE_MS - now);
-  return soonest(left.filter((ms) => ms > 0));
-}
-
 /** Returns the milliseconds until the NodeRollout must be written: 0 for now, undefined if it shows everything. */
 function dueAfter(entry: Entry, clock: Clock): number | undefined {
   const { known, view, readAt, writtenAt, writing } = entry;
@@ -217,7 +211,7 @@ async function create({ dialect, client }: NodeRolloutParts, entry: Entry): Prom
   const { namespace, name } = entry.place;
   const labels = { 'app.kubernetes.io/managed-by': 'refit', [DIALECT_LABEL]: dialect.name };
   const object: NodeRollout = {
-    apiVersion: 'upgrade.refit.dev/v1alpha1',
+    apiVersion: apiVersionOf(nodeRollouts),
     kind: nodeRollouts.kind,
     metadata: { name, namespace, labels },
     spec: { plan: planIn(entry) },

@@ -1,4 +1,5 @@
 /** Keeps what one leader remembers of its term: how long it has watched, what probes answered, and which writes were refused. */
+import { isBlocked } from '../../drain/drain-preview.ts';
 import type { Drains } from '../../drain/running-drains.ts';
 import type { Clock } from '../../util/clock.ts';
 import { isUnanswered } from '../model/decision.ts';
@@ -90,7 +91,7 @@ function watchBlocked(
 ): void {
   for (const [node, preview] of previews) {
     if (isUnanswered(preview)) continue;
-    if (preview.obstacles.length + preview.refused.length > 0) since.getOrInsert(node, now);
+    if (isBlocked(preview)) since.getOrInsert(node, now);
     else since.delete(node);
   }
 }
