@@ -1,4 +1,5 @@
 /** The loop of one plan: take a snapshot, assess it, carry out the commands, until nothing is left to do now. */
+import type { HealthMonitor } from '../health/monitor.ts';
 import { type KubeObject, nodes, splitKey } from '../kube/resources.ts';
 import { isOfObject } from '../kube/status-error.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/run-controller.ts';
@@ -12,6 +13,7 @@ import type { Effects } from './execute/writes.ts';
 import { because } from './model/reasons.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import type { Reporter } from './report/reporter.ts';
+import { followHealth } from './snapshot/followed-health.ts';
 import { frozenWorld } from './snapshot/frozen-world.ts';
 import { gather } from './snapshot/gather.ts';
 import type { Prober } from './snapshot/probes.ts';
@@ -24,6 +26,8 @@ export interface ReconcilerOptions extends Effects {
   policyFor(plan: KubeObject): RolloutPolicy;
   readonly clock: Clock;
   readonly prober: Prober;
+  /** Asks the health checks of policies; undefined if this process asks none. */
+  readonly health?: HealthMonitor | undefined;
   readonly reporter?: Reporter | undefined;
 }
 
@@ -34,7 +38,7 @@ type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<R
 
 /** Returns the reconciler of plans for one term of leadership. */
 export function createReconciler(options: ReconcilerOptions): Reconcile {
-  const { dialect, world, plans, clock, reporter } = options;
+  const { dialect, world, plans, clock, reporter, health } = options;
   const kinds = dialect.watched.map(({ resource }) => resource);
   const memory = termMemory(options, (rollout, at, reason) =>
     reporter?.refused(rollout, at, reason),
@@ -42,6 +46,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   return async function reconcile(key, { abort, stop } = {}) {
     const parts = { ...options, abort, refusals: memory.refusals };
     const answers = memory.newAnswers(key);
+    const title = `${dialect.name}/${key}`;
     const cleanUp = async (): Promise<number | undefined> => {
       const { requeueAfterMs } = await cleanUpOrphanedWork(parts, plans, key);
       return soonest([requeueAfterMs, memory.refusals.nextMs()]);
@@ -53,14 +58,20 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const stored = planAt(options, key);
       if (!stored) {
         forget(options, key);
+        health?.forget(title);
         memory.forget(key);
         return { requeueAfterMs: await cleanUp() };
       }
       const policy = options.policyFor(stored);
       const now = clock.now();
       const plan = withRunBegun(options, stored, policy, now);
-      const known = { ...memory.knownOf(key, answers, policy), hasRecorded };
+      const known = {
+        ...memory.knownOf(key, answers, policy),
+        health: health?.resultsOf(title),
+        hasRecorded,
+      };
       const snapshot = gather(dialect, plan, frozenWorld(world, kinds), now, known);
+      followHealth(health, title, snapshot, policy, now);
       const assessment = assess(snapshot, policy, now);
       let outcome: Outcome;
       try {

@@ -1,5 +1,6 @@
 /** The controller of one dialect. It decides which changes wake plans, and passes them to the reconciler. */
 import type { Drains } from '../drain/running-drains.ts';
+import type { HealthMonitor } from '../health/monitor.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type KubeObject, keyOf } from '../kube/resources.ts';
 import { createInformer, type Informer, lateInformer } from '../kube/watch/informer.ts';
@@ -24,7 +25,7 @@ import { freshWorld, NOTHING, OwnWrites, viewsOf } from './snapshot/world.ts';
 
 export interface RolloutParts
   extends BasicTools,
-    Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains'>,
+    Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains' | 'health'>,
     Pick<ReporterParts, 'recordEvent'> {
   /** The client of informers, which run on every replica. */
   readonly reader: KubeClient;
@@ -62,7 +63,7 @@ export interface RolloutController extends runtime.Controller {
  * watches.
  */
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
-  const { reader, writer, log, drains, clock, metrics = noMetrics } = parts;
+  const { reader, writer, log, drains, health, clock, metrics = noMetrics } = parts;
   const { namespace, fieldSelector } = dialect.planObjects ?? {};
   const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
   const inTime = (each: Watched, informer: Informer): Informer => {
@@ -116,7 +117,8 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       ...(parts.policies
         ? [runtime.fromMapping(parts.policies, keys, runtime.generationChanged)]
         : []),
-      ...(drains ? [fromDrains(drains, plans, keys)] : []),
+      ...(drains ? [fromChanges(drains, plans, keys)] : []),
+      ...(health ? [fromChanges(health, plans, keys)] : []),
     ],
     nodeRollouts,
     begin: () => {
@@ -135,9 +137,13 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   };
 }
 
-/** Returns a source that wakes every plan when a drain makes progress. */
-function fromDrains(drains: Drains, plans: Informer, keys: () => string[]): runtime.EventSource {
-  return { informer: plans, start: (wake) => drains.onChange(() => keys().forEach(wake)) };
+/** Returns a source that wakes every plan when a drain makes progress, or a health check takes another state. */
+function fromChanges(
+  changing: Pick<Drains | HealthMonitor, 'onChange'>,
+  plans: Informer,
+  keys: () => string[],
+): runtime.EventSource {
+  return { informer: plans, start: (wake) => changing.onChange(() => keys().forEach(wake)) };
 }
 
 function nodeRolloutsOf(

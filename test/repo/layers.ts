@@ -1,7 +1,18 @@
 /** Checks who may import whom: layers, cycles, and what the agent may reach. */
 import type { Import, SourceFile } from './tree.ts';
 
-const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'versions', 'kube', 'http', 'util'];
+const CORE = [
+  'engine',
+  'runtime',
+  'api',
+  'signal',
+  'drain',
+  'health',
+  'versions',
+  'kube',
+  'http',
+  'util',
+];
 const HOST = ['dialects/*/host', 'versions', 'kube', 'util'];
 const AGENT = ['agent', 'signal', 'drain', 'http', ...HOST];
 const PLAN = ['dialects/*/host', 'dialects/shared', ...CORE];
@@ -51,11 +62,12 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
   'dialects/*/agent': AGENT,
   'dialects/*/host': HOST,
   updates: CORE,
-  engine: ['runtime', 'api', 'signal', 'drain', 'versions', 'kube', 'util'],
+  engine: ['runtime', 'api', 'signal', 'drain', 'health', 'versions', 'kube', 'util'],
   runtime: ['api', 'kube', 'util'],
   api: ['signal', 'kube', 'util'],
   agent: ['signal', 'drain', 'kube', 'http', 'versions', 'util'],
   drain: ['kube', 'util'],
+  health: ['kube', 'util'],
   versions: ['util'],
   signal: ['kube', 'util'],
   kube: ['http', 'util'],

@@ -4,7 +4,13 @@ import { claimOn } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { domainAvailable } from '../gates/domain-available.ts';
 import { nodesAvailable } from '../gates/nodes-available.ts';
-import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_TARGET, evaluate } from '../gates/registry.ts';
+import {
+  AFTER_TARGET,
+  BEFORE_NODE_ACTION,
+  BEFORE_TARGET,
+  evaluate,
+  type Refusal,
+} from '../gates/registry.ts';
 import {
   censusOfIntent,
   factsOf,
@@ -13,7 +19,7 @@ import {
   type TargetContext,
 } from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
-import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
+import { because, isUnasked, type Reason, type ReasonCode, RUNS_AGAIN } from '../model/reasons.ts';
 import { isSettled, type RecordedState, SECOND, type Target, targetsIn } from '../model/rollout.ts';
 import {
   type Effect,
@@ -259,14 +265,26 @@ function verify(context: TargetContext, phase: TargetPhase, late: boolean): Targ
     return { phase, effect, next: 'done', reason, ends: 'the leader records it' };
   }
   const { reason, gate } = verdict;
-  // A target that rests after its success is healthy, so it cannot miss its deadline.
   const isOver =
     verdict.kind === 'stop' ||
     isUnreadyTooLong(context, reason) ||
-    (late && !isUnasked(reason) && reason.code !== 'Resting');
+    isUnhealthyTooLong(context, verdict) ||
+    (late && !isUnasked(reason) && !HEALTHY_SO_FAR.includes(reason.code));
   if (isOver) return { phase: 'failed', effect, next: 'failed', reason };
   const { ends, recheckMs, probe, until } = verdict;
   return { phase, effect, reason, ends, gate, recheckMs, probe, until };
+}
+
+/** A target that waits for one of these reasons after its success is healthy itself, so it cannot miss its deadline. */
+const HEALTHY_SO_FAR: readonly ReasonCode[] = ['Resting', 'HealthCheckFailing', 'HealthUnknown'];
+
+/** Returns true if a health check has failed for the whole deadline `ready`, which counts anew after each time that it passed. */
+function isUnhealthyTooLong({ snapshot, target, policy, now }: TargetContext, verdict: Refusal) {
+  const { watchedMs = 0 } = factsOf(snapshot, target);
+  if (verdict.kind !== 'wait' || verdict.reason.code !== 'HealthCheckFailing') return false;
+  // A check that passes, but not for long enough yet, has an end.
+  if (verdict.since === undefined || verdict.until !== undefined) return false;
+  return Math.min(now - Date.parse(verdict.since), watchedMs) >= policy.stepDeadlines.ready;
 }
 
 /** Returns true if the node has not been Ready for the whole deadline, which counts anew after each time that it was Ready. */

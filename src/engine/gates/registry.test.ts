@@ -40,6 +40,7 @@ describe('the lists', () => {
   test('after a target the same health is asked as before it', () => {
     expect([
       ...names(BEFORE_TARGET).filter((name) => names(AFTER_TARGET).includes(name)),
+      'still-healthy',
       'rest-over',
     ]).toEqual(names(AFTER_TARGET));
   });

@@ -9,6 +9,7 @@ import { downloadsAllowed } from './downloads-allowed.ts';
 import { downloadsPossible } from './downloads-possible.ts';
 import { drainPossible } from './drain-possible.ts';
 import { foreignWork } from './foreign-work.ts';
+import { healthy, healthyAfter } from './healthy.ts';
 import { hostsFit } from './hosts-fit.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
@@ -33,6 +34,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   downloadsAllowed,
   downloadsPossible,
   notPaused,
+  healthy,
   windowOpen,
   notHeld,
   targetExists,
@@ -52,7 +54,13 @@ export const BEFORE_TARGET: readonly Gate[] = [
 ];
 
 /** These verifiers are asked after a target reported success. Its slot is free once all of them pass. */
-export const AFTER_TARGET: readonly Gate[] = [apiServersReady, nodeReady, writeAllowed, restOver];
+export const AFTER_TARGET: readonly Gate[] = [
+  apiServersReady,
+  nodeReady,
+  writeAllowed,
+  healthyAfter,
+  restOver,
+];
 
 export const BEFORE_NODE_ACTION: readonly Gate[] = [writeAllowed];
 

@@ -24,6 +24,7 @@ export interface GateInput
       | 'payloadsWatchedMs'
       | 'awaits'
       | 'fleet'
+      | 'health'
     > {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];

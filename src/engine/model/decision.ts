@@ -2,6 +2,7 @@
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
+import type { CheckResult } from '../../health/checks.ts';
 import type { Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
@@ -200,6 +201,8 @@ export interface Snapshot {
   readonly observable?: Pick<ReadonlyMap<string | undefined, unknown>, 'has'> | undefined;
   /** The health of every API server of the cluster, whether the plan lists its controller or not; undefined before the probe. */
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
+  /** What the health checks of the policy found last; undefined for processes that ask none. */
+  readonly health?: readonly CheckResult[] | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
   /**

@@ -59,6 +59,8 @@ export const REASONS = {
   DomainFull: 'the nodes with the same label value that may be unavailable already are',
   PausedByFailures:
     'failures used up the budget, and the policy pauses the plan instead of ending it',
+  HealthCheckFailing: 'a health check of the policy fails, or does not pass for long enough yet',
+  HealthUnknown: 'a health check of the policy has no answer',
   Held: 'somebody holds the node, so no plan starts on it',
   WindowClosed: 'no maintenance window is open',
   WindowOpened:
@@ -192,6 +194,12 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   PausedByFailures: {
     act: 'fix the cause on the failed nodes, then run `refit retry` for them; or run `refit abort`',
+  },
+  HealthCheckFailing: {
+    act: 'repair what the health check is about, as the message says, or change the check in the policy',
+  },
+  HealthUnknown: {
+    act: 'let the check get an answer: its server must be reachable, and the leader needs the right; or let the policy ignore checks without an answer',
   },
   Held: { act: 'run `refit unhold` for the node, or wait until the hold ends' },
   WindowClosed: { ends: 'the next maintenance window opens' },

@@ -1,5 +1,6 @@
 /** The policy of a rollout: limits, deadlines, drain, windows and rules for downloads. It is plain data, with times in milliseconds. */
 import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
+import type { HealthRules } from '../../health/checks.ts';
 import type { LabelSelector } from '../../kube/resources.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { MaintenanceWindow, Timetable } from '../../util/maintenance-windows.ts';
@@ -86,6 +87,8 @@ export interface RolloutPolicy extends Timetable {
   /** Milliseconds that a node must work uncordoned after its upgrade before its slot is free; undefined if it need not. */
   readonly settleMs?: number;
   readonly drain: DrainPolicy;
+  /** The checks that must pass before and after each target; undefined if there are none. */
+  readonly health?: HealthRules;
   /** The plan's own windows; undefined if it has none that apply now. */
   readonly planWindows?: readonly MaintenanceWindow[];
   /** How many milliseconds before such a window targets may download ahead. If it is undefined, they do not. */

@@ -2,6 +2,7 @@
 import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
+import type { CheckResult } from '../../health/checks.ts';
 import {
   type KubeObject,
   kubeletVersionOf,
@@ -46,6 +47,7 @@ import { kindOf } from './world.ts';
 export interface Known {
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly preconditions?: readonly Reason[] | Unanswered | undefined;
+  readonly health?: readonly CheckResult[] | undefined;
   /** The drain previews by name of the node; undefined if this process previews no drains. */
   readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
   /** Returns for how many milliseconds this process has found the drain of the node blocked; undefined if it is not blocked. */
@@ -138,6 +140,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     claim: dialect.nodeSharing?.claims && claimOf(dialect.name, scene.plan),
     awaits: dialect.nodeSharing?.awaits?.(scene.plan, world),
     controlPlane: scene.known.controlPlane,
+    health: scene.known.health,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) =>
       freshWork(work, scene.known, now),
     ),

@@ -1,0 +1,85 @@
+/**
+ * Gate and verifier: the health checks of the policy must pass before a target starts, and after its upgrade, while its node works
+ * uncordoned.
+ */
+import type { CheckResult, HealthCheck } from '../../health/checks.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { type Gate, type GateInput, nodeNameOf, PASS, type Verdict, wait } from './types.ts';
+
+/** Milliseconds after which the sentence about a failing check is brought up to date. */
+const RECHECK_MS = 60_000;
+
+export const healthy: Gate = {
+  name: 'healthy',
+  ofRollout: true,
+  evaluate: (input) => firstWait(input, (result) => result),
+};
+
+export const healthyAfter: Gate = {
+  name: 'still-healthy',
+  evaluate(input) {
+    const { target, facts, now } = input;
+    if (facts.observation.kind !== 'succeeded') return PASS;
+    const node = nodeNameOf(target, facts);
+    // An answer from before the upgrade says nothing about it. Read-only commands watch nothing, so they take every answer.
+    const earliest = facts.watchedMs === undefined ? -Infinity : now - facts.watchedMs;
+    return firstWait(input, (result) => {
+      if (result.at < earliest) return undefined;
+      // The other nodes have verifiers of their own, and must not make this one fail.
+      const isOfOthers = result.state === 'failing' && result.nodes?.includes(node) === false;
+      return isOfOthers ? { ...result, state: 'passing' } : result;
+    });
+  },
+};
+
+/** Returns the wait for the first check that does not pass. `judged` returns the result that counts; undefined if there is none. */
+function firstWait(
+  { health, policy, now }: GateInput,
+  judged: (result: CheckResult) => CheckResult | undefined,
+): Verdict {
+  if (health === undefined) return PASS;
+  const { checks = [], ignoresUnknown } = policy.health ?? {};
+  for (const check of checks) {
+    const found = health.find(({ name }) => name === check.name);
+    const verdict = verdictOf(check, found && judged(found), { now, policy, ignoresUnknown });
+    if (verdict.kind !== 'pass') return verdict;
+  }
+  return PASS;
+}
+
+interface Circumstances extends Pick<GateInput, 'now' | 'policy'> {
+  readonly ignoresUnknown: boolean | undefined;
+}
+
+function verdictOf(
+  { name, forMs = 0 }: HealthCheck,
+  result: CheckResult | undefined,
+  { now, policy, ignoresUnknown }: Circumstances,
+): Verdict {
+  const check = `the health check ${name} of UpgradePolicy ${policy.name}`;
+  if (!result)
+    return wait('HealthUnknown', `${check} is being asked`, 'it has answered, or failed to', {
+      isPassing: true,
+      recheckMs: RECHECK_MS,
+    });
+  const { state, message } = result;
+  const since = rfc3339(result.since);
+  const more = { since, recheckMs: RECHECK_MS };
+  if (state === 'unknown') {
+    if (ignoresUnknown === true) return PASS;
+    const ends = 'it gets an answer, or the policy has health.onUnknown: Ignore';
+    return wait('HealthUnknown', `${check} got no answer: ${message}`, ends, more);
+  }
+  if (state === 'failing')
+    return wait('HealthCheckFailing', `${check} fails: ${message}`, 'it passes again', more);
+  const leftMs = result.since + forMs - now;
+  if (leftMs <= 0) return PASS;
+  const period = formatDuration(forMs);
+  return wait(
+    'HealthCheckFailing',
+    `${check} passes, but not for ${period} yet: ${message}`,
+    `it has passed for ${period}`,
+    { since, until: rfc3339(now + leftMs), recheckMs: leftMs },
+  );
+}

@@ -1,0 +1,30 @@
+/** Tells the health monitor which nodes a plan upgrades, and since when it needs answers. */
+import type { HealthMonitor } from '../../health/monitor.ts';
+import { factsOf, nodeNameOf } from '../gates/types.ts';
+import type { Snapshot } from '../model/decision.ts';
+import { isFinal, targetsIn } from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+
+/** Makes the monitor ask the checks of the policy while the plan is unfinished. `plan` names the plan among those of all dialects. */
+export function followHealth(
+  monitor: HealthMonitor | undefined,
+  plan: string,
+  snapshot: Snapshot,
+  policy: RolloutPolicy,
+  now: number,
+): void {
+  const { rollout } = snapshot;
+  const { checks = [] } = policy.health ?? {};
+  if (checks.length === 0 || isFinal(rollout)) {
+    monitor?.forget(plan);
+    return;
+  }
+  // A target that failed says nothing about the release: its own failure counts, against its own budget.
+  const upgraded = targetsIn(rollout, 'done').concat(targetsIn(rollout, 'intended'));
+  const nodes = upgraded.map((target) => nodeNameOf(target, factsOf(snapshot, target)));
+  const ends = targetsIn(rollout, 'intended').flatMap((target) => {
+    const { observation, watchedMs } = factsOf(snapshot, target);
+    return observation.kind === 'succeeded' && watchedMs !== undefined ? now - watchedMs : [];
+  });
+  monitor?.follow(plan, { policy: policy.name ?? '', checks, nodes, after: Math.max(0, ...ends) });
+}
