@@ -56,51 +56,102 @@ interface Entry {
 }
 
 export function createHealthMonitor(clock: Clock, ask: AskCheck): HealthMonitor {
-  const scopes = new Map<string, HealthScope>();
-  const entries = new Map<string, Entry>();
-  const listeners = new Set<() => void>();
-  const places = semaphore(AT_ONCE);
-  let stopped: AbortSignal | undefined;
+  return new Monitor(clock, ask);
+}
 
-  const keyOf = (policy: string, check: HealthCheck): string => JSON.stringify([policy, check]);
-  const scopesOf = (key: string): HealthScope[] =>
-    [...scopes.values()].filter(({ policy, checks }) =>
-      checks.some((check) => keyOf(policy, check) === key),
-    );
-  const neededAfter = (key: string): number =>
-    Math.max(0, ...scopesOf(key).map(({ after }) => after));
+class Monitor implements HealthMonitor {
+  readonly #clock: Clock;
+  readonly #ask: AskCheck;
+  readonly #scopes = new Map<string, HealthScope>();
+  readonly #entries = new Map<string, Entry>();
+  readonly #listeners = new Set<() => void>();
+  readonly #inTurn = semaphore(AT_ONCE);
+  /** The signal that ends the current run; undefined if the monitor does not run. */
+  #stop: AbortSignal | undefined;
 
-  function plan(key: string, entry: Entry): void {
-    if (stopped === undefined || stopped.aborted || entry.isAsking) return;
-    entry.cancel?.();
-    const lastAt = entry.result?.at;
-    const isNeeded = lastAt === undefined || lastAt < neededAfter(key);
-    const dueMs = isNeeded ? 0 : Math.max(0, lastAt + EVERY_MS - clock.now());
-    entry.cancel = clock.schedule(Math.min(dueMs, EVERY_MS), () => void round(key, entry));
+  constructor(clock: Clock, ask: AskCheck) {
+    this.#clock = clock;
+    this.#ask = ask;
   }
 
-  async function round(key: string, entry: Entry): Promise<void> {
-    const stop = stopped;
+  follow(name: string, scope: HealthScope): void {
+    this.#scopes.set(name, scope);
+    this.#dropUnused();
+    for (const check of scope.checks) {
+      const key = keyOf(scope.policy, check);
+      const entry = this.#entries.getOrInsertComputed(key, () => ({ check, isAsking: false }));
+      this.#planRound(key, entry);
+    }
+  }
+
+  forget(name: string): void {
+    if (this.#scopes.delete(name)) this.#dropUnused();
+  }
+
+  resultsOf(name: string): readonly CheckResult[] {
+    const { policy = '', checks = [] } = this.#scopes.get(name) ?? {};
+    return checks.flatMap((check) => this.#entries.get(keyOf(policy, check))?.result ?? []);
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async run(stop: AbortSignal): Promise<void> {
+    this.#stop = stop;
+    for (const [key, entry] of this.#entries) this.#planRound(key, entry);
+    await aborted(stop);
+    this.#scopes.clear();
+    this.#dropUnused();
+    this.#stop = undefined;
+  }
+
+  #scopesOf(key: string): HealthScope[] {
+    const has = ({ policy, checks }: HealthScope): boolean =>
+      checks.some((check) => keyOf(policy, check) === key);
+    return [...this.#scopes.values()].filter(has);
+  }
+
+  #neededAfter(key: string): number {
+    return Math.max(0, ...this.#scopesOf(key).map(({ after }) => after));
+  }
+
+  #planRound(key: string, entry: Entry): void {
+    if (this.#stop === undefined || this.#stop.aborted || entry.isAsking) return;
+    entry.cancel?.();
+    const lastAt = entry.result?.at;
+    const isNeeded = lastAt === undefined || lastAt < this.#neededAfter(key);
+    const dueMs = isNeeded ? 0 : Math.max(0, lastAt + EVERY_MS - this.#clock.now());
+    // The wall clock may be set back, so the wait is bounded.
+    const waitMs = Math.min(dueMs, EVERY_MS);
+    entry.cancel = this.#clock.schedule(waitMs, () => void this.#round(key, entry));
+  }
+
+  async #round(key: string, entry: Entry): Promise<void> {
+    const stop = this.#stop;
     if (stop === undefined) return;
     entry.isAsking = true;
     entry.cancel = undefined;
-    await places(async () => {
-      const { result: before, check } = entry;
-      const at = clock.now();
-      const nodes = new Set(scopesOf(key).flatMap((scope) => scope.nodes));
-      const found = await answered(check, nodes, stop);
-      if (stop.aborted) return;
-      const isSame = before?.state === found.state;
-      entry.result = { ...found, name: check.name, at, since: isSame ? before.since : at };
-      const needed = neededAfter(key);
-      const isAwaited = before === undefined || (before.at < needed && at >= needed);
-      if (!isSame || isAwaited) for (const listener of listeners) listener();
-    });
+    await this.#inTurn(async () => await this.#askOnce(key, entry, stop));
     entry.isAsking = false;
-    if (entries.get(key) === entry) plan(key, entry);
+    if (this.#entries.get(key) === entry) this.#planRound(key, entry);
   }
 
-  async function answered(
+  async #askOnce(key: string, entry: Entry, stop: AbortSignal): Promise<void> {
+    const { result: before, check } = entry;
+    const at = this.#clock.now();
+    const nodes = new Set(this.#scopesOf(key).flatMap((scope) => scope.nodes));
+    const found = await this.#answer(check, nodes, stop);
+    if (stop.aborted) return;
+    const isSame = before?.state === found.state;
+    entry.result = { ...found, name: check.name, at, since: isSame ? before.since : at };
+    const needed = this.#neededAfter(key);
+    const isAwaited = before === undefined || (before.at < needed && at >= needed);
+    if (!isSame || isAwaited) for (const listener of this.#listeners) listener();
+  }
+
+  async #answer(
     check: HealthCheck,
     nodes: ReadonlySet<string>,
     stop: AbortSignal,
@@ -108,57 +159,28 @@ export function createHealthMonitor(clock: Clock, ask: AskCheck): HealthMonitor 
     const late = new AbortController();
     const { promise, resolve } = Promise.withResolvers<CheckFinding>();
     const noAnswer = `there was no answer within ${WITHIN_MS / 1000} s`;
-    const cancel = clock.schedule(WITHIN_MS, () => {
-      late.abort();
+    const cancel = this.#clock.schedule(WITHIN_MS, () => {
       resolve({ state: 'unknown', message: noAnswer });
+      late.abort();
     });
-    // A check that ignores its signal must not hold up the others either.
-    const asked = ask(check, nodes, AbortSignal.any([late.signal, stop])).catch(
+    const abort = AbortSignal.any([late.signal, stop]);
+    const asked = this.#ask(check, nodes, abort).catch(
       (error: unknown): CheckFinding => ({ state: 'unknown', message: messageOf(error) }),
     );
+    // A check that ignores its signal must not hold up the others either.
     const found = await Promise.race([asked, promise]).finally(cancel);
     return { ...found, message: printable(found.message).slice(0, LONGEST_MESSAGE) };
   }
 
-  function dropUnused(): void {
-    for (const [key, entry] of entries) {
-      if (scopesOf(key).length > 0) continue;
+  #dropUnused(): void {
+    for (const [key, entry] of this.#entries) {
+      if (this.#scopesOf(key).length > 0) continue;
       entry.cancel?.();
-      entries.delete(key);
+      this.#entries.delete(key);
     }
   }
+}
 
-  return {
-    follow(name, scope) {
-      scopes.set(name, scope);
-      dropUnused();
-      for (const check of scope.checks) {
-        const key = keyOf(scope.policy, check);
-        plan(
-          key,
-          entries.getOrInsertComputed(key, () => ({ check, isAsking: false })),
-        );
-      }
-    },
-    forget(name) {
-      if (scopes.delete(name)) dropUnused();
-    },
-    resultsOf(name) {
-      const { policy = '', checks = [] } = scopes.get(name) ?? {};
-      return checks.flatMap((check) => entries.get(keyOf(policy, check))?.result ?? []);
-    },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    async run(stop) {
-      stopped = stop;
-      for (const [key, entry] of entries) plan(key, entry);
-      await aborted(stop);
-      for (const { cancel } of entries.values()) cancel?.();
-      scopes.clear();
-      entries.clear();
-      stopped = undefined;
-    },
-  };
+function keyOf(policy: string, check: HealthCheck): string {
+  return JSON.stringify([policy, check]);
 }

@@ -16,6 +16,7 @@ import {
   said,
   withWatched,
 } from '../../../test/support/builders/gate-inputs.ts';
+import { HEALTH_ROWS } from '../../../test/support/builders/health-rows.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/support/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/support/builders/stages.ts';
@@ -34,7 +35,6 @@ import { domainAvailable } from './domain-available.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
 import { drainPossible } from './drain-possible.ts';
 import { foreignWork } from './foreign-work.ts';
-import { healthy, healthyAfter } from './healthy.ts';
 import { hostsFit } from './hosts-fit.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
@@ -51,40 +51,15 @@ import { versionsFollow } from './versions-follow.ts';
 import { windowOpen } from './window-open.ts';
 import { writeAllowed } from './write-allowed.ts';
 
-const CHECKED = buildPolicy({
-  name: 'careful',
-  health: { checks: [{ kind: 'daemonSets', name: 'daemonSets', pods: 'all' }] },
-});
-const PASSING = { name: 'daemonSets', state: 'passing', message: 'x', since: 0, at: T0 } as const;
-const FAILING = { ...PASSING, state: 'failing', message: '2 pods are not Ready' } as const;
 const OURS_ONLY = buildPolicy({ name: 'strict', requireAgent: true });
 const READY: EndpointHealth = { name: 'c1', ready: true };
 const SILENT: EndpointHealth = { name: 'c3', ready: false };
 const NO_DRAIN = { ...buildPolicy().drain, enabled: false };
 const NO_PAYLOADS = { payloads: undefined } as unknown as Partial<Stage>;
-
 const REFUSAL = { unanswered: because('TargetRefused', 'x'), recheckMs: 1 };
 
 const rows: [Gate, string, GateInput, string][] = [
-  [healthy, 'checks that pass', { ...input('worker'), policy: CHECKED, health: [PASSING] }, 'pass'],
-  [
-    healthy,
-    'a check that fails',
-    { ...input('worker'), policy: CHECKED, health: [FAILING] },
-    'wait HealthCheckFailing: the health check daemonSets of UpgradePolicy careful fails: 2 pods are not Ready',
-  ],
-  [
-    healthyAfter,
-    'checks that pass',
-    { ...resting(undefined, T0), policy: CHECKED, health: [PASSING] },
-    'pass',
-  ],
-  [
-    healthyAfter,
-    'a check that fails',
-    { ...resting(undefined, T0), policy: CHECKED, health: [FAILING] },
-    'wait HealthCheckFailing: the health check daemonSets of UpgradePolicy careful fails: 2 pods are not Ready',
-  ],
+  ...HEALTH_ROWS,
   [hostsFit, 'nothing is known against a host', input('worker'), 'pass'],
   [
     hostsFit,

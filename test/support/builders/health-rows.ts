@@ -1,0 +1,23 @@
+/** What the gate and the verifier of health checks say, as rows for the table of all gates. */
+import { healthy, healthyAfter } from '../../../src/engine/gates/healthy.ts';
+import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
+import { T0 } from '../clock/times.ts';
+import { input, resting } from './gate-inputs.ts';
+import { buildPolicy } from './rollout-policies.ts';
+
+const policy = buildPolicy({
+  name: 'careful',
+  health: { checks: [{ kind: 'daemonSets', name: 'daemonSets', pods: 'all' }] },
+});
+const PASSING = { name: 'daemonSets', state: 'passing', message: 'x', since: 0, at: T0 } as const;
+const FAILING = { ...PASSING, state: 'failing', message: '2 pods are not Ready' } as const;
+const SAID =
+  'wait HealthCheckFailing: the health check daemonSets of UpgradePolicy careful fails: 2 pods are not Ready';
+const DONE = resting(undefined, T0);
+
+export const HEALTH_ROWS: readonly [Gate, string, GateInput, string][] = [
+  [healthy, 'a check that passes', { ...input('worker'), policy, health: [PASSING] }, 'pass'],
+  [healthy, 'a check that fails', { ...input('worker'), policy, health: [FAILING] }, SAID],
+  [healthyAfter, 'a check that passes', { ...DONE, policy, health: [PASSING] }, 'pass'],
+  [healthyAfter, 'a check that fails', { ...DONE, policy, health: [FAILING] }, SAID],
+];
