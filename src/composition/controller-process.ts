@@ -21,6 +21,8 @@ import {
 } from '../engine/rollout-controller.ts';
 import { type AskReadyz, askControlPlane } from '../engine/snapshot/api-server-health.ts';
 import type { Prober } from '../engine/snapshot/probes.ts';
+import { checkAsker } from '../health/ask-check.ts';
+import { createHealthMonitor, type HealthMonitor } from '../health/monitor.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterConfig } from '../kube/config/cluster-config.ts';
 import { createElection, type Election, type ElectionOptions } from '../kube/election/election.ts';
@@ -181,7 +183,18 @@ export async function prepareControllerProcess(
     );
   const { nodeRolloutClient: other } = options;
   const nodeRollouts = { client: other ? leading(other) : writer, isShared: other !== undefined };
-  const shared = { reader: client, writer, nodeRollouts, policies, clock, random, log, metrics };
+  const health = createHealthMonitor(clock, checkAsker({ client: writer }));
+  const shared = {
+    health,
+    reader: client,
+    writer,
+    nodeRollouts,
+    policies,
+    clock,
+    random,
+    log,
+    metrics,
+  };
   const parts = { ...options, election, ...shared, ...tools, dialects, policyFor, abort };
   const rollouts = addControllers(manager, parts);
   const plans = rollouts.map((rollout) => rollout.plans);
@@ -305,6 +318,7 @@ interface ControllerParts
   readonly dialects: readonly Dialect[];
   readonly policyFor: (dialect: Dialect, plan: KubeObject) => RolloutPolicy;
   readonly policies: Informer<UpgradePolicy>;
+  readonly health: HealthMonitor;
   readonly reader: KubeClient;
   readonly nodeRollouts: RolloutParts['nodeRollouts'];
   readonly metrics: Metrics;
@@ -323,6 +337,10 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
       { name: 'drains', run: async (term) => await parts.drains.run(term) },
       'leading',
     );
+  manager.addRunnable(
+    { name: 'health checks', run: async (term) => await parts.health.run(term) },
+    'leading',
+  );
   const rollouts = dialects.map((dialect) =>
     rolloutController(dialect, {
       ...parts,

@@ -1,5 +1,7 @@
 /** Defines the health checks of a policy and their results. Both are plain data, with times in milliseconds. */
 
+import type { LabelSelector } from '../kube/resources.ts';
+
 export interface HealthRules {
   /** The names of the checks are unique. */
   readonly checks: readonly HealthCheck[];
@@ -8,7 +10,13 @@ export interface HealthRules {
 }
 
 /** One question whose answer must be good before a node starts, and after its upgrade. */
-export type HealthCheck = DaemonSetCheck;
+export type HealthCheck =
+  | DaemonSetCheck
+  | ResourceCheck
+  | AlertCheck
+  | MetricCheck
+  | HttpCheck
+  | JobCheck;
 
 interface NamedCheck {
   readonly name: string;
@@ -21,6 +29,56 @@ export interface DaemonSetCheck extends NamedCheck {
   readonly kind: 'daemonSets';
   /** `critical`: only pods with one of the two priority classes for parts of the system. */
   readonly pods: 'critical' | 'all';
+}
+
+/** A CEL expression must be true for each object that is selected. */
+export interface ResourceCheck extends NamedCheck {
+  readonly kind: 'resources';
+  readonly apiVersion: string;
+  /** The kind of the objects, such as `StatefulSet`. */
+  readonly objectKind: string;
+  /** Undefined selects objects of all namespaces, and objects of cluster-scoped kinds. */
+  readonly namespace?: string | undefined;
+  readonly selector?: LabelSelector | undefined;
+  /** The expression reads the object as `object`. */
+  readonly expression: string;
+}
+
+/** A check that asks a server. */
+interface ServerCheck extends NamedCheck {
+  readonly url: string;
+  /** The Secret with credentials, in the namespace of the controller; undefined if the server needs none. */
+  readonly secretName?: string | undefined;
+}
+
+/** No alert with all of these labels may fire. */
+export interface AlertCheck extends ServerCheck {
+  readonly kind: 'alerts';
+  readonly source: 'prometheus' | 'alertmanager';
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Each value that a PromQL query returns must be within the bounds, and there must be at least one. */
+export interface MetricCheck extends ServerCheck {
+  readonly kind: 'metrics';
+  readonly query: string;
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
+}
+
+/** A GET request must be answered with a status between 200 and 299. */
+export interface HttpCheck extends ServerCheck {
+  readonly kind: 'http';
+}
+
+/** A Job made from the template must succeed. */
+export interface JobCheck extends NamedCheck {
+  readonly kind: 'jobs';
+  readonly namespace: string;
+  /** The `spec` of the Job. */
+  readonly spec: Readonly<Record<string, unknown>>;
+  /** Milliseconds that the Job may take. */
+  readonly timeoutMs: number;
 }
 
 /** A check that got no answer is `unknown`. */

@@ -274,6 +274,7 @@ export interface Pod extends KubeObject {
     volumes?: { name: string; emptyDir?: unknown }[];
     /** The value of the PriorityClass of the pod. The API server sets it. */
     priority?: number;
+    priorityClassName?: string;
   };
   status?: {
     phase?: string;

@@ -14,6 +14,7 @@ import {
   whole,
 } from '../crd.ts';
 import { drainSchema } from './drain-rules.ts';
+import { healthSchema } from './health-rules.ts';
 import {
   duration,
   durationSchema,
@@ -207,6 +208,7 @@ export const upgradePolicySpecSchema = object(
     ),
     deadlines: deadlinesSchema.exactOptional(),
     drain: drainSchema.exactOptional(),
+    health: healthSchema.exactOptional(),
     soak: optional(
       'How long a restarted service must keep running before its node counts as done; 5s.',
       durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),

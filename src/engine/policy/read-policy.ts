@@ -17,6 +17,7 @@ import {
   type MaintenanceWindow,
 } from '../../util/maintenance-windows.ts';
 import { because, type Reason } from '../model/reasons.ts';
+import { healthIn } from './read-health.ts';
 import { podRulesIn } from './read-pod-rules.ts';
 import {
   DEFAULT_POLICY,
@@ -87,6 +88,7 @@ function policyOf(
     stepDeadlines,
     ...(settleMs === undefined ? {} : { settleMs }),
     drain,
+    ...defined({ health: healthIn(spec.health, complain) }),
     windows: (spec.windows ?? []).flatMap(
       (window, index) => readWindow(window, `windows[${index}]`, complain) ?? [],
     ),

@@ -1,0 +1,152 @@
+/** Defines the schema of `health` of an UpgradePolicy. */
+import { z } from 'zod';
+import { isRecord } from '../../util/json.ts';
+import { labelSelectorSchema } from '../cattle/workload.ts';
+import { choice, LONGEST, object, optional, text } from '../crd.ts';
+import { duration, rules } from './policy-values.ts';
+
+/** The most checks of one kind. Without this limit, a policy could ask servers without end. */
+const MOST_CHECKS = 20;
+const LONGEST_URL = 2048;
+const LONGEST_EXPRESSION = 2048;
+
+const NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
+const WANTED_NAME =
+  'must consist of lower-case letters, digits and dashes, such as error-rate, and must not be daemonsets';
+const nameSchema = z
+  .string()
+  .max(LONGEST.namespace)
+  .refine((name) => NAME.test(name), WANTED_NAME)
+  .meta(rules([`self.matches('${NAME.source}')`, WANTED_NAME]))
+  .describe('The name of the check, which must be unique in the policy.');
+
+const URL_START = /^https?:\/\/[^\s@]+$/;
+const WANTED_URL = 'must be a URL that begins with http:// or https:// and contains no credentials';
+const urlSchema = z
+  .string()
+  .max(LONGEST_URL)
+  .refine((url) => URL_START.test(url) && URL.canParse(url), WANTED_URL)
+  .meta(rules([`self.matches('${URL_START.source}')`, WANTED_URL]));
+
+const forSchema = duration(
+  'How long the check must pass without a break, such as `2m`; one good answer by default.',
+);
+const secretSchema = text(
+  'The name of a Secret in the namespace of the controller with `token`, or `username` and `password`; and, if needed, `ca.crt`.',
+  LONGEST.name,
+);
+
+function checksOf<T extends z.ZodType>(what: string, check: T) {
+  return optional(
+    what,
+    z
+      .array(check)
+      .max(MOST_CHECKS)
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
+  );
+}
+
+const resourceSchema = object('One check.', {
+  name: nameSchema,
+  apiVersion: z.string().max(LONGEST.name).describe('Such as `apps/v1`.'),
+  kind: z.string().max(LONGEST.word).describe('Such as `StatefulSet`.'),
+  namespace: text(
+    'Objects of this namespace only; of all namespaces by default.',
+    LONGEST.namespace,
+  ),
+  selector: optional('Objects with these labels only; all by default.', labelSelectorSchema),
+  expression: z
+    .string()
+    .min(1)
+    .max(LONGEST_EXPRESSION)
+    .describe(
+      'A CEL expression that must be true for each object, which it reads as `object`, such as ' +
+        '`object.status.readyReplicas == object.spec.replicas`.',
+    ),
+  for: forSchema,
+});
+
+const alertSchema = object('One check.', {
+  name: nameSchema,
+  source: choice('The server at `url`.', 'Prometheus', 'Alertmanager').unwrap(),
+  url: urlSchema.describe(
+    'The address of the server, such as `http://prometheus.monitoring:9090`.',
+  ),
+  labels: z
+    .record(z.string().max(LONGEST.labelKey), z.string().max(1024))
+    .meta({ maxProperties: MOST_CHECKS, minProperties: 1 })
+    .describe('The labels of the alerts that must not fire, such as `severity: critical`.'),
+  secretName: secretSchema,
+  for: forSchema,
+});
+
+const BOUND = /^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$/;
+const WANTED_BOUND = 'must be a number as a text, such as "0.01"';
+const bound = (what: string) =>
+  optional(
+    what,
+    z
+      .string()
+      .max(LONGEST.word)
+      .refine((value) => BOUND.test(value), WANTED_BOUND)
+      .meta(rules([`self.matches('${BOUND.source}')`, WANTED_BOUND])),
+  );
+
+const metricSchema = object('One check.', {
+  name: nameSchema,
+  url: urlSchema.describe(
+    'The address of Prometheus, such as `http://prometheus.monitoring:9090`.',
+  ),
+  query: z
+    .string()
+    .min(1)
+    .max(LONGEST_EXPRESSION)
+    .describe('An instant query in PromQL. It must return at least one value.'),
+  min: bound('The least good value, as a text such as `"0.99"`.'),
+  max: bound('The greatest good value, as a text such as `"0.01"`.'),
+  secretName: secretSchema,
+  for: forSchema,
+}).meta(rules(['has(self.min) || has(self.max)', 'must have min, max or both']));
+
+const httpSchema = object('One check.', {
+  name: nameSchema,
+  url: urlSchema.describe(
+    'The address that must answer a GET request with a status from 200 to 299.',
+  ),
+  secretName: secretSchema,
+  for: forSchema,
+});
+
+const jobSchema = object('One check.', {
+  name: nameSchema,
+  namespace: z.string().min(1).max(LONGEST.namespace).describe('The namespace of the Job.'),
+  spec: z
+    .unknown()
+    .refine(isRecord, 'must be the spec of a Job')
+    .meta({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true })
+    .describe('The `spec` of the Job, as in `batch/v1`.'),
+  timeout: duration('How long the Job may take; 5m by default.'),
+});
+
+export const healthSchema = object(
+  'What must be healthy before a node starts, and after each upgrade. While a check fails, no node starts.',
+  {
+    daemonSets: choice(
+      'The pods of DaemonSets that must be Ready on the nodes of the plan that are upgraded: `None`, the default; `Critical`: those with the ' +
+        'priority class system-node-critical or system-cluster-critical; `All`.',
+      'None',
+      'Critical',
+      'All',
+    ),
+    resources: checksOf('Objects for which an expression must be true.', resourceSchema),
+    alerts: checksOf('Alerts that must not fire.', alertSchema),
+    metrics: checksOf('Metrics that must be within bounds.', metricSchema),
+    http: checksOf('Servers that must answer.', httpSchema),
+    jobs: checksOf('Jobs that must succeed.', jobSchema),
+    onUnknown: choice(
+      'If a check gets no answer: `Wait`, the default, until it does; `Ignore`: nodes start.',
+      'Wait',
+      'Ignore',
+    ),
+  },
+);

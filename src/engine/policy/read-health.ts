@@ -1,0 +1,113 @@
+/** Reads `spec.health` of an UpgradePolicy into health checks. */
+import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import type { HealthCheck, HealthRules } from '../../health/checks.ts';
+import { selectorFault } from '../../kube/selectors.ts';
+import { parseDuration } from '../../util/duration.ts';
+import { defined, isRecord } from '../../util/json.ts';
+
+type HealthSpec = NonNullable<UpgradePolicySpec['health']>;
+type Complain = (field: string, wanted: string, found: unknown) => void;
+
+const DEFAULT_JOB_TIMEOUT_MS = 5 * 60_000;
+/** The name of the check that `daemonSets` stands for. */
+const DAEMON_SETS = 'daemonsets';
+
+/** Returns the checks of the policy; undefined if it has none. Calls `complain` for each field that no check can be made from. */
+export function healthIn(
+  spec: HealthSpec | undefined,
+  complain: Complain,
+): HealthRules | undefined {
+  if (spec === undefined) return undefined;
+  const checks = [
+    ...daemonSetChecks(spec),
+    ...resourceChecks(spec, complain),
+    ...serverChecks(spec),
+    ...jobChecks(spec),
+  ];
+  reportDoubleNames(spec, complain);
+  if (checks.length === 0) return undefined;
+  return { checks, ...(spec.onUnknown === 'Ignore' ? { ignoresUnknown: true } : {}) };
+}
+
+function daemonSetChecks({ daemonSets = 'None' }: HealthSpec): HealthCheck[] {
+  if (daemonSets === 'None') return [];
+  const pods = daemonSets === 'All' ? 'all' : 'critical';
+  return [{ kind: 'daemonSets', name: DAEMON_SETS, pods }];
+}
+
+function resourceChecks({ resources = [] }: HealthSpec, complain: Complain): HealthCheck[] {
+  return resources.map((each, index) => {
+    const { name, apiVersion, kind, namespace, selector, expression } = each;
+    const fault = selectorFault(selector);
+    if (fault !== undefined)
+      complain(`health.resources[${index}].selector`, `a label selector (${fault})`, selector);
+    return defined({
+      kind: 'resources' as const,
+      name,
+      apiVersion,
+      objectKind: kind,
+      namespace,
+      selector,
+      expression,
+      forMs: periodOf(each),
+    });
+  });
+}
+
+function serverChecks({ alerts = [], metrics = [], http = [] }: HealthSpec): HealthCheck[] {
+  const alertChecks = alerts.map((each): HealthCheck => {
+    const { name, url, labels, secretName } = each;
+    const source =
+      each.source === 'Prometheus' ? ('prometheus' as const) : ('alertmanager' as const);
+    return defined({
+      kind: 'alerts' as const,
+      name,
+      source,
+      url,
+      labels,
+      secretName,
+      forMs: periodOf(each),
+    });
+  });
+  const metricChecks = metrics.map((each): HealthCheck => {
+    const { name, url, query, secretName } = each;
+    const min = each.min === undefined ? undefined : Number(each.min);
+    const max = each.max === undefined ? undefined : Number(each.max);
+    const forMs = periodOf(each);
+    return defined({ kind: 'metrics' as const, name, url, query, min, max, secretName, forMs });
+  });
+  const httpChecks = http.map((each): HealthCheck => {
+    const { name, url, secretName } = each;
+    return defined({ kind: 'http' as const, name, url, secretName, forMs: periodOf(each) });
+  });
+  return [...alertChecks, ...metricChecks, ...httpChecks];
+}
+
+function jobChecks({ jobs = [] }: HealthSpec): HealthCheck[] {
+  return jobs.map(({ name, namespace, spec, timeout }) => {
+    const timeoutMs = parseDuration(timeout ?? '') ?? DEFAULT_JOB_TIMEOUT_MS;
+    // The schema has refused a spec that is no object.
+    return { kind: 'jobs', name, namespace, spec: isRecord(spec) ? spec : {}, timeoutMs };
+  });
+}
+
+/** Returns in milliseconds how long a check must pass. The schema has already checked the text. */
+function periodOf({ for: period }: { readonly for?: string }): number | undefined {
+  return period === undefined ? undefined : parseDuration(period);
+}
+
+/** The name says which check `refit why` is about, so it must name one check only. */
+function reportDoubleNames(spec: HealthSpec, complain: Complain): void {
+  const { resources = [], alerts = [], metrics = [], http = [], jobs = [] } = spec;
+  const seen = new Set([DAEMON_SETS]);
+  for (const [kind, checks] of Object.entries({ resources, alerts, metrics, http, jobs }))
+    checks.forEach(({ name }, index) => {
+      if (seen.has(name))
+        complain(
+          `health.${kind}[${index}].name`,
+          'a name that no other check of the policy has',
+          name,
+        );
+      seen.add(name);
+    });
+}
