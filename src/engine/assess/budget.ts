@@ -5,6 +5,7 @@ import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import {
+  inState,
   type RecordedState,
   type Rollout,
   type Stage,
@@ -56,11 +57,18 @@ export function withBudgetOf(rollout: Rollout, policy: RolloutPolicy): RolloutPo
 const withShare = onceForEach((policy: RolloutPolicy) =>
   onceForEach((stages: readonly Stage[]): RolloutPolicy => {
     const workers = stages.filter(({ role }) => role === 'worker');
-    const names = new Set(workers.flatMap(({ targets }) => targets.map(({ name }) => name)));
-    const maxFailures = failuresAllowed({ percent: policy.maxFailuresPercent ?? 0 }, names.size);
+    const size = countWorkers(workers);
+    const maxFailures = failuresAllowed({ percent: policy.maxFailuresPercent ?? 0 }, size);
     return { ...policy, maxFailures };
   }),
 );
+
+/** Returns how many workers the stages have. A worker may be a target of several stages. */
+function countWorkers(stages: readonly Stage[]): number {
+  const [first, ...others] = stages;
+  if (first && others.length === 0) return first.targets.length;
+  return new Set(stages.flatMap(({ targets }) => targets.map(({ name }) => name))).size;
+}
 
 /** A wave whose own failure budget is used up. `wave` is its number, counted from 1. */
 interface OverfullWave {
@@ -71,6 +79,8 @@ interface OverfullWave {
 
 function overfullWave(snapshot: Snapshot, policy: RolloutPolicy): OverfullWave | undefined {
   for (const stage of snapshot.rollout.stages) {
+    // Most stages have no failure, and then nothing needs to know the waves.
+    if (failedIn(snapshot, stage).length === 0) continue;
     const { members = [], budgets = [] } = wavesOf({ snapshot, policy }, stage) ?? {};
     for (const [index, budget] of budgets.entries()) {
       if (budget === undefined) continue;
@@ -88,6 +98,7 @@ function outsideOfWaves<F extends Pick<Target, 'name'>>(
   policy: RolloutPolicy,
   failures: readonly F[],
 ): readonly F[] {
+  if (failures.length === 0) return failures;
   if (!policy.waves?.some(({ maxFailures }) => maxFailures !== undefined)) return failures;
   const inWaves = new Set(
     snapshot.rollout.stages.flatMap((stage) => {
@@ -103,9 +114,11 @@ function outsideOfWaves<F extends Pick<Target, 'name'>>(
 /** Returns the workers that failed since the last success of a worker. */
 function lastFailures({ rollout }: Snapshot): readonly Target[] {
   const stages = rollout.stages.filter(({ role }) => role === 'worker');
+  const failed = targetsIn({ stages }, 'failed');
+  if (failed.length === 0) return failed;
   const successes = targetsIn({ stages }, 'done').map(({ since }) => Date.parse(since));
   const lastSuccess = successes.reduce((last, time) => Math.max(last, time), 0);
-  return targetsIn({ stages }, 'failed').filter(({ since }) => Date.parse(since) > lastSuccess);
+  return failed.filter(({ since }) => Date.parse(since) > lastSuccess);
 }
 
 function isOverConsecutive(snapshot: Snapshot, { maxConsecutiveFailures }: RolloutPolicy): boolean {
@@ -223,9 +236,12 @@ export function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {
 }
 
 function failedIn(snapshot: Snapshot, { targets }: Pick<Stage, 'targets'>): Target[] {
-  return targets.filter(
-    (target) => FAILURES.includes(target.state) || isUnsettled(snapshot, target),
-  );
+  // Targets are grouped by state already, and most are in a state that is no failure.
+  const recorded = FAILURES.flatMap((state) => inState({ targets }, state));
+  const unsettled = inState({ targets }, 'intended').filter((each) => isUnsettled(snapshot, each));
+  if (recorded.length + unsettled.length === 0) return [];
+  const failed = new Set([...recorded, ...unsettled]);
+  return targets.filter((target) => failed.has(target));
 }
 
 /**

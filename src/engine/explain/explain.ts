@@ -149,9 +149,10 @@ function pendingWaits(assessment: Assessment, stage: Stage | undefined): Explain
 }
 
 function blockedAsOne(context: DecisionContext, stage: Stage) {
-  const choice = slots.chooseTargets(context, stage, inState(stage, 'pending').slice(0, 1), 1);
-  const [blocked] = choice.waiting.filter(({ ofRollout, probe }) => ofRollout === true && !probe);
-  return blocked && blocked.reason.code !== 'EarlierNodes' ? choice : undefined;
+  const [first] = inState(stage, 'pending');
+  // Order and waves are left out: while no slot is free, nodes in progress come first anyway.
+  const gated = first && slots.gatedTarget(context, stage, first);
+  return gated?.ofRollout === true && !gated.probe ? { waiting: [gated], chosen: [] } : undefined;
 }
 
 function stopOf({ snapshot, policy }: DecisionContext): Pick<Wait, 'gate' | 'reason' | 'ends'> {

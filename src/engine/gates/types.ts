@@ -108,6 +108,14 @@ export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): Tar
   return facts.get(target.key) ?? ABSENT;
 }
 
+/** Returns the labels of the target's object. Order and waves read those of every target, so its other facts are not gathered for them. */
+export function labelsOf(
+  { facts }: Pick<Snapshot, 'facts'>,
+  target: Target,
+): Readonly<Record<string, string>> {
+  return facts.labelsOf?.(target.key) ?? factsOf({ facts }, target).labels ?? {};
+}
+
 export interface DecisionContext {
   readonly snapshot: Snapshot;
   readonly policy: RolloutPolicy;

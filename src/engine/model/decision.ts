@@ -196,7 +196,10 @@ export interface ObservedForeignWork extends ForeignWork {
 
 export interface Snapshot {
   readonly rollout: Rollout;
-  readonly facts: Pick<ReadonlyMap<string, TargetFacts>, 'get'>;
+  readonly facts: Pick<ReadonlyMap<string, TargetFacts>, 'get'> & {
+    /** Returns the labels of one target without its other facts; undefined if it has no object. A snapshot that was read back has none. */
+    readonly labelsOf?: (key: string) => Readonly<Record<string, string>> | undefined;
+  };
   /** The names of pending targets that may already be doing something. If it is undefined, every pending target may. */
   readonly observable?: Pick<ReadonlyMap<string | undefined, unknown>, 'has'> | undefined;
   /** The health of every API server of the cluster, whether the plan lists its controller or not; undefined before the probe. */

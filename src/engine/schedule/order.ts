@@ -6,7 +6,7 @@ import { ownMember } from '../../util/own-member.ts';
 import { listed } from '../../util/phrases.ts';
 import { isTargetHeld } from '../gates/held-targets.ts';
 import type { Refusal } from '../gates/registry.ts';
-import { type DecisionContext, factsOf, wait } from '../gates/types.ts';
+import { type DecisionContext, labelsOf, wait } from '../gates/types.ts';
 import { isSettled, type Stage, type Target } from '../model/rollout.ts';
 import { isOfControlPlane } from './control-plane.ts';
 import { wavesOf } from './waves.ts';
@@ -22,6 +22,8 @@ export function groupsOf(
   targets: readonly Target[],
 ): readonly (readonly Target[])[] {
   const { order, waves, spread } = context.policy;
+  // Groups of no targets need no waves, which read every target of the stage.
+  if (targets.length === 0) return [];
   if (!order && !waves)
     return [spread === undefined ? targets : spreadOver(context, spread, targets)];
   const groups = [...Map.groupBy(targets, groupIn(context, stage))];
@@ -35,8 +37,7 @@ function spreadOver(
   label: string,
   targets: readonly Target[],
 ): readonly Target[] {
-  const domainOf = (target: Target): string =>
-    ownMember(factsOf(snapshot, target).labels ?? {}, label) ?? '';
+  const domainOf = (target: Target): string => ownMember(labelsOf(snapshot, target), label) ?? '';
   const domains = [...Map.groupBy(targets, domainOf).values()];
   const rounds = Math.max(0, ...domains.map(({ length }) => length));
   return Array.from({ length: rounds }, (_, round) =>
@@ -107,18 +108,20 @@ function groupIn(context: Context, stage: Stage): (target: Target) => string {
   const { snapshot, policy } = context;
   const { order = [] } = policy;
   const waves = wavesOf(context, stage);
-  return (target) => {
-    const facts = factsOf(snapshot, target);
-    const { labels = {} } = facts;
+  const known = new Map<Target, string>();
+  return (target) => known.getOrInsertComputed(target, nameOf);
+
+  function nameOf(target: Target): string {
+    const labels = labelsOf(snapshot, target);
     const places = order.map((entry) => {
       const [key = '', wanted] = entry.split('=');
       const value = ownMember(labels, key);
       if (wanted !== undefined) return value === wanted ? FIRST : REST;
       return value === undefined ? REST : `${FIRST}${value}`;
     });
-    if (isOfControlPlane(facts)) return [FIRST, ...places, target.name].join('\n');
+    if (isOfControlPlane({ labels })) return [FIRST, ...places, target.name].join('\n');
     const wave = waves?.of.get(target.key);
     const place = wave === undefined ? [] : [String(wave).padStart(4, '0')];
     return [REST, ...place, ...places].join('\n');
-  };
+  }
 }

@@ -98,6 +98,8 @@ export function chooseTargets(
   candidates: readonly Target[],
   slots: number,
 ): Choice {
+  // Without a free slot nothing is put in order, because that reads every target.
+  if (slots <= 0 || candidates.length === 0) return { chosen: [], waiting: [], stopped: [] };
   const { snapshot, policy } = context;
   const chosen: Target[] = [];
   const waiting: GatedTarget[] = [];
@@ -134,6 +136,16 @@ export function chooseTargets(
   }
   const refusal = chosen.length > 0 ? planRefusal(context, stage, candidates) : undefined;
   return refusal ? refused(refusal.target, refusal.verdict, stopped) : { chosen, waiting, stopped };
+}
+
+/** Returns the gate that does not let the target start, whatever its place in the order; undefined if each gate lets it start. */
+export function gatedTarget(
+  context: gating.DecisionContext,
+  stage: Stage,
+  target: Target,
+): GatedTarget | undefined {
+  const verdict = evaluate(BEFORE_TARGET, gating.gateInput({ ...context, stage, target }, 1));
+  return verdict.kind === 'wait' ? { target, ...verdict } : undefined;
 }
 
 /**

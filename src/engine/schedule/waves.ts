@@ -8,7 +8,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import type { Refusal } from '../gates/registry.ts';
-import { type DecisionContext, factsOf, type Waiting, wait } from '../gates/types.ts';
+import { type DecisionContext, labelsOf, type Waiting, wait } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { Stage, Target } from '../model/rollout.ts';
 import { failuresAllowed, type WaveRule } from '../policy/rollout-policy.ts';
@@ -40,7 +40,8 @@ const divided = onceForEach((snapshot: Snapshot) =>
 );
 
 function divide({ targets, failedHoldSlots }: Stage, rules: Rules, snapshot: Snapshot): Waves {
-  const isControlPlane = (target: Target): boolean => isOfControlPlane(factsOf(snapshot, target));
+  const isControlPlane = (target: Target): boolean =>
+    isOfControlPlane({ labels: labelsOf(snapshot, target) });
   let left = targets.filter((target) => !isControlPlane(target));
   const total = left.length;
   const members: Target[][] = [];
@@ -73,12 +74,13 @@ function membersOf(
   snapshot: Snapshot,
 ): readonly Target[] {
   if (selector !== undefined)
-    return left.filter((target) => matchesLabels(selector, factsOf(snapshot, target).labels));
+    return left.filter((target) => matchesLabels(selector, labelsOf(snapshot, target)));
   if (count === undefined && percent === undefined) return left;
   const share = percent === undefined ? 0 : Math.max(1, Math.floor((total * percent) / 100));
   const { uid } = snapshot.rollout.source;
-  const drawn = left.toSorted((a, b) => (lotOf(a, uid) < lotOf(b, uid) ? -1 : 1));
-  return drawn.slice(0, count ?? share);
+  const lots = left.map((target) => ({ target, lot: lotOf(target, uid) }));
+  const drawn = lots.toSorted((a, b) => (a.lot < b.lot ? -1 : 1)).slice(0, count ?? share);
+  return drawn.map(({ target }) => target);
 }
 
 /** Returns the lot of the target in the plan with this uid. */

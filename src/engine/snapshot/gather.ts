@@ -125,16 +125,26 @@ interface Scene {
 export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls'> {
   const { dialect, rollout, world } = scene;
   const facts = new Map<string, TargetFacts | undefined>();
+  const placeOf = (key: string): [Stage, Target] | undefined => {
+    for (const stage of rollout.stages.toReversed()) {
+      const target = targetIn(stage, key);
+      if (target) return [stage, target];
+    }
+    return undefined;
+  };
   // Facts are gathered when they are asked for, because most targets may be done, and few decisions need the facts of all others.
   const find = (key: string): TargetFacts | undefined => {
-    const stage = rollout.stages.findLast((each) => targetIn(each, key));
-    const target = stage && targetIn(stage, key);
-    return target && factsOf(scene, stage, target);
+    const place = placeOf(key);
+    return place && factsOf(scene, ...place);
+  };
+  const labelsOf = (key: string): Record<string, string> | undefined => {
+    const place = placeOf(key);
+    return place && dialect.objectOf(...place, world)?.metadata.labels;
   };
   const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
   return {
     rollout,
-    facts: { get: (key) => facts.getOrInsertComputed(key, find) },
+    facts: { get: (key) => facts.getOrInsertComputed(key, find), labelsOf },
     observable: dialect.signal.observable?.(world),
     canSkip: dialect.recordsSkips,
     claim: dialect.nodeSharing?.claims && claimOf(dialect.name, scene.plan),
