@@ -24,6 +24,7 @@ import { planFindings } from './plan/findings.ts';
 import { measurePlan } from './plan/measure.ts';
 import { CONTROLLERS, SLOTS, WORKERS } from './plan/rig.ts';
 import { scaleFindings } from './scale/findings.ts';
+import { measureGatedDecision } from './scale/gated-decision.ts';
 import { WORKERS as MANY, measureScale } from './scale/measure.ts';
 import { measureServer } from './server/measure.ts';
 import { measureStatus } from './status/measure.ts';
@@ -155,7 +156,7 @@ async function measurePart(
     case 'capi':
       return machineFindings(await measureMachines(parts, say));
     case 'scale':
-      return scaleFindings(await measureScale(parts, say));
+      return scaleFindings(await measureScale(parts, say), measureGatedDecision(MANY));
   }
 }
 

@@ -11,7 +11,9 @@ function readsAt(count: number): number {
     reads++;
     return dialect.signal.read(...args);
   };
-  const scene = sceneOf(count, { ...dialect, signal: { ...dialect.signal, read } });
+  const scene = sceneOf(count, {
+    dialect: { ...dialect, signal: { ...dialect.signal, read } },
+  });
   scene.change(0);
   reads = 0;
   scene.decide();

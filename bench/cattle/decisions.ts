@@ -3,7 +3,8 @@ import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattle } from '../../src/dialects/cattle/plan/cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
 import { jobOf } from '../../src/dialects/cattle/plan/job.ts';
-import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
+import type { Dialect } from '../../src/engine/contract/dialect.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { gather, type Known } from '../../src/engine/snapshot/gather.ts';
 import { targetTimes } from '../../src/engine/snapshot/watch-times.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/snapshot/world.ts';
@@ -33,10 +34,11 @@ export const AT_WORK = 20;
 const UNSEEN = 2;
 /** Odd, so that the median is one that was. */
 const ROUNDS = 41;
+const ZONES = 3;
 
 /** Milliseconds of CPU time, which other processes do not change: the median of many decisions, each after another Job has changed. */
-export function timeDecision(count: number): number {
-  const scene = sceneOf(count);
+export function timeDecision(count: number, settings: SceneSettings = {}): number {
+  const scene = sceneOf(count, settings);
   const times = Array.from({ length: ROUNDS }, (_, round) => {
     scene.change(round);
     const before = process.cpuUsage();
@@ -49,10 +51,23 @@ export function timeDecision(count: number): number {
 
 export const CONFIG = { name: 'suc', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
 
+export interface DecisionScene {
+  /** Changes one Job, as its controller does. */
+  change(round: number): void;
+  decide(): Decision;
+}
+
+export interface SceneSettings {
+  readonly dialect?: Dialect;
+  readonly policy?: RolloutPolicy;
+  /** What the snapshot knows beside the objects. */
+  readonly known?: Known;
+}
+
 export function sceneOf(
   count: number,
-  dialect = cattle(CONFIG),
-): { change(round: number): void; decide(): Decision } {
+  { dialect = cattle(CONFIG), policy = DEFAULT_POLICY, known: more = {} }: SceneSettings = {},
+): DecisionScene {
   const stores = new Map(
     [nodes, jobs, pods, secrets].map(
       (kind) => [kind, createStore<KubeObject>(silentLogger)] as const,
@@ -99,8 +114,11 @@ export function sceneOf(
   const watch = targetTimes();
   const decideOn = (recorded: CattlePlan): Decision => {
     const now = systemClock.monotonic();
-    const known: Known = { watch: (target, observation) => watch(target, observation, now) };
-    return decide(gather(dialect, recorded, world, LATER, known), DEFAULT_POLICY, LATER);
+    const known: Known = {
+      ...more,
+      watch: (target, observation) => watch(target, observation, now),
+    };
+    return decide(gather(dialect, recorded, world, LATER, known), policy, LATER);
   };
   let recorded = plan;
   for (let record = decideOn(plan).record; record; record = decideOn(recorded).record)
@@ -118,6 +136,7 @@ function nodeOf(index: number, hash: string | undefined): Node {
   const node = simulatedNode(`node-${index}.example.com`);
   const labels = {
     ...node.metadata.labels,
+    'topology.kubernetes.io/zone': `zone-${index % ZONES}`,
     ...(hash === undefined ? {} : { 'plan.upgrade.cattle.io/bench': hash }),
   };
   const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: rfc3339(NOW) }] as const;

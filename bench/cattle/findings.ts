@@ -134,7 +134,7 @@ function processFigures({ plans, starts, nodes }: CattleRun): Figure[] {
 function decisionFigure(): Figure {
   // The first ones warm the compiler up.
   timeDecision(100);
-  const [few = 0, many = 0, most = 0] = [100, 1_000, 10_000].map(timeDecision);
+  const [few = 0, many = 0, most = 0] = [100, 1_000, 10_000].map((count) => timeDecision(count));
   return {
     key: 'cattle.decisionRatio10k',
     value: most / many,

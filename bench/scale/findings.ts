@@ -3,13 +3,14 @@
 import { type Findings, formatNumber } from '../figures.ts';
 import { CONTROLLERS } from '../fleet/fleet.ts';
 import type { StatusTally } from '../fleet/tally.ts';
+import type { GatedDecision } from './gated-decision.ts';
 import { type ScaleRun, WORKERS } from './measure.ts';
 
 /** What one target's status may cost, and what the controller may take: in bytes, MiB and seconds. */
-const GOALS = { bytes: 4_096, rss: 400, seconds: 900 } as const;
+const GOALS = { bytes: 4_096, rss: 400, seconds: 900, gates: 1.3 } as const;
 const KIB = 1024;
 
-export function scaleFindings(run: ScaleRun): Findings {
+export function scaleFindings(run: ScaleRun, decision: GatedDecision): Findings {
   const targets = WORKERS + CONTROLLERS;
   const bytes = run.plan.bytes + run.shards.bytes;
   const most = (limit: number) => ({ bound: 'most', limit }) as const;
@@ -41,6 +42,13 @@ export function scaleFindings(run: ScaleRun): Findings {
         value: run.eventsPerAgent,
         unit: 'events',
         madeOf: `of its own object; ${run.eventsOfOthers} events of others reached any agent`,
+      },
+      {
+        key: 'scale.gatedDecisionRatio',
+        value: decision.ratio,
+        unit: '×',
+        goal: most(GOALS.gates),
+        madeOf: `${WORKERS} nodes of a Plan of system-upgrade-controller: ${formatNumber(decision.gatedMs)} ms of CPU under a policy with every gate, ${formatNumber(decision.plainMs)} ms under none`,
       },
     ],
     details: [
