@@ -187,9 +187,17 @@ test.each([true, false])(
 );
 
 test('the admission policies of the chart are those of deploy/', async () => {
-  const objects = await templated('--set=admission.signals=true', '--set=admission.k0sPlans=true');
+  const objects = await templated(
+    '--set=admission.signals=true',
+    '--set=admission.k0sPlans=true',
+    '--set=admission.decisions=true',
+  );
   const policies = objects.filter(({ kind }) => kind?.startsWith('ValidatingAdmission'));
-  const files = ['admission-policy.yaml', 'admission-policy-k0s-plans.yaml'];
+  const files = [
+    'admission-policy.yaml',
+    'admission-policy-k0s-plans.yaml',
+    'admission-policy-decisions.yaml',
+  ];
   const texts = await Promise.all(
     files.map(async (file) => await readFile(`deploy/${file}`, 'utf8')),
   );

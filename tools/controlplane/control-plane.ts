@@ -62,6 +62,7 @@ const ROLES = [
   'rbac-kubeadm.yaml',
   'rbac-capi.yaml',
   'rbac-updates.yaml',
+  'rbac-approver.yaml',
 ];
 
 /** Builds what a later start would have to build first; resolves at once when nothing is missing. */

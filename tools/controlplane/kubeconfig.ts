@@ -17,6 +17,7 @@ export type User =
   | 'capi'
   | 'viewer'
   | 'operator'
+  | 'approver'
   | { readonly node: string }
   | ControlNodeUser;
 

@@ -49,7 +49,9 @@ export function deployFiles(): [string, string][] {
     admission: {
       'signals.yaml': copyOf('admission-policy.yaml'),
       'k0s-plans.yaml': copyOf('admission-policy-k0s-plans.yaml'),
+      'decisions.yaml': copyOf('admission-policy-decisions.yaml'),
     },
+    approvers: { 'rights.yaml': rightsOf('rbac-approver.yaml', 'others') },
     updates: { 'rights.yaml': rightsOf('rbac-updates.yaml', 'others') },
     agent: { 'daemonset.yaml': made([agentDaemonSet()]) },
     monitoring: {

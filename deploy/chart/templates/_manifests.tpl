@@ -143,12 +143,12 @@ system-upgrade-controller bring some of them along. */}}
 {{- $_ := set .container "args" (concat $arguments ($own.extraArgs | default list)) -}}
 {{- end }}
 
-{{/* People: the users refit-viewer and refit-operator of the files stand for the subjects of the values. */}}
+{{/* People: the users refit-viewer, refit-operator and refit-approver of the files stand for the subjects of the values. */}}
 {{- define "refit.subjects" -}}
 {{- $values := .root.Values -}}
 {{- $subjects := list -}}
 {{- range $subject := .object.subjects -}}
-{{- $people := dict "refit-viewer" $values.viewers "refit-operator" $values.operators -}}
+{{- $people := dict "refit-viewer" $values.viewers "refit-operator" $values.operators "refit-approver" $values.approvers -}}
 {{- if and (eq $subject.kind "User") (hasKey $people $subject.name) }}{{ $subjects = concat $subjects (index $people $subject.name) }}
 {{- else }}{{ $subjects = append $subjects $subject }}{{ end -}}
 {{- end -}}
