@@ -1,4 +1,4 @@
-/** Lists the commands that change how plans are carried out: pause, resume, abort, retry, start, hold, unhold and approve. */
+/** Lists the commands that change how plans are carried out: pause, resume, abort, retry, start, hold, unhold, approve and accept. */
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import type { Control } from '../cli/controls/control.ts';
 import type { ControlFlags } from '../cli/controls/control-command.ts';
@@ -105,21 +105,82 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'approve',
     summary:
-      'Lets Cluster API replace a Machine or the Machines of a MachineSet, if an UpdaterSet requires approval.',
-    argument: new Argument('<object>', 'machine/NAME or machineset/NAME'),
+      'With --wave: lets a wave of a plan start, if its policy requires approval. Otherwise: lets Cluster API replace a Machine or the ' +
+      'Machines of a MachineSet, if an UpdaterSet requires approval.',
+    argument: new Argument(
+      '[object]',
+      'with --wave: the plan, as with --plan; otherwise machine/NAME or machineset/NAME',
+    ),
     options: [
-      ...common.CLUSTER_OPTIONS,
-      new Option('-n, --namespace <name>', 'namespace of the object').default('default'),
+      ...common.CONNECTION_OPTIONS,
+      PLAN_OPTION,
+      new Option('--wave <number>', 'the wave to approve; the first wave is 1').argParser(
+        parseWave,
+      ),
+      REASON,
+      new Option(
+        '-n, --namespace <name>',
+        'namespace of the Machine or MachineSet; default: default',
+      ),
       common.DRY_RUN,
     ],
-    run: async (flags, { argument = '', ...call }) =>
-      await (await import('../cli/controls/machines.ts')).approve(
-        argument,
-        flags,
+    run: async (flags, call) => await approve(flags, call),
+  },
+  {
+    name: 'accept',
+    summary: 'Lets a plan go on although a health check of its policy fails, until its run ends.',
+    argument: PLAN_ARGUMENT,
+    options: [
+      ...common.CONNECTION_OPTIONS,
+      PLAN_OPTION,
+      new Option(
+        '--check <name>',
+        'the health check, as the policy names it',
+      ).makeOptionMandatory(),
+      REASON,
+      common.DRY_RUN,
+    ],
+    run: async (flags: ControlFlags & { check: string }, call) =>
+      await (await import('../cli/controls/approve.ts')).accept(
+        { ...flags, ...planOf(flags, call) },
         await partsOf(call),
       ),
   },
 ];
+
+async function approve(
+  flags: ControlFlags & {
+    readonly wave?: number;
+    readonly namespace?: string;
+    readonly reason?: string;
+  },
+  call: CommandCall,
+): Promise<void> {
+  const { wave, namespace, ...rest } = flags;
+  const parts = await partsOf(call);
+  if (wave !== undefined) {
+    if (namespace !== undefined)
+      throw new RefitError(
+        'REFIT_USAGE',
+        '--namespace is for Machines; name the namespace in the plan',
+      );
+    const chosen = planOf(flags, call);
+    // A plan may be called plan/<dialect>/<namespace>/<name>, too.
+    const plan = chosen.plan?.replace(/^plan\/(?=[^/]+\/)/i, '');
+    const { approveWave } = await import('../cli/controls/approve.ts');
+    return await approveWave({ ...rest, wave, ...(plan === undefined ? {} : { plan }) }, parts);
+  }
+  const { argument: object } = call;
+  if (object === undefined || flags.plan !== undefined)
+    throw new RefitError(
+      'REFIT_USAGE',
+      'name a plan with --wave, or an object: machine/NAME or machineset/NAME',
+    );
+  if (flags.reason !== undefined)
+    throw new RefitError('REFIT_USAGE', '--reason is for the approval of a wave: add --wave');
+  const { approve: approveObject } = await import('../cli/controls/machines.ts');
+  await approveObject(object, { ...rest, namespace: namespace ?? 'default' }, parts);
+}
 
 async function retry(
   flags: ControlFlags & { readonly skipped?: boolean },
@@ -169,6 +230,12 @@ function planOf({ plan }: ControlFlags, { argument }: CommandCall): Pick<Control
       `the plan is named twice: ${argument}, and --plan ${plan}; name it once`,
     );
   return named === undefined ? {} : { plan: named };
+}
+
+function parseWave(text: string): number {
+  const wave = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(wave) && wave >= 1) return wave;
+  throw new InvalidArgumentError('write the number of a wave; the first wave is 1');
 }
 
 function parseOpening(text: string): number {

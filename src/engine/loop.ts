@@ -29,6 +29,8 @@ export interface ReconcilerOptions extends Effects {
   /** Asks the health checks of policies; undefined if this process asks none. */
   readonly health?: HealthMonitor | undefined;
   readonly reporter?: Reporter | undefined;
+  /** Where NodeRollouts are; the client of the plans by default. */
+  readonly nodeRollouts?: { readonly client: Effects['client'] } | undefined;
 }
 
 /** The most turns in one reconcile. No plan needs as many, so the limit only ends a loop that a fault would cause. */
@@ -68,6 +70,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const known = {
         ...memory.knownOf(key, answers, policy),
         health: health?.resultsOf(title),
+        decisions: answers.known.decisions ?? ('unasked' as const),
         hasRecorded,
       };
       const snapshot = gather(dialect, plan, frozenWorld(world, kinds), now, known);

@@ -96,7 +96,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   const effects = { dialect, client: writer, world: freshWorld(views, ownWrites), ownWrites };
   const nodeRollouts = nodeRolloutsOf(dialect, plans, parts);
   const reporter = createReporter({ ...parts, ...effects, metrics, nodeRollouts });
-  const options = { ...parts, ...effects, reporter, plans };
+  const options = { ...parts, ...effects, reporter, plans, nodeRollouts: parts.nodeRollouts };
   let reconcile = createReconciler(options);
   return {
     name: dialect.name,

@@ -25,6 +25,11 @@ const decision = {
   by: text('The user who decided this.', LONGEST.name),
   at: optional('When this was decided.', time('When this was decided.')),
   reason: text('Why, in the words of that user.', LONGEST.reason),
+  run: text(
+    'The run that this is about: the uid of the plan, the id of the run and, after the first one, its number, such as `UID/ID`. An entry about ' +
+      'another run, or without this field or `by`, does not count.',
+    LONGEST.reason,
+  ),
 };
 
 const approvalSchema = object('One approval.', {
@@ -41,11 +46,11 @@ const acceptedSchema = object('One accepted risk.', {
 const specSchema = object('The plan, and the decisions of people about it.', {
   plan: planSchema,
   approvals: optional(
-    'Reserved for approvals of waves. This release does not read it.',
+    'Approved waves, as `refit approve` writes them. The policy says which waves need approval.',
     z.array(approvalSchema).max(MOST.approvals).meta(byKey('wave')),
   ),
   accepted: optional(
-    'Reserved for accepted risks. This release does not read it.',
+    'Health checks that may fail, as `refit accept` writes them.',
     z.array(acceptedSchema).max(MOST.accepted).meta(byKey('check')),
   ),
 });

@@ -1,7 +1,7 @@
 /** Defines the schema of `waves` of an UpgradePolicy. */
 import { z } from 'zod';
 import { labelSelectorSchema } from '../cattle/workload.ts';
-import { object, optional } from '../crd.ts';
+import { choice, object, optional } from '../crd.ts';
 import { duration, numberOrShare, rules } from './policy-values.ts';
 
 /** The most waves. Without this limit, a policy could make each decision slow. */
@@ -24,6 +24,11 @@ const waveSchema = object('One wave.', {
   failureBudget: optional(
     'How many nodes of this wave may fail, as a number or a share such as `10%`. Without it, they count against `spec.failureBudget`.',
     numberOrShare(0),
+  ),
+  approval: choice(
+    'With `Manual`, no node of this wave starts before somebody has approved the wave with `refit approve`. `None` is the default.',
+    'None',
+    'Manual',
   ),
 }).meta(rules([isOneOf, WANTED]));
 

@@ -65,6 +65,7 @@ export function inspectionAnswers(
   const known = {
     controlPlane: undefined as Known['controlPlane'],
     preconditions: undefined as Known['preconditions'],
+    decisions: 'unasked' as Known['decisions'],
     drainPreviews: new Map<string, DrainPreview>(),
     drainDelegationOf: ({ key }: Target) => delegations.get(key),
     drainOf: (node: string) => drains.get(node),
@@ -100,6 +101,10 @@ export function inspectionAnswers(
         );
         return;
       }
+      case 'decisions': {
+        known.decisions = await decisionsFrom(sources.decisions(dialect, plan), unseen);
+        return;
+      }
       case 'drain-preview': {
         const preview = async () => await sources.drainPreview(question.node, options);
         known.drainPreviews.set(
@@ -116,12 +121,8 @@ export function inspectionAnswers(
       }
       case 'drain': {
         const { node, since } = question;
-        const progress = await asking(
-          'how far drains are',
-          async () => await sources.drain(node, options),
-          undefined,
-        );
-        drains.set(node, drainStateOf(progress, since));
+        const drain = async () => await sources.drain(node, options);
+        drains.set(node, drainStateOf(await asking('how far drains are', drain, undefined), since));
       }
     }
   };
@@ -133,6 +134,18 @@ export function inspectionAnswers(
     await Promise.all(answers);
   };
   return { known, unseen, add };
+}
+
+/** Without an answer no wave counts as approved, as for the leader. */
+async function decisionsFrom(
+  asked: ReturnType<Sources['decisions']>,
+  unseen: Set<string>,
+): Promise<Known['decisions']> {
+  return await asked.catch((error: unknown) => {
+    const what = `what people approved or accepted: ${messageOf(error)}`;
+    unseen.add(what);
+    return { unanswered: because('CannotDecide', `could not check ${what}`), recheckMs: 0 };
+  });
 }
 
 /**

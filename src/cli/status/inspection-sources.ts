@@ -4,8 +4,10 @@ import type { DrainOptions } from '../../drain/pods.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { Endpoint, World } from '../../engine/contract/world.ts';
 import type { EndpointHealth } from '../../engine/model/decision.ts';
+import type { DecisionsOfPeople } from '../../engine/model/decisions-of-people.ts';
 import type { Reason } from '../../engine/model/reasons.ts';
 import type { Stage, Target } from '../../engine/model/rollout.ts';
+import { readDecisions } from '../../engine/snapshot/read-decisions.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -21,6 +23,8 @@ export interface Sources {
   readonly drain: (node: string, options: DrainOptions) => ReturnType<DrainPreviewer['during']>;
   /** Asks which preconditions of the plan are not met. */
   readonly preconditions: (dialect: Dialect, plan: KubeObject) => Promise<readonly Reason[]>;
+  /** Asks what people decided about the plan in its NodeRollout. */
+  readonly decisions: (dialect: Dialect, plan: KubeObject) => Promise<DecisionsOfPeople>;
   /** Asks whether the target leaves its drain to the leader. */
   readonly drainDelegation: (
     dialect: Dialect,
@@ -66,6 +70,11 @@ export function sourcesOf(
       await once(
         `preconditions ${dialect.name} ${plan.metadata.uid ?? ''}`,
         async () => (await dialect.preconditions?.unmet(client, plan, abort)) ?? [],
+      ),
+    decisions: async (dialect: Dialect, plan: KubeObject) =>
+      await once(
+        `decisions ${dialect.name} ${plan.metadata.uid ?? ''}`,
+        async () => await readDecisions(client, dialect, plan, abort),
       ),
     drainDelegation: async (dialect: Dialect, stage: Stage, target: Target, world: World) =>
       await once(

@@ -173,6 +173,7 @@ export async function inspect(
   });
   const look = (): Snapshot =>
     readingPlan(of, plan, () => sinceCreation(gather(dialect, plan, world, now, answers.known)));
+  if (mayBeDecided(policy)) await answers.add([{ kind: 'decisions' }]);
   let snapshot = look();
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const seen = snapshot;
@@ -203,6 +204,11 @@ export async function inspect(
       ...[dialect.reporting?.unknownOf?.(plan)].filter((each) => each !== undefined),
     ],
   };
+}
+
+/** Returns true if people may decide about plans with this policy in their NodeRollouts. Otherwise, nobody needs the right to read them. */
+function mayBeDecided({ waves = [], health }: RolloutPolicy): boolean {
+  return waves.some(({ needsApproval }) => needsApproval) || (health?.checks ?? []).length > 0;
 }
 
 /** Returns the view of a plan. It explains what is recorded, not what would be recorded next, because that never happens without a controller. */

@@ -5,6 +5,7 @@
 import type { CheckResult, HealthCheck } from '../../health/checks.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
+import { unlessAccepted } from './accepted-checks.ts';
 import { type Gate, type GateInput, nodeNameOf, PASS, type Verdict, wait } from './types.ts';
 
 /** Milliseconds after which the sentence about a failing check is brought up to date. */
@@ -35,15 +36,19 @@ export const healthyAfter: Gate = {
 
 /** Returns the wait for the first check that does not pass. `judged` returns the result that counts; undefined if there is none. */
 function firstWait(
-  { health, policy, now }: GateInput,
+  input: GateInput,
   judged: (result: CheckResult) => CheckResult | undefined,
 ): Verdict {
+  const { health, policy, now } = input;
   if (health === undefined) return PASS;
   const { checks = [], ignoresUnknown } = policy.health ?? {};
   for (const check of checks) {
     const found = health.find(({ name }) => name === check.name);
     const verdict = verdictOf(check, found && judged(found), { now, policy, ignoresUnknown });
-    if (verdict.kind !== 'pass') return verdict;
+    if (verdict.kind !== 'wait') continue;
+    // An unasked check says nothing yet that a person could accept.
+    const left = found === undefined ? verdict : unlessAccepted(input, check.name, verdict);
+    if (left) return left;
   }
   return PASS;
 }

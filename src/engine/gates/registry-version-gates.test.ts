@@ -56,6 +56,7 @@ function input({
     stage,
     target: buildTarget('n1'),
     facts,
+    run: 'plan-uid/id1',
     earlier,
     apiServers: named?.map(([name, version]) => ({ name, version })),
     controlPlane: undefined,

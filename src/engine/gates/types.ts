@@ -7,6 +7,7 @@ import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { isTaken } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Probe, Snapshot, TargetFacts } from '../model/decision.ts';
+import { runOf } from '../model/decisions-of-people.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
 import { type Stage, stagesBefore, type Target, targetsIn } from '../model/rollout.ts';
 import type { NodeLimit, RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -25,9 +26,12 @@ export interface GateInput
       | 'awaits'
       | 'fleet'
       | 'health'
+      | 'decisions'
     > {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];
+  /** The name of the run, by which people approve and accept. */
+  readonly run: string;
   /** How many targets of the stage may still start, this one included. */
   readonly room: number;
   readonly census: NodeCensus | undefined;
@@ -145,6 +149,7 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
     policy,
     now,
     facts,
+    run: runOf(rollout),
     earlier,
     room,
     census,

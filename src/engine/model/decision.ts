@@ -10,6 +10,7 @@ import type { Hold } from '../../signal/holds.ts';
 import type { ApiServer } from '../../versions/plan-rules.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
 import type { Controls } from './controls.ts';
+import type { DecisionsOfPeople } from './decisions-of-people.ts';
 import type { Reason } from './reasons.ts';
 import {
   type Payload,
@@ -206,6 +207,11 @@ export interface Snapshot {
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   /** What the health checks of the policy found last; undefined for processes that ask none. */
   readonly health?: readonly CheckResult[] | undefined;
+  /**
+   * What people decided about the plan in its NodeRollout, about any run; undefined for processes that do not read it. It is read only
+   * when a decision depends on it.
+   */
+  readonly decisions?: DecisionsOfPeople | 'unasked' | Unanswered | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
   /**
@@ -307,6 +313,7 @@ export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
 export type Probe =
   | { readonly kind: 'control-plane' }
   | { readonly kind: 'preconditions' }
+  | { readonly kind: 'decisions' }
   | { readonly kind: 'drain-preview'; readonly node: string }
   | { readonly kind: 'drain-delegation'; readonly stage: Stage; readonly target: Target };
 

@@ -56,6 +56,7 @@ export const REASONS = {
   PolicyUnreadable: 'the UpgradePolicy of the plan is invalid',
   Paused: 'the plan or its policy is paused',
   WaveSettles: 'an earlier wave is done, and its settle time is not over',
+  WaveNeedsApproval: 'the policy wants a person to approve the next wave, and nobody has yet',
   DomainFull: 'the nodes with the same label value that may be unavailable already are',
   PausedByFailures:
     'failures used up the budget, and the policy pauses the plan instead of ending it',
@@ -189,6 +190,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   Paused: { act: 'run `refit resume`, or set `paused: false` in the policy' },
   WaveSettles: { ends: 'the settle time of the wave is over' },
+  WaveNeedsApproval: {
+    act: 'run the `refit approve` command that the message names, if the next wave may start',
+  },
   DomainFull: {
     act: 'repair or uncordon the nodes that the message names, or raise `perDomain.maxUnavailable` in the policy',
   },

@@ -140,7 +140,7 @@ function orderOf({ order, waves, spread, perDomain }: UpgradePolicySpec, complai
 type Wave = NonNullable<UpgradePolicySpec['waves']>[number];
 
 function readWave(wave: Wave, at: string, isLast: boolean, complain: Complain): WaveRule {
-  const { selector, count, percent, settle, failureBudget } = wave;
+  const { selector, count, percent, settle, failureBudget, approval } = wave;
   const hasSize = [selector, count, percent].some((each) => each !== undefined);
   if (!hasSize && !isLast)
     complain(at, 'the last wave, because it has neither selector, count nor percent', wave);
@@ -157,7 +157,15 @@ function readWave(wave: Wave, at: string, isLast: boolean, complain: Complain): 
     percent,
     settleMs,
     maxFailures: failureBudget === undefined ? undefined : limitOf(failureBudget),
+    needsApproval: needsApproval(approval, at, complain),
   }) as WaveRule;
+}
+
+/** Returns true if the wave needs approval, and undefined if it does not. An unknown word counts as a need for approval. */
+function needsApproval(approval: Wave['approval'], at: string, complain: Complain) {
+  if (approval === undefined || approval === 'None') return undefined;
+  if (approval !== 'Manual') complain(`${at}.approval`, 'None or Manual', approval);
+  return true;
 }
 
 /** Returns the duration in milliseconds. Returns undefined if it is absent or invalid, and calls `complain` in the latter case. */

@@ -25,6 +25,8 @@ export interface WaveRule {
   readonly settleMs?: number;
   /** How many members may fail. Without it, they count against the budget of the plan. */
   readonly maxFailures?: NodeLimit;
+  /** True if no member starts before somebody has approved the wave. */
+  readonly needsApproval?: boolean;
 }
 
 /** Returns how many of `size` targets may fail. A percentage is rounded down. */

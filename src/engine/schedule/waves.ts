@@ -13,6 +13,7 @@ import type { Snapshot } from '../model/decision.ts';
 import type { Stage, Target } from '../model/rollout.ts';
 import { failuresAllowed, type WaveRule } from '../policy/rollout-policy.ts';
 import { isOfControlPlane } from './control-plane.ts';
+import { approvalWait } from './wave-approval.ts';
 
 type Rules = readonly WaveRule[];
 type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
@@ -87,8 +88,8 @@ function membersOf(
 const lotOf = onceForEachWith(({ name }: Target, uid) => hash('sha256', `${uid}/${name}`));
 
 /**
- * Returns a function that says why a target of a later wave must wait although the targets of all earlier waves are over: the wave
- * before it settles. That function returns undefined if the target may start.
+ * Returns a function that says why a target of a wave must wait although the targets of all earlier waves are over: the wave before
+ * it settles, or nobody has approved this one. That function returns undefined if the target may start.
  */
 export function waveCheck(
   context: DecisionContext,
@@ -99,8 +100,11 @@ export function waveCheck(
   // The answer is the same for all targets of a wave, and it reads every target of the waves before.
   const verdicts = new Map<number, Waiting | undefined>();
   return (target) => {
-    const verdict = verdicts.getOrInsertComputed(waves.of.get(target.key) ?? 0, (wave) =>
-      settleOf(context, waves, wave),
+    const wave = waves.of.get(target.key);
+    if (wave === undefined) return undefined;
+    const verdict = verdicts.getOrInsertComputed(
+      wave,
+      () => settleOf(context, waves, wave) ?? approvalWait(context, wave),
     );
     return verdict && { ...verdict, gate: 'waves', ofRollout: true };
   };

@@ -28,6 +28,7 @@ import type {
   TargetFacts,
   Unanswered,
 } from '../model/decision.ts';
+import type { DecisionsOfPeople } from '../model/decisions-of-people.ts';
 import type { Reason } from '../model/reasons.ts';
 import {
   hasStarted,
@@ -48,6 +49,7 @@ export interface Known {
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly preconditions?: readonly Reason[] | Unanswered | undefined;
   readonly health?: readonly CheckResult[] | undefined;
+  readonly decisions?: DecisionsOfPeople | 'unasked' | Unanswered | undefined;
   /** The drain previews by name of the node; undefined if this process previews no drains. */
   readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
   /** Returns for how many milliseconds this process has found the drain of the node blocked; undefined if it is not blocked. */
@@ -151,6 +153,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     awaits: dialect.nodeSharing?.awaits?.(scene.plan, world),
     controlPlane: scene.known.controlPlane,
     health: scene.known.health,
+    decisions: scene.known.decisions,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) =>
       freshWork(work, scene.known, now),
     ),

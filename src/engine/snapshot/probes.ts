@@ -13,6 +13,7 @@ import type { Target } from '../model/rollout.ts';
 import type { Known } from './gather.ts';
 import type { PreviewDrain } from './kept-previews.ts';
 import type { ProbeBackoff } from './probe-backoff.ts';
+import { readDecisions } from './read-decisions.ts';
 
 /** The probes that work the same for all dialects. */
 export interface Prober {
@@ -29,6 +30,8 @@ export interface ProbeParts {
   readonly client: KubeClient;
   readonly world: World;
   readonly prober: Prober;
+  /** Where NodeRollouts are. The cluster may be another one than that of the plans. */
+  readonly nodeRollouts?: { readonly client: KubeClient } | undefined;
   readonly abort?: AbortSignal | undefined;
 }
 
@@ -86,6 +89,9 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
       case 'preconditions':
         known.preconditions = (await dialect.preconditions?.unmet(client, plan, abort)) ?? [];
         return;
+      case 'decisions':
+        known.decisions = await decisionsOn(plan, parts);
+        return;
       case 'drain-preview':
         previewer ??= prober.previewDrains?.(abort);
         if (previewer)
@@ -104,16 +110,11 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
     if (probe.kind === 'drain-preview') drainPreviews.set(probe.node, unanswered);
     else if (probe.kind === 'drain-delegation') delegations.set(probe.target.key, unanswered);
     else if (probe.kind === 'preconditions') known.preconditions = unanswered;
+    else if (probe.kind === 'decisions') known.decisions = unanswered;
     else known.controlPlane = unanswered;
   };
 
-  /** Resolves with a reason for each probe that newly fails; rejects only on abort. */
-  const add = async (
-    probes: readonly Probe[],
-    plan: KubeObject,
-    options: DrainOptions,
-    parts: ProbeParts,
-  ) => {
+  const add: Answers['add'] = async (probes, plan, options, parts) => {
     const questions = new Map(probes.map((probe) => [keyOf(probe), probe]));
     const asked = [...questions].map(async ([question, probe]): Promise<Reason[]> => {
       const key = `${plan.metadata.uid} ${question}`;
@@ -140,6 +141,13 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
   return { known, now, add };
 }
 
+async function decisionsOn(
+  plan: KubeObject,
+  { dialect, client, nodeRollouts, abort }: ProbeParts,
+): Promise<Known['decisions']> {
+  return await readDecisions(nodeRollouts?.client ?? client, dialect, plan, abort);
+}
+
 async function isDrainDelegated(
   { stage, target }: Extract<Probe, { kind: 'drain-delegation' }>,
   { dialect, client, world, abort }: ProbeParts,
@@ -163,6 +171,8 @@ function questionOf(probe: Probe): string {
       return 'whether the API servers are ready';
     case 'preconditions':
       return 'the preconditions of the plan';
+    case 'decisions':
+      return 'what people approved or accepted in the NodeRollout';
     case 'drain-preview':
       return `what blocks a drain of ${probe.node}`;
     case 'drain-delegation':

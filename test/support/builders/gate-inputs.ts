@@ -51,6 +51,7 @@ export function input(
     stage,
     target: buildTarget('n1'),
     facts: buildFacts(facts),
+    run: 'plan-uid/id1',
     earlier: [],
     ...common,
     ...context,

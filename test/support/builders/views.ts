@@ -24,6 +24,14 @@ export function buildViewParts(
       drainPreview: async () => await Promise.resolve({ evictable: 0, obstacles: [], refused: [] }),
       drain: async () => await Promise.resolve({ left: 0 }),
       preconditions: async () => await Promise.resolve([]),
+      decisions: async () =>
+        await Promise.resolve({
+          plan: 'autopilot/autopilot',
+          place: 'k0s-autopilot/autopilot-autopilot',
+          exists: true,
+          approvals: [],
+          accepted: [],
+        }),
       drainDelegation: async () => await Promise.resolve(true),
       ...sources,
     },

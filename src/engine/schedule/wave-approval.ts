@@ -1,0 +1,39 @@
+/** Judges whether somebody has approved a wave that needs approval. */
+import { type DecisionContext, type Waiting, wait } from '../gates/types.ts';
+import { isUnanswered, untilAsked } from '../model/decision.ts';
+import { approvalOf } from '../model/decisions-of-people.ts';
+
+/** Milliseconds until the NodeRollout is read again. No watch shows it, because it is read only while a plan waits for approval. */
+const RECHECK_MS = 5_000;
+
+/**
+ * Returns the wait for the approval of the wave with this index, counted from 0; undefined if the wave needs none, or has it. Every
+ * start asks, not only the first one of a wave: otherwise a node that gets into the wave by its labels could open it.
+ */
+export function approvalWait(
+  { snapshot, policy }: DecisionContext,
+  index: number,
+): Waiting | undefined {
+  if (policy.waves?.[index]?.needsApproval !== true) return undefined;
+  const { decisions, rollout } = snapshot;
+  const wave = index + 1;
+  const needs = `wave ${wave} needs approval by UpgradePolicy ${policy.name ?? ''}`.trimEnd();
+  const asking = 'somebody approves it with `refit approve`';
+  if (decisions === undefined) return wait('WaveNeedsApproval', needs, asking);
+  if (decisions === 'unasked')
+    return wait('WaveNeedsApproval', `${needs}; its NodeRollout is being read`, asking, {
+      isPassing: true,
+      probe: { kind: 'decisions' },
+    });
+  if (isUnanswered(decisions))
+    return {
+      kind: 'wait',
+      ...untilAsked(decisions),
+      ends: `the leader can read the approvals, and wave ${wave} has one`,
+    };
+  if (approvalOf(decisions, rollout, wave)) return undefined;
+  const { plan, place, exists } = decisions;
+  const missing = exists ? '' : `; the NodeRollout ${place} does not exist yet`;
+  const ends = `somebody approves it: refit approve ${plan} --wave ${wave}`;
+  return wait('WaveNeedsApproval', `${needs}${missing}`, ends, { recheckMs: RECHECK_MS });
+}

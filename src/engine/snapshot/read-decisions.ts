@@ -1,0 +1,58 @@
+/** Reads what people decided about a plan from its NodeRollout. */
+import { nodeRollouts } from '../../api/kinds.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import { isNotFound } from '../../kube/status-error.ts';
+import { RefitError } from '../../util/errors.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import {
+  acceptancesIn,
+  approvalsIn,
+  type DecisionsOfPeople,
+} from '../model/decisions-of-people.ts';
+import { placeOf } from '../report/node-rollout-object.ts';
+
+/**
+ * Resolves with what people decided; with nothing if the NodeRollout does not exist yet. Rejects if the API server does not serve
+ * NodeRollouts, or refuses to show this one, so that nobody takes a missing right for a missing decision.
+ */
+export async function readDecisions(
+  client: KubeClient,
+  dialect: Dialect,
+  plan: KubeObject,
+  abort?: AbortSignal,
+): Promise<DecisionsOfPeople> {
+  const place = placeOf(dialect, plan);
+  const { namespace, name } = plan.metadata;
+  const reference = [dialect.name, namespace, name].filter((part) => part !== undefined).join('/');
+  if (place === undefined)
+    throw new RefitError(
+      'REFIT_CONTROL',
+      `${reference} has no NodeRollout, so nobody can approve its waves`,
+    );
+  const found = {
+    plan: reference,
+    place: `${place.namespace}/${place.name}`,
+    exists: true,
+    approvals: [],
+    accepted: [],
+  };
+  try {
+    const object = await client.get(nodeRollouts, place.name, {
+      namespace: place.namespace,
+      abort,
+    });
+    const { approvals, accepted } = object.spec ?? {};
+    return { ...found, approvals: approvalsIn(approvals), accepted: acceptancesIn(accepted) };
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    if (error.status.details?.name === place.name) return { ...found, exists: false };
+    const hint = 'kubectl apply -f deploy/crds/upgrade.refit.dev_noderollouts.yaml';
+    throw new RefitError(
+      'REFIT_CONTROL',
+      'the API server does not serve NodeRollouts, where approvals are written: apply their definition, ' +
+        hint,
+      { cause: error },
+    );
+  }
+}
