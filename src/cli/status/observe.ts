@@ -30,6 +30,7 @@ import {
   inspectionAnswers,
   type Question,
 } from './answers.ts';
+import { decidedIn } from './decided.ts';
 import type { Sources } from './inspection-sources.ts';
 import type { Loaded, Policies } from './load.ts';
 import { isKept, type PlanFilter, refOf } from './plan-names.ts';
@@ -226,7 +227,8 @@ export function viewAt(
     opening === undefined
       ? []
       : [`${describeOpening(opening)}: nodes start outside of the windows of the policy`];
-  const seen = { explanation, upcoming, warnings: [...opened, ...warnings], unseen };
+  const said = [...opened, ...decidedIn(snapshot, policy, now), ...warnings];
+  const seen = { explanation, upcoming, warnings: said, unseen };
   return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
 }
 

@@ -1,0 +1,37 @@
+/** Says in sentences what people decided about the present run of a plan. */
+import { isUnanswered, type Snapshot } from '../../engine/model/decision.ts';
+import { acceptanceOf, approvalOf, runOf } from '../../engine/model/decisions-of-people.ts';
+import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+
+/**
+ * Returns one sentence for each approved wave and each accepted check of the policy. Only an admission policy makes sure that the name
+ * in an entry is true, and this command cannot see whether there is one, so the sentence says where the name is from.
+ */
+export function decidedIn(
+  { decisions, rollout }: Snapshot,
+  { waves = [], health }: RolloutPolicy,
+  now: number,
+): string[] {
+  if (decisions === undefined || decisions === 'unasked' || isUnanswered(decisions)) return [];
+  const approved = waves.flatMap(({ needsApproval }, index) => {
+    const wave = index + 1;
+    const found = needsApproval === true ? approvalOf(decisions, rollout, wave) : undefined;
+    return found ? `wave ${wave} is approved, ${saysWho(found)}` : [];
+  });
+  const accepted = (health?.checks ?? []).flatMap(({ name }) => {
+    const found = acceptanceOf(decisions, runOf(rollout), name, now);
+    return found ? `the health check ${name} may fail, ${saysWho(found)}` : [];
+  });
+  return [...approved, ...accepted];
+}
+
+interface Said {
+  readonly by: string;
+  readonly at?: string;
+  readonly reason?: string;
+}
+
+function saysWho({ by, at, reason }: Said): string {
+  const when = at === undefined ? '' : ` at ${at}`;
+  return `says ${by}${when}${reason === undefined ? '' : `: ${reason}`}`;
+}
