@@ -189,7 +189,10 @@ function effects(plan: Inspection, spec: Partial<Spec>, now: number): string[] {
 }
 
 /** Throws REFIT_CONTROL if there is no such wave, or if it needs no approval. */
-function assertNeedsApproval({ snapshot, policy }: Inspection, wave: number): void {
+export function assertNeedsApproval(
+  { snapshot, policy }: Pick<Inspection, 'snapshot' | 'policy'>,
+  wave: number,
+): void {
   const of = ofPolicy(policy);
   if (policy.waves === undefined)
     throw new RefitError('REFIT_CONTROL', `the plan has no waves, because ${of} has none`);
@@ -218,7 +221,7 @@ function wavesIn(snapshot: Snapshot, policy: RolloutPolicy): boolean[] {
 }
 
 /** Throws REFIT_CONTROL if the policy has no such check. */
-function assertIsCheck({ policy }: Inspection, check: string): void {
+export function assertIsCheck({ policy }: Pick<Inspection, 'policy'>, check: string): void {
   const names = (policy.health?.checks ?? []).map(({ name }) => name);
   if (names.includes(check)) return;
   const others = names.length === 0 ? 'it has none' : `it has ${listed(names, names.length)}`;

@@ -1,0 +1,50 @@
+/** Tests which waves and checks can be approved and accepted, and what is said about the others. */
+import { describe, expect, test } from 'vitest';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { assertIsCheck, assertNeedsApproval } from './approve.ts';
+
+const snapshot = buildSnapshot(buildRollout([buildStage('worker', ['w1', 'w2', 'w3'])]));
+const waves = [{ count: 1 }, { count: 1, needsApproval: true }];
+const policy = buildPolicy({ name: 'slow', waves });
+
+const said = (check: () => void): string => {
+  try {
+    check();
+    return 'accepted';
+  } catch (error) {
+    return String(error);
+  }
+};
+
+describe('refit approve --wave', () => {
+  test.each([
+    [2, 'accepted'],
+    [1, 'wave 1 needs no approval; the waves of UpgradePolicy slow are 1, 2 (needs approval), 3'],
+    [3, 'wave 3 needs no approval; the waves of UpgradePolicy slow are 1, 2 (needs approval), 3'],
+    [4, '--wave is 4, but the waves of UpgradePolicy slow are 1, 2 (needs approval), 3'],
+  ])('%d', (wave, expected) => {
+    expect(said(() => assertNeedsApproval({ snapshot, policy }, wave))).toContain(expected);
+  });
+
+  test('a policy without waves', () => {
+    const plain = buildPolicy({ name: 'slow' });
+    expect(said(() => assertNeedsApproval({ snapshot, policy: plain }, 1))).toContain(
+      'the plan has no waves, because UpgradePolicy slow has none',
+    );
+  });
+});
+
+test.each([
+  ['daemonSets', 'accepted'],
+  [
+    'other',
+    '--check is "other", which is no health check of UpgradePolicy slow: it has daemonSets',
+  ],
+])('refit accept --check %s', (check, expected) => {
+  const checks = [{ kind: 'daemonSets', name: 'daemonSets', pods: 'all' }] as const;
+  const checked = buildPolicy({ name: 'slow', health: { checks } });
+  expect(said(() => assertIsCheck({ policy: checked }, check))).toContain(expected);
+});
