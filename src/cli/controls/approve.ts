@@ -142,6 +142,12 @@ async function record(
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const object = await read(client.get(nodeRollouts, name, { namespace, abort }), place);
     const { spec, metadata } = object;
+    // The leader removes what was decided about the former plan, and with it would remove this entry.
+    if (spec.plan.uid !== rollout.source.uid)
+      throw new RefitError(
+        'REFIT_CONTROL',
+        `the NodeRollout ${namespace}/${name} still describes a former plan of this name: run this again once its leader has seen the new one`,
+      );
     if (decision.isIn(spec, plan, now))
       return [`${title}: ${decision.words} already.`, ...effects(plan, spec, now)];
     const change = decision.write(spec, entry);
