@@ -120,6 +120,20 @@ test.each([
   expect(await lineOf(await file(text))).toContain(`plan.yaml: ${words}`);
 });
 
+test('an UpgradePolicy with retry warns about plans that it does not try again', async () => {
+  const spec = 'spec: {retry: {attempts: 2}, plans: [{dialect: cattle}, {dialect: autopilot}]}';
+  const path = await file(
+    `apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: nightly}\n${spec}\n`,
+  );
+  let told = '';
+  await validate([path], (text) => {
+    told += text;
+  });
+  expect(told).toContain(
+    'warning: spec.retry has no effect on plans of cattle; only k0s Plans (autopilot) are tried again',
+  );
+});
+
 test('an UpgradePolicy: it is valid, or every wrong field is listed', async () => {
   const head =
     'apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: nightly}\n';

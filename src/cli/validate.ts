@@ -114,7 +114,18 @@ function judgeUpdaterSet(set: UpdaterSet): Judgement {
 function judgePolicy(policy: UpgradePolicy): Judgement {
   const title = `UpgradePolicy ${policy.metadata.name} is valid`;
   const problems = readPolicy(policy).problems.map(({ message }) => message);
-  return { title, problems, page: 'docs/guides/policy.md' };
+  return { title, problems, warnings: retryWarnings(policy), page: 'docs/guides/policy.md' };
+}
+
+/** Returns a warning if the policy tries nodes again whose plans have attempts of their own. */
+function retryWarnings({ spec: { retry, plans = [] } }: UpgradePolicy): string[] {
+  const dialects = plans.flatMap(({ dialect }) => dialect ?? []);
+  const without = dialects.filter((dialect) => dialect !== 'autopilot');
+  if (retry === undefined || without.length === 0) return [];
+  const plansOf = [...new Set(without)].join(', ');
+  return [
+    `spec.retry has no effect on plans of ${plansOf}; only k0s Plans (autopilot) are tried again. In plans of cattle, the backoffLimit of the Job counts (SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT)`,
+  ];
 }
 
 const KINDS = [

@@ -53,6 +53,8 @@ const LONGEST_PAIR = 381;
 const SET = { 'x-kubernetes-list-type': 'set' };
 /** The most entries of a list. Without this limit, a policy could make each decision slow. */
 const MANY = 100;
+/** The most attempts of one node. */
+const MOST_ATTEMPTS = 10;
 
 /** Policies select plans by these names of their dialects. */
 export const DIALECT_NAMES = ['autopilot', 'cattle', 'kubeadm', 'capi'] as const;
@@ -164,6 +166,19 @@ export const upgradePolicySpecSchema = object(
       'Stop',
       'Pause',
     ),
+    retry: object(
+      'Tries failed nodes of k0s Plans again without a person; never by default. A worker counts against the budgets once its attempts are used up.',
+      {
+        attempts: z
+          .int()
+          .min(1)
+          .max(MOST_ATTEMPTS)
+          .describe('How often a node is tried, the first attempt included.'),
+        backoff: duration(
+          'The pause before the second attempt; 5m. Each further attempt doubles it, up to 24h.',
+        ),
+      },
+    ).exactOptional(),
     waves: wavesSchema,
     spread: optional(
       'The key of a label, such as `topology.kubernetes.io/zone`: the next nodes come from each of its values in turn.',

@@ -198,8 +198,16 @@ function sectionsOf(
     paused: sentences.isMoving(target) ? undefined : plan.paused,
   };
   const isStopped = text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
-  if (phase === 'failed')
-    return whyAndToDo(sentences.sentenceOf(sentences.failedRow(plan, target, now)), plan);
+  if (phase === 'failed') {
+    const retried = plan.waits.filter(
+      ({ gate, target: name }) => gate === 'retry' && name === target.name,
+    );
+    return [
+      ...whyAndToDo(sentences.sentenceOf(sentences.failedRow(plan, target, now)), plan),
+      { heading: 'waits', lines: retried.map(({ reason }) => reason.message), style: 'yellow' },
+      { heading: 'ends', lines: sentences.endLines(retried) },
+    ];
+  }
   if (isStopped) {
     const [why, ...rest] = whyAndToDo(`not started: ${reason ?? 'no reason is recorded'}`, plan);
     return [why, text.stoppedSection(plan), ...rest].filter((each) => each !== undefined);

@@ -7,6 +7,7 @@ import type { Snapshot, TargetPhase } from '../model/decision.ts';
 import { activeStage, type Stage, type Target } from '../model/rollout.ts';
 import type { TargetEvaluation } from '../model/transitions.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { awaitedRetries } from '../schedule/awaited-retries.ts';
 import { openSlots } from '../schedule/slots.ts';
 import { isOverBudget, isStopping, withBudgetOf } from './budget.ts';
 import { evaluateTarget, isAtRest } from './evaluate-target.ts';
@@ -29,7 +30,7 @@ export function assess(snapshot: Snapshot, given: RolloutPolicy, now: number): A
   const policy = withBudgetOf(snapshot.rollout, given);
   const overBudget = isOverBudget(snapshot, policy);
   const context = { snapshot, policy, now, isStopping: isStopping(snapshot, policy, overBudget) };
-  const stage = activeStage(snapshot.rollout);
+  const stage = openStage(snapshot, policy);
   const evaluated = new Map<Target, TargetEvaluation>();
   return {
     ...context,
@@ -41,6 +42,14 @@ export function assess(snapshot: Snapshot, given: RolloutPolicy, now: number): A
         evaluateTarget({ ...context, stage: ofStage, target }),
       ),
   };
+}
+
+/** Returns the stage whose targets may move. A stage with a target that is tried again is not over, so that no later stage begins. */
+function openStage(snapshot: Snapshot, policy: RolloutPolicy): Stage | undefined {
+  const { rollout } = snapshot;
+  const retried = new Set(awaitedRetries(snapshot, policy).map(({ stage }) => stage.id));
+  const active = activeStage(rollout);
+  return rollout.stages.find(({ id }) => id === active?.id || retried.has(id));
 }
 
 /** Returns the phase of the target, as users see it. */

@@ -13,6 +13,7 @@ import {
   targetsIn,
 } from '../model/rollout.ts';
 import { failuresAllowed, type RolloutPolicy } from '../policy/rollout-policy.ts';
+import { awaitedRetries, holdingRetries } from '../schedule/awaited-retries.ts';
 import { wavesOf } from '../schedule/waves.ts';
 
 export const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
@@ -27,7 +28,8 @@ export function isStopping(
   overBudget = isOverBudget(snapshot, policy),
 ): boolean {
   const { rollout, controls } = snapshot;
-  return controls.abort !== undefined || overBudget || rollout.problems.length > 0;
+  if (controls.abort !== undefined || overBudget || rollout.problems.length > 0) return true;
+  return retriesThatHold(snapshot, policy).length > 0;
 }
 
 /**
@@ -36,12 +38,12 @@ export function isStopping(
  */
 export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   const { rollout } = snapshot;
-  const failures = countedFailures(snapshot);
+  const failures = countedFailures(snapshot, policy);
   if (isOverBlocked(snapshot, policy) || isOverConsecutive(snapshot, policy)) return true;
   if (overfullWave(snapshot, policy) !== undefined) return true;
   if (
     outsideOfWaves(snapshot, policy, failures).length > policy.maxFailures ||
-    (rollout.reason && stops(rollout.reason, policy))
+    (isStoppedByReason(rollout, policy) && !areAllRetried(snapshot, policy))
   )
     return true;
   return failures.some(({ role }) => role === 'controller');
@@ -80,11 +82,11 @@ interface OverfullWave {
 function overfullWave(snapshot: Snapshot, policy: RolloutPolicy): OverfullWave | undefined {
   for (const stage of snapshot.rollout.stages) {
     // Most stages have no failure, and then nothing needs to know the waves.
-    if (failedIn(snapshot, stage).length === 0) continue;
+    if (failedIn(snapshot, policy, stage).length === 0) continue;
     const { members = [], budgets = [] } = wavesOf({ snapshot, policy }, stage) ?? {};
     for (const [index, budget] of budgets.entries()) {
       if (budget === undefined) continue;
-      const failed = failedIn(snapshot, { targets: members[index] ?? [] });
+      const failed = failedIn(snapshot, policy, { targets: members[index] ?? [] });
       if (failed.length > budget)
         return { wave: index + 1, budget, names: failed.map(({ name }) => name) };
     }
@@ -112,18 +114,23 @@ function outsideOfWaves<F extends Pick<Target, 'name'>>(
 }
 
 /** Returns the workers that failed since the last success of a worker. */
-function lastFailures({ rollout }: Snapshot): readonly Target[] {
+function lastFailures(snapshot: Snapshot, policy: RolloutPolicy): readonly Target[] {
+  const { rollout } = snapshot;
   const stages = rollout.stages.filter(({ role }) => role === 'worker');
   const failed = targetsIn({ stages }, 'failed');
   if (failed.length === 0) return failed;
+  const awaited = awaitedKeys(snapshot, policy);
   const successes = targetsIn({ stages }, 'done').map(({ since }) => Date.parse(since));
   const lastSuccess = successes.reduce((last, time) => Math.max(last, time), 0);
-  return failed.filter(({ since }) => Date.parse(since) > lastSuccess);
+  return failed.filter(
+    ({ since, key }) => Date.parse(since) > lastSuccess && !awaited.has(key),
+  );
 }
 
-function isOverConsecutive(snapshot: Snapshot, { maxConsecutiveFailures }: RolloutPolicy): boolean {
+function isOverConsecutive(snapshot: Snapshot, policy: RolloutPolicy): boolean {
+  const { maxConsecutiveFailures } = policy;
   if (maxConsecutiveFailures === undefined) return false;
-  return lastFailures(snapshot).length > maxConsecutiveFailures;
+  return lastFailures(snapshot, policy).length > maxConsecutiveFailures;
 }
 
 /** Returns true if more nodes were skipped than the policy allows, while others could still start. */
@@ -160,7 +167,7 @@ export function describeUsedUpBudget(
       lifts: `the skipped nodes are tried again (refit retry --skipped), or maxBlockedNodes is ${skipped.length} or more while the plan runs`,
     };
   }
-  const failures = countedFailures(snapshot);
+  const failures = countedFailures(snapshot, policy);
   const retried = 'the failed node is tried again (refit retry NODE)';
   const controllers = failures.filter(({ role }) => role === 'controller');
   if (controllers.length > 0)
@@ -175,7 +182,7 @@ export function describeUsedUpBudget(
       lifts: `${retried}, or the failureBudget of the wave is ${overfull.names.length} or more while the plan runs`,
     };
   if (isOverConsecutive(snapshot, policy)) {
-    const last = lastFailures(snapshot).map(({ name }) => name);
+    const last = lastFailures(snapshot, policy).map(({ name }) => name);
     return {
       message: `${counted(last.length, 'node')} failed one after the other (${listed(last)}), more than maxConsecutiveFailures ${policy.maxConsecutiveFailures} of UpgradePolicy ${policy.name} allows`,
       lifts: `${retried}, or maxConsecutiveFailures is ${last.length} or more while the plan runs`,
@@ -219,11 +226,39 @@ export function budgetOf({ maxFailures, maxFailuresPercent, name }: RolloutPolic
     : `failureBudget ${maxFailures} of UpgradePolicy ${name}`;
 }
 
-/** Returns the failures that count. A node counts once for each role, even if several commands of the plan name it. */
-function countedFailures(snapshot: Snapshot): readonly Pick<Target & Stage, 'name' | 'role'>[] {
+/**
+ * Returns the retries for which nothing new may start meanwhile. The rollout does not end before them, because its failures do not
+ * count yet.
+ */
+export function retriesThatHold(snapshot: Snapshot, policy: RolloutPolicy) {
+  return holdingRetries(snapshot, policy, isStoppedByReason(snapshot.rollout, policy));
+}
+
+function isStoppedByReason({ reason }: Rollout, policy: RolloutPolicy): boolean {
+  return reason !== undefined && stops(reason, policy);
+}
+
+/** The reason of a rollout names no target, so it counts as soon as one failed target has no attempt left. */
+function areAllRetried(snapshot: Snapshot, policy: RolloutPolicy): boolean {
+  const awaited = awaitedKeys(snapshot, policy);
+  return awaited.size > 0 && awaited.size === targetsIn(snapshot.rollout, 'failed').length;
+}
+
+function awaitedKeys(snapshot: Snapshot, policy: RolloutPolicy): ReadonlySet<string> {
+  return new Set(awaitedRetries(snapshot, policy).map(({ target }) => target.key));
+}
+
+/**
+ * Returns the failures that count: those without an attempt left. A node counts once for each role, even if several commands of the
+ * plan name it.
+ */
+function countedFailures(
+  snapshot: Snapshot,
+  policy: RolloutPolicy,
+): readonly Pick<Target & Stage, 'name' | 'role'>[] {
   const stages = snapshot.rollout.stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
   const failures = stages.flatMap((stage) =>
-    failedIn(snapshot, stage).map(
+    failedIn(snapshot, policy, stage).map(
       ({ name }) => [`${stage.role} ${name}`, { name, role: stage.role }] as const,
     ),
   );
@@ -235,12 +270,18 @@ export function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {
   return code === 'DrainTooLong' && drain.onDeadline === 'stop';
 }
 
-function failedIn(snapshot: Snapshot, { targets }: Pick<Stage, 'targets'>): Target[] {
+function failedIn(
+  snapshot: Snapshot,
+  policy: RolloutPolicy,
+  { targets }: Pick<Stage, 'targets'>,
+): Target[] {
   // Targets are grouped by state already, and most are in a state that is no failure.
   const recorded = FAILURES.flatMap((state) => inState({ targets }, state));
   const unsettled = inState({ targets }, 'intended').filter((each) => isUnsettled(snapshot, each));
   if (recorded.length + unsettled.length === 0) return [];
-  const failed = new Set([...recorded, ...unsettled]);
+  const awaited = awaitedKeys(snapshot, policy);
+  const counted = recorded.filter(({ key }) => !awaited.has(key));
+  const failed = new Set([...counted, ...unsettled]);
   return targets.filter((target) => failed.has(target));
 }
 

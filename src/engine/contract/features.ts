@@ -20,6 +20,8 @@ export interface Features<P extends KubeObject> {
   readonly reruns?: Reruns<P>;
   /** True if the record can keep that a target was skipped. Without it, the plan does not end while a target is held. */
   readonly recordsSkips?: true;
+  /** True if the leader may try failed targets again by itself, as a policy says. Without it, only a person does. */
+  readonly ordersRetries?: true;
   /** Adds to what users read about plans. Without it, they read only what the engine says about every plan. */
   readonly reporting?: Reporting<P>;
   /** Compares versions of nodes with those of the plan. Without it, the engine compares none. */

@@ -7,12 +7,14 @@ import { because } from '../model/reasons.ts';
 import { type Rollout, type Target, withTargets } from '../model/rollout.ts';
 import type { Reporter } from '../report/reporter.ts';
 import type { Turn } from '../report/turn.ts';
+import type { RetryOrder } from '../schedule/awaited-retries.ts';
 import type { Answers, Prober } from '../snapshot/probes.ts';
 import type { RefusedWrites } from '../snapshot/refused-writes.ts';
 import { restOf } from '../turn/batching.ts';
 import type { Command } from '../turn/commands.ts';
 import { record } from './record.ts';
 import { orderRestart } from './restart.ts';
+import { orderRetries } from './retries.ts';
 import { endIdleDrains, runNodeActions } from './run-node-actions.ts';
 import { type Effects, isCurrent, type Sent, send } from './writes.ts';
 
@@ -52,6 +54,8 @@ export async function execute(
 ): Promise<Outcome> {
   const [restart] = only(commands, 'restart');
   if (restart) return await restartPlan(parts, turn);
+  const [retry] = only(commands, 'retry');
+  if (retry) return await retryTargets(parts, turn, retry.order);
   const probes = only(commands, 'probe').map(({ probe }) => probe);
   if (probes.length > 0) {
     // A probe without an answer blocks only the targets that need the answer. It is reported once and repeated later.
@@ -82,6 +86,13 @@ export async function execute(
 async function restartPlan(parts: ExecuteParts, turn: Turn): Promise<Outcome> {
   if (!(await orderRestart(parts, turn.plan))) return 'outdated';
   parts.reporter?.restarted(turn);
+  return 'recorded';
+}
+
+async function retryTargets(parts: ExecuteParts, turn: Turn, order: RetryOrder): Promise<Outcome> {
+  const { rollout } = turn.assessment.snapshot;
+  if (!(await orderRetries(parts, turn.plan, rollout, order))) return 'outdated';
+  parts.reporter?.retried(turn, order.retries);
   return 'recorded';
 }
 

@@ -4,7 +4,7 @@ import { onceForEach } from '../../util/memo.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { choose } from '../assess/advance.ts';
 import type { Assessment } from '../assess/assess.ts';
-import { budgetOf, describeUsedUpBudget } from '../assess/budget.ts';
+import { budgetOf, describeUsedUpBudget, retriesThatHold } from '../assess/budget.ts';
 import { timeLeft } from '../assess/evaluate-target.ts';
 import { type DecisionContext, factsOf, type Waiting } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
@@ -18,6 +18,7 @@ import {
 } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { inState, isFinal, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
+import { awaitedRetries, retryReason } from '../schedule/awaited-retries.ts';
 import * as slots from '../schedule/slots.ts';
 import { keptCordons } from './kept-cordons.ts';
 
@@ -41,7 +42,9 @@ export const explain = onceForEach((assessment: Assessment): Explanation => {
   if (isFinal(rollout)) return { waits: [], recheckAfterMs: undefined, probes: [] };
   const first = preconditionsWait(assessment);
   const inFlight = stage && !first ? inFlightWaits(assessment, stage) : [];
-  const all = first ? [first] : [...inFlight, ...pendingWaits(assessment, stage)];
+  const all = first
+    ? [first]
+    : [...inFlight, ...retryWaits(assessment), ...pendingWaits(assessment, stage)];
   const rechecks = all.flatMap(({ recheckMs }) => recheckMs ?? []);
   // A deadline that has passed without an effect needs no recheck.
   const deadlines = all.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
@@ -119,6 +122,23 @@ function inFlightWaits(assessment: Assessment, stage: Stage): ExplainedWait[] {
   });
 }
 
+/** Returns the waits of failed targets that are tried again. */
+function retryWaits({ snapshot, policy, now }: Assessment): ExplainedWait[] {
+  return awaitedRetries(snapshot, policy).map((each) => {
+    const { target, dueMs, isOrdered } = each;
+    const { name, since } = target;
+    const reason = retryReason(each);
+    const sooner = `or somebody runs refit retry ${name}`;
+    const wait = { target: name, gate: 'retry', reason, since };
+    if (isOrdered) return { wait: { ...wait, ends: 'its work has ended' } };
+    const until = rfc3339(dueMs);
+    return {
+      wait: { ...wait, ends: `the pause is over, at ${until}, ${sooner}`, until },
+      recheckMs: Math.max(0, dueMs - now),
+    };
+  });
+}
+
 /** Returns why pending targets do not start. Targets with the same reason share one wait. */
 function pendingWaits(assessment: Assessment, stage: Stage | undefined): ExplainedWait[] {
   const { rollout } = assessment.snapshot;
@@ -173,6 +193,13 @@ function stopOf({ snapshot, policy }: DecisionContext): Pick<Wait, 'gate' | 'rea
     };
   }
   const budget = describeUsedUpBudget(snapshot, policy);
+  const [retried] = budget === undefined ? retriesThatHold(snapshot, policy) : [];
+  if (retried)
+    return {
+      gate: 'retry',
+      reason: because('RetryWaits', `nothing new starts: ${retryReason(retried).message}`),
+      ends: `that attempt is done, or somebody runs refit retry ${retried.target.name}`,
+    };
   const limit = budget === undefined ? '' : `; ${budget.message}`;
   const message = `nothing new starts: ${reason?.message ?? 'a target failed'}${limit}`;
   const lifts = budget === undefined ? '' : `, unless ${budget.lifts}`;

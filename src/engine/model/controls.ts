@@ -16,6 +16,11 @@ export const ABORT_ANNOTATION = `${COMMON_PREFIX}abort`;
  */
 export const RETRY_ANNOTATION = `${COMMON_PREFIX}retry`;
 /**
+ * The annotation in which the leader counts attempts of targets that it tries again by itself. Its value is a JSON object with `run`,
+ * the run that is counted, and `attempts`, the number of the last attempt by key of the target.
+ */
+export const ATTEMPTS_ANNOTATION = `${COMMON_PREFIX}attempts`;
+/**
  * The annotation that opens the maintenance window once. Its value is a JSON object with `until`, `since`, `by` and `reason`, and
  * with `blackouts: true` if blackouts do not count either. Without a readable `until` it opens nothing.
  */
@@ -41,6 +46,13 @@ export interface Controls {
   readonly openWindow?: OpenWindow | undefined;
   /** The time of each retry by the name of its target, in milliseconds since the Unix epoch. */
   readonly retries: ReadonlyMap<string, number>;
+  readonly attempts?: CountedAttempts | undefined;
+}
+
+/** The attempts that the leader has counted for one run. */
+export interface CountedAttempts {
+  readonly run: string;
+  readonly counts: Readonly<Record<string, number>>;
 }
 
 export const NO_CONTROLS: Controls = { paused: false, retries: new Map() };
@@ -62,6 +74,7 @@ export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls 
   const abort = valueOf(ABORT_ANNOTATION);
   const retry = valueOf(RETRY_ANNOTATION);
   const reason = deletionTimestamp === undefined ? 'no reason was given' : 'it is being deleted';
+  const attempts = attemptsIn(valueOf(ATTEMPTS_ANNOTATION));
   const openWindow = openWindowIn(valueOf(OPEN_WINDOW_ANNOTATION) ?? '');
   return {
     paused: pause !== undefined && pause !== 'false',
@@ -69,6 +82,7 @@ export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls 
     ...(openWindow === undefined ? {} : { openWindow }),
     ...((abort ?? deletionTimestamp) === undefined ? {} : { abort: abort || reason }),
     retries: retriesIn(retry ?? ''),
+    ...(attempts === undefined ? {} : { attempts }),
   };
 }
 
@@ -84,7 +98,13 @@ export function abortReason(words: string): Reason {
 
 /** Returns the object without abort, retry and opening, for a new plan that is made from an old one. A pause stays until `refit resume`. */
 export function withoutControls<T extends KubeObject>(object: T): T {
-  return withoutAnnotations(object, ABORT_ANNOTATION, RETRY_ANNOTATION, OPEN_WINDOW_ANNOTATION);
+  return withoutAnnotations(
+    object,
+    ABORT_ANNOTATION,
+    RETRY_ANNOTATION,
+    ATTEMPTS_ANNOTATION,
+    OPEN_WINDOW_ANNOTATION,
+  );
 }
 
 /** Returns the value of the annotation with one more retry, which replaces an earlier retry of the same target. */
@@ -103,6 +123,21 @@ function retriesIn(text: string): Map<string, number> {
       return target && !Number.isNaN(ms) ? [[target, ms] as const] : [];
     }),
   );
+}
+
+/** Returns the counts that the annotation holds. A number that cannot be read counts as the highest, so that it causes no attempt. */
+function attemptsIn(text: string | undefined): CountedAttempts | undefined {
+  const json = parseJson(text);
+  if (!isRecord(json)) return undefined;
+  const run = textIn(ownMember(json, 'run'));
+  const found = ownMember(json, 'attempts');
+  if (run === undefined || !isRecord(found)) return undefined;
+  const numberIn = (value: unknown): number =>
+    typeof value === 'number' && Number.isSafeInteger(value) && value > 0
+      ? value
+      : Number.MAX_SAFE_INTEGER;
+  const counts = Object.entries(found).map(([key, value]) => [key, numberIn(value)] as const);
+  return { run, counts: Object.fromEntries(counts) };
 }
 
 function openWindowIn(text: string): OpenWindow | undefined {

@@ -223,6 +223,8 @@ export interface Snapshot {
   readonly canIgnoreEdits?: boolean | undefined;
   /** True if the record of the rollout can keep that a target was skipped. */
   readonly canSkip?: boolean | undefined;
+  /** True if the leader may order retries of failed targets by itself. */
+  readonly canRetry?: boolean | undefined;
   readonly claim?: string | undefined;
   /** The plan that the work of this plan would wait for, while its nodes already count as unavailable. */
   readonly awaits?: string | undefined;

@@ -62,6 +62,8 @@ export const REASONS = {
     'failures used up the budget, and the policy pauses the plan instead of ending it',
   HealthCheckFailing: 'a health check of the policy fails, or does not pass for long enough yet',
   HealthUnknown: 'a health check of the policy has no answer',
+  RetryWaits: 'a node failed, and the policy tries it again after a pause',
+  Retried: 'a failed node is tried again by itself, as its policy says',
   Held: 'somebody holds the node, so no plan starts on it',
   WindowClosed: 'no maintenance window is open',
   WindowOpened:
@@ -205,6 +207,8 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   HealthUnknown: {
     act: 'let the check get an answer: its server must be reachable, and the leader needs the right; or let the policy ignore checks without an answer',
   },
+  RetryWaits: { ends: 'the pause before the next attempt is over' },
+  Retried: null,
   Held: { act: 'run `refit unhold` for the node, or wait until the hold ends' },
   WindowClosed: { ends: 'the next maintenance window opens' },
   WindowOpened: null,

@@ -321,3 +321,12 @@ test('a policy with a field of a later release holds drains and deadlines, and e
     drain: { onDeadline: 'skip' },
   });
 });
+
+test('retry: the attempts, and the pause, which is 5m by default', () => {
+  expect(read({ retry: { attempts: 3 } }).retry).toEqual({ attempts: 3, backoffMs: 5 * MINUTE });
+  const retry = { attempts: 2, backoff: '90s' };
+  expect(read({ retry }).retry).toEqual({ attempts: 2, backoffMs: 90 * SECOND });
+  expect(read({ retry: { attempts: 2, backoff: '9000h' } }).problems[0]?.message).toBe(
+    'UpgradePolicy nightly: spec.retry.backoff must be a time above zero and below a year, such as 90s or 1h30m; found "9000h"',
+  );
+});

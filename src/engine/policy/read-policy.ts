@@ -81,6 +81,7 @@ function policyOf(
   return {
     paused: spec.paused ?? false,
     ...budgetOf(spec),
+    ...retryOf(spec, complain),
     ...orderOf(spec, complain),
     ...(spec.maxBlockedNodes === undefined ? {} : { maxBlocked: spec.maxBlockedNodes }),
     ...(spec.maxUnavailable === undefined ? {} : { maxUnavailable: limitOf(spec.maxUnavailable) }),
@@ -118,6 +119,15 @@ function budgetOf({ failureBudget = 0, maxConsecutiveFailures, onFailure }: Upgr
     ...defined({ maxConsecutiveFailures }),
     ...(onFailure === 'Pause' ? { pausesOnFailure: true } : {}),
   };
+}
+
+const DEFAULT_BACKOFF_MS = 5 * 60 * 1000;
+
+/** Returns how failed targets are tried again. One attempt is the same as no retry. */
+function retryOf({ retry }: UpgradePolicySpec, complain: Complain): Pick<RolloutPolicy, 'retry'> {
+  if (retry === undefined) return {};
+  const backoffMs = readTime('retry.backoff', retry.backoff, complain) ?? DEFAULT_BACKOFF_MS;
+  return { retry: { attempts: retry.attempts, backoffMs } };
 }
 
 /** Returns the rules that say which targets come first. */

@@ -29,6 +29,12 @@ export interface WaveRule {
   readonly needsApproval?: boolean;
 }
 
+/** How often a failed target is tried, the first attempt included, and the pause before the second attempt, which each attempt doubles. */
+export interface RetryRule {
+  readonly attempts: number;
+  readonly backoffMs: number;
+}
+
 /** Returns how many of `size` targets may fail. A percentage is rounded down. */
 export function failuresAllowed(limit: NodeLimit, size: number): number {
   return 'nodes' in limit ? limit.nodes : Math.floor((size * limit.percent) / 100);
@@ -68,6 +74,8 @@ export interface RolloutPolicy extends Timetable {
   readonly maxConsecutiveFailures?: number;
   /** True if the rollout waits for people once its failure budget is used up. Otherwise it ends. */
   readonly pausesOnFailure?: boolean;
+  /** How failed targets are tried again without a person; undefined if they are not. */
+  readonly retry?: RetryRule;
   /** The waves of the workers, which start one after the other. */
   readonly waves?: readonly WaveRule[];
   /** The label from whose values, the domains, targets are taken in turn. */

@@ -11,6 +11,7 @@ import type { NodeAction, Signalling, Snapshot, Wait } from '../model/decision.t
 import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';
 import { isFinal, type Rollout, stateChanges, targetsIn, withStages } from '../model/rollout.ts';
 import { unverifiedDownloads } from '../policy/rollout-policy.ts';
+import type { AwaitedRetry } from '../schedule/awaited-retries.ts';
 
 type OfTarget = Pick<Signalling, 'stage' | 'target'>;
 
@@ -172,6 +173,17 @@ function emptySelectionEvents({ stages }: Rollout): ReportedEvent[] {
       const message = `command ${command} has no ${role}s: nothing matches ${selection}`;
       return { type: 'Warning', reason: because('NoTargets', message) };
     });
+}
+
+/** Returns an Event for each target that is tried again as the policy of this name says. */
+export function retryEvents(
+  policy: string | undefined,
+  retries: readonly AwaitedRetry[],
+): TargetEvent[] {
+  return retries.map(({ stage, target, attempt, of }) => {
+    const message = `Attempt ${attempt} of ${of} after a failure, as retry of UpgradePolicy ${policy} says`;
+    return { type: 'Normal', reason: because('Retried', message), stage, target };
+  });
 }
 
 /** Returns the Event about an edited plan that starts again. `how` is a clause about the edit. */

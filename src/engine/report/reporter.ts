@@ -12,6 +12,7 @@ import { explain } from '../explain/explain.ts';
 import type { NodeAction } from '../model/decision.ts';
 import type { Reason, ReportedEvent } from '../model/reasons.ts';
 import * as model from '../model/rollout.ts';
+import type { AwaitedRetry } from '../schedule/awaited-retries.ts';
 import { actionMessage } from './action-message.ts';
 import { type AnnouncerParts, createAnnouncer } from './announcer.ts';
 import { writeConditions, writeStalls } from './conditions.ts';
@@ -23,6 +24,7 @@ import {
   openingEvents,
   planEvents,
   restartEvent,
+  retryEvents,
   signalEvents,
   targetEvents,
 } from './events.ts';
@@ -37,6 +39,8 @@ export interface Reporter {
   recorded(turn: Turn, after: model.Rollout): void;
   /** Reports that an edited plan starts again. */
   restarted(turn: Turn): void;
+  /** Reports that the next attempts of these targets were ordered. */
+  retried(turn: Turn, retries: readonly AwaitedRetry[]): void;
   /** Reports the signals among `sent` that were written. */
   sent(turn: Turn, sent: readonly Sent[]): void;
   /** Reports that a node action was carried out. */
@@ -90,6 +94,9 @@ export function createReporter(parts: ReporterParts): Reporter {
     restarted({ plan, assessment }) {
       const { edit } = planEndOf(assessment.snapshot, assessment.now);
       if (edit !== undefined) onPlan(plan, restartEvent(edit));
+    },
+    retried({ plan, assessment }, retries) {
+      onTargets(keyOf(plan), retryEvents(assessment.policy.name, retries));
     },
     sent({ plan, assessment }, sent) {
       const written = sent

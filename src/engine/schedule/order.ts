@@ -8,6 +8,7 @@ import { isTargetHeld } from '../gates/held-targets.ts';
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, labelsOf, wait } from '../gates/types.ts';
 import { isSettled, type Stage, type Target } from '../model/rollout.ts';
+import { awaitedRetries } from './awaited-retries.ts';
 import { isOfControlPlane } from './control-plane.ts';
 import { wavesOf } from './waves.ts';
 
@@ -69,9 +70,12 @@ export function orderCheck(
     (target.state === 'pending' &&
       groupOf(target).startsWith(REST) &&
       isTargetHeld(context.snapshot, target, context.now));
-  const open = targets.filter(
-    (each) => each.state !== 'done' && !isAside(each) && !(isSettled(each) && mayFail(each)),
+  const retried = new Set(
+    awaitedRetries(context.snapshot, context.policy).map((each) => each.target.key),
   );
+  const isOver = (each: Target): boolean =>
+    isSettled(each) && mayFail(each) && !retried.has(each.key);
+  const open = targets.filter((each) => each.state !== 'done' && !isAside(each) && !isOver(each));
   const [first = ''] = open.map(groupOf).toSorted();
   // These targets started early: before the order, the labels or the targets changed, or before a retry.
   const ahead = open.filter((each) => each.state === 'intended' && groupOf(each) > first);

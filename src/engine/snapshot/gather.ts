@@ -149,6 +149,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     facts: { get: (key) => facts.getOrInsertComputed(key, find), labelsOf },
     observable: dialect.signal.observable?.(world),
     canSkip: dialect.recordsSkips,
+    canRetry: dialect.ordersRetries,
     claim: dialect.nodeSharing?.claims && claimOf(dialect.name, scene.plan),
     awaits: dialect.nodeSharing?.awaits?.(scene.plan, world),
     controlPlane: scene.known.controlPlane,

@@ -6,6 +6,7 @@ import { explain } from '../explain/explain.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Probe, Signalling } from '../model/decision.ts';
 import type { Rollout } from '../model/rollout.ts';
+import { dueRetries, type RetryOrder } from '../schedule/awaited-retries.ts';
 import { batchMs } from './batching.ts';
 import { areClaimsDue } from './choose-claims.ts';
 import { nodeActionsOf } from './choose-node-actions.ts';
@@ -14,6 +15,8 @@ import { signalsOf } from './choose-signals.ts';
 export type Command =
   /** Orders a new run of the plan, which was edited after it ended. */
   | { readonly kind: 'restart' }
+  /** Orders the next attempt of failed targets. */
+  | { readonly kind: 'retry'; readonly order: RetryOrder }
   /** Asks a question that no watch answers. */
   | { readonly kind: 'probe'; readonly probe: Probe }
   /** Records the rollout, and claims the Nodes of its intended targets. */
@@ -39,6 +42,8 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
   const isRecorded = next === rollout;
   const dueMs = isRecorded ? 0 : batchMs(rollout, next, now, snapshot.hasRecorded === true);
   if (!isRecorded && dueMs === 0) return [{ kind: 'record', rollout: next }];
+  const order = isRecorded ? dueRetries(snapshot, policy, now) : undefined;
+  if (order) return [{ kind: 'retry', order }];
   // The record comes from the settled assessment, so that one write holds every move that needs no new information. Signals, claims
   // and node actions come from the assessment of what is recorded now: the moves of a record that still waits for its batch must
   // not be acted on, and the work that is recorded already must not be delayed.

@@ -61,6 +61,7 @@ export const autopilot: Dialect<Plan> = {
   resolve,
   project,
   recordsSkips: true,
+  ordersRetries: true,
   objectOf: ({ role }, { name }, world) => world.get(OBJECTS[role], name),
   endpoints: (world) =>
     world

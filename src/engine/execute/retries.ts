@@ -1,0 +1,32 @@
+/**
+ * Orders the next attempts of failed targets. One write of the plan holds the order and the numbers of the attempts, with the
+ * resourceVersion that was read, so that neither a crash nor a second leader counts an attempt twice or not at all.
+ */
+import { annotated, type KubeObject } from '../../kube/resources.ts';
+import { ifUnchanged } from '../../kube/status-error.ts';
+import { ownMember } from '../../util/own-member.ts';
+import { ATTEMPTS_ANNOTATION, controlKey, RETRY_ANNOTATION, withRetry } from '../model/controls.ts';
+import type { Rollout } from '../model/rollout.ts';
+import { type RetryOrder, retriedRunOf } from '../schedule/awaited-retries.ts';
+import type { Effects } from './writes.ts';
+
+/** Writes the order. Resolves with false, and writes nothing, if the plan has changed. */
+export async function orderRetries(
+  { dialect, client, ownWrites, abort }: Effects,
+  plan: KubeObject,
+  rollout: Rollout,
+  { moments, counts }: RetryOrder,
+): Promise<boolean> {
+  const prefix = dialect.planObjects?.controlPrefix;
+  const key = controlKey(RETRY_ANNOTATION, prefix);
+  const known = ownMember(plan.metadata.annotations ?? {}, key);
+  const retries = [...moments].reduce((text, [name, at]) => withRetry(text, name, at), known ?? '');
+  const counted = JSON.stringify({ run: retriedRunOf(rollout), attempts: counts });
+  const ordered = annotated(plan, {
+    [key]: retries,
+    [controlKey(ATTEMPTS_ANNOTATION, prefix)]: counted,
+  });
+  const written = await ifUnchanged(client.replace(dialect.plans, ordered, { abort }));
+  if (written) ownWrites.remember(dialect.plans, written);
+  return written !== undefined;
+}

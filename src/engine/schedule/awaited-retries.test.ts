@@ -1,0 +1,167 @@
+/** Which failed targets are tried again without a person, when, and what their failures stop meanwhile. */
+import { expect, test } from 'vitest';
+import { decide } from '../../../test/support/builders/decisions.ts';
+import { failed, working } from '../../../test/support/builders/observations.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { assess } from '../assess/assess.ts';
+import { type Controls, NO_CONTROLS } from '../model/controls.ts';
+import type { Snapshot } from '../model/decision.ts';
+import { because } from '../model/reasons.ts';
+import type { Role, Rollout, Target } from '../model/rollout.ts';
+import { commandsFor } from '../turn/commands.ts';
+import { awaitedRetries, dueRetries, retriedRunOf } from './awaited-retries.ts';
+
+const RULE = { attempts: 3, backoffMs: 5 * MINUTE };
+const POLICY = buildPolicy({ name: 'again', retry: RULE });
+const w1 = buildTarget('w1', 'failed', { since: later(0) });
+
+function snapshotOf(
+  targets: readonly (Target | string)[],
+  more: {
+    readonly role?: Role;
+    readonly attempts?: number | undefined;
+    readonly controls?: Partial<Controls>;
+    readonly rollout?: Partial<Rollout>;
+    readonly canRetry?: boolean;
+  } = {},
+): Snapshot {
+  const { role = 'worker', attempts, controls = {}, canRetry = true } = more;
+  const rollout = buildRollout([buildStage(role, targets)], { phase: 'running', ...more.rollout });
+  const key = rollout.stages[0]?.targets[0]?.key ?? '';
+  const counted =
+    attempts === undefined
+      ? {}
+      : { attempts: { run: retriedRunOf(rollout), counts: { [key]: attempts } } };
+  const observation = failed('404', later(0));
+  const snapshot = buildSnapshot(rollout, { w1: { observation } });
+  return { ...snapshot, canRetry, controls: { ...NO_CONTROLS, ...counted, ...controls } };
+}
+
+test.each<[string, number | undefined, [attempt: number, minutes: number] | undefined]>([
+  ['the first attempt failed', undefined, [2, 5]],
+  ['the second attempt failed: the pause is doubled', 2, [3, 10]],
+  ['the third attempt failed: none is left', 3, undefined],
+  ['the recorded number is higher than the policy allows', 9, undefined],
+])('%s', (_name, attempts, expected) => {
+  const [found] = awaitedRetries(snapshotOf([w1], { attempts }), POLICY);
+  const next = found && [found.attempt, (found.dueMs - T0) / MINUTE];
+  expect(next).toEqual(expected);
+});
+
+test('the pause is a day at most', () => {
+  const retry = { attempts: 10, backoffMs: 8 * HOUR };
+  const [found] = awaitedRetries(snapshotOf([w1], { attempts: 5 }), { retry });
+  expect(found?.dueMs).toBe(T0 + 24 * HOUR);
+});
+
+test.each<[string, Snapshot]>([
+  ['the dialect does not support it', snapshotOf([w1], { canRetry: false })],
+  ['the rollout is aborted', snapshotOf([w1], { controls: { abort: 'wrong' } })],
+  ['the rollout has ended', snapshotOf([w1], { rollout: { phase: 'failed' } })],
+  ['the target was refused', snapshotOf([buildTarget('w1', 'unsupported')])],
+  ['its node is gone', { ...snapshotOf([w1]), facts: new Map() }],
+])('nothing is tried again where %s', (_name, snapshot) => {
+  expect(awaitedRetries(snapshot, POLICY)).toEqual([]);
+});
+
+test('the counts of another run do not count', () => {
+  const controls = { attempts: { run: 'other/run', counts: { 'worker/0/w1': 3 } } };
+  expect(awaitedRetries(snapshotOf([w1], { controls }), POLICY)).toMatchObject([{ attempt: 2 }]);
+});
+
+test('the order is written once the pause is over, with the number of the attempt', () => {
+  const due = T0 + 5 * MINUTE;
+  const open = snapshotOf([w1, buildTarget('w2', 'done')]);
+  const key = open.rollout.stages[0]?.targets[0]?.key ?? '';
+  expect(dueRetries(open, POLICY, due - 1)).toBeUndefined();
+  expect(commandsFor(assess(open, POLICY, due - 1))).toEqual([{ kind: 'wake', afterMs: 1 }]);
+  expect(commandsFor(assess(open, POLICY, due))).toMatchObject([
+    {
+      kind: 'retry',
+      order: { counts: { [key]: 2 }, moments: new Map([['w1', later(5 * MINUTE)]]) },
+    },
+  ]);
+});
+
+test('an ordered attempt is recorded as pending, and its failure does not count meanwhile', () => {
+  const controls = { retries: new Map([['w1', T0 + 5 * MINUTE]]) };
+  const snapshot = snapshotOf([w1], { attempts: 2, controls });
+  const { record } = decide(snapshot, POLICY, T0 + 6 * MINUTE);
+  expect(record?.stages[0]?.targets).toMatchObject([{ name: 'w1', state: 'intended' }]);
+  const observation = working('Restart', later(0));
+  const { facts } = buildSnapshot(snapshot.rollout, { w1: { observation } });
+  const { waits, record: ended } = decide({ ...snapshot, facts }, POLICY, T0 + 6 * MINUTE);
+  expect(ended).toBeUndefined();
+  expect(waits).toMatchObject([
+    { reason: { message: 'w1 failed: attempt 2 of 3 when its work has ended' } },
+  ]);
+});
+
+test('a worker with attempts left does not count against the budget: others start, and the plan stays open', () => {
+  expect(decide(snapshotOf([w1, 'w2']), POLICY, T0).record?.stages[0]?.targets).toMatchObject([
+    { state: 'failed' },
+    { state: 'intended' },
+  ]);
+  const alone = decide(snapshotOf([w1]), POLICY, T0);
+  expect(alone.record).toBeUndefined();
+  expect(alone.waits).toMatchObject([
+    {
+      target: 'w1',
+      reason: { code: 'RetryWaits', message: `w1 failed: attempt 2 of 3 at ${later(5 * MINUTE)}` },
+      ends: `the pause is over, at ${later(5 * MINUTE)}, or somebody runs refit retry w1`,
+    },
+  ]);
+  expect(alone.recheckAfterMs).toBe(5 * MINUTE);
+});
+
+test('without an attempt left the failure counts, and the plan ends', () => {
+  const { record } = decide(snapshotOf([w1, 'w2'], { attempts: 3 }), POLICY, T0);
+  expect(record?.phase).toBe('failed');
+});
+
+test('nothing starts while a controller waits for its next attempt', () => {
+  const c1 = buildTarget('w1', 'failed', { since: later(0) });
+  const { record, waits } = decide(snapshotOf([c1, 'c2'], { role: 'controller' }), POLICY, T0);
+  expect(record).toBeUndefined();
+  expect(waits.map(({ reason }) => reason.message)).toContain(
+    `nothing new starts: w1 failed: attempt 2 of 3 at ${later(5 * MINUTE)}`,
+  );
+});
+
+test('a later stage does not start before the attempts of an earlier one', () => {
+  const stages = [
+    buildStage('worker', [w1], { id: 'first' }),
+    buildStage('worker', ['w2'], { id: 'second' }),
+  ];
+  const snapshot = buildSnapshot(buildRollout(stages, { phase: 'running' }));
+  expect(decide({ ...snapshot, canRetry: true }, POLICY, T0).record).toBeUndefined();
+});
+
+test('a group of the order waits for the attempts of the group before', () => {
+  const policy = { ...POLICY, order: ['first=true'], maxFailures: 1 };
+  const snapshot = snapshotOf([w1, 'w2']);
+  const key = snapshot.rollout.stages[0]?.targets[0]?.key ?? '';
+  const own = { exists: true, labels: { first: 'true' }, observation: failed('404', later(0)) };
+  const other = {
+    exists: true,
+    ready: true,
+    platform: 'linux-amd64',
+    observation: { kind: 'none' } as const,
+  };
+  const facts = { get: (each: string) => (each === key ? own : other) };
+  expect(decide({ ...snapshot, facts }, policy, T0).record?.stages[0]?.targets[1]?.state).not.toBe(
+    'intended',
+  );
+});
+
+test('a drain that stops the plan stops it once no attempt is left', () => {
+  const reason = because('DrainTooLong', 'w1 was not drained within 1 h');
+  const phaseOf = (attempts: number): string | undefined =>
+    decide(snapshotOf([w1, 'w2'], { attempts, rollout: { reason } }), POLICY, T0).record?.phase;
+  expect([phaseOf(2), phaseOf(3)]).toEqual([undefined, 'failed']);
+});

@@ -1,0 +1,147 @@
+/**
+ * Decides which failed targets are tried again without a request by a person, and when. The numbers of attempts are recorded on the
+ * plan together with the order to retry, in one write. So a crash neither repeats an attempt nor forgets one.
+ */
+import { rfc3339 } from '../../util/clock.ts';
+import { onceForEach } from '../../util/memo.ts';
+import { ownMember } from '../../util/own-member.ts';
+import { isUpgradedByLaterStage } from '../assess/retry.ts';
+import { factsOf } from '../gates/types.ts';
+import type { Snapshot } from '../model/decision.ts';
+import { because, type Reason } from '../model/reasons.ts';
+import { type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
+import type { RetryRule, RolloutPolicy } from '../policy/rollout-policy.ts';
+
+/** The longest pause between two attempts in milliseconds, however often it was doubled. */
+const LONGEST_PAUSE_MS = 24 * 60 * 60 * 1000;
+/** The most targets whose attempts are counted, because the annotation of a plan has little room. */
+const MOST_COUNTED = 500;
+
+/** A failed target that is tried again. */
+export interface AwaitedRetry {
+  readonly stage: Stage;
+  readonly target: Target;
+  /** The number of the attempt that follows; the first attempt of the target was 1. */
+  readonly attempt: number;
+  /** The number of attempts that the policy allows. */
+  readonly of: number;
+  /** When the attempt is due, in milliseconds since the Unix epoch. */
+  readonly dueMs: number;
+  /** True once the attempt is ordered. It begins when the work of the attempt before has ended. */
+  readonly isOrdered: boolean;
+}
+
+/** Returns the failed targets with attempts left; empty if the policy has no `retry`, or the dialect does not support it. */
+export function awaitedRetries(
+  snapshot: Snapshot,
+  { retry }: Pick<RolloutPolicy, 'retry'>,
+): readonly AwaitedRetry[] {
+  const { rollout, controls, canRetry } = snapshot;
+  const isOpen = rollout.phase === 'running' && controls.abort === undefined;
+  return retry !== undefined && canRetry === true && isOpen ? awaited(snapshot)(retry) : [];
+}
+
+/** The list is made once for each snapshot, because every candidate of a decision asks for it. */
+const awaited = onceForEach((snapshot: Snapshot) =>
+  onceForEach((rule: RetryRule) =>
+    withStages(snapshot.rollout).flatMap(
+      ({ stage, target }) => awaitedRetry(snapshot, rule, stage, target) ?? [],
+    ),
+  ),
+);
+
+function awaitedRetry(
+  snapshot: Snapshot,
+  rule: RetryRule,
+  stage: Stage,
+  target: Target,
+): AwaitedRetry | undefined {
+  if (target.state !== 'failed' || stage.failedHoldSlots === true) return undefined;
+  if (!factsOf(snapshot, target).exists) return undefined;
+  if (isUpgradedByLaterStage(snapshot.rollout, stage, target)) return undefined;
+  const counts = attemptsOf(snapshot);
+  const known = ownMember(counts, target.key);
+  const begun = known ?? 1;
+  const failedMs = Date.parse(target.since);
+  const orderedMs = snapshot.controls.retries.get(target.name);
+  const of = rule.attempts;
+  if (orderedMs !== undefined && orderedMs >= failedMs)
+    return { stage, target, attempt: begun, of, dueMs: orderedMs, isOrdered: true };
+  const hasRoom = known !== undefined || Object.keys(counts).length < MOST_COUNTED;
+  if (begun >= of || !hasRoom || Number.isNaN(failedMs)) return undefined;
+  const pauseMs = Math.min(LONGEST_PAUSE_MS, rule.backoffMs * 2 ** (begun - 1));
+  return { stage, target, attempt: begun + 1, of, dueMs: failedMs + pauseMs, isOrdered: false };
+}
+
+/** Returns the identity of a run, which its counts name, so that a copied plan or a new run begins to count again. */
+export function retriedRunOf({ source, id }: Pick<Rollout, 'source' | 'id'>): string {
+  return `${source.uid}/${id}`;
+}
+
+/** Returns the number of the last attempt by key of the target. A target without an entry has had one attempt at most. */
+export function attemptsOf({
+  rollout,
+  controls: { attempts },
+}: Pick<Snapshot, 'rollout' | 'controls'>): Readonly<Record<string, number>> {
+  return attempts?.run === retriedRunOf(rollout) ? attempts.counts : {};
+}
+
+/** An order to try targets again: what to write to the plan. */
+export interface RetryOrder {
+  readonly retries: readonly AwaitedRetry[];
+  /** When each target is ordered to be tried again, in RFC 3339, by name. */
+  readonly moments: ReadonlyMap<string, string>;
+  /** The number of the last attempt of each target that has not ended well, by key. */
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+/** Returns the order for the attempts that are due; undefined if none is. */
+export function dueRetries(
+  snapshot: Snapshot,
+  policy: Pick<RolloutPolicy, 'retry'>,
+  now: number,
+): RetryOrder | undefined {
+  const retries = awaitedRetries(snapshot, policy).filter(
+    ({ isOrdered, dueMs }) => !isOrdered && dueMs <= now,
+  );
+  if (retries.length === 0) return undefined;
+  const moments = new Map(
+    retries.map(({ target }) => [target.name, rfc3339(orderTime(snapshot, target, now))]),
+  );
+  const open = new Set(
+    withStages(snapshot.rollout).flatMap(({ target }) =>
+      target.state === 'done' ? [] : target.key,
+    ),
+  );
+  const before = Object.entries(attemptsOf(snapshot)).filter(([key]) => open.has(key));
+  const next = retries.map(({ target, attempt }) => [target.key, attempt] as const);
+  return { retries, moments, counts: Object.fromEntries([...before, ...next]) };
+}
+
+/** The order must not be earlier than the attempt that failed, also if the clock of this leader is behind. */
+function orderTime(snapshot: Snapshot, target: Target, now: number): number {
+  const { observation } = factsOf(snapshot, target);
+  const attempt = observation.kind === 'failed' ? Date.parse(observation.attempt) : Number.NaN;
+  const moments = [now, Date.parse(target.since), attempt];
+  return Math.max(...moments.filter((moment) => !Number.isNaN(moment)));
+}
+
+/**
+ * Returns the retries for which the whole rollout waits: those of controllers, because the loss of the next controller could cost
+ * the quorum, and all if a failure stops the rollout at once.
+ */
+export function holdingRetries(
+  snapshot: Snapshot,
+  policy: Pick<RolloutPolicy, 'retry'>,
+  isStopped: boolean,
+): readonly AwaitedRetry[] {
+  return awaitedRetries(snapshot, policy).filter(
+    ({ stage }) => isStopped || stage.role === 'controller',
+  );
+}
+
+/** Returns the reason for a target that waits for its next attempt. */
+export function retryReason({ target, attempt, of, dueMs, isOrdered }: AwaitedRetry): Reason {
+  const when = isOrdered ? 'when its work has ended' : `at ${rfc3339(dueMs)}`;
+  return because('RetryWaits', `${target.name} failed: attempt ${attempt} of ${of} ${when}`);
+}
