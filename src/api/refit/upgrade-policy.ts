@@ -1,6 +1,7 @@
 /** Defines schema and types of the UpgradePolicy, which holds the settings of Refit that plans have no field for. */
 import { z } from 'zod';
 import type { KubeObject } from '../../kube/resources.ts';
+import { labelSelectorSchema } from '../cattle/workload.ts';
 import {
   BY_TYPE,
   choice,
@@ -67,6 +68,17 @@ const planSchema = object(
     name: text('The plan of this name only.', LONGEST.name),
   },
 );
+
+const pinSchema = object('One pin.', {
+  selector: labelSelectorSchema.describe('The nodes with these labels.'),
+  version: z
+    .string()
+    .min(1)
+    .max(LONGEST.word)
+    .describe(
+      'The only version that a plan may move them to, such as `v1.36.3+k0s.0`. Without a build such as `+k0s.0`, every build of the version.',
+    ),
+});
 
 const deadlinesSchema = object(
   'How long each step of one node may take, such as `90s` or `1h30m`. A node that takes longer has failed.',
@@ -236,6 +248,10 @@ export const upgradePolicySpecSchema = object(
         'Version rules that plans may break.',
         z.enum(['SkippedMinor', 'Downgrade', 'KubeletAhead']),
       ).meta(SET),
+      pin: optional(
+        'Nodes that keep a version: no plan moves them to another one. `holds` says whether a plan waits for them at its end.',
+        z.array(pinSchema).max(MANY),
+      ),
     }).exactOptional(),
     virtualNodes: choice(
       'Nodes without a kubelet on a host, such as those of virtual-kubelet and KWOK. `Ignore`, the default: no version rule judges ' +
@@ -272,7 +288,7 @@ export const upgradePolicySpecSchema = object(
       'End',
     ),
     holds: choice(
-      'If every worker that is left is held (`refit hold NODE`): `Wait`, the default, until the holds end. `Finish`: the plan ends ' +
+      'If every worker that is left is held (`refit hold NODE`) or pinned to another version (`versions.pin`): `Wait`, the default, until the holds end. `Finish`: the plan ends ' +
         'without them, as done, and names them. A held controller is always waited for.',
       'Wait',
       'Finish',

@@ -2,6 +2,7 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { listedSentences } from '../../util/phrases.ts';
 import { judgePlan, type VersionVerdict } from '../../versions/plan-rules.ts';
+import { pinAgainst } from '../gates/pins.ts';
 import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
@@ -239,21 +240,21 @@ function together(reasons: readonly Reason[]): Reason | undefined {
 }
 
 /**
- * Judges the version steps of every target of the plan, and compares them with the API servers.
+ * Judges the version steps of every target of the plan that is not pinned to another version, and compares them with the API servers.
  * Returns no problem if the version skew rules do not apply.
  */
-export function versionVerdict(
-  snapshot: Snapshot,
-  { allow, countsVirtual = false }: RolloutPolicy,
-): VersionVerdict {
+export function versionVerdict(snapshot: Snapshot, policy: RolloutPolicy): VersionVerdict {
+  const { allow, countsVirtual = false } = policy;
   const { rollout, apiServers } = snapshot;
   if (!apiServers) return { problems: [], unchecked: [] };
   const stages = rollout.stages
     .filter(({ keepsVersion }) => keepsVersion !== true)
     .map((stage) => ({
       ...stage,
-      targets: stage.targets.map((target) => {
-        const { version: current, node, virtual } = factsOf(snapshot, target);
+      targets: stage.targets.flatMap((target) => {
+        const facts = factsOf(snapshot, target);
+        if (pinAgainst(policy, stage, facts) !== undefined) return [];
+        const { version: current, node, virtual } = facts;
         return {
           name: target.name,
           current,

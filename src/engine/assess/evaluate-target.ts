@@ -3,6 +3,7 @@ import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import { claimOn } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { domainAvailable } from '../gates/domain-available.ts';
+import { isHolding } from '../gates/held-targets.ts';
 import { nodesAvailable } from '../gates/nodes-available.ts';
 import {
   AFTER_TARGET,
@@ -225,7 +226,7 @@ function intend(context: TargetContext): TargetEvaluation {
         ? !isBehind(input, snapshot)
         : gate === 'write' || probe !== undefined;
     // The plan goes on around a held target, so the target must not keep a slot.
-    const isGivenBack = (isClaimed && !isKept) || gate === 'not-held';
+    const isGivenBack = (isClaimed && !isKept) || isHolding(gate);
     const back = isGivenBack ? { next: 'pending' as const } : {};
     return { phase, effect: 'none', ...back, reason, ends, gate, recheckMs, probe };
   }

@@ -1,6 +1,6 @@
-/** Decides which targets a rollout leaves out at its end: workers that people hold, and workers whose drain cannot succeed. */
+/** Decides which targets a rollout leaves out at its end: workers that people hold or pin, and workers whose drain cannot succeed. */
 import { rfc3339 } from '../../util/clock.ts';
-import { isTargetHeld } from '../gates/held-targets.ts';
+import { isHolding, isTargetHeld } from '../gates/held-targets.ts';
 import { factsOf } from '../gates/types.ts';
 import { inState, type Stage, type Target, targetsIn } from '../model/rollout.ts';
 import type { GatedTarget } from '../schedule/slots.ts';
@@ -22,20 +22,22 @@ export function targetsToLeaveOut(
   // Targets that wait for the order only wait for those that are left out.
   const asked = waiting.filter(({ gate }) => gate !== 'order');
   const isLeftOut = ({ gate, target }: GatedTarget): boolean =>
-    gate === 'not-held' ? isHeldToTheEnd(assessment, target) : isHopeless(assessment, gate, target);
+    isHolding(gate)
+      ? isHeldToTheEnd(assessment, stage, target)
+      : isHopeless(assessment, gate, target);
   if (!asked.every(isLeftOut)) return [];
   const skipped = targetsIn(snapshot.rollout, 'skipped').length;
   // One more than the policy allows is recorded, which stops the rollout.
   const room = (policy.maxBlocked ?? Number.POSITIVE_INFINITY) + 1 - skipped;
-  const held = asked.filter(({ gate }) => gate === 'not-held');
-  const hopeless = asked.filter(({ gate }) => gate !== 'not-held').slice(0, Math.max(0, room));
+  const held = asked.filter(({ gate }) => isHolding(gate));
+  const hopeless = asked.filter(({ gate }) => !isHolding(gate)).slice(0, Math.max(0, room));
   return [...held, ...hopeless].map(
     ({ target }): Target => ({ ...target, state: 'skipped', since: rfc3339(now) }),
   );
 }
 
-function isHeldToTheEnd({ snapshot, policy, now }: Assessment, target: Target): boolean {
-  return policy.leavesOutHeld === true && isTargetHeld(snapshot, target, now);
+function isHeldToTheEnd(assessment: Assessment, stage: Stage, target: Target): boolean {
+  return assessment.policy.leavesOutHeld === true && isTargetHeld(assessment, stage, target);
 }
 
 /** Returns true if the drain preview has found obstacles for as long as a drain may take, while this leader watched. */

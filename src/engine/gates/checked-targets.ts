@@ -2,9 +2,10 @@
 import { forDownloads } from '../../signal/prefetch.ts';
 import { sameJson } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
-import type { DownloadState, Signalling, Snapshot } from '../model/decision.ts';
+import type { DownloadState, Signalling, Snapshot, TargetFacts } from '../model/decision.ts';
 import { hasStarted, withStages } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { pinAgainst } from './pins.ts';
 
 export interface CheckedTarget extends Pick<Signalling, 'stage' | 'target'> {
   readonly downloads: DownloadState;
@@ -14,15 +15,18 @@ export interface CheckedTarget extends Pick<Signalling, 'stage' | 'target'> {
 const MOST_CHECKED = 2;
 
 export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
-  onceForEach(({ prefetch, planWindows, agent }: RolloutPolicy): CheckedTarget[] => {
+  onceForEach((policy: RolloutPolicy): CheckedTarget[] => {
+    const { prefetch, planWindows, agent } = policy;
     if (hasStarted(rollout) || prefetch === 'none') return [];
     // A plan with windows of its own runs unattended, so all of its targets are asked.
     const most = prefetch === 'all' || planWindows !== undefined ? Infinity : MOST_CHECKED;
     const able = withStages(rollout).flatMap(
       ({ stage, target }): (CheckedTarget & { place: string })[] => {
-        const { downloads: said, isThere, platform } = facts.get(target.key) ?? {};
-        // A node that already runs the version downloads nothing.
+        const known: Partial<TargetFacts> = facts.get(target.key) ?? {};
+        const { downloads: said, isThere, platform } = known;
+        // A node that already runs the version, or that is pinned to another one, downloads nothing.
         if (said === undefined || isThere === true) return [];
+        if (pinAgainst(policy, stage, known) !== undefined) return [];
         const isOld = said.policy !== undefined && !sameJson(said.policy, forDownloads(agent));
         const downloads = isOld ? { ...said, answer: 'unasked' as const } : said;
         return [{ stage, target, downloads, place: `${stage.id} ${platform}` }];

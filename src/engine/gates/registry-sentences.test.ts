@@ -17,6 +17,7 @@ import {
   withWatched,
 } from '../../../test/support/builders/gate-inputs.ts';
 import { HEALTH_ROWS } from '../../../test/support/builders/health-rows.ts';
+import { PIN_ROWS } from '../../../test/support/builders/pin-rows.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/support/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/support/builders/stages.ts';
@@ -60,6 +61,7 @@ const REFUSAL = { unanswered: because('TargetRefused', 'x'), recheckMs: 1 };
 
 const rows: [Gate, string, GateInput, string][] = [
   ...HEALTH_ROWS,
+  ...PIN_ROWS,
   [hostsFit, 'nothing is known against a host', input('worker'), 'pass'],
   [
     hostsFit,

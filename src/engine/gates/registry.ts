@@ -16,6 +16,7 @@ import { nodesAvailable } from './nodes-available.ts';
 import { notExcluded } from './not-excluded.ts';
 import { notHeld } from './not-held.ts';
 import { notPaused } from './not-paused.ts';
+import { notPinned } from './not-pinned.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
 import { restOver } from './rest-over.ts';
@@ -37,6 +38,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   healthy,
   windowOpen,
   notHeld,
+  notPinned,
   targetExists,
   platformSupported,
   notExcluded,

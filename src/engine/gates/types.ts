@@ -139,7 +139,7 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
   const facts = factsOf(snapshot, target);
   const earlier = stagesBefore(rollout, stage);
   const checked = targetsToCheck(snapshot)(policy);
-  const unfit = unfitHosts(snapshot);
+  const unfit = unfitHosts(snapshot)(policy);
   // A target that takes longer than its deadline fails, so no target is expected to take longer.
   const expectedMs = paceMs && Math.min(paceMs, policy.targetDeadlineMs);
   return {

@@ -9,6 +9,7 @@ import {
   momentAfter,
   recordedUpgrade,
 } from '../snapshot/recorded-versions.ts';
+import { pinAgainst } from './pins.ts';
 import { type Gate, PASS } from './types.ts';
 
 export const versionsFollow: Gate = {
@@ -18,6 +19,8 @@ export const versionsFollow: Gate = {
     const { allow, countsVirtual = false } = policy;
     if (!apiServers || stage.keepsVersion === true) return PASS;
     if (facts.virtual !== undefined && !countsVirtual) return PASS;
+    // The plan does not move such a target.
+    if (pinAgainst(policy, stage, facts) !== undefined) return PASS;
     const judge = (current: string | undefined): Reason | undefined =>
       judgePlan([{ ...stage, targets: [{ name, current, hasKubelet: false }] }], [], allow)
         .problems[0];

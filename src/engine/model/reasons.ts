@@ -62,6 +62,7 @@ export const REASONS = {
     'failures used up the budget, and the policy pauses the plan instead of ending it',
   HealthCheckFailing: 'a health check of the policy fails, or does not pass for long enough yet',
   HealthUnknown: 'a health check of the policy has no answer',
+  Pinned: 'the policy pins the node to another version than that of the plan',
   RetryWaits: 'a node failed, and the policy tries it again after a pause',
   Retried: 'a failed node is tried again by itself, as its policy says',
   Held: 'somebody holds the node, so no plan starts on it',
@@ -206,6 +207,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   HealthUnknown: {
     act: 'let the check get an answer: its server must be reachable, and the leader needs the right; or let the policy ignore checks without an answer',
+  },
+  Pinned: {
+    act: 'remove the pin from `versions.pin` of the policy, or change its version; or set `holds: Finish` so that the plan ends without the node',
   },
   RetryWaits: { ends: 'the pause before the next attempt is over' },
   Retried: null,

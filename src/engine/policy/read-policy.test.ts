@@ -330,3 +330,16 @@ test('retry: the attempts, and the pause, which is 5m by default', () => {
     'UpgradePolicy nightly: spec.retry.backoff must be a time above zero and below a year, such as 90s or 1h30m; found "9000h"',
   );
 });
+
+test('pins: each names a version, and the same selector has one version', () => {
+  const selector = { matchLabels: { gpu: 'true' } };
+  const pin = [{ selector, version: 'v1.36.3' }];
+  expect(read({ versions: { pin } }).pins).toEqual(pin);
+  const { problems } = read({
+    versions: { pin: [...pin, { selector, version: 'v1.36.4' }, { selector: {}, version: 'new' }] },
+  });
+  expect(problems.map(({ message }) => message)).toEqual([
+    'UpgradePolicy nightly: spec.versions.pin[1].version must be v1.36.3 as in spec.versions.pin[0], which selects the same nodes; found "v1.36.4"',
+    'UpgradePolicy nightly: spec.versions.pin[2].version must be a version such as v1.36.3 or v1.36.3+k0s.0; found "new"',
+  ]);
+});

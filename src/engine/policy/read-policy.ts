@@ -16,6 +16,7 @@ import {
   isTimeZone,
   type MaintenanceWindow,
 } from '../../util/maintenance-windows.ts';
+import { parseVersion } from '../../util/version.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { healthIn } from './read-health.ts';
 import { podRulesIn } from './read-pod-rules.ts';
@@ -97,6 +98,7 @@ function policyOf(
       (one, index) => readBlackout(one, `blackouts[${index}]`, complain) ?? [],
     ),
     allow: new Set(spec.versions?.allow),
+    ...pinsOf(spec.versions?.pin, complain),
     ...(spec.virtualNodes === 'Count' ? { countsVirtual: true } : {}),
     ...payloadRules,
     requireAgent: spec.agents?.require === 'Refit',
@@ -119,6 +121,32 @@ function budgetOf({ failureBudget = 0, maxConsecutiveFailures, onFailure }: Upgr
     ...defined({ maxConsecutiveFailures }),
     ...(onFailure === 'Pause' ? { pausesOnFailure: true } : {}),
   };
+}
+
+type PinSpec = NonNullable<NonNullable<UpgradePolicySpec['versions']>['pin']>[number];
+
+/** Returns the pins. Whether two of them select the same node is known only once its labels are, unless their selectors are the same. */
+function pinsOf(
+  pins: readonly PinSpec[] | undefined,
+  complain: Complain,
+): Pick<RolloutPolicy, 'pins'> {
+  if (pins === undefined) return {};
+  const known = new Map<string, { index: number; version: string }>();
+  for (const [index, { selector, version }] of pins.entries()) {
+    const at = `versions.pin[${index}]`;
+    const fault = selectorFault(selector);
+    if (fault !== undefined) complain(`${at}.selector`, 'a label selector', fault);
+    if (parseVersion(version) === undefined)
+      complain(`${at}.version`, 'a version such as v1.36.3 or v1.36.3+k0s.0', version);
+    const same = known.getOrInsert(JSON.stringify(selector), { index, version });
+    if (same.version !== version)
+      complain(
+        `${at}.version`,
+        `${same.version} as in spec.versions.pin[${same.index}], which selects the same nodes`,
+        version,
+      );
+  }
+  return { pins };
 }
 
 const DEFAULT_BACKOFF_MS = 5 * 60 * 1000;

@@ -29,6 +29,12 @@ export interface WaveRule {
   readonly needsApproval?: boolean;
 }
 
+/** Keeps the nodes that the selector selects from every version but this one. */
+export interface Pin {
+  readonly selector: LabelSelector;
+  readonly version: string;
+}
+
 /** How often a failed target is tried, the first attempt included, and the pause before the second attempt, which each attempt doubles. */
 export interface RetryRule {
   readonly attempts: number;
@@ -103,6 +109,8 @@ export interface RolloutPolicy extends Timetable {
   readonly planWindows?: readonly MaintenanceWindow[];
   /** How many milliseconds before such a window targets may download ahead. If it is undefined, they do not. */
   readonly planLeadMs?: number;
+  /** The versions that nodes are pinned to. */
+  readonly pins?: readonly Pin[];
   readonly allow: ReadonlySet<VersionRule>;
   /** True if virtual Nodes are judged and counted like hosts. */
   readonly countsVirtual?: boolean;
@@ -119,7 +127,7 @@ export interface RolloutPolicy extends Timetable {
   readonly excludedRoles?: readonly Role[];
   /** True if the plan ends when an API server is not ready before a controller starts. Otherwise the plan waits. */
   readonly endsNotReady?: boolean;
-  /** True if the rollout ends without the workers that people hold. Otherwise it waits for them. */
+  /** True if the rollout ends without the workers that people hold or pin to another version. Otherwise it waits for them. */
   readonly leavesOutHeld?: boolean;
   /** True if a running rollout is carried out with the spec that it started with. */
   readonly ignoresEdits?: boolean;

@@ -64,12 +64,12 @@ export function orderCheck(
   // A failed worker within the failure budget does not stop later groups. A failed node of the control plane does.
   const mayFail = (target: Target): boolean =>
     budgetFor(target) > 0 && groupOf(target).startsWith(REST);
-  // The plan goes on around a worker that somebody holds.
+  // The plan goes on around a worker that somebody holds, or that is pinned to another version.
   const isAside = (target: Target): boolean =>
     target.state === 'skipped' ||
     (target.state === 'pending' &&
       groupOf(target).startsWith(REST) &&
-      isTargetHeld(context.snapshot, target, context.now));
+      isTargetHeld(context, stage, target));
   const retried = new Set(
     awaitedRetries(context.snapshot, context.policy).map((each) => each.target.key),
   );

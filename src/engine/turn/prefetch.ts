@@ -3,6 +3,7 @@ import { openAt } from '../../util/maintenance-windows.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { touchedIn } from '../assess/evaluate-target.ts';
 import { targetsToCheck } from '../gates/checked-targets.ts';
+import { pinAgainst } from '../gates/pins.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction } from '../model/decision.ts';
 import { isFinal, type Stage, type Target } from '../model/rollout.ts';
@@ -24,9 +25,12 @@ export function prefetchesOf(assessment: Assessment): NodeAction[] {
     return groupsOf(assessment, stage, able).flatMap((all) => all.map((one): Pair => [stage, one]));
   });
   if (pairs.length === 0) return [];
-  const isToCome = (target: Target): boolean =>
-    target.state === 'pending' && factsOf(snapshot, target).isThere !== true;
-  const next = mayPrefetch(assessment) ? pairs.filter(([, target]) => isToCome(target)) : [];
+  const isToCome = ([stage, target]: Pair): boolean => {
+    const facts = factsOf(snapshot, target);
+    const isPinned = pinAgainst(policy, stage, facts) !== undefined;
+    return target.state === 'pending' && facts.isThere !== true && !isPinned;
+  };
+  const next = mayPrefetch(assessment) ? pairs.filter(isToCome) : [];
   const asked = next.filter(([, target]) => stateOf(target) === 'asked');
   const leftMs = beforeWindow(assessment);
   const isEarly = leftMs > 0;

@@ -1,0 +1,110 @@
+/** Pinned nodes: the plan goes on around them, ends without them if the policy says so, and its rules do not judge them. */
+import { expect, test } from 'vitest';
+import { decide } from '../../../test/support/builders/decisions.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
+import { pinAgainst } from '../gates/pins.ts';
+import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { Stage } from '../model/rollout.ts';
+import type { Pin, RolloutPolicy } from '../policy/rollout-policy.ts';
+import { versionVerdict } from './advance.ts';
+
+const GPU = { labels: { gpu: 'true' } };
+const PIN: Pin = { selector: { matchLabels: { gpu: 'true' } }, version: 'v1.30.2+k0s.0' };
+const VERSION = 'v1.31.0+k0s.0';
+const PINNED = buildPolicy({ name: 'prod', pins: [PIN] });
+
+function snapshotOf(stage: Stage, facts: Record<string, Partial<TargetFacts>>): Snapshot {
+  const rollout = buildRollout([{ ...stage, version: VERSION }], { phase: 'running' });
+  return { ...buildSnapshot(rollout, facts), canSkip: true };
+}
+
+function statesAfter(snapshot: Snapshot, policy: RolloutPolicy): string[] {
+  const { stages } = decide(snapshot, policy, T0).record ?? snapshot.rollout;
+  return stages.flatMap(({ targets }) => targets.map(({ name, state }) => `${name} ${state}`));
+}
+
+test.each<[string, string, string, boolean]>([
+  ['the same version', 'v1.31.0+k0s.0', 'v1.31.0+k0s.0', true],
+  ['another build', 'v1.31.0+k0s.0', 'v1.31.0+k0s.1', false],
+  ['any build of a pin without one', 'v1.31.0', 'v1.31.0+k0s.1', true],
+  ['any build, written as the tag of an image', 'v1.31.0', 'v1.31.0-k3s1', true],
+  ['the tag of an image', 'v1.31.0+k3s1', 'v1.31.0-k3s1', true],
+  ['a pre-release', 'v1.31.0', 'v1.31.0-rc.1+k0s.0', false],
+  ['another patch', 'v1.31.0', 'v1.31.1', false],
+  ['a version that cannot be read', 'v1.31.0', 'latest', false],
+])('a pin allows %s or not', (_name, version, wanted, expected) => {
+  const policy = { pins: [{ ...PIN, version }] };
+  const stage = { ...buildStage('worker', ['w1']), version: wanted };
+  expect(pinAgainst(policy, stage, GPU) === undefined).toBe(expected);
+});
+
+test('a stage that changes no version is not held back, and other nodes are not', () => {
+  const stage = buildStage('worker', ['w1'], { version: VERSION });
+  expect(pinAgainst(PINNED, { ...stage, keepsVersion: true }, GPU)).toBeUndefined();
+  expect(pinAgainst(PINNED, stage, { labels: {} })).toBeUndefined();
+});
+
+test('the plan goes on with the other nodes, and the wait says what ends it', () => {
+  const snapshot = snapshotOf(buildStage('worker', ['w1', 'w2']), { w1: GPU });
+  expect(statesAfter(snapshot, PINNED)).toEqual(['w1 pending', 'w2 intended']);
+  const alone = snapshotOf(buildStage('worker', ['w1']), { w1: GPU });
+  expect(decide(alone, PINNED, T0).waits).toMatchObject([
+    {
+      gate: 'not-pinned',
+      reason: { code: 'Pinned' },
+      ends: `the pin of UpgradePolicy prod is removed or allows ${VERSION}`,
+    },
+  ]);
+});
+
+test('with holds: Finish the plan ends without pinned workers; otherwise it waits', () => {
+  const snapshot = snapshotOf(buildStage('worker', [buildTarget('w2', 'done'), 'w1']), { w1: GPU });
+  expect(statesAfter(snapshot, PINNED)).toEqual(['w2 done', 'w1 pending']);
+  const finish = { ...PINNED, leavesOutHeld: true };
+  expect(statesAfter(snapshot, finish)).toEqual(['w2 done', 'w1 skipped']);
+  const conflict = { ...finish, pins: [PIN, { ...PIN, version: VERSION }] };
+  expect(statesAfter(snapshot, conflict)).toEqual(['w2 done', 'w1 pending']);
+});
+
+test('a pinned controller is waited for', () => {
+  const snapshot = snapshotOf(buildStage('controller', [buildTarget('c2', 'done'), 'c1']), {
+    c1: GPU,
+  });
+  expect(statesAfter(snapshot, { ...PINNED, leavesOutHeld: true })).toEqual([
+    'c2 done',
+    'c1 pending',
+  ]);
+});
+
+test('an intent that is not signalled yet is given back', () => {
+  const snapshot = snapshotOf(buildStage('worker', [buildTarget('w1', 'intended')]), { w1: GPU });
+  expect(statesAfter(snapshot, PINNED)).toEqual(['w1 pending']);
+});
+
+test('the next group of the order does not wait for a pinned worker', () => {
+  const policy = { ...PINNED, order: ['first=true'] };
+  const facts = { w1: { labels: { gpu: 'true', first: 'true' } } };
+  const snapshot = snapshotOf(buildStage('worker', ['w1', 'w2']), facts);
+  expect(statesAfter(snapshot, policy)).toEqual(['w1 pending', 'w2 intended']);
+});
+
+test('a version rule does not refuse the plan because of a pinned node', () => {
+  const facts = { w1: { ...GPU, version: 'v1.28.0+k0s.0' } };
+  const apiServers = [{ name: 'c1', version: VERSION }];
+  const snapshot = { ...snapshotOf(buildStage('worker', ['w1', 'w2']), facts), apiServers };
+  expect(versionVerdict(snapshot, buildPolicy()).problems).toHaveLength(1);
+  expect(versionVerdict(snapshot, PINNED).problems).toEqual([]);
+  const started = {
+    ...snapshotOf(buildStage('worker', ['w2', 'w1']), {
+      ...facts,
+      w2: { version: 'v1.31.0+k0s.0' },
+    }),
+    apiServers,
+  };
+  expect(statesAfter(started, PINNED)).toEqual(['w2 intended', 'w1 pending']);
+});

@@ -1,0 +1,49 @@
+/** Reads the pins of a policy: to which version a node is pinned, and whether a stage would move it to another one. */
+import { matchesLabels } from '../../kube/selectors.ts';
+import { compareVersionTexts, parseVersion, withPlusSign } from '../../util/version.ts';
+import type { TargetFacts } from '../model/decision.ts';
+import type { Stage } from '../model/rollout.ts';
+import type { Pin, RolloutPolicy } from '../policy/rollout-policy.ts';
+
+/** A pin of the policy that forbids the version of a stage. `index` is its place in the list of the policy. */
+export interface Pinned extends Pick<Pin, 'version'> {
+  readonly index: number;
+  /** The place of another pin that selects the same node with a different version; undefined if the pins agree. */
+  readonly conflict?: number | undefined;
+}
+
+/** Returns the pin that keeps the target from the version of the stage; undefined if none does. */
+export function pinAgainst(
+  { pins = [] }: Pick<RolloutPolicy, 'pins'>,
+  { version, keepsVersion }: Pick<Stage, 'version' | 'keepsVersion'>,
+  { labels }: Partial<Pick<TargetFacts, 'labels'>>,
+): Pinned | undefined {
+  // Such a stage only prepares nodes, and their versions stay as they are.
+  if (pins.length === 0 || keepsVersion === true) return undefined;
+  const own = pins.flatMap((pin, index) =>
+    matchesLabels(pin.selector, labels) ? { index, version: pin.version } : [],
+  );
+  const [first] = own;
+  if (first === undefined) return undefined;
+  const conflict = own.find((pin) => !isSameVersion(pin.version, first.version))?.index;
+  if (conflict !== undefined) return { ...first, conflict };
+  return own.find((pin) => !allows(pin.version, version));
+}
+
+/** A pin without a build suffix allows every build of its version. */
+function allows(pin: string, version: string): boolean {
+  if (isSameVersion(pin, version)) return true;
+  const pinned = parseVersion(pin);
+  const { build, ...wanted } = parseVersion(withPlusSign(version)) ?? { build: '' };
+  return (
+    pinned !== undefined &&
+    pinned.build === '' &&
+    build !== '' &&
+    JSON.stringify({ ...pinned, build: undefined }) === JSON.stringify(wanted)
+  );
+}
+
+/** Returns true if both texts name one version. The tag of an image has a dash in place of the plus sign. */
+export function isSameVersion(a: string, b: string): boolean {
+  return a === b || compareVersionTexts(withPlusSign(a), withPlusSign(b)) === 0;
+}
