@@ -21,6 +21,8 @@ const statusSchema = z.object({
   message: z.string(),
   nextCheck: z.string().optional(),
   nextWindow: z.string().optional(),
+  /** When each release was seen first, by version; only with a minimum age of releases. */
+  seen: z.record(z.string(), z.string()).optional(),
   /**
    * The number of failed checks in a row, including a check that may still run. The next leader
    * thus waits as long as this one would have.

@@ -71,6 +71,7 @@ const NORMAL: ReadonlySet<string> = new Set([
   'UpToDate',
   'UpdateStarted',
   'PlanRunning',
+  'TooNew',
   'WindowClosed',
   'NotOwner',
 ]);
@@ -84,6 +85,8 @@ interface Memory {
   due?: number | undefined;
   failures: number;
   problem?: string | undefined;
+  /** When each release was seen first, in RFC 3339, by version. */
+  readonly seen: Map<string, string>;
   /** The generation of the UpdateConfig to which this memory belongs. */
   readonly generation: number;
 }
@@ -198,7 +201,7 @@ export class UpdateFollower {
     // The release that the server offered before its failure may have been withdrawn meanwhile.
     const mayCreate = isTime && memory.problem === undefined;
     const decided =
-      memory.release && (await this.#decide(settings, memory.release, cluster, abort));
+      memory.release && (await this.#decide(settings, memory, memory.release, cluster, abort));
     const decision = decided?.action === 'create' && !mayCreate ? waitingForTick(decided) : decided;
     // The change itself starts the next run, which reports.
     if (decision?.action === 'create' && !(await this.#isStillAsked(config, abort))) return dueAt();
@@ -228,6 +231,7 @@ export class UpdateFollower {
       nextWindow: window === undefined ? undefined : rfc3339(window),
       current: cluster.version || undefined,
       available: memory.release?.version,
+      seen: memory.seen.size === 0 ? undefined : Object.fromEntries(memory.seen),
       ...failuresOf(memory),
     });
     await this.#report(config, { reason, message, ...times }, abort);
@@ -265,6 +269,7 @@ export class UpdateFollower {
    */
   async #decide(
     settings: UpdateSettings,
+    memory: Memory,
     release: Release,
     cluster: Cluster,
     abort: AbortSignal,
@@ -282,12 +287,13 @@ export class UpdateFollower {
       allowUnverified: allowInsecure,
       now: clock.now(),
     };
-    const decision = decideUpdate({ ...facts, release });
+    const seenMs = (each: Release): number => firstSeen(memory, settings, each, clock.now());
+    const decision = decideUpdate({ ...facts, release, seenMs: seenMs(release) });
     if (decision.action !== 'ask' || decision.minor === undefined) return { ...decision, release };
     try {
       const between = await this.#channels.ask(settings, cluster, abort, decision.minor);
       const step = { ...between, withdrawn: { ...between.withdrawn, ...release.withdrawn } };
-      const { action, ...rest } = decideUpdate({ ...facts, release: step });
+      const { action, ...rest } = decideUpdate({ ...facts, release: step, seenMs: seenMs(step) });
       return action === 'ask'
         ? { ...decision, action: 'none', release }
         : { action, ...rest, release: step };
@@ -373,7 +379,7 @@ export class UpdateFollower {
     const { events, metrics, log, clock } = this.#parts;
     const { name, annotations } = config.metadata;
     const obeyed = annotations?.[CHECK_ANNOTATION];
-    const status = printableStatus(defined({ ...verdict, obeyed }));
+    const status = printableStatus(defined({ seen: statusOf(config)?.seen, ...verdict, obeyed }));
     metrics.update(name, status.reason, status.current ?? '', status.available ?? '');
     const before = statusOf(config);
     const isNew = before?.reason !== status.reason || before.message !== status.message;
@@ -419,6 +425,7 @@ export class UpdateFollower {
       failures,
       generation,
       problem: failures > 0 ? message : undefined,
+      seen: new Map(known?.seen ?? Object.entries(status?.seen ?? {})),
       ...(known || Number.isNaN(checked) ? {} : { last: checked }),
     };
     this.#memories.set(uid, memory);
@@ -439,6 +446,25 @@ export class UpdateFollower {
       planState: plan?.status?.state ?? '',
     };
   }
+}
+
+/** The most releases whose first sight is kept: the newest of the channel, and those of the minor versions before it. */
+const MOST_SEEN = 10;
+
+/** Returns when the release was seen first, in milliseconds. A release that is new is remembered, if its age matters. */
+function firstSeen(
+  { seen }: Memory,
+  { minimumAge }: UpdateSettings,
+  { version }: Release,
+  now: number,
+): number {
+  const known = Date.parse(seen.get(version) ?? '');
+  if (!Number.isNaN(known)) return Math.min(known, now);
+  if (minimumAge === undefined) return now;
+  seen.set(version, rfc3339(now));
+  const [oldest] = seen.keys();
+  if (seen.size > MOST_SEEN && oldest !== undefined) seen.delete(oldest);
+  return now;
 }
 
 function failuresOf({ failures, generation }: Memory): Partial<UpdateStatus> {

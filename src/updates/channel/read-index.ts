@@ -18,6 +18,8 @@ export interface Release {
   readonly version: string;
   readonly k0s: Downloads;
   readonly airgap: Downloads;
+  /** When the release was published, in milliseconds since the Unix epoch; undefined if the index does not say it. */
+  readonly publishedMs?: number;
   /** Versions that must not run any more, each with the reason. */
   readonly withdrawn: Readonly<Record<string, string>>;
 }
@@ -42,6 +44,7 @@ const indexSchema = z.object({
   version: z.string(),
   downloadurls: z.union([z.array(entrySchema), z.object({ k0s: texts, airgap: texts })]),
   withdrawn: texts,
+  published: z.union([z.string(), z.date()]).nullish().catch(undefined),
 });
 
 /** Parses an index. Throws an error with one sentence: what the index has, and what would be right. */
@@ -68,7 +71,19 @@ export function readIndex(body: string): Release {
   const reasons = Object.entries(withdrawn ?? {}).map(
     ([version, why]) => [versionOf(version), briefly(why)] as const,
   );
-  return { version: versionOf(data.version), ...downloads, withdrawn: Object.fromEntries(reasons) };
+  const publishedMs = momentIn(data.published);
+  return {
+    version: versionOf(data.version),
+    ...downloads,
+    ...(publishedMs === undefined ? {} : { publishedMs }),
+    withdrawn: Object.fromEntries(reasons),
+  };
+}
+
+/** Returns the time in milliseconds; undefined if the index has none, or none that can be read. Then the first sight of the release counts. */
+function momentIn(written: string | Date | null | undefined): number | undefined {
+  const ms = written instanceof Date ? written.getTime() : Date.parse(written ?? '');
+  return Number.isNaN(ms) ? undefined : ms;
 }
 
 function listedFiles(

@@ -50,7 +50,7 @@ test('a misspelt annotation is a problem, and those of Refit itself are none', (
     'example.com/timezone': 'x',
   });
   expect(problems).toEqual([
-    'metadata.annotations[upgrade.refit.dev/timezone]: is unknown; use upgrade.refit.dev/time-zone, upgrade.refit.dev/after-failure, upgrade.refit.dev/lead-time',
+    'metadata.annotations[upgrade.refit.dev/timezone]: is unknown; use upgrade.refit.dev/time-zone, upgrade.refit.dev/after-failure, upgrade.refit.dev/lead-time, upgrade.refit.dev/minimum-release-age',
   ]);
   const own = { 'upgrade.refit.dev/check': 'now', 'upgrade.refit.dev/update-status': '{}' };
   expect(read(PERIODIC, own).problems).toEqual([]);

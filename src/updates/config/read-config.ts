@@ -9,6 +9,7 @@ import { LEAD_TIME_ANNOTATION } from '../../engine/policy/plan-windows.ts';
 import { readWindow } from '../../engine/policy/read-policy.ts';
 import { parseDuration, parseGoDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
 import { isTimeZone, type MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { KEPT_ANNOTATIONS } from '../status.ts';
@@ -25,7 +26,18 @@ export const TIME_ZONE_ANNOTATION = 'upgrade.refit.dev/time-zone';
  */
 export const AFTER_FAILURE_ANNOTATION = 'upgrade.refit.dev/after-failure';
 
-const SETTINGS = [TIME_ZONE_ANNOTATION, AFTER_FAILURE_ANNOTATION, LEAD_TIME_ANNOTATION];
+/**
+ * The annotation with the time, such as `72h`, for which a release must be published before it is taken. Without a date in the index,
+ * the time counts since Refit saw the release first.
+ */
+export const MINIMUM_AGE_ANNOTATION = 'upgrade.refit.dev/minimum-release-age';
+
+const SETTINGS = [
+  TIME_ZONE_ANNOTATION,
+  AFTER_FAILURE_ANNOTATION,
+  LEAD_TIME_ANNOTATION,
+  MINIMUM_AGE_ANNOTATION,
+];
 
 export interface UpdateSettings {
   readonly channel: string;
@@ -33,6 +45,8 @@ export interface UpdateSettings {
   readonly server: string;
   readonly schedule: Schedule;
   readonly afterFailure: 'Wait' | 'Newer';
+  /** How long a release must be published before it is taken; undefined if it is taken at once. */
+  readonly minimumAge?: { readonly text: string; readonly ms: number };
   /** The controllers and workers to upgrade; undefined for all of them. */
   readonly commands: readonly PlannedCommand[] | undefined;
 }
@@ -98,7 +112,8 @@ export function readUpdateConfig(
   if (!/^[\w][\w.-]*(?:\/[\w][\w.-]*)*$/.test(channel))
     fail('spec.channel', channel, 'is not a channel; use for example stable');
   const server = serverOf(updateServer, allowInsecure, fail);
-  const lead = leadOf(annotations[LEAD_TIME_ANNOTATION], fail);
+  const lead = lengthOf(LEAD_TIME_ANNOTATION, annotations, 'use for example 2h', fail);
+  const minimumAge = lengthOf(MINIMUM_AGE_ANNOTATION, annotations, 'use for example 72h', fail);
   const schedule = scheduleOf(spec.upgradeStrategy, timeZone, lead, fail);
   for (const [index, { k0supdate, airgapupdate }] of (planSpec?.commands ?? []).entries()) {
     const at = `spec.planSpec.commands[${index}]`;
@@ -121,19 +136,22 @@ export function readUpdateConfig(
       server,
       schedule,
       afterFailure: afterFailure === 'Newer' ? 'Newer' : 'Wait',
+      ...defined({ minimumAge }),
       commands,
     },
   };
 }
 
-function leadOf(text: string | undefined, fail: Fail): Lead {
+function lengthOf(
+  annotation: string,
+  annotations: Readonly<Record<string, string>>,
+  advice: string,
+  fail: Fail,
+): Lead {
+  const text = annotations[annotation];
   const ms = text === undefined ? undefined : parseDuration(text);
   if (text !== undefined && ms === undefined)
-    fail(
-      `metadata.annotations[${LEAD_TIME_ANNOTATION}]`,
-      text,
-      'is not a length; use for example 2h',
-    );
+    fail(`metadata.annotations[${annotation}]`, text, `is not a length; ${advice}`);
   return text === undefined || ms === undefined ? undefined : { text, ms };
 }
 

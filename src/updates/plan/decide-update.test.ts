@@ -11,6 +11,7 @@ import { decideUpdate, type UpdateDecision, type UpdateFacts } from './decide-up
 import { makePlan, originOf } from './make-plan.ts';
 
 const SHA = 'ab'.repeat(32);
+const HOUR = 3_600_000;
 const MONDAY = Date.UTC(2026, 10, 23, 22, 30);
 
 function config(
@@ -301,4 +302,22 @@ test('a worker that joined after the end of a good Plan: only the Plan is to be 
   expect(without.message).toContain(
     'check that the targets in spec.planSpec select all controllers',
   );
+});
+
+test.each<[string, number | undefined, number | undefined, string | undefined]>([
+  ['published long ago', MONDAY - 72 * HOUR, MONDAY, undefined],
+  ['published an hour too late', MONDAY - 71 * HOUR, MONDAY, '2026-11-23T23:30:00Z'],
+  ['published in the future: its first sight counts', MONDAY + HOUR, MONDAY - 72 * HOUR, undefined],
+  ['without a date: its first sight counts', undefined, MONDAY - 71 * HOUR, '2026-11-23T23:30:00Z'],
+  ['without a date, seen long ago', undefined, MONDAY - 72 * HOUR, undefined],
+  ['seen now', undefined, undefined, '2026-11-26T22:30:00Z'],
+])('a minimum age of 72h: %s', (_name, publishedMs, seenMs, until) => {
+  const annotations = { 'upgrade.refit.dev/minimum-release-age': '72h' };
+  const settings = settingsOf(config({}, annotations));
+  const more = publishedMs === undefined ? {} : { publishedMs };
+  const { reason, message, ...decision } = decide('v1.36.4+k0s.0', { settings, seenMs }, more);
+  expect([reason, decision.until]).toEqual(
+    until === undefined ? ['UpdateStarted', undefined] : ['TooNew', Date.parse(until)],
+  );
+  if (until !== undefined) expect(message).toContain(`v1.36.4+k0s.0 waits until ${until}`);
 });

@@ -15,7 +15,7 @@ import {
 } from '../../util/version.ts';
 import { brokenStep } from '../../versions/kubeadm-rules.ts';
 import type { Release } from '../channel/read-index.ts';
-import type { UpdateSettings } from '../config/read-config.ts';
+import { MINIMUM_AGE_ANNOTATION, type UpdateSettings } from '../config/read-config.ts';
 import { originOf } from './make-plan.ts';
 
 /** Why nothing is done, or what is done. Events, metrics and `refit updates` use these words. */
@@ -30,6 +30,7 @@ export type UpdateReason =
   | 'SkippedMinor'
   | 'NoDownload'
   | 'Unverified'
+  | 'TooNew'
   | 'WindowClosed'
   | 'VersionUnknown'
   | 'UpdateStarted';
@@ -56,6 +57,8 @@ export interface UpdateFacts {
   readonly kubelets: readonly string[];
   readonly plan: Plan | undefined;
   readonly phaseOf: (state: string | undefined) => RolloutPhase;
+  /** When Refit saw the release first, in milliseconds since the Unix epoch; undefined if it has not recorded that. */
+  readonly seenMs?: number | undefined;
   /** True to allow downloads with neither https nor a sha256, as the original does. */
   readonly allowUnverified: boolean;
   /** The current time in milliseconds since the Unix epoch. */
@@ -99,6 +102,7 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
     (plan && planVerdict(facts, plan)) ??
     stepVerdict(lowest.version, wanted) ??
     downloadVerdict(facts) ??
+    ageVerdict(facts) ??
     windowVerdict(facts) ?? {
       action: 'create',
       reason: 'UpdateStarted',
@@ -232,6 +236,23 @@ function downloadVerdict({
     if (bad && !allowUnverified) return none('Unverified', unproven);
   }
   return undefined;
+}
+
+/** Returns a decision while the release is younger than the UpdateConfig allows; undefined once it is old enough. */
+function ageVerdict({
+  settings: { minimumAge },
+  release: { version, publishedMs },
+  seenMs,
+  now,
+}: UpdateFacts): UpdateDecision | undefined {
+  if (minimumAge === undefined) return undefined;
+  // A date in the future would delay the release for longer than the time that people asked for, so it counts as now.
+  const since = Math.min(publishedMs ?? seenMs ?? now, seenMs ?? now);
+  const until = since + minimumAge.ms;
+  if (until <= now) return undefined;
+  const how = publishedMs === undefined ? 'seen first' : 'published';
+  const message = `${version} waits until ${rfc3339(until)}, ${minimumAge.text} after it was ${how}, as ${MINIMUM_AGE_ANNOTATION} says`;
+  return { ...none('TooNew', message), until };
 }
 
 function windowVerdict({
