@@ -95,9 +95,8 @@ export function createReporter(parts: ReporterParts): Reporter {
       const { edit } = planEndOf(assessment.snapshot, assessment.now);
       if (edit !== undefined) onPlan(plan, restartEvent(edit));
     },
-    retried({ plan, assessment }, retries) {
-      onTargets(keyOf(plan), retryEvents(assessment.policy.name, retries));
-    },
+    retried: ({ plan, assessment: { policy } }, retries) =>
+      onTargets(keyOf(plan), retryEvents(policy.name, retries)),
     sent({ plan, assessment }, sent) {
       const written = sent
         .filter(({ result }) => result === 'written')
