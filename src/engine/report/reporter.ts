@@ -139,9 +139,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     cleared: (rollout, nodeAction) => onNodes(cleanUpEvents(rollout, nodeAction)),
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
     gone(key) {
-      idle.forget(key);
-      ends.forget(key);
-      edits.forget(key);
+      for (const memory of [idle, ends, edits]) memory.forget(key);
       writtenAt.delete(key);
       metrics.forgetPlan(dialect.name, key);
       nodeRollouts?.gone(key);
