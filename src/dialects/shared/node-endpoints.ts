@@ -1,12 +1,10 @@
 /** Finds the API servers of clusters whose control plane hosts are Nodes. */
 import type { Endpoint, World } from '../../engine/contract/world.ts';
+import { hasControlPlaneLabel } from '../../kube/control-plane-label.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 
-/** kubeadm and similar installers set this label. */
-export const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
-
 export function isController({ metadata }: Node): boolean {
-  return metadata.labels?.[CONTROL_PLANE] !== undefined;
+  return hasControlPlaneLabel(metadata.labels);
 }
 
 export function endpointsOf(world: World): Endpoint[] {

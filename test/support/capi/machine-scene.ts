@@ -12,12 +12,12 @@ import {
 import { capi } from '../../../src/dialects/capi/plan/capi-dialect.ts';
 import { machineRules } from '../../../src/dialects/capi/plan/machine-rules.ts';
 import { stuckMachines } from '../../../src/dialects/capi/plan/stuck-machines.ts';
-import { CONTROL_PLANE } from '../../../src/dialects/shared/node-endpoints.ts';
 import { createReconciler } from '../../../src/engine/loop.ts';
 import type { EndpointHealth } from '../../../src/engine/model/decision.ts';
 import { policyOfPlan } from '../../../src/engine/policy/choose-policy.ts';
 import type { RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
 import { viewsOf } from '../../../src/engine/snapshot/world.ts';
+import { CONTROL_PLANE } from '../../../src/kube/control-plane-label.ts';
 import { type Node, nodes } from '../../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal } from '../../../src/signal/annotations.ts';
 import { silentLogger } from '../../../src/util/log.ts';

@@ -3,8 +3,8 @@ import type { HostFacts } from '../../../src/dialects/kubeadm/host/probe.ts';
 import { parseManifest } from '../../../src/dialects/kubeadm/plan/manifest.ts';
 import type { Request } from '../../../src/dialects/kubeadm/plan/plan-object.ts';
 import type { Survey } from '../../../src/dialects/kubeadm/plan/preflight.ts';
-import { CONTROL_PLANE } from '../../../src/dialects/shared/node-endpoints.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
+import { CONTROL_PLANE } from '../../../src/kube/control-plane-label.ts';
 import type { Node } from '../../../src/kube/resources.ts';
 import { ORDINARY } from './survey.ts';
 

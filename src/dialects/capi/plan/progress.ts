@@ -15,10 +15,11 @@ import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { gather, type Known } from '../../../engine/snapshot/gather.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../../engine/snapshot/world.ts';
 import type { KubeClient } from '../../../kube/client.ts';
+import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
 import { type Node, nodes } from '../../../kube/resources.ts';
 import { listNodes } from '../../../kube/trimmed.ts';
 import type { Clock } from '../../../util/clock.ts';
-import { CONTROL_PLANE, endpointOf, isController } from '../../shared/node-endpoints.ts';
+import { endpointOf, isController } from '../../shared/node-endpoints.ts';
 import { capi } from './capi-dialect.ts';
 
 export interface NodeCluster {

@@ -13,9 +13,9 @@ import {
   REQUEST,
   undrained,
 } from '../../../../test/support/kubeadm/upgrade-surveys.ts';
+import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
 import type { Node } from '../../../kube/resources.ts';
 import { describeFinding, hard } from '../../../versions/findings.ts';
-import { CONTROL_PLANE } from '../../shared/node-endpoints.ts';
 import type { HostFacts } from '../host/probe.ts';
 import type { Manifest } from './manifest.ts';
 import { newPlan } from './plan-object.ts';

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest';
 import { ORDINARY, stageWith } from '../../../../test/support/kubeadm/survey.ts';
 import { withCordon, writeOwner } from '../../../drain/cordon-marks.ts';
+import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
 import type { ConfigMap, Node } from '../../../kube/resources.ts';
 import { hard, warn } from '../../../versions/findings.ts';
-import { CONTROL_PLANE } from '../../shared/node-endpoints.ts';
 import type { HostFacts } from '../host/probe.ts';
 import { parseManifest } from './manifest.ts';
 import { newPlan, requestFor } from './plan-object.ts';

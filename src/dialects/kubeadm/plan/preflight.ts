@@ -6,6 +6,7 @@ import type { DrainPreview } from '../../../drain/drain-preview.ts';
 import { describeRefusedPods } from '../../../drain/pods.ts';
 import { controlsOn } from '../../../engine/model/controls.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
+import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
 import {
   type ConfigMap,
   configMaps,
@@ -16,7 +17,7 @@ import { compareVersions, minorsBetween, parseVersion } from '../../../util/vers
 import { type Finding, force, hard, warn, withAllowed } from '../../../versions/findings.ts';
 import { etcdFacts, textOf, type VersionFacts } from '../../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions, OLDEST_MAINTAINED } from '../../../versions/version-rules.ts';
-import { CONTROL_PLANE, isController } from '../../shared/node-endpoints.ts';
+import { isController } from '../../shared/node-endpoints.ts';
 import type { HostFacts } from '../host/probe.ts';
 import { hasPhases, optionsFor } from '../host/scripts.ts';
 import { absentOf, etcdChecks, problemsOf, STATIC_PODS } from '../host/verify.ts';
