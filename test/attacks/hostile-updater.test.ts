@@ -112,6 +112,14 @@ test.each<[string, typeof answer, RegExp]>([
   await expect(call('UpdateMachine')).rejects.toThrow(reason);
 });
 
+test.each([
+  ['no time', '{"status":"Failure","message":"no disk"}'],
+  ['a time that has no meaning', '{"status":"Failure","message":"no disk","retryAfterSeconds":-1}'],
+])('a failure with %s is a failure, and keeps its message', async (_name, given) => {
+  answer = text(given);
+  expect(await call('UpdateMachine')).toEqual({ status: 'Failure', message: 'no disk' });
+});
+
 test('whether a change affects availability is passed on, if it is true or false', async () => {
   const told = async (body: string): Promise<unknown> => {
     answer = text(`{"status":"Success"${body}}`);

@@ -58,6 +58,7 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 const message = z.string().transform(brief).exactOptional();
 const common = { status: z.enum(['Success', 'Failure']), message };
+const retryAfterSeconds = z.int().min(0).max(2_147_483_647);
 /** Go's encoder writes `{}` for an absent patch. */
 const patch = z.preprocess(
   (given) => (isRecord(given) && Object.keys(given).length === 0 ? null : given),
@@ -72,8 +73,14 @@ const claimOf = (shape: Shape) => ({
 const ANSWERS = {
   CanUpdateMachine: z.object({ ...common, ...claimOf(MACHINE_SHAPE) }),
   CanUpdateMachineSet: z.object({ ...common, ...claimOf(SET_SHAPE) }),
-  /** Cluster API would take a missing or negative number for done, so such an answer is not valid. */
-  UpdateMachine: z.object({ ...common, retryAfterSeconds: z.int().min(0).max(2_147_483_647) }),
+  /**
+   * Cluster API would take a missing or negative number in a success for done, so such an answer is not valid. Cluster API does
+   * not read the number of a failure.
+   */
+  UpdateMachine: z.discriminatedUnion('status', [
+    z.object({ ...common, status: z.literal('Success'), retryAfterSeconds }),
+    z.object({ ...common, status: z.literal('Failure') }),
+  ]),
 } as const;
 
 const requestHook = z.looseObject({ hook: z.string() });
