@@ -32,21 +32,44 @@ export function isStopping(
   return retriesThatHold(snapshot, policy).length > 0;
 }
 
+/** The limit that stops a rollout, and what exceeds it. */
+type UsedUpLimit =
+  | {
+      readonly kind: 'skipped' | 'controllers' | 'consecutive' | 'plan';
+      readonly names: readonly string[];
+    }
+  | ({ readonly kind: 'wave' } & OverfullWave)
+  | { readonly kind: 'drain' };
+
 /**
- * Returns true if the failures use up the failure budget. A failed controller always does, because the loss of the next one could
- * cost the quorum.
+ * Returns the limit that the rollout has used up; undefined unless failures stop it. A failed controller always does, because the
+ * loss of the next one could cost the quorum. If several limits are used up, the first one in this order is returned.
  */
-export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean {
+function usedUpLimit(snapshot: Snapshot, policy: RolloutPolicy): UsedUpLimit | undefined {
   const { rollout } = snapshot;
+  if (isOverBlocked(snapshot, policy))
+    return { kind: 'skipped', names: namesOf(targetsIn(rollout, 'skipped')) };
   const failures = countedFailures(snapshot, policy);
-  if (isOverBlocked(snapshot, policy) || isOverConsecutive(snapshot, policy)) return true;
-  if (overfullWave(snapshot, policy) !== undefined) return true;
-  if (
-    outsideOfWaves(snapshot, policy, failures).length > policy.maxFailures ||
-    (isStoppedByReason(rollout, policy) && !areAllRetried(snapshot, policy))
-  )
-    return true;
-  return failures.some(({ role }) => role === 'controller');
+  const controllers = failures.filter(({ role }) => role === 'controller');
+  if (controllers.length > 0) return { kind: 'controllers', names: namesOf(controllers) };
+  const overfull = overfullWave(snapshot, policy);
+  if (overfull) return { kind: 'wave', ...overfull };
+  const { maxConsecutiveFailures = Number.POSITIVE_INFINITY } = policy;
+  const last = lastFailures(snapshot, policy);
+  if (last.length > maxConsecutiveFailures) return { kind: 'consecutive', names: namesOf(last) };
+  if (outsideOfWaves(snapshot, policy, failures).length > policy.maxFailures)
+    return { kind: 'plan', names: namesOf(failures) };
+  const isStopped = isStoppedByReason(rollout, policy) && !areAllRetried(snapshot, policy);
+  return isStopped ? { kind: 'drain' } : undefined;
+}
+
+function namesOf(targets: readonly Pick<Target, 'name'>[]): string[] {
+  return targets.map(({ name }) => name);
+}
+
+/** Returns true if the failures use up a limit, so that nothing new may start. */
+export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean {
+  return usedUpLimit(snapshot, policy) !== undefined;
 }
 
 /** Returns the policy with the number of failures that its share of the rollout's workers allows. */
@@ -122,15 +145,7 @@ function lastFailures(snapshot: Snapshot, policy: RolloutPolicy): readonly Targe
   const awaited = awaitedKeys(snapshot, policy);
   const successes = targetsIn({ stages }, 'done').map(({ since }) => Date.parse(since));
   const lastSuccess = successes.reduce((last, time) => Math.max(last, time), 0);
-  return failed.filter(
-    ({ since, key }) => Date.parse(since) > lastSuccess && !awaited.has(key),
-  );
-}
-
-function isOverConsecutive(snapshot: Snapshot, policy: RolloutPolicy): boolean {
-  const { maxConsecutiveFailures } = policy;
-  if (maxConsecutiveFailures === undefined) return false;
-  return lastFailures(snapshot, policy).length > maxConsecutiveFailures;
+  return failed.filter(({ since, key }) => Date.parse(since) > lastSuccess && !awaited.has(key));
 }
 
 /** Returns true if more nodes were skipped than the policy allows, while others could still start. */
@@ -141,13 +156,15 @@ function isOverBlocked({ rollout }: Snapshot, { maxBlocked }: RolloutPolicy): bo
 
 /** Returns why skipped nodes stop the rollout; undefined if they do not. No failed target gives such an end a reason. */
 export function tooManyBlocked(snapshot: Snapshot, policy: RolloutPolicy): Reason | undefined {
-  if (!isOverBlocked(snapshot, policy)) return undefined;
-  const names = targetsIn(snapshot.rollout, 'skipped').map(({ name }) => name);
+  const limit = usedUpLimit(snapshot, policy);
+  return limit?.kind === 'skipped'
+    ? because('Stopped', describeSkipped(limit.names, policy))
+    : undefined;
+}
+
+function describeSkipped(names: readonly string[], { maxBlocked, name }: RolloutPolicy): string {
   const were = names.length === 1 ? 'was' : 'were';
-  return because(
-    'Stopped',
-    `${counted(names.length, 'node')} could not be drained or ${were} held (${listed(names)}), more than maxBlockedNodes ${policy.maxBlocked} of UpgradePolicy ${policy.name} allows`,
-  );
+  return `${counted(names.length, 'node')} could not be drained or ${were} held (${listed(names)}), more than maxBlockedNodes ${maxBlocked} of UpgradePolicy ${name} allows`;
 }
 
 /**
@@ -158,46 +175,49 @@ export function describeUsedUpBudget(
   snapshot: Snapshot,
   policy: RolloutPolicy,
 ): { readonly message: string; readonly lifts: string } | undefined {
-  if (!isOverBudget(snapshot, policy)) return undefined;
-  const blocked = tooManyBlocked(snapshot, policy);
-  if (blocked) {
-    const skipped = targetsIn(snapshot.rollout, 'skipped');
-    return {
-      message: blocked.message,
-      lifts: `the skipped nodes are tried again (refit retry --skipped), or maxBlockedNodes is ${skipped.length} or more while the plan runs`,
-    };
-  }
-  const failures = countedFailures(snapshot, policy);
+  const limit = usedUpLimit(snapshot, policy);
+  return limit && describeLimit(limit, policy);
+}
+
+function describeLimit(limit: UsedUpLimit, policy: RolloutPolicy) {
   const retried = 'the failed node is tried again (refit retry NODE)';
-  const controllers = failures.filter(({ role }) => role === 'controller');
-  if (controllers.length > 0)
-    return {
-      message: `a failed controller (${listed(controllers.map(({ name }) => name))}) stops the plan, whatever failureBudget says`,
-      lifts: retried,
-    };
-  const overfull = overfullWave(snapshot, policy);
-  if (overfull)
-    return {
-      message: `${counted(overfull.names.length, 'node')} of wave ${overfull.wave} failed (${listed(overfull.names)}), more than its failureBudget ${overfull.budget} in UpgradePolicy ${policy.name} allows`,
-      lifts: `${retried}, or the failureBudget of the wave is ${overfull.names.length} or more while the plan runs`,
-    };
-  if (isOverConsecutive(snapshot, policy)) {
-    const last = lastFailures(snapshot, policy).map(({ name }) => name);
-    return {
-      message: `${counted(last.length, 'node')} failed one after the other (${listed(last)}), more than maxConsecutiveFailures ${policy.maxConsecutiveFailures} of UpgradePolicy ${policy.name} allows`,
-      lifts: `${retried}, or maxConsecutiveFailures is ${last.length} or more while the plan runs`,
-    };
-  }
-  if (outsideOfWaves(snapshot, policy, failures).length <= policy.maxFailures)
+  if (limit.kind === 'drain')
     return {
       message: `drain.onDeadline: Stop of UpgradePolicy ${policy.name} ends the plan at a drain that takes too long`,
       lifts: retried,
     };
-  const names = listed(failures.map(({ name }) => name));
-  return {
-    message: `${counted(failures.length, 'node')} failed (${names}), more than ${budgetOf(policy)} allows`,
-    lifts: `${retried}, or failureBudget is ${failures.length} or more while the plan runs`,
-  };
+  const { kind, names } = limit;
+  const { length } = names;
+  const shown = listed(names);
+  const orMore = (field: string): string =>
+    `${retried}, or ${field} is ${length} or more while the plan runs`;
+  switch (kind) {
+    case 'skipped':
+      return {
+        message: describeSkipped(names, policy),
+        lifts: `the skipped nodes are tried again (refit retry --skipped), or maxBlockedNodes is ${length} or more while the plan runs`,
+      };
+    case 'controllers':
+      return {
+        message: `a failed controller (${shown}) stops the plan, whatever failureBudget says`,
+        lifts: retried,
+      };
+    case 'wave':
+      return {
+        message: `${counted(length, 'node')} of wave ${limit.wave} failed (${shown}), more than its failureBudget ${limit.budget} in UpgradePolicy ${policy.name} allows`,
+        lifts: orMore('the failureBudget of the wave'),
+      };
+    case 'consecutive':
+      return {
+        message: `${counted(length, 'node')} failed one after the other (${shown}), more than maxConsecutiveFailures ${policy.maxConsecutiveFailures} of UpgradePolicy ${policy.name} allows`,
+        lifts: orMore('maxConsecutiveFailures'),
+      };
+    case 'plan':
+      return {
+        message: `${counted(length, 'node')} failed (${shown}), more than ${budgetOf(policy)} allows`,
+        lifts: orMore('failureBudget'),
+      };
+  }
 }
 
 /**
