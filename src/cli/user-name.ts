@@ -1,9 +1,11 @@
 /** Names the user of this process: to the API server, or on this host. */
 import { hostname, userInfo } from 'node:os';
 import type { Reading } from '../kube/client.ts';
+import type { ClusterFlags } from '../kube/config/kubeconfig.ts';
 import { clusterScoped, type KubeObject } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
 import { ifPossible, unlessError } from '../util/errors.ts';
+import { connect, type SessionParts } from './status/status-session.ts';
 
 interface SelfSubjectReview extends KubeObject {
   readonly status?: { readonly userInfo?: { readonly username?: string } };
@@ -32,4 +34,13 @@ export async function askUserName({ client, abort }: Reading): Promise<string> {
   const asked = client.create(selfSubjectReviews, question, { abort });
   const answer = await unlessError((thrown) => thrown instanceof StatusError)(asked);
   return answer?.status?.userInfo?.username || `${userName()}@${hostname()}`;
+}
+
+/** Resolves with the name of the user who runs a command with these flags, for what the command writes. */
+export async function nameOfUser(
+  flags: ClusterFlags,
+  { abort }: Pick<SessionParts, 'abort'>,
+): Promise<string> {
+  using client = await connect(flags, 'refit-control');
+  return await askUserName({ client, abort });
 }

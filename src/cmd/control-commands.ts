@@ -23,25 +23,36 @@ const PLAN_OPTION = new Option(
 const PLAN_ARGUMENT = new Argument('[plan]', 'the plan to change, as with --plan');
 
 export const CONTROL_COMMANDS: readonly CommandSpec[] = [
-  control('pause', 'Pauses a plan: no new node starts; nodes in progress finish.', {
-    load: async () => (await import('../cli/controls/pause-abort.ts')).pause,
-  }),
-  control('resume', 'Resumes a paused plan.', {
-    load: async () => (await import('../cli/controls/pause-abort.ts')).resume,
-  }),
   control(
-    'abort',
-    'Ends a plan. Refit cancels the upgrade of nodes whose service is untouched; the others finish.',
-    {
-      options: [
-        new Option(
-          '--reason <text>',
-          'reason that Refit shows with the plan; default: who ran this command',
-        ),
-      ],
-      load: async ({ reason }) => (await import('../cli/controls/pause-abort.ts')).abort(reason),
-    },
+    'pause',
+    'Pauses a plan: no new node starts; nodes in progress finish.',
+    async () => (await import('../cli/controls/pause-abort.ts')).pause,
   ),
+  control(
+    'resume',
+    'Resumes a paused plan.',
+    async () => (await import('../cli/controls/pause-abort.ts')).resume,
+  ),
+  {
+    name: 'abort',
+    summary:
+      'Ends a plan. Refit cancels the upgrade of nodes whose service is untouched; the others finish.',
+    argument: PLAN_ARGUMENT,
+    options: [
+      ...common.CONNECTION_OPTIONS,
+      PLAN_OPTION,
+      new Option(
+        '--reason <text>',
+        'reason that Refit shows with the plan; default: who ran this command',
+      ),
+      common.DRY_RUN,
+    ],
+    run: async (flags: ControlFlags & { reason?: string }, call) =>
+      await (await import('../cli/controls/pause-abort.ts')).carryOutAbort(
+        { ...flags, ...planOf(flags, call) },
+        await partsOf(call),
+      ),
+  },
   {
     name: 'retry',
     summary: 'Tries a failed node again, and continues its plan.',
@@ -200,23 +211,18 @@ async function retry(
   await applyControl((await import('../cli/controls/retry.ts')).retry(node), flags, parts);
 }
 
-interface ControlSpec extends Pick<CommandSpec, 'options'> {
-  /** Resolves with the control to apply. Only `abort` has a reason. */
-  readonly load: (flags: ControlFlags & { reason?: string }) => Promise<Control>;
-}
-
-/** Returns a command that changes one plan, which is its argument or the value of --plan. */
-function control(name: string, summary: string, { options = [], load }: ControlSpec): CommandSpec {
+/** Returns a command that changes one plan, which is its argument or the value of --plan. `load` resolves with the control to apply. */
+function control(name: string, summary: string, load: () => Promise<Control>): CommandSpec {
   const run = async (flags: ControlFlags, call: CommandCall): Promise<void> => {
     const { applyControl } = await import('../cli/controls/control-command.ts');
     const chosen = { ...flags, ...planOf(flags, call) };
-    await applyControl(await load(flags), chosen, await partsOf(call));
+    await applyControl(await load(), chosen, await partsOf(call));
   };
   return {
     name,
     summary,
     argument: PLAN_ARGUMENT,
-    options: [...common.CONNECTION_OPTIONS, PLAN_OPTION, ...options, common.DRY_RUN],
+    options: [...common.CONNECTION_OPTIONS, PLAN_OPTION, common.DRY_RUN],
     run,
   };
 }

@@ -284,15 +284,6 @@ test.each<[string, Situation, PlanChange | string]>([
   expect(await give(abort('wrong release'), situation)).toEqual(change);
 });
 
-test('abort without a reason names who did it, also where an empty one was given', async () => {
-  for (const given of [undefined, '', ' ']) {
-    const { annotations } = (await give(abort(given), MOVING)) as {
-      annotations: Record<string, string>;
-    };
-    expect(annotations[ABORT_ANNOTATION]).toMatch(/^by \S+@\S+$/);
-  }
-});
-
 const FAILED: Situation = {
   state: 'ApplyFailed',
   states: { w1: 'SignalApplyFailed' },

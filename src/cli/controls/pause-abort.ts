@@ -1,5 +1,4 @@
 /** Implements `refit pause`, `refit resume` and `refit abort`. */
-import { hostname } from 'node:os';
 import { assess } from '../../engine/assess/assess.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
@@ -20,9 +19,11 @@ import { runnerOf } from '../plan-runners.ts';
 import { viewAt } from '../status/observe.ts';
 import { refOf } from '../status/plan-names.ts';
 import { isMoving } from '../status/sentences.ts';
+import type { SessionParts } from '../status/status-session.ts';
 import { stateOf, titleOf, toDo } from '../status/text.ts';
-import { userName } from '../user-name.ts';
+import { nameOfUser } from '../user-name.ts';
 import { type Control, type ControlledPlan, inProgress, type PlanChange } from './control.ts';
+import { applyControl, type ControlFlags } from './control-command.ts';
 
 /** Throws REFIT_CONTROL if the plan has ended or was aborted. */
 export function pause(plan: ControlledPlan, now: number): PlanChange {
@@ -77,9 +78,19 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
 
 const MOST_NAMES = 8;
 
-/** Returns the control that aborts a plan. Without a reason, the plan shows the user and the host of this command. */
-export function abort(given = ''): Control {
-  const reason = given.trim() || `by ${userName()}@${hostname()}`;
+export interface AbortFlags extends ControlFlags {
+  readonly reason?: string;
+}
+
+/** Aborts the plan that the user named, and prints what follows. */
+export async function carryOutAbort(flags: AbortFlags, parts: SessionParts): Promise<void> {
+  const given = flags.reason?.trim() ?? '';
+  const reason = given === '' ? `by ${await nameOfUser(flags, parts)}` : given;
+  await applyControl(abort(reason), flags, parts);
+}
+
+/** Returns the control that aborts a plan. The plan shows the reason. */
+export function abort(reason: string): Control {
   return (plan, now) => {
     const { snapshot, view } = plan;
     const title = titleOf(view);

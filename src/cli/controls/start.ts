@@ -8,9 +8,9 @@ import { RefitError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
 import { viewAt } from '../status/observe.ts';
-import { connect, type SessionParts } from '../status/status-session.ts';
+import type { SessionParts } from '../status/status-session.ts';
 import { stateOf, titleOf } from '../status/text.ts';
-import { askUserName } from '../user-name.ts';
+import { nameOfUser } from '../user-name.ts';
 import type { Control } from './control.ts';
 import { applyControl, type ControlFlags } from './control-command.ts';
 
@@ -25,11 +25,6 @@ export interface StartFlags extends ControlFlags {
 export async function start(flags: StartFlags, parts: SessionParts): Promise<void> {
   const by = await nameOfUser(flags, parts);
   await applyControl(openWindow(flags, by), flags, parts);
-}
-
-async function nameOfUser(flags: StartFlags, { abort }: SessionParts): Promise<string> {
-  using client = await connect(flags, 'refit-control');
-  return await askUserName({ client, abort });
 }
 
 /**
