@@ -265,7 +265,7 @@ test('without --reason, the user is the reason', async () => {
   await puppets.plan(1);
   await admin.delete(leases, LEADER_LEASE.name, LEADER_LEASE);
   const said = await outputOf('abort');
-  expect(said).toMatch(/^Plan autopilot \(id1\) is aborted: by operator\.\n/);
+  expect(said).toMatch(/^Plan autopilot \(id1\) is aborted: by refit-operator\.\n/);
   expect(said).toMatch(
     /\nNo leader: no refit controller holds lease \S+\. No new node starts until one runs\.$/,
   );
