@@ -203,6 +203,7 @@ const EVERYTHING: Complete<StatusView> = {
               fetchesAhead: true,
               runs: '',
               gone: true,
+              held: { by: '', reason: '', since: '', until: '' },
             },
           ],
         },
@@ -269,7 +270,8 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
           done: 0,
           there: [''],
           moving: [''],
-          waves: [['']],
+          held: [{ name: '', by: '', reason: '', since: '', until: '' }],
+          batches: [{ wave: 1, nodes: [''] }],
         },
       ],
       waits: [

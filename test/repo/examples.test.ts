@@ -125,7 +125,7 @@ test.each(PLANS)('$path: refit preview shows each of its Plans', async ({ path, 
     expect(refusal).toContain('waiting for the version of the channel');
   else {
     expect(refusal).toBe('');
-    expect(shown).toMatch(/wave 1 +\S/);
+    expect(shown).toMatch(/batch 1 +\S/);
   }
 });
 
@@ -142,7 +142,7 @@ test.each(POLICIES)(
       const { shown, refusal } = await previewOf('examples/k0s/plan.yaml');
       expect(refusal).toBe('');
       expect(shown).toContain(`policy   UpgradePolicy ${name} `);
-      expect(shown).toMatch(/wave 1 +\S/);
+      expect(shown).toMatch(/batch 1 +\S/);
     } finally {
       await client.delete(upgradePolicies, name);
     }

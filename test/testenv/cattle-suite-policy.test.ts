@@ -102,7 +102,7 @@ describe('a policy', () => {
         );
         const flags = ['--kubeconfig', await kubeconfigFor('admin')];
         expect((await runRefit('preview', ...flags)).stdout.join('\n')).toMatch(
-          /wave 1 +suite-2\n +wave 2 +suite-1\n/,
+          /batch 1 +suite-2\n +batch 2 +suite-1\n/,
         );
       }
       await releases.get(name)?.();

@@ -70,7 +70,7 @@ test('autopilot: shown before it is created, explained while it waits', async ()
   });
   const plan: Plan = { ...rest, metadata: { name: metadata.name } };
   const [shown] = await previewed('-f', await fileOf('plan.json', plan));
-  expect(shown?.stages[1]?.waves).toEqual([[W2, W1], [W3]]);
+  expect(shown?.stages[1]?.batches).toEqual([{ nodes: [W2, W1] }, { nodes: [W3] }]);
   expect(shown?.waits).toMatchObject([
     { target: W2, gate: 'node-ready', reason: { code: 'NodeNotReady' } },
   ]);
@@ -122,8 +122,8 @@ test('cattle: the same, by the same code', async () => {
   });
   const plan = { ...rest, metadata: { name: metadata.name, namespace: NAMESPACE } };
   const [shown] = await previewed('-f', await fileOf('cattle.json', plan));
-  expect(shown?.stages[0]?.waves.map(({ length }) => length)).toEqual([2, 1]);
-  expect(shown?.stages[0]?.waves.flat().toSorted()).toEqual([W1, W2, W3]);
+  expect(shown?.stages[0]?.batches.map(({ nodes }) => nodes.length)).toEqual([2, 1]);
+  expect(shown?.stages[0]?.batches.flatMap(({ nodes }) => nodes).toSorted()).toEqual([W1, W2, W3]);
 
   await admin.create(cattlePlans, plan, { namespace: NAMESPACE });
   const { code, stdout } = await refit('why', W1);

@@ -1,5 +1,6 @@
 /** Implements `refit retry --skipped`: takes up all nodes that a plan has left out. */
 import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
+import { isTargetHeld } from '../../engine/gates/held-targets.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import { targetsIn, withStages } from '../../engine/model/rollout.ts';
@@ -13,7 +14,7 @@ import { momentOf, refuseIfAborted, retriesOn } from './retry.ts';
 
 const MOST_NAMES = 8;
 
-const takeUp: Control = (controlled) => {
+const takeUp: Control = (controlled, now) => {
   const { snapshot, view } = controlled;
   const targets = skippedOf(controlled);
   const due = targets.flatMap((target) => {
@@ -25,8 +26,14 @@ const takeUp: Control = (controlled) => {
     targets.map(({ name }) => name),
     MOST_NAMES,
   );
+  const held = targets.filter((target) => isTargetHeld(snapshot, target, now));
+  const stillHeld = held
+    .slice(0, MOST_NAMES)
+    .map(({ name }) => `${name} is still held: it does not start before \`refit unhold ${name}\`.`);
   if (due.length === 0)
-    return { said: [`${names} already ${targets.length === 1 ? 'has' : 'have'} a retry.`] };
+    return {
+      said: [`${names} already ${targets.length === 1 ? 'has' : 'have'} a retry.`, ...stillHeld],
+    };
   const value = due.reduce<string | undefined>(
     (text, { name, at }) => withRetry(text, name, rfc3339(at)),
     retriesOn(controlled),
@@ -35,7 +42,8 @@ const takeUp: Control = (controlled) => {
     annotations: { [RETRY_ANNOTATION]: value ?? null },
     said: [
       `${names} of ${titleOf(view)} will be tried again.`,
-      'A node starts when the nodes before it have started and its gates pass. A node that is still held does not start before `refit unhold`.',
+      'A node starts when the nodes before it have started and its gates pass.',
+      ...stillHeld,
     ],
   };
 };

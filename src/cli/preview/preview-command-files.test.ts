@@ -80,15 +80,15 @@ async function previewOf(text: string): Promise<{ shown: string; refusal: string
   }
 }
 
-test('a file with the server and the agent Plan of k3s: each is shown with its own waves', async () => {
+test('a file with the server and the agent Plan of k3s: each is shown with its own batches', async () => {
   const { shown, refusal } = await previewOf(`${SERVER}---\n${AGENT}---\n`);
   expect(refusal).toBe('');
   const [server = '', agent = ''] = shown.split(/(?=Plan agent-plan)/);
   expect(server).toContain('Plan server-plan');
-  expect(server).toMatch(/wave 1 +s[12]\n +wave 2 +s[12]\n/);
-  expect(server).not.toMatch(/wave \d+ .*\ba[123]\b/);
-  expect(agent).toMatch(/wave 1 +a[123], a[123]\n +wave 2 +a[123]\n/);
-  expect(agent).not.toMatch(/wave \d+ .*\bs[12]\b/);
+  expect(server).toMatch(/batch 1 +s[12]\n +batch 2 +s[12]\n/);
+  expect(server).not.toMatch(/batch \d+ .*\ba[123]\b/);
+  expect(agent).toMatch(/batch 1 +a[123], a[123]\n +batch 2 +a[123]\n/);
+  expect(agent).not.toMatch(/batch \d+ .*\bs[12]\b/);
 });
 
 test('a mistake in the second Plan is named with its place, and the first one is shown', async () => {

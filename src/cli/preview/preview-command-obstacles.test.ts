@@ -112,10 +112,10 @@ test.each<[string, KubeObject, RegExp]>([
 ])('not carried out as it stands: %s', async (_name, file, reason) => {
   const view = await preview('autopilot', file, workers.slice(0, 2));
   expect(view.reason).toMatch(reason);
-  expect(view.stages.flatMap(({ waves }) => waves)).toEqual([]);
+  expect(view.stages.flatMap(({ batches }) => batches)).toEqual([]);
   expect(view.duration).toBeUndefined();
   expect(textOf(view)).toMatch(/^ {2}problem {2}/m);
-  expect(textOf(view)).not.toMatch(/wave 1|takes/);
+  expect(textOf(view)).not.toMatch(/batch 1|takes/);
 });
 
 test.each<[string, PreviewView['leader'], string]>([
@@ -281,13 +281,13 @@ test('pods that may not be seen: said so, and no drain is called possible', asyn
   expect(textOf(view)).toContain('  unknown  whether nodes can be drained: pods is forbidden\n');
 });
 
-test('a file over a Plan of k0s that has ended: no wave, since nothing would run', async () => {
+test('a file over a Plan of k0s that has ended: no batch, since nothing would run', async () => {
   const ended = {
     ...plan,
     status: { state: 'Completed', commands: [{ id: 0, state: 'Completed' }] },
   };
   const view = await preview('autopilot', plan, workers, READY, [ended]);
-  expect(view.stages.flatMap(({ waves }) => waves)).toEqual([]);
+  expect(view.stages.flatMap(({ batches }) => batches)).toEqual([]);
   expect(view.duration).toBeUndefined();
   expect(view.reason).toContain(
     'a plan that you apply over it does not run: delete the old one first',

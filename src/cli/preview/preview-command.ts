@@ -26,9 +26,9 @@ import {
 } from '../status/observe.ts';
 import { inSession, type SessionParts } from '../status/status-session.ts';
 import { harmless, type PlanView } from '../status/view.ts';
+import { durationOf, stagePreviews } from './batches.ts';
 import { lookAtDrains, policyRule } from './findings.ts';
 import { type PlanPreview, problemsOf, renderPreview } from './view.ts';
-import { durationOf, stagePreviews } from './waves.ts';
 
 interface PreviewFlags extends ConnectionFlags {
   readonly file?: readonly string[];
@@ -150,7 +150,7 @@ function notCarriedOut(preview: PlanPreview, { source, phase }: Rollout): PlanPr
     ...rest
   } = preview;
   const reason = `${source.kind} ${source.name} is in the cluster and has ended (${phase}); a plan that you apply over it does not run: delete the old one first`;
-  const stages = preview.stages.map((stage) => ({ ...stage, there: [], waves: [] }));
+  const stages = preview.stages.map((stage) => ({ ...stage, there: [], batches: [] }));
   return { ...rest, stages, waits: [], reason };
 }
 

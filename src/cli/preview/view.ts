@@ -6,11 +6,11 @@ import { formatDuration } from '../../util/duration.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import type { LeaderView } from '../status/load.ts';
-import { cordonLines, isRoutine, pauseLines, toldOnce } from '../status/sentences.ts';
+import { cordonLines, heldLines, isRoutine, pauseLines, toldOnce } from '../status/sentences.ts';
 import { noteLines, titleOf } from '../status/text.ts';
 import type { PlanView } from '../status/view.ts';
+import type { Batch, Duration, StagePreview } from './batches.ts';
 import type { PlanDrainPreview, PolicyRule } from './findings.ts';
-import type { Duration, StagePreview } from './waves.ts';
 
 /**
  * The preview of one plan. `reason` says why the plan will be refused, does nothing, or is about to
@@ -49,10 +49,10 @@ export interface PreviewView {
 }
 
 /**
- * The limits of the text form: waves, names of nodes, and blocked nodes. The JSON form has all of
+ * The limits of the text form: batches, names of nodes, and blocked nodes. The JSON form has all of
  * them.
  */
-const MOST_WAVES = 12;
+const MOST_BATCHES = 12;
 const MOST_NAMES = 8;
 const MOST_BLOCKED = 12;
 
@@ -76,13 +76,8 @@ function renderPlan(plan: PlanPreview): string[] {
     warnings = [],
     unseen = [],
   } = plan;
-  const found = stages.filter(
-    ({ done, there, moving, waves, selection }) =>
-      done + there.length + moving.length + waves.length > 0 || selection !== undefined,
-  );
-  const hasTargets = stages.some(
-    ({ done, there, moving, waves }) => done + there.length + moving.length + waves.length > 0,
-  );
+  const found = stages.filter((stage) => countOf(stage) > 0 || stage.selection !== undefined);
+  const hasTargets = stages.some((stage) => countOf(stage) > 0);
   const problems = problemsOf(plan);
   return [
     `${titleOf({ kind, name, id })}  ${phase}${plan.paused === undefined ? '' : ', paused'}`,
@@ -123,21 +118,39 @@ function line(heading: string, text: string): string {
   return `  ${heading.padEnd(8)} ${text}`;
 }
 
+/** Returns a number that is 0 only if the stage has no target to show. */
+function countOf({ done, there, moving, held, batches }: StagePreview): number {
+  return done + there.length + moving.length + held.length + batches.length;
+}
+
 function stageLines(stage: StagePreview): string[] {
-  const { command, role, version, maxInFlight, selection, done, there, moving, waves } = stage;
+  const { command, role, version, maxInFlight, selection, done, there, moving, held } = stage;
   const title = `  ${role}s of command ${command} to ${version}`;
   if (selection !== undefined) return [`${title}: nothing matches ${selection}`];
-  const rest = waves.length - MOST_WAVES;
   return [
     `${title}, ${maxInFlight} at a time${done > 0 ? `, ${done} done` : ''}`,
     ...(there.length > 0
       ? [`    there    ${listed(there, MOST_NAMES)}: at ${version} already, done within a second`]
       : []),
     ...(moving.length > 0 ? [`    now      ${listed(moving, MOST_NAMES)}`] : []),
-    ...waves
-      .slice(0, MOST_WAVES)
-      .map((names, index) => `    ${`wave ${index + 1}`.padEnd(8)} ${listed(names, MOST_NAMES)}`),
-    ...(rest > 0 ? [`    and ${counted(rest, 'more wave')}`] : []),
+    ...heldLines(held).map((text) => `    held     ${text}`),
+    ...batchLines(stage.batches),
+  ];
+}
+
+/** Returns a line for each batch, and before the first batch of each wave of the policy a line for the wave. */
+function batchLines(batches: readonly Batch[]): string[] {
+  const rest = batches.length - MOST_BATCHES;
+  return [
+    ...batches
+      .slice(0, MOST_BATCHES)
+      .flatMap(({ wave, nodes }, index) => [
+        ...(wave === undefined || wave === batches[index - 1]?.wave
+          ? []
+          : [`    wave ${wave} of the policy`]),
+        `    ${`batch ${index + 1}`.padEnd(8)} ${listed(nodes, MOST_NAMES)}`,
+      ]),
+    ...(rest > 0 ? [`    and ${rest} more ${rest === 1 ? 'batch' : 'batches'}`] : []),
   ];
 }
 
@@ -161,7 +174,7 @@ function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): st
 function durationLines(duration: Duration, timeZone: string | undefined): string[] {
   const { ms, perTargetMs, basis, samples, inWindows, window, doneAt } = duration;
   const shown = (time: string): string => timeWithZone(Date.parse(time), timeZone);
-  const each = `${formatDuration(perTargetMs)} a wave`;
+  const each = `${formatDuration(perTargetMs)} a batch`;
   const why =
     basis === 'measured'
       ? `nine in ten nodes took no longer the last time, measured on ${counted(samples, 'node')}`
@@ -170,7 +183,7 @@ function durationLines(duration: Duration, timeZone: string | undefined): string
   if (inWindows !== true) return [takes];
   const end =
     doneAt === undefined
-      ? 'never done, because no window of the policy is long enough for a wave'
+      ? 'never done, because no window of the policy is long enough for a batch'
       : `done at about ${shown(doneAt)}, in the windows of the policy`;
   const fits =
     window &&

@@ -3,7 +3,7 @@ import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { listed } from '../../util/phrases.ts';
 import { age } from '../phrases.ts';
-import type { PlanView, StageView, TargetView } from './view.ts';
+import type { HoldView, PlanView, StageView, TargetView } from './view.ts';
 
 /** If more targets than this are in the same state, they share a row, so that a plan fits on a screen. */
 const FEW = 8;
@@ -147,10 +147,15 @@ export function nextRows({ next, waits }: PlanView): TargetRow[] {
     : rows;
 }
 
-/** Returns a line for each wait that prevents targets from starting. */
+/** Returns a line for each wait that prevents targets from starting, except for holds, which have lines of their own. */
 export function waitLines(plan: PlanView, now: number): string[] {
   const moving = movingNames(plan);
-  const blocking = plan.waits.filter(({ target }) => target === undefined || !moving.has(target));
+  const held = new Set<string | undefined>(heldTargets(plan).map(({ name }) => name));
+  const blocking = plan.waits.filter(
+    ({ target, reason }) =>
+      (target === undefined || !moving.has(target)) &&
+      !(reason.code === 'Held' && held.has(target)),
+  );
   const groups = Map.groupBy(blocking, ({ target, reason }) =>
     target === undefined ? reason.message : reason.code,
   );
@@ -162,6 +167,29 @@ export function waitLines(plan: PlanView, now: number): string[] {
       `${members.length} nodes wait (${code}, ${age(first.since, now)}): ${listed(names, FEW)}`,
     ];
   });
+}
+
+/** Returns one line for each target that people hold. If there are many, the last line says how many more there are. */
+export function heldLines(held: readonly (HoldView & { readonly name: string })[]): string[] {
+  const shown = held.slice(0, FEW).map(({ name, by, reason, until }) => {
+    const who = by === undefined ? '' : ` by ${by}`;
+    const why = reason === undefined ? '' : `: ${reason}`;
+    const end = until === undefined ? '' : `at ${until}, or `;
+    return `${name} is held${who}${why} (ends ${end}with refit unhold ${name})`;
+  });
+  return [...shown, ...(held.length > FEW ? [`and ${held.length - FEW} more`] : [])];
+}
+
+/** Returns why the plan has left out a target. The record does not say it, so only a hold is certain. */
+export function sentenceOfSkipped({ name, held }: Pick<TargetView, 'name' | 'held'>): string {
+  const [hold] = held ? heldLines([{ name, ...held }]) : [];
+  return `the plan left it out: ${hold ?? `${name} could not be drained, or was held then`}`;
+}
+
+/** Returns the targets that people hold, each once. */
+export function heldTargets(plan: Pick<PlanView, 'stages'>) {
+  const held = targetsOf(plan).flatMap(({ name, held }) => (held ? [{ name, ...held }] : []));
+  return [...new Map(held.map((each) => [each.name, each])).values()];
 }
 
 /** Returns a line about the pause if no wait names it. Otherwise people would fix the cause that a wait names, and wonder why nothing starts. */

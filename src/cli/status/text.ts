@@ -5,7 +5,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { listed } from '../../util/phrases.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, table, wrapped } from '../phrases.ts';
-import { fixOf, runnerOf } from '../plan-runners.ts';
+import { fixOf, planFlag, runnerOf } from '../plan-runners.ts';
 import type { LeaderView } from './load.ts';
 import { picture } from './picture.ts';
 import * as sentences from './sentences.ts';
@@ -42,6 +42,7 @@ export function renderPlan(
     { heading: 'why', lines: sentences.reasonLines(plan, failed), style: 'red' },
     stoppedSection(plan),
     { heading: 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
+    heldSection(plan),
     { heading: 'paused', lines: sentences.pauseLines(plan) },
     {
       heading: 'ends',
@@ -71,6 +72,11 @@ export function renderPlan(
 /** Returns the section that says why targets of an ended plan never started. */
 export function stoppedSection({ stopped }: Pick<PlanView, 'stopped'>): Section {
   return { heading: 'stopped', lines: stopped === undefined ? [] : [stopped] };
+}
+
+/** Returns the section of the targets that people hold. */
+export function heldSection(plan: Pick<PlanView, 'stages'>): Section {
+  return { heading: 'held', lines: sentences.heldLines(sentences.heldTargets(plan)) };
 }
 
 export function warningSection({ warnings = [] }: Pick<PlanView, 'warnings'>): Section {
@@ -249,7 +255,26 @@ export function toDo(plan: PlanView): string[] {
   const hasFailed = sentences
     .targetsOf(plan)
     .some(({ phase, isThere }) => phase === 'failed' && isThere !== true);
-  return hasFailed || !(isOpen(plan) || plan.phase === 'done') ? [fixOf(plan)] : [];
+  return [
+    ...(hasFailed || !(isOpen(plan) || plan.phase === 'done') ? [fixOf(plan)] : []),
+    ...skippedAdvice(plan),
+  ];
+}
+
+/** Returns what to do about the targets that the plan has left out; nothing for an aborted plan, which takes up no target. */
+function skippedAdvice(plan: PlanView): string[] {
+  const skipped = sentences.targetsOf(plan).filter(({ phase }) => phase === 'skipped');
+  if (skipped.length === 0 || plan.abort !== undefined) return [];
+  const names = listed([...new Set(skipped.map(({ name }) => name))], FEW);
+  const held = sentences
+    .heldTargets({ stages: plan.stages })
+    .filter(({ name }) => skipped.some((target) => target.name === name));
+  const first = held.length > 0 ? 'refit unhold each held node, then ' : '';
+  const { hasNoRetry, again } = runnerOf(plan.dialect);
+  const then = hasNoRetry ? again : `run: refit retry --skipped${planFlag(plan)}`;
+  return [
+    `Left out: ${names}. To upgrade ${skipped.length === 1 ? 'it' : 'them'}, ${first}${then}`,
+  ];
 }
 
 function targetTable(

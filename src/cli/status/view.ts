@@ -7,6 +7,7 @@ import { stepEnd } from '../../engine/assess/evaluate-target.ts';
 import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
+import { isTargetHeld } from '../../engine/gates/held-targets.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type {
   Cordoned,
@@ -29,6 +30,7 @@ import {
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
+import { type Hold, isHeld } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { zoneOf } from '../../util/maintenance-windows.ts';
 import { printable } from '../../util/printable.ts';
@@ -64,7 +66,12 @@ export interface TargetView extends Pick<TargetReport, 'from' | 'spent' | 'rolle
   readonly runs?: string | undefined;
   /** True if the object of the target does not exist any more. */
   readonly gone?: boolean | undefined;
+  /** The hold that keeps a pending or skipped target from starting. */
+  readonly held?: HoldView | undefined;
 }
+
+/** Who holds a target and why. `since` and `until` are RFC 3339 times; without `until`, only `refit unhold` ends the hold. */
+export type HoldView = Pick<Hold, 'by' | 'reason' | 'since' | 'until'>;
 
 export interface StageView extends Pick<Stage, 'command' | 'role' | 'version' | 'maxInFlight'> {
   readonly active: boolean;
@@ -262,6 +269,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
     isThere: isTold || undefined,
     runs: otherVersion(snapshot, stage, target),
     gone: !exists || undefined,
+    held: phase === 'pending' || phase === 'skipped' ? holdNow(facts, look.now) : undefined,
   };
   if (observation.kind === 'none')
     return { name: target.name, phase, since: target.since, ...always };
@@ -291,6 +299,11 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
   };
 }
 
+/** Returns the hold of the target; undefined if nobody holds it any more. */
+function holdNow({ hold }: TargetFacts, now: number): HoldView | undefined {
+  return hold !== undefined && isHeld(hold, now) ? hold : undefined;
+}
+
 /** Returns the version that a done target runs, if the plan was edited since or the node runs an older version. */
 function otherVersion(snapshot: Snapshot, stage: Stage, target: Target): string | undefined {
   const { asked = stage.version, version } = factsOf(snapshot, target);
@@ -318,19 +331,20 @@ function rollBackTimes(
   };
 }
 
-/** Returns the targets that fill the next free slots. If all targets of a stage have started, these are the first ones of the next stage. */
-function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): string[] {
+/** Returns the targets that fill the next free slots, without those that people hold. If all targets of a stage have started, these are the first ones of the next stage. */
+function nextOf({ snapshot, explanation: { waits }, upcoming, policy, now }: ViewInput): string[] {
   if (isFinal(upcoming) || isStopping({ ...snapshot, rollout: upcoming }, policy)) return [];
   const { rollout } = snapshot;
   const holding = waits.filter(({ ofStage, reason }) => ofStage !== true && !isUnasked(reason));
   const blocked = new Set(holding.map(({ target }) => target));
   for (const stage of rollout.stages) {
-    const pending = stage.targets
-      .filter(({ state }) => state === 'pending')
+    const pending = stage.targets.filter(({ state }) => state === 'pending');
+    const free = pending
+      .filter((target) => !isTargetHeld(snapshot, target, now))
       .map(({ name }) => name);
-    const ready = pending.filter((name) => !blocked.has(name));
+    const ready = free.filter((name) => !blocked.has(name));
     // If a gate blocks all of these targets, the first ones are still the next to start.
-    if (pending.length > 0) return (ready.length > 0 ? ready : pending).slice(0, limitOf(stage));
+    if (pending.length > 0) return (ready.length > 0 ? ready : free).slice(0, limitOf(stage));
   }
   return [];
 }

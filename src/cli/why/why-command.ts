@@ -198,6 +198,7 @@ function sectionsOf(
     paused: sentences.isMoving(target) ? undefined : plan.paused,
   };
   const isStopped = text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
+  if (phase === 'skipped') return whyAndToDo(sentences.sentenceOfSkipped(target), plan);
   if (phase === 'failed') {
     const retried = plan.waits.filter(
       ({ gate, target: name }) => gate === 'retry' && name === target.name,
@@ -264,6 +265,7 @@ function progress(status: StatusView, plan: PlanView, now: number): text.Section
   return [
     { heading: 'now', lines: sentences.movingRows(plan, now).map(sentences.sentenceOf) },
     { heading: isLater ? 'then' : 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
+    text.heldSection(plan),
     { heading: 'paused', lines: refused ? [] : sentences.pauseLines(plan) },
     { heading: 'ends', lines: refused ? [] : sentences.endLines(plan.waits) },
     { heading: 'fails', lines: refused || isLater ? [] : deadlineLines(plan, now) },

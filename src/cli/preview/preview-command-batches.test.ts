@@ -1,4 +1,4 @@
-/** Tests what a preview says of the order: the stages, the waves, and how long they take. */
+/** Tests what a preview says of the order: the stages, the batches, and how long they take. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -26,25 +26,31 @@ import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { jobs, type Node, nodes } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
+import { HOLD_ANNOTATION } from '../../signal/holds.ts';
 import { controlNodes } from '../../signal/names.ts';
 import { previewNew, previewOpen } from './preview-command.ts';
-import { renderPreview } from './view.ts';
+import { type PlanPreview, renderPreview } from './view.ts';
 
 const HERE = buildViewParts();
 
-test('a Plan of k0s: stages in order, waves by slots, and what waits', async () => {
+/** Returns the names of the nodes in each batch of a stage. */
+function nodesOf({ stages }: PlanPreview, stage: number): (readonly string[])[] {
+  return stages[stage]?.batches.map(({ nodes }) => nodes) ?? [];
+}
+
+test('a Plan of k0s: stages in order, batches by slots, and what waits', async () => {
   const view = await preview('autopilot', plan, workers);
   expect(view).toMatchObject({ phase: 'new', stages: [{ maxInFlight: 1 }, { maxInFlight: 2 }] });
   expect(textOf(view)).toBe(`Plan autopilot (id1)  new
   controllers of command 0 to v1.36.3+k0s.2, 1 at a time
-    wave 1   c1
-    wave 2   c2
+    batch 1  c1
+    batch 2  c2
   workers of command 0 to v1.36.3+k0s.2, 2 at a time
-    wave 1   w1, w2
-    wave 2   w3
+    batch 1  w1, w2
+    batch 2  w3
   waits    1 controller queued (1 at a time) (NoFreeSlot)
   waits    3 workers wait until the controllers are done (EarlierStage)
-  takes    about 1 min 20 s of work: 20 s a wave, assumed for a node with nothing to drain; downloads take additional time
+  takes    about 1 min 20 s of work: 20 s a batch, assumed for a node with nothing to drain; downloads take additional time
   unknown  whether the version rules allow it: c1, c2, w1, w2, w3: its version is unknown
 `);
 });
@@ -54,8 +60,8 @@ test('a Plan of the system-upgrade-controller', async () => {
     buildNode(name, { labels: { 'kubernetes.io/hostname': name } }),
   );
   const view = await preview('cattle', buildCattlePlan('p', { concurrency: 2 }), hosts);
-  expect(view.stages[0]?.waves.map(({ length }) => length)).toEqual([2, 1]);
-  expect(view.stages[0]?.waves.flat().toSorted()).toEqual(names(3));
+  expect(nodesOf(view, 0).map(({ length }) => length)).toEqual([2, 1]);
+  expect(nodesOf(view, 0).flat().toSorted()).toEqual(names(3));
   expect(view.duration).toBeUndefined();
   expect(renderPreview({ leader: { state: 'none' }, plans: [view] }, T0)).toContain(
     'unknown  the order of its nodes, until the Plan exists: it hashes the uid',
@@ -64,7 +70,7 @@ test('a Plan of the system-upgrade-controller', async () => {
   const edited = await preview('cattle', buildCattlePlan('p'), hosts, READY, [present]);
   const order = cattleView.resolve(present, buildWorldOf([nodes, hosts], [jobs, []]), T0).stages[0]
     ?.targets;
-  expect(edited.stages[0]?.waves.flat()).toEqual(order?.map(({ name }) => name));
+  expect(nodesOf(edited, 0).flat()).toEqual(order?.map(({ name }) => name));
   expect(edited.unseen).toBeUndefined();
   const channel = await preview(
     'cattle',
@@ -74,7 +80,7 @@ test('a Plan of the system-upgrade-controller', async () => {
   expect(channel.reason).toBe('waiting for the version of the channel');
 });
 
-test('the order of a policy: each node of the control plane in a wave of its own, then zone after zone', async () => {
+test('the order of a policy: each node of the control plane in a batch of its own, then zone after zone', async () => {
   const labelled: readonly [string, string, string][] = [
     ['w1', 'zone', 'b'],
     ['w2', 'zone', 'a'],
@@ -88,8 +94,8 @@ test('the order of a policy: each node of the control plane in a wave of its own
   const world = buildWorldOf([nodes, hosts], [jobs, []]);
   const parts = buildViewParts({}, [buildUpgradePolicy('in-order', { order: ['zone'] })]);
   const seen = { dialect: cattleView, plans: () => [], world };
-  const { stages } = await previewNew(buildCattlePlan('p', { concurrency: 4 }), seen, parts, T0);
-  expect(stages[0]?.waves.map((wave) => wave.toSorted())).toEqual([
+  const view = await previewNew(buildCattlePlan('p', { concurrency: 4 }), seen, parts, T0);
+  expect(nodesOf(view, 0).map((batch) => batch.toSorted())).toEqual([
     ['c1'],
     ['c2'],
     ['w2'],
@@ -97,7 +103,7 @@ test('the order of a policy: each node of the control plane in a wave of its own
   ]);
 });
 
-test('a plan that runs: who is under way stands beside the waves; many waves are cut in text', async () => {
+test('a plan that runs: who is under way stands beside the batches; many batches are cut in text', async () => {
   const many = names(40);
   const states = Object.fromEntries(
     many.map((name) => [name, name === 'w1' ? 'SignalSent' : 'SignalPending']),
@@ -115,14 +121,14 @@ test('a plan that runs: who is under way stands beside the waves; many waves are
   );
   if (!shown) throw new Error('no plan');
   expect(shown.stages[1]).toMatchObject({ moving: ['w1'], done: 0 });
-  expect(shown.stages[1]?.waves).toHaveLength(39);
-  expect(textOf(shown)).toContain('    wave 12  w13\n    and 27 more waves\n');
-  const stages = shown.stages.map((stage) => ({ ...stage, waves: stage.waves.slice(0, 13) }));
-  expect(textOf({ ...shown, stages })).toContain('    wave 12  w13\n    and 1 more wave\n');
+  expect(shown.stages[1]?.batches).toHaveLength(39);
+  expect(textOf(shown)).toContain('    batch 12 w13\n    and 27 more batches\n');
+  const stages = shown.stages.map((stage) => ({ ...stage, batches: stage.batches.slice(0, 13) }));
+  expect(textOf({ ...shown, stages })).toContain('    batch 12 w13\n    and 1 more batch\n');
   expect(textOf()).toBe('There is no plan to preview: all have ended, or none exists.\n');
 });
 
-test('nodes that run the version already: told, and a wave of them takes a second', async () => {
+test('nodes that run the version already: told, and a batch of them takes a second', async () => {
   const updated = (name: string, kubeletVersion: string): Node => {
     const node = signalled(buildNode(name), {
       planId: 'last',
@@ -135,7 +141,7 @@ test('nodes that run the version already: told, and a wave of them takes a secon
   const there = [updated('w1', 'v1.36.3+k0s'), updated('w2', 'v1.36.3+k0s')];
   // The last one was put back by hand since.
   const view = await previewIn({ workers: [...there, updated('w3', 'v1.36.2+k0s')] });
-  expect(view.stages[1]).toMatchObject({ there: ['w1', 'w2'], waves: [['w3']] });
+  expect(view.stages[1]).toMatchObject({ there: ['w1', 'w2'], batches: [{ nodes: ['w3'] }] });
   expect(view.duration?.ms).toBe(2 * 20_000 + 1000 + 20_000);
   expect(textOf(view)).toContain(
     '    there    w1, w2: at v1.36.3+k0s.2 already, done within a second\n',
@@ -177,7 +183,7 @@ test('how long it takes: by what these nodes told the last time', async () => {
     samples: 2,
   });
   expect(textOf(view)).toContain(
-    'takes    about 6 min of work: 1 min 30 s a wave, nine in ten nodes took no longer the last time, measured on 2 nodes\n',
+    'takes    about 6 min of work: 1 min 30 s a batch, nine in ten nodes took no longer the last time, measured on 2 nodes\n',
   );
 });
 
@@ -198,15 +204,15 @@ test.each<[string, UpgradePolicySpec, readonly string[], readonly (readonly stri
     [['w1'], ['w2'], ['w3']],
   ],
 ])(
-  'waves of as many nodes as the policy lets be unavailable: %s',
-  async (_name, spec, cordoned, waves) => {
+  'batches of as many nodes as the policy lets be unavailable: %s',
+  async (_name, spec, cordoned, batches) => {
     const hosts = [...names(3), 'x1'].map((name): Node => {
       const node = buildNode(name);
       return cordoned.includes(name) ? { ...node, spec: { unschedulable: true } } : node;
     });
     const view = await previewIn({ workers: hosts, policies: [buildUpgradePolicy('calm', spec)] });
-    expect(view.stages[1]?.waves).toEqual(waves);
-    expect(view.duration?.ms).toBe((2 + waves.length) * 20_000);
+    expect(nodesOf(view, 1)).toEqual(batches);
+    expect(view.duration?.ms).toBe((2 + batches.length) * 20_000);
   },
 );
 
@@ -225,7 +231,7 @@ const FRIDAYS = { days: ['Friday' as const], start: '22:00', timeZone: 'UTC' };
 
 test.each<[string, UpgradePolicySpec, object | undefined, string | undefined, string]>([
   [
-    'four waves do not fit into one window',
+    'four batches do not fit into one window',
     { windows: [{ ...FRIDAYS, length: '1h' }] },
     { from: '2026-11-20T22:00:00Z', nodes: 2, of: 5 },
     '2026-11-27T22:50:00Z',
@@ -246,7 +252,7 @@ test.each<[string, UpgradePolicySpec, object | undefined, string | undefined, st
     'done at about 2026-11-21T01:40:00Z, in the windows of the policy\n',
   ],
   [
-    'each wave settles for an hour',
+    'each batch settles for an hour',
     { blackouts: [{ from: '2026-11-20', to: '2026-11-20' }], settle: '1h' },
     { from: '2026-11-21T00:00:00Z', nodes: 5, of: 5 },
     '2026-11-21T05:40:00Z',
@@ -257,7 +263,7 @@ test.each<[string, UpgradePolicySpec, object | undefined, string | undefined, st
     { windows: [{ ...FRIDAYS, length: '10m' }] },
     undefined,
     undefined,
-    'ends     never done, because no window of the policy is long enough for a wave\n',
+    'ends     never done, because no window of the policy is long enough for a batch\n',
   ],
 ])('when it is done: %s', async (_name, spec, window, doneAt, said) => {
   const view = await previewIn({ workers: slow, policies: [buildUpgradePolicy('nights', spec)] });
@@ -268,10 +274,10 @@ test.each<[string, UpgradePolicySpec, object | undefined, string | undefined, st
   });
   expect([view.duration?.window, view.duration?.doneAt]).toEqual([window, doneAt]);
   expect(textOf(view)).toContain(said);
-  expect(textOf(view)).toContain('about 1 h 40 min of work: 25 min a wave, ');
+  expect(textOf(view)).toContain('about 1 h 40 min of work: 25 min a batch, ');
 });
 
-test('nothing more starts: no wave is shown, and no time', async () => {
+test('nothing more starts: no batch is shown, and no time', async () => {
   const status = statusOf(
     'SchedulableWait',
     [],
@@ -285,6 +291,37 @@ test('nothing more starts: no wave is shown, and no time', async () => {
     HERE,
     T0,
   );
-  expect(view?.stages[1]).toMatchObject({ moving: ['w2'], waves: [] });
+  expect(view?.stages[1]).toMatchObject({ moving: ['w2'], batches: [] });
   expect(view?.duration).toBeUndefined();
+});
+
+test('a held node is in no batch: who holds it, why and until when', async () => {
+  const hold = { by: 'ann', reason: 'disk', until: later(3_600_000) };
+  const annotations = { [HOLD_ANNOTATION]: JSON.stringify(hold) };
+  const hosts = names(3).map((name): Node => {
+    const node = buildNode(name);
+    return name === 'w1' ? { ...node, metadata: { ...node.metadata, annotations } } : node;
+  });
+  const view = await previewIn({ workers: hosts });
+  expect(view.stages[1]?.held).toEqual([{ name: 'w1', ...hold }]);
+  expect(nodesOf(view, 1)).toEqual([['w2', 'w3']]);
+  expect(textOf(view)).toContain(
+    `    held     w1 is held by ann: disk (ends at ${hold.until}, or with refit unhold w1)
+    batch 1  w2, w3
+`,
+  );
+});
+
+test('the waves of a policy stand above their batches', async () => {
+  const policies = [buildUpgradePolicy('canary', { waves: [{ count: 1 }, {}] })];
+  const view = await previewIn({ policies });
+  const { batches = [] } = view.stages[1] ?? {};
+  expect(batches.map(({ wave, nodes }) => [wave, nodes.length])).toEqual([
+    [1, 1],
+    [2, 2],
+  ]);
+  expect(view.stages[0]?.batches).toEqual([{ nodes: ['c1'] }, { nodes: ['c2'] }]);
+  expect(textOf(view)).toMatch(
+    / {4}wave 1 of the policy\n {4}batch 1 {2}w\d\n {4}wave 2 of the policy\n {4}batch 2 {2}w\d, w\d\n/,
+  );
 });

@@ -1,4 +1,4 @@
-/** Computes in which waves the targets of a plan would start, and how long the plan takes. */
+/** Computes in which batches the targets of a plan would start, and how long the plan takes. */
 import { assess } from '../../engine/assess/assess.ts';
 import { settle } from '../../engine/assess/settle.ts';
 import { censusFor, nodesAllowedAway } from '../../engine/gates/types.ts';
@@ -6,12 +6,13 @@ import { openingFor } from '../../engine/gates/window-open.ts';
 import { isFinal, type Target, targetsIn, withStages } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { groupsOf } from '../../engine/schedule/order.ts';
+import { wavesOf } from '../../engine/schedule/waves.ts';
 import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { nextStart } from '../../util/maintenance-windows.ts';
 import type { Inspection } from '../status/observe.ts';
 import { isMoving, timesIn } from '../status/sentences.ts';
-import type { PlanView, StageView } from '../status/view.ts';
+import type { HoldView, PlanView, StageView } from '../status/view.ts';
 
 export interface StagePreview extends Omit<StageView, 'targets' | 'active'> {
   /** The number of targets that are done. */
@@ -19,11 +20,21 @@ export interface StagePreview extends Omit<StageView, 'targets' | 'active'> {
   /** Names of pending targets that run the version already. They are done within a second. */
   readonly there: readonly string[];
   readonly moving: readonly string[];
-  /**
-   * Names of the other pending targets, in order. A wave has as many as slots and `maxUnavailable` allow. There are no waves if
-   * nothing will start.
-   */
-  readonly waves: readonly (readonly string[])[];
+  /** The pending targets that people hold. They are in no batch. */
+  readonly held: readonly HeldTarget[];
+  /** The other pending targets, in order. There are no batches if nothing will start. */
+  readonly batches: readonly Batch[];
+}
+
+export interface HeldTarget extends HoldView {
+  readonly name: string;
+}
+
+/** Targets that may be in progress at once: as many as slots and `maxUnavailable` allow. */
+export interface Batch {
+  /** The number of the wave of the policy, counted from 1; absent if the policy has no waves. */
+  readonly wave?: number;
+  readonly nodes: readonly string[];
 }
 
 export function stagePreviews(
@@ -38,7 +49,11 @@ export function stagePreviews(
   return stages.map(({ targets, active: _active, ...stage }, index) => {
     const pending = targets.filter(({ phase }) => phase === 'pending');
     const there = pending.filter(({ isThere }) => isThere === true).map(({ name }) => name);
-    const names = new Set(pending.map(({ name }) => name)).difference(new Set(there));
+    const held = pending.flatMap(({ name, held }) =>
+      held === undefined || there.includes(name) ? [] : { name, ...held },
+    );
+    const aside = new Set([...there, ...held.map(({ name }) => name)]);
+    const names = new Set(pending.map(({ name }) => name)).difference(aside);
     const recorded = snapshot.rollout.stages[index];
     const waiting = (recorded?.targets ?? []).filter(({ name }) => names.has(name));
     return {
@@ -46,12 +61,16 @@ export function stagePreviews(
       done: targets.filter(({ phase }) => phase === 'done').length,
       there,
       moving: targets.filter(isMoving).map(({ name }) => name),
-      waves:
+      held,
+      batches:
         isOver || !recorded
           ? []
-          : groupsOf(inspection, recorded, waiting).flatMap((group) =>
-              wavesOf(group, Math.max(1, stage.maxInFlight), room),
-            ),
+          : groupsOf(inspection, recorded, waiting).flatMap((group) => {
+              const wave = wavesOf(inspection, recorded)?.of.get(group[0]?.key ?? '');
+              return batchesOf(group, Math.max(1, stage.maxInFlight), room).map((nodes) =>
+                wave === undefined ? { nodes } : { wave: wave + 1, nodes },
+              );
+            }),
     };
   });
 }
@@ -76,21 +95,21 @@ function roomOf({ snapshot, policy }: Inspection): Room {
   return { nodes, counts: (name: string) => all.has(name) && !unavailable.has(name) };
 }
 
-function wavesOf(pending: readonly Target[], size: number, room: Room): string[][] {
-  const waves: string[][] = [];
+function batchesOf(pending: readonly Target[], size: number, room: Room): string[][] {
+  const batches: string[][] = [];
   for (let left = pending.map(({ name }) => name); left.length > 0; ) {
-    const wave: string[] = [];
+    const batch: string[] = [];
     let free = room.nodes;
     left = left.filter((name) => {
       const cost = room.counts(name) ? 1 : 0;
-      if (wave.length === size || cost > free) return true;
-      wave.push(name);
+      if (batch.length === size || cost > free) return true;
+      batch.push(name);
       free -= cost;
       return false;
     });
-    waves.push(wave);
+    batches.push(batch);
   }
-  return waves;
+  return batches;
 }
 
 export interface Duration extends Fit {
@@ -113,7 +132,7 @@ const ASSUMED_MS = 20_000;
 /** Milliseconds until the agent of a node that runs the version already reports that it is done. */
 const THERE_MS = 1000;
 
-/** Returns how long all waves take, one after the other; undefined if no target will start or finish. */
+/** Returns how long all batches take, one after the other; undefined if no target will start or finish. */
 export function durationOf(
   stages: readonly StagePreview[],
   inspection: Inspection,
@@ -123,13 +142,13 @@ export function durationOf(
   // Without agents there is no typical time to assume.
   if (spent.length === 0 && !inspection.dialect.agents) return undefined;
   const perTargetMs = spent[Math.ceil(spent.length * 0.9) - 1] ?? ASSUMED_MS;
-  const waves = stages.flatMap(({ there, waves }) => [
+  const batches = stages.flatMap(({ there, batches }) => [
     ...(there.length > 0 ? [{ ms: THERE_MS, nodes: 0 }] : []),
-    ...waves.map((names) => ({ ms: perTargetMs, nodes: names.length })),
+    ...batches.map(({ nodes }) => ({ ms: perTargetMs, nodes: nodes.length })),
   ]);
-  if (waves.length === 0) return undefined;
+  if (batches.length === 0) return undefined;
   const underWay = stages.filter(({ moving }) => moving.length > 0).length * perTargetMs;
-  const ms = waves.reduce((sum, wave) => sum + wave.ms, underWay);
+  const ms = batches.reduce((sum, batch) => sum + batch.ms, underWay);
   const basis = spent.length > 0 ? 'measured' : 'assumed';
   const { policy } = inspection;
   const isLimited =
@@ -139,44 +158,44 @@ export function durationOf(
     perTargetMs,
     basis,
     samples: spent.length,
-    ...(isLimited && { inWindows: true, ...fitInto(waves, inspection, now + underWay) }),
+    ...(isLimited && { inWindows: true, ...fitInto(batches, inspection, now + underWay) }),
   };
 }
 
-type Wave = { readonly ms: number; readonly nodes: number };
+type TimedBatch = { readonly ms: number; readonly nodes: number };
 interface Fit {
   /** The next window: when it opens, and how many of all nodes fit into it. */
   readonly window?: { readonly from: string; readonly nodes: number; readonly of: number };
   readonly doneAt?: string;
 }
 
-/** Places the waves into the windows of the policy: each wave starts only if it can end before the window closes. In the result, `window` says how many nodes fit into the next window. */
+/** Places the batches into the windows of the policy: each batch starts only if it can end before the window closes. In the result, `window` says how many nodes fit into the next window. */
 function fitInto(
-  waves: readonly Wave[],
+  batches: readonly TimedBatch[],
   { policy, snapshot: { controls } }: Inspection,
   now: number,
 ): Fit {
-  const of = waves.reduce((sum, { nodes }) => sum + nodes, 0);
-  const { settleMs = 0, waves: policyWaves = [] } = policy;
+  const of = batches.reduce((sum, { nodes }) => sum + nodes, 0);
+  const { settleMs = 0, waves = [] } = policy;
   let from: number | undefined;
   let time = now;
-  /** Number of nodes in the waves that fit into the next window. */
+  /** Number of nodes in the batches that fit into the next window. */
   let fitting = 0;
   let isNext = true;
-  for (const { ms, nodes } of waves) {
+  for (const { ms, nodes } of batches) {
     // The start is undefined if no window is long enough.
     const opening = openingFor(policy, controls, time);
     const start = opening === undefined ? startOf(policy, time, ms) : time;
     if (start === undefined)
       return from === undefined ? {} : { window: { from: rfc3339(from), nodes: fitting, of } };
-    // A wave that starts without a pause is in the same window as the one before.
+    // A batch that starts without a pause is in the same window as the one before.
     isNext &&= from === undefined || start === time;
     from ??= start;
     if (isNext) fitting += nodes;
     // The next nodes start only after these have settled.
     time = start + ms + settleMs;
   }
-  const settled = time + policyWaves.reduce((sum, wave) => sum + (wave.settleMs ?? 0), 0);
+  const settled = time + waves.reduce((sum, wave) => sum + (wave.settleMs ?? 0), 0);
   return { window: { from: rfc3339(from ?? now), nodes: fitting, of }, doneAt: rfc3339(settled) };
 }
 
