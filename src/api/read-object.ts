@@ -6,6 +6,7 @@ import { failing } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import { parseYaml } from '../util/yaml.ts';
 import type { CustomKind } from './crd.ts';
+import { withoutInvalid } from './without-invalid.ts';
 
 export interface ReadObject {
   /** Names the object in messages: the file, and the number of the document if the file has several. */
@@ -15,10 +16,17 @@ export interface ReadObject {
   readonly object: KubeObject;
 }
 
+export interface PartOfObject extends ReadObject {
+  /** The paths of the invalid fields, which `object` lacks. */
+  readonly removed: readonly string[];
+}
+
 export interface ReadObjects {
   readonly objects: readonly ReadObject[];
   /** Each problem names the place and the field. */
   readonly problems: readonly string[];
+  /** The valid parts of the objects that have a problem. */
+  readonly parts: readonly PartOfObject[];
   /** Names the place of each object of another kind, such as the Secret that a Plan needs. */
   readonly others: readonly string[];
 }
@@ -41,6 +49,7 @@ export function readObjects(
     place: written.length === 1 ? file : `${file}: document ${index + 1}`,
   }));
   const objects: ReadObject[] = [];
+  const parts: PartOfObject[] = [];
   const problems: string[] = [];
   const others: string[] = [];
   const names = new Set(kinds.map(({ resource }) => resource.kind));
@@ -50,10 +59,14 @@ export function readObjects(
     const kind = kinds.find(({ resource }) => isOf(resource, value));
     const found = `${place}: holds ${titleOf(value)}`;
     if (kind) {
-      const { error } = kind.schema.extend(HEADER).safeParse(value, { reportInput: true });
+      const schema = kind.schema.extend(HEADER);
+      const { error } = schema.safeParse(value, { reportInput: true });
       const issues = error ? listIssues(error, `the ${kind.resource.kind}`) : [];
       problems.push(...issues.map((issue) => `${place}: ${issue}`));
       if (!error) objects.push({ place, kind, object: value as KubeObject });
+      const part = error && withoutInvalid(schema, value);
+      if (part)
+        parts.push({ place, kind, object: part.value as KubeObject, removed: part.removed });
       continue;
     }
     const meant = kinds.find((each) => hasMisnomer(each, value));
@@ -61,7 +74,7 @@ export function readObjects(
     else if (isOfOtherKind(value, names)) others.push(found);
     else problems.push(`${found}, expected ${kinds.map(nameOf).join(' or ')}`);
   }
-  return { objects, problems, others };
+  return { objects, parts, problems, others };
 }
 
 function isOf(resource: CustomKind['resource'], value: unknown): boolean {

@@ -107,6 +107,28 @@ test('two problems: both, each with field, what was found and what would be righ
   );
 });
 
+test('wrong values and broken rules: all at once, except what may follow from a wrong value', async () => {
+  const path = await file(`apiVersion: upgrade.refit.dev/v1alpha1
+kind: UpgradePolicy
+metadata: { name: nightly, namespace: default }
+spec:
+  maxUnavailable: 0
+  soak: soon
+  drain: { onDeadline: Later }
+  windows: [{ start: "22:00", length: 4h, timeZone: Mars }]
+`);
+  const line = await lineOf(path);
+  for (const problem of [
+    'spec.maxUnavailable: is the number 0, expected a number of at least 1',
+    'spec.drain.onDeadline: is the text "Later", expected Wait, Stop, Skip or SkipNode',
+    'metadata.namespace: "default" is not used',
+    'spec.soak: "soon" is not a time',
+    'spec.windows[0].timeZone must be a time zone such as Europe/Berlin',
+  ])
+    expect(line).toContain(problem);
+  expect(line.split(`${path}: `)).toHaveLength(6);
+});
+
 test.each([
   [
     'a kubeconfig',

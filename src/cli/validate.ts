@@ -6,6 +6,7 @@ import { nameOf, type ReadObject, readObjects } from '../api/read-object.ts';
 import { type UpdaterSet, updaterSetKind } from '../api/refit/updater-set.ts';
 import type { UpgradePolicy } from '../api/refit/upgrade-policy.ts';
 import { cattlePlanKind, upgradePolicyKind } from '../api/schemas.ts';
+import { isAboutRemoved } from '../api/without-invalid.ts';
 import { problemsOf, targetProblems } from '../dialects/autopilot/plan/problems.ts';
 import { setProblems } from '../dialects/capi/hooks/updaters/updater-sets.ts';
 import { resolveLatest, unknownDigestPaths } from '../dialects/cattle/plan/latest.ts';
@@ -68,12 +69,14 @@ function judgeFile({ path, text, isFromFolder }: InputFile): FileJudgement {
     const judgement = { ...judgeManifest(parseManifest(text, path)), place: path };
     return { judgements: [judgement], problems: [], others: [] };
   }
-  const { objects, problems, others } = readObjects(text, path, KINDS);
-  const judgements = objects.map((each) => {
-    const judgement = judge(each);
-    const allProblems = [...namespaceProblems(each), ...judgement.problems];
-    return { ...judgement, problems: allProblems, place: each.place };
-  });
+  const { objects, parts, problems: shapes, others } = readObjects(text, path, KINDS);
+  const judgements = objects.map((each) => ({ ...judgeWhole(each), place: each.place }));
+  const rules = parts.flatMap((part) =>
+    judgeWhole(part)
+      .problems.filter((problem) => !isAboutRemoved(problem, part.removed))
+      .map((problem) => `${part.place}: ${problem}`),
+  );
+  const problems = [...shapes, ...rules];
   const isMeant = isFromFolder || objects.length + problems.length > 0;
   return isMeant
     ? { judgements, problems, others }
@@ -87,6 +90,11 @@ interface Judgement {
   readonly page: string;
   /** The Plan itself, if it must be compared with the other Plans in the files. */
   readonly plan?: CattlePlan;
+}
+
+function judgeWhole(read: ReadObject): Judgement {
+  const judgement = judge(read);
+  return { ...judgement, problems: [...namespaceProblems(read), ...judgement.problems] };
 }
 
 function judge({ kind, object }: ReadObject): Judgement {

@@ -18,7 +18,7 @@ test.each([
   [null, 'the file: is empty, expected an object'],
   [
     { url: 'http://me:secret@c/?token=1', count: 0, name: 'A b' },
-    'url: is the text "http://***@c/?***", expected an https URL; count: is the number 0, expected number to be >=1; name: "A b" is not a name; use lower-case letters',
+    'url: is the text "http://***@c/?***", expected an https URL; count: is the number 0, expected a number of at least 1; name: "A b" is not a name; use lower-case letters',
   ],
   [
     { url: 'https://c', name: 7 },
@@ -26,6 +26,41 @@ test.each([
   ],
 ])('%o', (input, line) => {
   expect(told(input)).toBe(line);
+});
+
+test.each<[string, z.ZodType, unknown, string]>([
+  ['too small', z.int().min(0), -1, 'is the number -1, expected a number of at least 0'],
+  ['too big', z.int().max(10), 11, 'is the number 11, expected a number of at most 10'],
+  ['a fraction', z.int(), 1.5, 'is the number 1.5, expected a whole number'],
+  [
+    'an empty list',
+    z.array(z.int()).min(1),
+    [],
+    'has 0 items, expected a list with at least 1 item',
+  ],
+  [
+    'a long list',
+    z.array(z.int()).max(1),
+    [1, 2],
+    'has 2 items, expected a list with at most 1 item',
+  ],
+  [
+    'a short text',
+    z.string().min(2),
+    'a',
+    'is the text "a", expected a text with at least 2 characters',
+  ],
+  ['none of several', z.enum(['A', 'B', 'C']), 'D', 'is the text "D", expected A, B or C'],
+  ['none of one', z.literal('A'), 'D', 'is the text "D", expected A'],
+  [
+    'neither of two kinds',
+    z.union([z.int(), z.string().regex(/%$/, 'expected a share such as 10%')]),
+    true,
+    'is the boolean true, expected a whole number or a text',
+  ],
+])('%s, in plain words', (_name, kind, input, line) => {
+  const { error } = kind.safeParse(input, { reportInput: true });
+  expect(error && describeIssues(error, 'it')).toBe(`it: ${line}`);
 });
 
 test('of many, the first ten', () => {

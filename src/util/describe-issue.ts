@@ -3,6 +3,7 @@
  * right.
  */
 import type { z } from 'zod';
+import { counted } from './phrases.ts';
 import { printableUrl } from './printable-url.ts';
 
 /** The types of zod in the words of YAML authors. Every number in their files is an integer. */
@@ -16,20 +17,23 @@ const EXPECTED: Readonly<Record<string, string>> = {
   record: 'an object',
 };
 
-const MOST_ISSUES = 10;
+/** The most issues in one line. */
+const MOST_IN_LINE = 10;
+/** The most issues in a list. A person corrects at most so many before the next try. */
+const MOST_IN_LIST = 100;
 
 /** Returns the sentences of `listIssues` in one line. */
 export function describeIssues(error: z.ZodError, whole: string): string {
-  return listIssues(error, whole).join('; ');
+  return listIssues(error, whole, MOST_IN_LINE).join('; ');
 }
 
 /**
  * Returns a sentence for each issue. `whole` names the input that the paths start from. The input
  * must be parsed with `reportInput`.
  */
-export function listIssues({ issues }: z.ZodError, whole: string): string[] {
-  const told = issues.slice(0, MOST_ISSUES).map((issue) => describeIssue(issue, whole));
-  return [...told, ...(issues.length > MOST_ISSUES ? [`${issues.length - MOST_ISSUES} more`] : [])];
+export function listIssues({ issues }: z.ZodError, whole: string, most = MOST_IN_LIST): string[] {
+  const told = issues.slice(0, most).map((issue) => describeIssue(issue, whole));
+  return [...told, ...(issues.length > most ? [`${issues.length - most} more`] : [])];
 }
 
 /** Returns one sentence that names the field. `whole` stands for an empty path. */
@@ -44,11 +48,65 @@ export function describeIssue(issue: z.core.$ZodIssue, whole: string): string {
   const subject =
     typeof input === 'object' ? 'it' : describeValue(input).replace(/^the (text|number) /, '');
   if (/^(is|has) /.test(message)) return `${field}: ${subject} ${message}`;
+  const wanted = wantedOf(issue);
+  if (wanted !== undefined && Array.isArray(input))
+    return `${field}: has ${counted(input.length, 'item')}, expected ${wanted}`;
+  if (wanted !== undefined) return `${field}: ${found}, expected ${wanted}`;
   if (code !== 'invalid_type')
     return `${field}: ${found}, ${message.replace(/^(?:Invalid|Too) \w+: /, '')}`;
   const scalar = typeof input === 'number' || typeof input === 'boolean';
   const advice = issue.expected === 'string' && scalar ? ': put it in quotes' : '';
   return `${field}: ${found}, expected ${EXPECTED[issue.expected] ?? issue.expected}${advice}`;
+}
+
+/** Returns what would be right instead of a value that is too small, too big or none of several; undefined for other issues. */
+function wantedOf(issue: z.core.$ZodIssue): string | undefined {
+  // A message of a schema itself is about its field, so it stays.
+  if (!/^(?:Invalid|Too) /.test(issue.message)) return undefined;
+  switch (issue.code) {
+    case 'too_small':
+      return sized(issue.origin, `at least ${issue.minimum}`, Number(issue.minimum));
+    case 'too_big':
+      return sized(issue.origin, `at most ${issue.maximum}`, Number(issue.maximum));
+    case 'invalid_value':
+      return orOf(issue.values.map(String));
+    case 'invalid_union':
+      return unionOf(issue.errors);
+    default:
+      return undefined;
+  }
+}
+
+/** The things that a limit counts, in the words of YAML authors. */
+const COUNTED: Readonly<Record<string, string>> = {
+  array: 'item',
+  set: 'item',
+  map: 'member',
+  object: 'member',
+  string: 'character',
+};
+
+function sized(origin: string, limit: string, count: number): string {
+  const what = COUNTED[origin];
+  if (what === undefined) return `a number of ${limit}`;
+  const whole = EXPECTED[origin] ?? 'an object';
+  return `${whole} with ${limit} ${count === 1 ? what : `${what}s`}`;
+}
+
+/** Returns what would be right for one of the alternatives. */
+function unionOf(alternatives: readonly (readonly z.core.$ZodIssue[])[]): string | undefined {
+  const wanted = alternatives.flatMap((issues) => {
+    const [first] = issues;
+    if (first === undefined) return [];
+    if (first.code === 'invalid_type') return EXPECTED[first.expected] ?? first.expected;
+    return wantedOf(first) ?? first.message.replace(/^expected /, '');
+  });
+  return wanted.length === 0 ? undefined : orOf([...new Set(wanted)]);
+}
+
+function orOf(values: readonly string[]): string {
+  const last = values.at(-1) ?? '';
+  return values.length < 2 ? last : `${values.slice(0, -1).join(', ')} or ${last}`;
 }
 
 /**

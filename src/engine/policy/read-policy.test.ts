@@ -286,14 +286,17 @@ test.each<[UpgradePolicySpec, string]>([
     'spec.blackouts[0].timeZone must be a time zone such as Europe/Berlin; found "Mars/Olympus"',
   ],
   // What an API server with our definition refuses, but one with a newer or no definition may hold.
-  [JSON.parse('{"canary":3}') as UpgradePolicySpec, 'spec Unrecognized key: "canary"'],
+  [
+    JSON.parse('{"canary":3}') as UpgradePolicySpec,
+    'spec: has no member canary, check the spelling',
+  ],
   [
     { windows: [{ ...WINDOW, start: '24:00' }] },
-    'spec.windows[0].start is not a time of day; use hours and minutes with two digits each',
+    'spec.windows[0].start: "24:00" is not a time of day; use hours and minutes with two digits each',
   ],
   [
     { order: ['canary', 'zone in (a)'] },
-    'spec.order[1] must be the key of a label such as topology.kubernetes.io/zone, or key=value',
+    'spec.order[1]: is the text "zone in (a)", must be the key of a label such as topology.kubernetes.io/zone, or key=value',
   ],
 ])('%j is held back by name', (spec, message) => {
   const { problems } = read(spec);

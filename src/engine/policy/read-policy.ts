@@ -7,7 +7,7 @@ import {
 } from '../../api/refit/upgrade-policy.ts';
 import { selectorFault } from '../../kube/selectors.ts';
 import type { AgentDrain, AgentPolicy } from '../../signal/annotations.ts';
-import { pathOf } from '../../util/describe-issue.ts';
+import { describeIssue } from '../../util/describe-issue.ts';
 import { formatDuration, parseDuration } from '../../util/duration.ts';
 import { ifPossible } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
@@ -40,9 +40,9 @@ const WANTED_TIME = 'a time above zero and below a year, such as 90s or 1h30m';
  * the policy, and `problems` names each such field.
  */
 export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): RolloutPolicy {
-  const checked = upgradePolicySpecSchema.safeParse(spec);
-  const problems = (checked.error?.issues ?? []).map(({ path, message }) =>
-    problem(name, pathOf(['spec', ...path]), message),
+  const checked = upgradePolicySpecSchema.safeParse(spec, { reportInput: true });
+  const problems = (checked.error?.issues ?? []).map((issue) =>
+    problem(name, describeIssue({ ...issue, path: ['spec', ...issue.path] }, 'spec')),
   );
   if (!checked.success) {
     // It is unknown what this policy allows. So no drain continues, because the policy may forbid it, and no number of failures stops the
@@ -52,14 +52,12 @@ export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): Rollout
     return { ...DEFAULT_POLICY, name, problems, maxFailures: Infinity, drain, heldBy };
   }
   const complain: Complain = (field, wanted, found) =>
-    problems.push(
-      problem(name, `spec.${field}`, `must be ${wanted}; found ${JSON.stringify(found)}`),
-    );
+    problems.push(problem(name, `spec.${field} must be ${wanted}; found ${JSON.stringify(found)}`));
   return { ...policyOf(checked.data, complain), name, problems };
 }
 
-function problem(name: string, field: string, what: string): Reason {
-  return because('PolicyUnreadable', `UpgradePolicy ${name}: ${field} ${what}`);
+function problem(name: string, what: string): Reason {
+  return because('PolicyUnreadable', `UpgradePolicy ${name}: ${what}`);
 }
 
 function policyOf(

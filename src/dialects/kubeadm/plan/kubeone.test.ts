@@ -130,7 +130,7 @@ describe('what is wrong', () => {
     [
       'a version of the kind that KubeOne no longer has',
       { ...GOOD, apiVersion: 'kubeone.k8c.io/v1beta1' },
-      'apiVersion: is the text "kubeone.k8c.io/v1beta1", expected one of "kubeone.k8c.io/v1beta2"|"kubeone.k8c.io/v1beta3"',
+      'apiVersion: is the text "kubeone.k8c.io/v1beta1", expected kubeone.k8c.io/v1beta2 or kubeone.k8c.io/v1beta3',
     ],
     [
       'a version that is none',

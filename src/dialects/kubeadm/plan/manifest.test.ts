@@ -122,7 +122,7 @@ describe('what is wrong', () => {
     [
       'another role',
       { ...GOOD, hosts: [{ ...cp1, role: 'master' }] },
-      'hosts[0].role: is the text "master", expected one of "controlPlane"|"worker"',
+      'hosts[0].role: is the text "master", expected controlPlane or worker',
     ],
     [
       'a name that no Node can have',

@@ -1,0 +1,61 @@
+/** Tests which part of an invalid object is left, so that its other rules can be checked. */
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { isAboutRemoved, withoutInvalid } from './without-invalid.ts';
+
+const schema = z.object({
+  kind: z.string(),
+  spec: z.strictObject({
+    count: z.int().exactOptional(),
+    windows: z.array(z.strictObject({ start: z.string() })).exactOptional(),
+    drain: z
+      .strictObject({ pods: z.strictObject({ name: z.string() }).exactOptional() })
+      .exactOptional(),
+  }),
+});
+
+test.each<[string, unknown, object, readonly string[]]>([
+  ['a wrong value', { count: 'x', windows: [] }, { windows: [] }, ['spec.count']],
+  ['an unknown field', { count: 1, cuont: 2 }, { count: 1 }, ['spec.cuont']],
+  [
+    'a wrong item: the whole list, so that no index changes',
+    { count: 1, windows: [{ start: 'a' }, 7] },
+    { count: 1 },
+    ['spec.windows'],
+  ],
+  [
+    'a required field of an item: the list, too',
+    { count: 1, windows: [{}] },
+    { count: 1 },
+    ['spec.windows'],
+  ],
+  [
+    'a required field of an object: the object',
+    { drain: { pods: {} } },
+    { drain: {} },
+    ['spec.drain.pods'],
+  ],
+])('%s is removed', (_name, spec, left, removed) => {
+  expect(withoutInvalid(schema, { kind: 'A', spec })).toEqual({
+    value: { kind: 'A', spec: left },
+    removed,
+  });
+});
+
+test.each([
+  ['no spec', { kind: 'A' }],
+  ['a spec of another type', { kind: 'A', spec: 3 }],
+  ['no object', 3],
+])('%s: nothing is left', (_name, value) => {
+  expect(withoutInvalid(schema, value)).toBeUndefined();
+});
+
+test.each([
+  ['spec.windows: is empty', true],
+  ['UpgradePolicy x: spec.windows[0].length must be a time', true],
+  ['spec is empty', true],
+  ['spec.windowsill: is wrong', false],
+  ['spec.count: is wrong', false],
+])('a problem may follow from the removal: %s', (message, isAbout) => {
+  expect(isAboutRemoved(message, ['spec.windows[0]'])).toBe(isAbout);
+});
