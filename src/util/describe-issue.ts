@@ -63,18 +63,12 @@ export function describeIssue(issue: z.core.$ZodIssue, whole: string): string {
 function wantedOf(issue: z.core.$ZodIssue): string | undefined {
   // A message of a schema itself is about its field, so it stays.
   if (!/^(?:Invalid|Too) /.test(issue.message)) return undefined;
-  switch (issue.code) {
-    case 'too_small':
-      return sized(issue.origin, `at least ${issue.minimum}`, Number(issue.minimum));
-    case 'too_big':
-      return sized(issue.origin, `at most ${issue.maximum}`, Number(issue.maximum));
-    case 'invalid_value':
-      return orOf(issue.values.map(String));
-    case 'invalid_union':
-      return unionOf(issue.errors);
-    default:
-      return undefined;
-  }
+  if (issue.code === 'too_small')
+    return sized(issue.origin, `at least ${issue.minimum}`, Number(issue.minimum));
+  if (issue.code === 'too_big')
+    return sized(issue.origin, `at most ${issue.maximum}`, Number(issue.maximum));
+  if (issue.code === 'invalid_value') return orOf(issue.values.map(String));
+  return issue.code === 'invalid_union' ? unionOf(issue.errors) : undefined;
 }
 
 /** The things that a limit counts, in the words of YAML authors. */
