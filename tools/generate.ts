@@ -8,6 +8,7 @@ import { crdYaml, deployFiles } from './deploy/manifests.ts';
 import { fileOf } from './deploy/objects.ts';
 import { crdReference } from './reference/crds.ts';
 import { errorReference } from './reference/errors.ts';
+import { featureReference } from './reference/features.ts';
 import { metricReference } from './reference/metrics.ts';
 import { reasonReference } from './reference/reasons.ts';
 import { testedReference } from './reference/tested.ts';
@@ -19,6 +20,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ...deployFiles(),
     ['docs/reference/crds.md', crdReference(CUSTOM_KINDS)],
     ['docs/reference/errors.md', errorReference()],
+    ['docs/reference/features.md', featureReference()],
     ['docs/reference/metrics.md', await metricReference()],
     ['docs/reference/reasons.md', reasonReference()],
     ['docs/reference/tested.md', testedReference()],

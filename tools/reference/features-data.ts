@@ -1,0 +1,331 @@
+/** The rows of docs/reference/features.md: what people expect of a system that upgrades nodes, and what Refit has of it. */
+
+export interface Feature {
+  readonly name: string;
+  readonly state: 'yes' | 'partly' | 'no';
+  /** Files of tests, or commands of `npm run` or `refit`; empty only if the state is `no`. */
+  readonly evidence: readonly string[];
+  readonly remark?: string;
+}
+
+export interface FeatureGroup {
+  readonly title: string;
+  readonly features: readonly Feature[];
+}
+
+const T = 'test/testenv';
+
+function yes(name: string, evidence: readonly string[], remark?: string): Feature {
+  return { name, state: 'yes', evidence, ...(remark === undefined ? {} : { remark }) };
+}
+
+function partly(name: string, evidence: readonly string[], remark: string): Feature {
+  return { name, state: 'partly', evidence, remark };
+}
+
+function no(name: string, remark?: string): Feature {
+  return { name, state: 'no', evidence: [], ...(remark === undefined ? {} : { remark }) };
+}
+
+/** The numbers of the rows count from 1 through all groups, so a new row belongs at the end of the last group. */
+export const FEATURES: readonly FeatureGroup[] = [
+  {
+    title: 'Planning',
+    features: [
+      yes(
+        'An object that declares the upgrade',
+        [`${T}/plan.test.ts`, `${T}/crds.test.ts`],
+        'kubeadm: a manifest file',
+      ),
+      yes('New versions found in a channel', [
+        `${T}/updates.test.ts`,
+        `${T}/cattle-channel.test.ts`,
+      ]),
+      partly(
+        'Versions that are blocked or depend on conditions',
+        [`${T}/version-change.test.ts`],
+        'version rules, and withdrawn or held releases of `refit serve`; no edges and no conditions',
+      ),
+      yes(
+        'Several minor versions with one object',
+        [`${T}/updates.test.ts`, `${T}/kubeadm-hops.test.ts`],
+        'an UpdateConfig, or one `refit kubeadm` run for each hop',
+      ),
+      yes('Check for removed APIs', [`${T}/removed-apis.test.ts`], 'k0s only'),
+      yes('Rules for version skew', [
+        `${T}/version-change.test.ts`,
+        'src/engine/gates/registry-version-gates.test.ts',
+      ]),
+      yes('Downloads before the turn of a node', [`${T}/autopilot/prefetch.test.ts`]),
+    ],
+  },
+  {
+    title: 'Targets',
+    features: [
+      yes('Selection by labels', [`${T}/autopilot/quorum.test.ts`]),
+      yes('The order of a list of nodes is kept', ['src/engine/schedule/slots.test.ts']),
+      yes('Per-node hold', [`${T}/holds.test.ts`, 'src/cli/status/render-held.test.ts']),
+      partly(
+        'Nodes that join during a rollout',
+        [`${T}/cattle-suite.test.ts`],
+        'Plans of Rancher take them; a Plan of k0s has the nodes of its start',
+      ),
+      partly(
+        'Another version for single nodes',
+        [`${T}/autopilot/quorum.test.ts`],
+        'several commands or Plans by selector; nothing on the Node itself',
+      ),
+    ],
+  },
+  {
+    title: 'Order and concurrency',
+    features: [
+      yes(
+        'Control plane before workers',
+        [`${T}/plan.test.ts`, `${T}/cattle-suite-policy.test.ts`],
+        'Plans of Rancher: with a policy',
+      ),
+      yes('Control plane one at a time, with quorum', [
+        `${T}/autopilot/quorum.test.ts`,
+        `${T}/kubeadm-etcd.test.ts`,
+      ]),
+      yes('Concurrency as a number', ['src/engine/schedule/slots.test.ts']),
+      yes(
+        'Concurrency as a percentage',
+        ['src/engine/schedule/slots.test.ts', `${T}/crds.test.ts`],
+        '`maxUnavailable`, beside the number of the plan',
+      ),
+      yes('Nodes that are unavailable already count', [
+        'src/cli/preview/preview-command-batches.test.ts',
+        `${T}/cattle-suite-policy.test.ts`,
+      ]),
+      yes(
+        'Order and limits by failure domain',
+        ['src/engine/schedule/slots-candidates.test.ts', `${T}/waves.test.ts`],
+        '`order`, `spread`, `perDomain`',
+      ),
+      yes(
+        'Canaries and waves',
+        [`${T}/waves.test.ts`, 'src/engine/schedule/waves.test.ts'],
+        'by labels, number or share, each with a failure budget',
+      ),
+      yes(
+        'Time for a node to settle before the next',
+        ['src/engine/gates/rest-over.test.ts', 'src/engine/schedule/waves.test.ts'],
+        '`settle` of a policy and of a wave',
+      ),
+      partly(
+        'Exclusion across plans and other tools',
+        [`${T}/both-dialects.test.ts`, `${T}/kubeadm-kubeone.test.ts`],
+        'plans of all dialects; of other tools only the labels of KubeOne',
+      ),
+    ],
+  },
+  {
+    title: 'Gates',
+    features: [
+      yes('All API servers are ready', [`${T}/autopilot/quorum.test.ts`]),
+      yes(
+        'Node is Ready at the right version before the next starts',
+        [`${T}/autopilot/silent-kubelet.test.ts`],
+        'Plans of Rancher: Ready only',
+      ),
+      yes('Evictions respect disruption budgets', [`${T}/drain.test.ts`]),
+      yes('Budgets that can never allow a drain are found before it', [`${T}/drain.test.ts`]),
+      partly(
+        'Health checks of the user',
+        ['src/engine/gates/healthy.test.ts', 'src/health/monitor.test.ts'],
+        'the gates decide; nothing of it can be set in a policy yet',
+      ),
+      no('Alerts stop a rollout'),
+      no('Canaries compared with a control group'),
+      yes('Check of disk space and resources', [
+        'src/agent/download/disk-room.test.ts',
+        `${T}/kubeadm.test.ts`,
+      ]),
+      yes('Downloads are reachable before the first cordon', [`${T}/updates.test.ts`]),
+      yes(
+        'Snapshot of etcd before the control plane',
+        [`${T}/kubeadm-etcd.test.ts`, `${T}/kubeadm-restore.test.ts`],
+        'kubeadm only',
+      ),
+    ],
+  },
+  {
+    title: 'What happens on a node',
+    features: [
+      yes('In place, the machine keeps its identity', [`${T}/agent.test.ts`]),
+      yes('No reboot', [`${T}/agent.test.ts`, `${T}/kubeadm-drain.test.ts`]),
+      yes(
+        'Without a drain',
+        ['src/engine/turn/choose-drain-action.test.ts'],
+        '`drain.enabled: false`',
+      ),
+      partly(
+        'Hooks before and after',
+        [`${T}/cattle.test.ts`, `${T}/capi-updaters.test.ts`],
+        '`prepare` of Rancher, updaters of Cluster API; none for k0s and kubeadm',
+      ),
+      yes(
+        'Waits for jobs and critical pods',
+        [`${T}/drain-rules.test.ts`, `${T}/capi-rules.test.ts`],
+        '`drain.pods`, `waitForJobs`',
+      ),
+      no('Waits until volumes are detached'),
+      no('Takes a node out of load balancers first'),
+      yes('A cordon of somebody else stays', [`${T}/drain.test.ts`, `${T}/capi-drain.test.ts`]),
+      yes('Single-node clusters, and controllers that run pods', [
+        `${T}/autopilot/single.test.ts`,
+        `${T}/autopilot/controller-worker.test.ts`,
+      ]),
+    ],
+  },
+  {
+    title: 'Failures',
+    features: [
+      yes('Time limit for each node', ['src/engine/assess/evaluate-target-deadlines.test.ts']),
+      partly(
+        'Automatic retries',
+        ['src/agent/download/fetch.test.ts'],
+        'downloads, writes and evictions; a failed node waits for `refit retry`',
+      ),
+      yes(
+        'Failure budget',
+        [`${T}/failure-budget.test.ts`, 'src/engine/assess/budget.test.ts'],
+        'number or share, of the plan or a wave; consecutive failures',
+      ),
+      yes(
+        'Leaves out a node that cannot be drained',
+        ['src/engine/assess/skipped-nodes.test.ts', 'src/cli/status/render-held.test.ts'],
+        '`drain.onDeadline: SkipNode`; Plans of Rancher and Machines cannot record it',
+      ),
+      yes('Pause and resume', [
+        `${T}/controls.test.ts`,
+        `${T}/kubeadm-controls.test.ts`,
+        `${T}/capi-controls.test.ts`,
+      ]),
+      yes('Abort that cleans up', [`${T}/controls.test.ts`]),
+      partly(
+        'A node goes back by itself',
+        [`${T}/agent.test.ts`, `${T}/autopilot/silent-kubelet.test.ts`],
+        'k0s, and the kubelet of kubeadm; not static pods, not Plans of Rancher',
+      ),
+      partly(
+        'The fleet goes back with a plan',
+        [`${T}/version-change.test.ts`],
+        'a plan with the older version, if a policy allows `Downgrade`; no command writes it',
+      ),
+      yes('A restarted controller continues', [
+        `${T}/leader-gone.test.ts`,
+        `${T}/leader-loss.test.ts`,
+      ]),
+      yes('Every step survives a crash', ['test/agent/crash-points.test.ts', 'npm run lab']),
+    ],
+  },
+  {
+    title: 'Windows',
+    features: [
+      yes('Recurring windows', [`${T}/why.test.ts`, `${T}/updates.test.ts`]),
+      yes('Named time zones', ['src/util/maintenance-windows.test.ts']),
+      yes('Windows across midnight', ['src/util/maintenance-windows.test.ts']),
+      yes('A closed window stops a rollout between nodes', [`${T}/cattle-suite-policy.test.ts`]),
+      partly(
+        'Nothing starts that cannot finish in the window',
+        ['src/engine/gates/registry-policy-gates.test.ts'],
+        'from the times of earlier nodes; the first nodes are not measured',
+      ),
+      yes(
+        'Blackouts, and one opening of a closed window',
+        [`${T}/holds.test.ts`, `${T}/crds.test.ts`],
+        '`refit start --now --for 2h`',
+      ),
+    ],
+  },
+  {
+    title: 'Sources and trust',
+    features: [
+      yes('Digests', ['test/attacks/wrong-bytes.test.ts']),
+      no('Signatures checked on the node', 'packages of kubeadm: as apt or dnf do it'),
+      no('Signed metadata that expires'),
+      partly(
+        'Commands to a node are authenticated',
+        [`${T}/admission-policy.test.ts`],
+        'an admission policy lets only leaders write signals; the node checks no author',
+      ),
+      yes('Without the Internet', [`${T}/autopilot/airgap.test.ts`, `${T}/updates.test.ts`]),
+      yes('Broken downloads are resumed', ['src/agent/download/fetch.test.ts']),
+      no('Delta updates'),
+      no('Distribution between nodes'),
+      no('Versions chosen by known vulnerabilities'),
+    ],
+  },
+  {
+    title: 'What it shows',
+    features: [
+      yes(
+        'Standard conditions',
+        [`${T}/node-rollout.test.ts`],
+        'NodeRollout, for plans of every dialect',
+      ),
+      yes('Events', [`${T}/plan.test.ts`]),
+      yes('Metrics', ['src/runtime/metrics.test.ts']),
+      yes('Dashboards and alerts', ['tools/deploy/monitoring.test.ts', `${T}/chart.test.ts`]),
+      no('Traces'),
+      no('Notifications', 'by way of Alertmanager only'),
+      no('Silences its own alerts'),
+      yes('History', [`${T}/node-rollout.test.ts`], 'the last ten runs of a plan'),
+    ],
+  },
+  {
+    title: 'How people use it',
+    features: [
+      yes('Preview of order and impact', [
+        'src/cli/preview/preview-command-batches.test.ts',
+        `${T}/why.test.ts`,
+      ]),
+      yes('Progress and remaining time', [
+        'src/cli/status/sentences-progress.test.ts',
+        `${T}/node-rollout.test.ts`,
+      ]),
+      yes('Command line', ['test/repo/cli.test.ts']),
+      yes('Useful columns of kubectl', [`${T}/node-rollout.test.ts`]),
+      yes('Says why it waits', [`${T}/why.test.ts`, 'test/repo/runbook.test.ts']),
+      yes(
+        'Works with GitOps',
+        ['test/repo/gitops-page.test.ts', `${T}/node-rollout.test.ts`],
+        'kubeadm is a command',
+      ),
+    ],
+  },
+  {
+    title: 'Security',
+    features: [
+      yes('An agent can change its own node only', [`${T}/roles.test.ts`]),
+      yes('Admission rules beyond the schema', [
+        `${T}/crds.test.ts`,
+        `${T}/admission-k0s-plans.test.ts`,
+      ]),
+      no('Teams own a part of the nodes'),
+      partly(
+        'Two people approve',
+        [`${T}/kubeadm.test.ts`, `${T}/capi-updaters.test.ts`],
+        '`refit kubeadm apply --digest`, `refit approve`; one person may do both',
+      ),
+    ],
+  },
+  {
+    title: 'Size',
+    features: [
+      yes('Status does not have to fit into one object', [
+        `${T}/plan-size.test.ts`,
+        `${T}/autopilot/large-plan.test.ts`,
+      ]),
+      yes('Published test of scale', ['npm run bench']),
+      partly(
+        'Several clusters',
+        [`${T}/capi-clusters.test.ts`],
+        'shares of clusters in a channel; no order between clusters',
+      ),
+    ],
+  },
+];
