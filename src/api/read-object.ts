@@ -41,7 +41,7 @@ export function readObjects(
   kinds: readonly [CustomKind, ...CustomKind[]],
 ): ReadObjects {
   const fail = failing('REFIT_FILE', `${file}: `, {
-    hint: 'docs/reference/crds.md has every field',
+    hint: '`kubectl explain` shows every field of a kind',
   });
   const written = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
   const documents = written.map((value, index) => ({

@@ -103,7 +103,7 @@ test('two problems: both, each with field, what was found and what would be righ
   expect(await lineOf(path)).toBe(
     `REFIT_FILE: ${path}: spec.id: "" is empty; use for example 2026-11-20; ` +
       `${path}: spec.commands[0].k0supdate.version: "latest" is not a version; use for example v1.36.3+k0s.0 ` +
-      '(correct the fields; see docs/guides/k0s.md)',
+      '(correct the fields; `kubectl explain` shows every field of a kind)',
   );
 });
 
@@ -171,7 +171,7 @@ test('an UpgradePolicy: it is valid, or every wrong field is listed', async () =
   );
   expect(wrong).toContain('UpgradePolicy nightly: spec.soak must be a time above zero');
   expect(wrong).toContain('spec.windows[0].timeZone must be');
-  expect(wrong).toMatch(/\(correct the fields; see docs\/guides\/policy\.md\)$/);
+  expect(wrong).toMatch(/\(correct the fields; `kubectl explain` shows every field of a kind\)$/);
   expect(await lineOf(await file(`${head}spec: {failureBudgets: 3}\n`))).toContain(
     'spec: has no member failureBudgets',
   );

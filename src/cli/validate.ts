@@ -29,7 +29,6 @@ export async function validate(
   write: (text: string) => void,
 ): Promise<void> {
   const wrong: string[] = [];
-  const pages = new Set<string>();
   const earlier: CattlePlan[] = [];
   let judged = 0;
   for (const file of await readInputs(paths)) {
@@ -37,12 +36,11 @@ export async function validate(
     judged += judgements.length;
     for (const line of others) write(`${line}, which is not checked\n`);
     wrong.push(...problems);
-    for (const { place, title, problems: own, warnings: found = [], page, plan } of judgements) {
+    for (const { place, title, problems: own, warnings: found = [], plan } of judgements) {
       const warnings = [...found, ...(plan === undefined ? [] : rivalsAmong(plan, earlier))];
       if (plan !== undefined) earlier.push(plan);
       if (own.length > 0) {
         wrong.push(...own.map((problem) => `${place}: ${problem}`));
-        pages.add(page);
       } else
         for (const line of [title, ...warnings.map((warning) => `warning: ${warning}`)])
           write(`${place}: ${line}\n`);
@@ -50,11 +48,10 @@ export async function validate(
   }
   if (judged === 0 && wrong.length === 0)
     wrong.push(`${paths.join(', ')}: found nothing to check, expected ${EXPECTED}`);
-  const says = [...pages, 'docs/reference/crds.md'][0];
   if (wrong.length > 0)
     throw new RefitError('REFIT_FILE', '', {
       problems: wrong,
-      hint: `correct the fields; see ${says}`,
+      hint: 'correct the fields; `kubectl explain` shows every field of a kind',
     });
 }
 
@@ -87,7 +84,6 @@ interface Judgement {
   readonly title: string;
   readonly problems: readonly string[];
   readonly warnings?: readonly string[];
-  readonly page: string;
   /** The Plan itself, if it must be compared with the other Plans in the files. */
   readonly plan?: CattlePlan;
 }
@@ -116,13 +112,13 @@ function namespaceProblems({ kind, object }: ReadObject): string[] {
 
 function judgeUpdaterSet(set: UpdaterSet): Judgement {
   const title = `UpdaterSet ${set.metadata.name} is valid`;
-  return { title, problems: setProblems(set), page: 'docs/guides/cluster-api.md' };
+  return { title, problems: setProblems(set) };
 }
 
 function judgePolicy(policy: UpgradePolicy): Judgement {
   const title = `UpgradePolicy ${policy.metadata.name} is valid`;
   const problems = readPolicy(policy).problems.map(({ message }) => message);
-  return { title, problems, warnings: retryWarnings(policy), page: 'docs/guides/policy.md' };
+  return { title, problems, warnings: retryWarnings(policy) };
 }
 
 /** Returns a warning if the policy tries nodes again whose plans have attempts of their own. */
@@ -152,7 +148,7 @@ const KUBEONE = /^[ \t]*"?kind"?[ \t]*:[ \t]*["']?KubeOneCluster\b/m;
 
 function judgeManifest({ version, hosts }: Manifest): Judgement {
   const title = `${counted(hosts.length, 'host')} to upgrade to ${version}: the manifest is valid`;
-  return { title, problems: [], page: 'docs/guides/kubeadm.md' };
+  return { title, problems: [] };
 }
 
 function judgeCattlePlan(plan: CattlePlan): Judgement {
@@ -177,7 +173,7 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
         `metadata.annotations[upgrade.cattle.io/digest]: ${JSON.stringify(path)} names no field of the Plan, so no change starts it again; use for example spec.upgrade`,
     ),
   ];
-  return { title, problems: own, warnings, page: 'docs/guides/system-upgrade-controller.md', plan };
+  return { title, problems: own, warnings, plan };
 }
 
 function judgeConfig(config: UpdateConfig): Judgement {
@@ -185,7 +181,6 @@ function judgeConfig(config: UpdateConfig): Judgement {
   return {
     title: `UpdateConfig ${config.metadata.name} can be followed`,
     problems: readUpdateConfig(config, rules).problems,
-    page: 'docs/guides/updates.md',
   };
 }
 
@@ -196,7 +191,6 @@ function judgePlan(plan: Plan): Judgement {
     title: `Plan ${metadata.name}${id} with ${counted(spec.commands.length, 'command')} can be carried out`,
     problems: problemsOf(plan).map(({ message }) => message),
     warnings: [...missingForK0s(plan), ...unverified(plan), ...brokenSteps(plan)],
-    page: 'docs/guides/k0s.md',
   };
 }
 

@@ -18,7 +18,7 @@ test.each([
   ['retry', 'name the node to retry, or use --skipped'],
   [
     'start a --now --for 169h',
-    "option '--for <time>' argument '169h' is invalid. a window is opened for at most 7 days: 168h",
+    "option '--for <time>' argument '169h' is invalid. Write hours or minutes, such as 2h or 90m, and at most 168h (7 days).",
   ],
   [
     'hold w1 --for 2h --until 2030-01-01T00:00:00Z',

@@ -4,6 +4,7 @@ import type { Control } from '../cli/controls/control.ts';
 import type { ControlFlags } from '../cli/controls/control-command.ts';
 import * as common from '../cli/options.ts';
 import type { CommandCall, CommandSpec } from '../cli/program.ts';
+import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import { partsOf } from './session-parts.ts';
 
@@ -76,7 +77,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
       ...common.CONNECTION_OPTIONS,
       PLAN_OPTION,
       new Option('--now', 'open the window now').makeOptionMandatory(),
-      new Option('--for <time>', 'how long it is open, at most 7 days: 168h')
+      new Option('--for <time>', 'how long it is open, such as 2h; at most 7 days: 168h')
         .argParser(parseOpening)
         .makeOptionMandatory(),
       REASON,
@@ -245,7 +246,9 @@ function parseWave(text: string): number {
 }
 
 function parseOpening(text: string): number {
-  const milliseconds = common.parseTime(text);
+  const milliseconds = parseDuration(text) ?? Number.POSITIVE_INFINITY;
   if (milliseconds <= MOST_OPEN_MS) return milliseconds;
-  throw new InvalidArgumentError('a window is opened for at most 7 days: 168h');
+  throw new InvalidArgumentError(
+    'Write hours or minutes, such as 2h or 90m, and at most 168h (7 days).',
+  );
 }

@@ -44,15 +44,21 @@ export const ERRORS = {
   },
   REFIT_SSH: {
     exit: EXIT.unreachable,
-    hint: 'run `ssh` by hand with the same user, key and known hosts; see docs/guides/kubeadm.md',
+    hint: 'run `ssh` by hand with the same user, key and known hosts',
   },
-  REFIT_REFUSED: { exit: EXIT.failed, hint: 'see docs/guides/kubeadm.md' },
+  REFIT_REFUSED: {
+    exit: EXIT.failed,
+    hint: 'correct what the message names, then run the same command again',
+  },
   REFIT_CONTROL: { exit: EXIT.failed, hint: 'run `refit status`' },
   REFIT_NO_CRD: { exit: EXIT.failed, hint: 'run `kubectl apply -f deploy/crds`' },
   REFIT_PLAN_FAILED: { exit: EXIT.failed, hint: 'run `refit status`' },
   REFIT_AGENT: { exit: EXIT.failed, hint: 'read the log of the agent' },
-  REFIT_INSTALL: { exit: EXIT.failed, hint: 'see docs/guides/k0s.md' },
-  REFIT_TESTENV: { exit: EXIT.failed, hint: 'see docs/internals/testenv.md' },
+  REFIT_INSTALL: { exit: EXIT.failed, hint: 'correct what the message names, then install again' },
+  REFIT_TESTENV: {
+    exit: EXIT.failed,
+    hint: 'check that Go and a network are there to build the control plane',
+  },
   REFIT_INTERNAL: {
     exit: EXIT.failed,
     hint: 'this is a bug in Refit: please report it with the log',

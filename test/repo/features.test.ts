@@ -17,7 +17,7 @@ function isThere(evidence: string): boolean {
   if (script !== undefined) return Object.hasOwn(SCRIPTS, script);
   const command = /^refit ([\w-]+)/.exec(evidence)?.[1];
   if (command !== undefined) return COMMANDS.some(({ name }) => name === command);
-  return /\.test\.ts$/.test(evidence) && existsSync(`${ROOT}${evidence}`);
+  return evidence.endsWith('.test.ts') && existsSync(`${ROOT}${evidence}`);
 }
 
 function problemsOf({ name, state, evidence, remark }: Feature): string[] {

@@ -101,7 +101,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       ]),
       yes(
         'Order and limits by failure domain',
-        ['src/engine/schedule/slots-candidates.test.ts', `${T}/waves.test.ts`],
+        ['src/engine/gates/registry-sentences.test.ts', 'src/engine/schedule/waves.test.ts'],
         '`order`, `spread`, `perDomain`',
       ),
       yes(
@@ -141,7 +141,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       no('Canaries compared with a control group'),
       yes('Check of disk space and resources', [
         'src/agent/download/disk-room.test.ts',
-        `${T}/kubeadm.test.ts`,
+        'src/dialects/kubeadm/plan/preflight-refusals.test.ts',
       ]),
       yes('Downloads are reachable before the first cordon', [`${T}/updates.test.ts`]),
       yes(
@@ -212,7 +212,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       partly(
         'The fleet goes back with a plan',
-        [`${T}/version-change.test.ts`],
+        ['src/engine/gates/registry-version-gates.test.ts'],
         'a plan with the older version, if a policy allows `Downgrade`; no command writes it',
       ),
       yes('A restarted controller continues', [

@@ -100,7 +100,7 @@ async function plansIn(paths: readonly string[]): Promise<ReadObject[]> {
   if (problems.length === 0) return plans;
   throw new RefitError('REFIT_FILE', '', {
     problems,
-    hint: 'docs/reference/crds.md describes every field',
+    hint: '`kubectl explain` shows every field of a kind',
   });
 }
 

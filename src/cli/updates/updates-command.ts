@@ -44,7 +44,9 @@ export async function checkUpdates(
   );
   const absent = `there is no UpdateConfig${name === undefined ? '' : ` ${name}`}`;
   if (wanted.length === 0)
-    throw new RefitError('REFIT_CONTROL', absent, { hint: 'see docs/guides/updates.md' });
+    throw new RefitError('REFIT_CONTROL', absent, {
+      hint: 'apply one, with a channel in spec.channel',
+    });
   const patch = { metadata: { annotations: { [CHECK_ANNOTATION]: asked } } };
   for (const { metadata } of wanted)
     await client.patch(updateConfigs, metadata.name, patch, { type: 'merge', abort });
@@ -62,7 +64,7 @@ export async function checkUpdates(
       return now.some((each) => BAD.includes(statusOf(each)?.reason ?? '')) ? EXIT.failed : EXIT.ok;
     }
     const hint =
-      'check with `refit status` that a leader runs, and that it has the rights in docs/guides/updates.md';
+      'check with `refit status` that a leader runs, and that deploy/rbac-updates.yaml is applied';
     if (clock.monotonic() > deadline)
       throw new RefitError(
         'REFIT_CONTROL',

@@ -35,7 +35,7 @@ test.each([
 test('where that is not known, the reason and the remedy are said', () => {
   const doubtful = { ...WORKER, ownAgentDoubt: 'no profile; restart k0s here' };
   expect(ownAgentLines(doubtful)).toEqual([
-    "Refit's agent waits at each signal: no profile; restart k0s here (docs/guides/k0s.md says more)",
+    "Refit's agent waits at each signal: no profile; restart k0s here",
   ]);
   expect(ownAgentLines(doubtful, 'replace')).toEqual([]);
 });

@@ -11,8 +11,6 @@ interface FoundK0s extends OwnAgentFacts {
   readonly version: string;
 }
 
-const GUIDE = 'docs/guides/k0s.md says more';
-
 /**
  * What the installed agent does on a host where k0s's own agent runs, for each value of its option
  * `--beside-k0s`.
@@ -29,10 +27,10 @@ export function ownAgentLines(k0s: FoundK0s, beside: BesideK0s = 'observe'): str
   if (k0s.ownAgent === true)
     return [
       `k0s runs its own agent on this host: ${CONSEQUENCE[beside]}`,
-      `next: ${nextStep(k0s)} (${GUIDE})`,
+      `next: ${nextStep(k0s)}`,
     ];
   if (k0s.ownAgentDoubt === undefined || beside === 'replace') return [];
-  return [`Refit's agent waits at each signal: ${k0s.ownAgentDoubt} (${GUIDE})`];
+  return [`Refit's agent waits at each signal: ${k0s.ownAgentDoubt}`];
 }
 
 function nextStep({ role, version }: FoundK0s): string {

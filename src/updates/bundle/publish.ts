@@ -173,7 +173,7 @@ export interface WantedFile extends Pick<catalogs.CatalogFile, 'platform' | 'kin
 /** Reads the bundle file. Rejects with REFIT_FILE: the field, what was found, and what would be right. */
 export async function readBundleFile(path: string) {
   const fail = failing('REFIT_FILE', `${path}: `, {
-    hint: 'docs/guides/updates.md has an example',
+    hint: 'correct what each line names, then run the same command again',
   });
   const text = await readBounded(path).catch((error: unknown) =>
     fail(`cannot be read: ${messageOf(error)}`),

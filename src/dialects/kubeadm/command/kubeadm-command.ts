@@ -252,7 +252,7 @@ function stopOn(assessment: Pick<preflight.Assessment, 'findings'>): void {
   if (refused.length === 0) return;
   throw new RefitError('REFIT_REFUSED', '', {
     problems: refused.map((finding) => `${finding.rule}: ${describeFinding(finding)}`),
-    hint: 'docs/guides/kubeadm.md explains each rule',
+    hint: 'correct what each line names, then run the plan again',
   });
 }
 
