@@ -3,6 +3,7 @@
  * right.
  */
 import type { z } from 'zod';
+import { ownMember } from './own-member.ts';
 import { counted } from './phrases.ts';
 import { printableUrl } from './printable-url.ts';
 
@@ -81,9 +82,9 @@ const COUNTED: Readonly<Record<string, string>> = {
 };
 
 function sized(origin: string, limit: string, count: number): string {
-  const what = COUNTED[origin];
+  const what = ownMember(COUNTED, origin);
   if (what === undefined) return `a number of ${limit}`;
-  const whole = EXPECTED[origin] ?? 'an object';
+  const whole = ownMember(EXPECTED, origin) ?? 'an object';
   return `${whole} with ${limit} ${count === 1 ? what : `${what}s`}`;
 }
 
