@@ -3,6 +3,8 @@ import type { Endpoint, World } from '../../engine/contract/world.ts';
 import { hasControlPlaneLabel } from '../../kube/control-plane-label.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 
+export { CONTROL_PLANE } from '../../kube/control-plane-label.ts';
+
 export function isController({ metadata }: Node): boolean {
   return hasControlPlaneLabel(metadata.labels);
 }

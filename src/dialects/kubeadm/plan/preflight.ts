@@ -6,7 +6,6 @@ import type { DrainPreview } from '../../../drain/drain-preview.ts';
 import { describeRefusedPods } from '../../../drain/pods.ts';
 import { controlsOn } from '../../../engine/model/controls.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
-import { CONTROL_PLANE, hasControlPlaneLabel } from '../../../kube/control-plane-label.ts';
 import {
   type ConfigMap,
   configMaps,
@@ -17,6 +16,7 @@ import { compareVersions, minorsBetween, parseVersion } from '../../../util/vers
 import { type Finding, force, hard, warn, withAllowed } from '../../../versions/findings.ts';
 import { etcdFacts, textOf, type VersionFacts } from '../../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions, OLDEST_MAINTAINED } from '../../../versions/version-rules.ts';
+import { CONTROL_PLANE, isController } from '../../shared/node-endpoints.ts';
 import type { HostFacts } from '../host/probe.ts';
 import { hasPhases, optionsFor } from '../host/scripts.ts';
 import { absentOf, etcdChecks, problemsOf, STATIC_PODS } from '../host/verify.ts';
@@ -268,14 +268,12 @@ export function membershipFindings({
     const unknown = `host ${name}: the cluster has no Node of this name`;
     if (!node)
       return [hard('F2', unknown, 'correct the name, or take the host out of the manifest')];
-    if (hasControlPlaneLabel(node.metadata.labels) === (role === 'controlPlane')) return [];
-    const found = `its Node ${hasControlPlaneLabel(node.metadata.labels) ? 'has' : 'lacks'} the label ${CONTROL_PLANE}`;
+    if (isController(node) === (role === 'controlPlane')) return [];
+    const found = `its Node ${isController(node) ? 'has' : 'lacks'} the label ${CONTROL_PLANE}`;
     return [hard('F2', `host ${name} has role ${role}, but ${found}`, 'correct the role')];
   });
   const known = new Set(manifest.hosts.map(({ name }) => name));
-  const missing = nodes.filter(
-    (node) => hasControlPlaneLabel(node.metadata.labels) && !known.has(node.metadata.name),
-  );
+  const missing = nodes.filter((node) => isController(node) && !known.has(node.metadata.name));
   if (missing.length === 0) return findings;
   const names = missing.map(({ metadata }) => metadata.name).join(', ');
   return [
