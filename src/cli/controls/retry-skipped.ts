@@ -1,9 +1,9 @@
 /** Implements `refit retry --skipped`: takes up all nodes that a plan has left out. */
 import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
-import { isTargetHeld } from '../../engine/gates/held-targets.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import { targetsIn, withStages } from '../../engine/model/rollout.ts';
+import { isHeld } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
@@ -26,7 +26,10 @@ const takeUp: Control = (controlled, now) => {
     targets.map(({ name }) => name),
     MOST_NAMES,
   );
-  const held = targets.filter((target) => isTargetHeld(snapshot, target, now));
+  const held = targets.filter((target) => {
+    const { hold } = factsOf(snapshot, target);
+    return hold !== undefined && isHeld(hold, now);
+  });
   const stillHeld = held
     .slice(0, MOST_NAMES)
     .map(({ name }) => `${name} is still held: it does not start before \`refit unhold ${name}\`.`);

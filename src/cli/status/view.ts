@@ -340,7 +340,7 @@ function nextOf({ snapshot, explanation: { waits }, upcoming, policy, now }: Vie
   for (const stage of rollout.stages) {
     const pending = stage.targets.filter(({ state }) => state === 'pending');
     const free = pending
-      .filter((target) => !isTargetHeld(snapshot, target, now))
+      .filter((target) => !isTargetHeld({ snapshot, policy, now }, stage, target))
       .map(({ name }) => name);
     const ready = free.filter((name) => !blocked.has(name));
     // If a gate blocks all of these targets, the first ones are still the next to start.
