@@ -60,6 +60,9 @@ const MOST_ATTEMPTS = 10;
 /** Policies select plans by these names of their dialects. */
 export const DIALECT_NAMES = ['autopilot', 'cattle', 'kubeadm', 'capi'] as const;
 
+/** The other tools that policies may coordinate with. */
+const TOOL_NAMES = ['ClusterAutoscaler', 'Karpenter', 'Kured', 'GPUOperator'] as const;
+
 const planSchema = object(
   'Every field that is set must match; an entry without fields matches all plans.',
   {
@@ -293,6 +296,11 @@ export const upgradePolicySpecSchema = object(
       'Wait',
       'Finish',
     ),
+    coordinate: list(
+      'Other tools that disrupt nodes, and with which Refit takes turns; none by default. ' +
+        'A node does not start while one of them is at work on it.',
+      z.enum(TOOL_NAMES),
+    ).meta(SET),
     edits: object('What an edit of a plan does.', {
       afterEnd: choice(
         'To a k0s Plan that has ended: `Ignore`, the default, nothing, as in the original. `Restart`: it starts a new rollout, whose ' +

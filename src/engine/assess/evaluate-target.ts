@@ -225,8 +225,9 @@ function intend(context: TargetContext): TargetEvaluation {
       gate === 'nodes-available' || gate === 'domain-available'
         ? !isBehind(input, snapshot)
         : gate === 'write' || probe !== undefined;
-    // The plan goes on around a held target, so the target must not keep a slot.
-    const isGivenBack = (isClaimed && !isKept) || isHolding(gate);
+    // The plan goes on around a held target, and around the work of another tool, so the target must not keep a slot.
+    const isAside = isHolding(gate) || gate === 'others-at-work';
+    const isGivenBack = (isClaimed && !isKept) || isAside;
     const back = isGivenBack ? { next: 'pending' as const } : {};
     return { phase, effect: 'none', ...back, reason, ends, gate, recheckMs, probe };
   }

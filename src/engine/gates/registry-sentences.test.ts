@@ -1,5 +1,6 @@
 /** Every gate and verifier, with its sentences. */
 import { expect, test } from 'vitest';
+import { COORDINATION_ROWS } from '../../../test/support/builders/coordination-rows.ts';
 import {
   among,
   CLEAR,
@@ -60,6 +61,7 @@ const NO_PAYLOADS = { payloads: undefined } as unknown as Partial<Stage>;
 const REFUSAL = { unanswered: because('TargetRefused', 'x'), recheckMs: 1 };
 
 const rows: [Gate, string, GateInput, string][] = [
+  ...COORDINATION_ROWS,
   ...HEALTH_ROWS,
   ...PIN_ROWS,
   [hostsFit, 'nothing is known against a host', input('worker'), 'pass'],

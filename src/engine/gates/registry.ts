@@ -17,6 +17,7 @@ import { notExcluded } from './not-excluded.ts';
 import { notHeld } from './not-held.ts';
 import { notPaused } from './not-paused.ts';
 import { notPinned } from './not-pinned.ts';
+import { othersAtWork } from './others-at-work.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
 import { restOver } from './rest-over.ts';
@@ -48,6 +49,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   apiServersFirst,
   foreignWork,
   apiServersReadyAtStart,
+  othersAtWork,
   nodeReady,
   writeAllowed,
   nodesAvailable,

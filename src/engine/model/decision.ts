@@ -1,4 +1,5 @@
 /** The types of one decision: what it reads, what was observed of a rollout and its targets, and what it decides. */
+import type { OtherWork } from '../../coordination/tool.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
@@ -122,6 +123,8 @@ export interface TargetFacts {
   readonly downloads?: DownloadState | undefined;
   /** What a person wrote to keep plans from starting on the target; undefined if nobody did. It may be over. */
   readonly hold?: Hold | undefined;
+  /** What other tools do to the Node, as far as the Node shows it; undefined if the Node is unknown. */
+  readonly otherWork?: readonly OtherWork[] | undefined;
   /** The answer of the API server that refused to change the target's object. Nothing is written for the target before the next try. */
   readonly refusal?: Unanswered | undefined;
   readonly observation: Observation;

@@ -66,6 +66,7 @@ export const REASONS = {
   RetryWaits: 'a node failed, and the policy tries it again after a pause',
   Retried: 'a failed node is tried again by itself, as its policy says',
   Held: 'somebody holds the node, so no plan starts on it',
+  OtherToolAtWork: 'another tool that the policy coordinates with disrupts nodes now',
   WindowClosed: 'no maintenance window is open',
   WindowOpened:
     'a person opened the maintenance window once, and nodes start outside of the times of the policy',
@@ -214,6 +215,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   RetryWaits: { ends: 'the pause before the next attempt is over' },
   Retried: null,
   Held: { act: 'run `refit unhold` for the node, or wait until the hold ends' },
+  OtherToolAtWork: {
+    act: 'let the other tool finish, or repair it, as the message of `refit why` says; or take it off `coordinate` of the policy',
+  },
   WindowClosed: { ends: 'the next maintenance window opens' },
   WindowOpened: null,
   WindowTooShort: { ends: 'a maintenance window opens that is long enough for a node' },

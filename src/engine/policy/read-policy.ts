@@ -103,6 +103,7 @@ function policyOf(
     restartsEdited: spec.edits?.afterEnd === 'Restart',
     ...(spec.controllersNotReady === 'End' ? { endsNotReady: true } : {}),
     ...(spec.edits?.whileRunning === 'Ignore' ? { ignoresEdits: true } : {}),
+    ...defined({ coordinate: spec.coordinate }),
     ...(spec.holds === 'Finish' ? { leavesOutHeld: true } : {}),
     prefetch: lower(spec.prefetch) ?? DEFAULT_POLICY.prefetch,
     agent: { ...agentTimes, ...agentRules, ...agentDrainOf(drain, drainMs) },

@@ -1,4 +1,5 @@
 /** The policy of a rollout: limits, deadlines, drain, windows and rules for downloads. It is plain data, with times in milliseconds. */
+import type { ToolName } from '../../coordination/tool.ts';
 import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
 import type { HealthRules } from '../../health/checks.ts';
 import type { LabelSelector } from '../../kube/resources.ts';
@@ -105,6 +106,8 @@ export interface RolloutPolicy extends Timetable {
   readonly drain: DrainPolicy;
   /** The checks that must pass before and after each target; undefined if there are none. */
   readonly health?: HealthRules;
+  /** The other tools whose work on nodes the rollout waits for; undefined if there are none. */
+  readonly coordinate?: readonly ToolName[];
   /** The plan's own windows; undefined if it has none that apply now. */
   readonly planWindows?: readonly MaintenanceWindow[];
   /** How many milliseconds before such a window targets may download ahead. If it is undefined, they do not. */

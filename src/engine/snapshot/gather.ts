@@ -1,4 +1,5 @@
 /** Gathers the Snapshot of one decision from the watched objects. */
+import { otherWorkOn } from '../../coordination/tools.ts';
 import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
@@ -200,6 +201,10 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     },
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),
+    // The object may be a Node that the leader must not cordon.
+    get otherWork() {
+      return otherWorkOn(node ?? object);
+    },
     get unnamedCordon() {
       if (!dialect.drainDelegation?.unnamedCordon) return undefined;
       return (

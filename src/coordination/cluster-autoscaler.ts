@@ -1,0 +1,19 @@
+/** The cluster autoscaler, which deletes nodes that are not needed. */
+import { type Tool, taintOn } from './tool.ts';
+
+/**
+ * The cluster autoscaler sets this taint just before it drains and deletes the node. Its other taint,
+ * `DeletionCandidateOfClusterAutoscaler`, only says that it may do so later.
+ */
+const DELETED = 'ToBeDeletedByClusterAutoscaler';
+
+export const clusterAutoscaler: Tool = {
+  name: 'ClusterAutoscaler',
+  workOn(node) {
+    if (taintOn(node, [DELETED]) === undefined) return undefined;
+    return {
+      message: `the cluster autoscaler is deleting the node (taint ${DELETED})`,
+      ends: `the node is gone, or the cluster autoscaler takes its taint ${DELETED} away`,
+    };
+  },
+};

@@ -1,0 +1,17 @@
+/** Karpenter, which replaces and deletes nodes. */
+import { type Tool, taintOn } from './tool.ts';
+
+/** The taint of nodes that Karpenter disrupts: since its version 1.0, and before. */
+const DISRUPTED = ['karpenter.sh/disrupted', 'karpenter.sh/disruption'];
+
+export const karpenter: Tool = {
+  name: 'Karpenter',
+  workOn(node) {
+    const taint = taintOn(node, DISRUPTED);
+    if (taint === undefined) return undefined;
+    return {
+      message: `Karpenter is removing the node (taint ${taint})`,
+      ends: `the node is gone, or Karpenter takes its taint ${taint} away`,
+    };
+  },
+};

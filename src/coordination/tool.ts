@@ -1,0 +1,30 @@
+/** Defines what Refit knows about another tool that disrupts nodes. Each tool has a file of its own. */
+import type { Node } from '../kube/resources.ts';
+
+/** The names of the tools, as `spec.coordinate` of an UpgradePolicy has them. */
+export type ToolName =
+  | 'ClusterAutoscaler'
+  | 'Karpenter'
+  | 'Kured'
+  | 'GPUOperator'
+  | 'DisruptionLease';
+
+/** What another tool does to a node now. */
+export interface OtherWork {
+  readonly tool: ToolName;
+  /** A clause that follows the name of the node and a colon. It names the tool and what shows its work. */
+  readonly message: string;
+  /** A clause that follows "when". It says what ends the work, and what people can do about it. */
+  readonly ends: string;
+}
+
+export interface Tool {
+  readonly name: ToolName;
+  /** Returns the work of the tool that the Node itself shows; undefined if it shows none. */
+  readonly workOn?: (node: Node) => Omit<OtherWork, 'tool'> | undefined;
+}
+
+/** Returns the first taint of the Node with one of the keys. */
+export function taintOn({ spec }: Node, keys: readonly string[]): string | undefined {
+  return spec?.taints?.find(({ key }) => keys.includes(key))?.key;
+}

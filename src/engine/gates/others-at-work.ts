@@ -1,0 +1,11 @@
+/** Gate: another tool that the policy coordinates with may be at work on the node. */
+import { type Gate, PASS, wait } from './types.ts';
+
+export const othersAtWork: Gate = {
+  name: 'others-at-work',
+  evaluate({ target: { name }, facts, policy: { coordinate = [] } }) {
+    if (coordinate.length === 0) return PASS;
+    const work = facts.otherWork?.find(({ tool }) => coordinate.includes(tool));
+    return work ? wait('OtherToolAtWork', `${name}: ${work.message}`, work.ends) : PASS;
+  },
+};

@@ -1,0 +1,26 @@
+/** What the gates about other tools say, as rows for the table of all gates. */
+import { othersAtWork } from '../../../src/engine/gates/others-at-work.ts';
+import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
+import { input } from './gate-inputs.ts';
+import { buildPolicy } from './rollout-policies.ts';
+
+const WORK = { tool: 'Karpenter', message: 'Karpenter is removing the node', ends: 'x' } as const;
+const policy = buildPolicy({ coordinate: ['Kured', 'Karpenter'] });
+const busy = input('worker', { otherWork: [WORK] });
+
+export const COORDINATION_ROWS: readonly [Gate, string, GateInput, string][] = [
+  [othersAtWork, 'a policy without coordination', busy, 'pass'],
+  [
+    othersAtWork,
+    'a tool that the policy does not name',
+    { ...busy, policy: buildPolicy({ coordinate: ['Kured'] }) },
+    'pass',
+  ],
+  [othersAtWork, 'no work', { ...input('worker', { otherWork: [] }), policy }, 'pass'],
+  [
+    othersAtWork,
+    'work of a tool that the policy names',
+    { ...busy, policy },
+    'wait OtherToolAtWork: n1: Karpenter is removing the node',
+  ],
+];

@@ -1,0 +1,77 @@
+/** Tests `coordinate` of a policy on a real API server: nodes wait for other tools. */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { upgradePolicies } from '../../src/api/kinds.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { buildUpgradePolicy } from '../support/builders/policies.ts';
+import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { Puppets } from './puppets.ts';
+import { RefitProcess, runRefit } from './refit-process.ts';
+
+const POLICY = 'with-others';
+
+let admin: KubeClient;
+let controller: RefitProcess;
+
+beforeAll(async () => {
+  await installKinds();
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  const path = await kubeconfigFor('controller');
+  controller = new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '5s');
+});
+afterAll(async () => {
+  expect(await controller.stop('SIGTERM')).toBe(0);
+  admin.close();
+});
+
+async function applyPolicy(): Promise<void> {
+  await admin.create(
+    upgradePolicies,
+    buildUpgradePolicy(POLICY, {
+      plans: [{ dialect: 'autopilot' }],
+      coordinate: ['ClusterAutoscaler', 'Karpenter', 'Kured', 'GPUOperator'],
+    }),
+  );
+  onTestFinished(async () => await admin.delete(upgradePolicies, POLICY));
+}
+
+async function whyOf(node: string): Promise<string> {
+  const path = await kubeconfigFor('operator');
+  const { stdout } = await runRefit('why', node, '--kubeconfig', path);
+  return stdout.join('\n').replaceAll(/\s+/g, ' ');
+}
+
+test('the API server refuses the name of an unknown tool', async () => {
+  const unknown = buildUpgradePolicy(POLICY, { coordinate: ['Descheduler' as 'Kured'] });
+  await expect(admin.create(upgradePolicies, unknown)).rejects.toThrow(
+    /spec.coordinate\[0\]: Unsupported value: "Descheduler": supported values: .*"Karpenter"/,
+  );
+});
+
+test('a plan goes on around nodes that other tools work on, and takes them up after that', async () => {
+  await using puppets = await Puppets.create(admin, 'coord-w1', 'coord-w2', 'coord-w3');
+  await applyPolicy();
+  const state = 'nvidia.com/gpu-driver-upgrade-state';
+  const taint = 'ToBeDeletedByClusterAutoscaler';
+  await kubectlAs('admin', ['label', 'node', 'coord-w1', `${state}=drain-required`]);
+  await kubectlAs('admin', ['taint', 'node', 'coord-w2', `${taint}=1:NoSchedule`]);
+  await puppets.plan(1);
+  await puppets.says('coord-w3', 'Completed');
+  await puppets.until(async () => {
+    expect(await whyOf('coord-w1')).toContain(
+      `coord-w1: the GPU Operator is upgrading the driver of the node (label ${state}: drain-required)`,
+    );
+    expect(await whyOf('coord-w2')).toContain(
+      `coord-w2: the cluster autoscaler is deleting the node (taint ${taint})`,
+    );
+  });
+  expect(await puppets.signal('coord-w1')).toBeUndefined();
+  expect(await puppets.signal('coord-w2')).toBeUndefined();
+
+  await kubectlAs('admin', ['label', 'node', 'coord-w1', '--overwrite', `${state}=upgrade-done`]);
+  await puppets.says('coord-w1', 'Completed');
+  await kubectlAs('admin', ['taint', 'node', 'coord-w2', `${taint}-`]);
+  await puppets.says('coord-w2', 'Completed');
+  expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+});
