@@ -9,6 +9,11 @@ const DELETED = 'ToBeDeletedByClusterAutoscaler';
 
 export const clusterAutoscaler: Tool = {
   name: 'ClusterAutoscaler',
+  mark: {
+    key: 'cluster-autoscaler.kubernetes.io/scale-down-disabled',
+    value: 'true',
+    ownerKey: 'upgrade.refit.dev/scale-down-disabled-by',
+  },
   workOn(node) {
     if (taintOn(node, [DELETED]) === undefined) return undefined;
     return {

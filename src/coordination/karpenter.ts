@@ -6,6 +6,11 @@ const DISRUPTED = ['karpenter.sh/disrupted', 'karpenter.sh/disruption'];
 
 export const karpenter: Tool = {
   name: 'Karpenter',
+  mark: {
+    key: 'karpenter.sh/do-not-disrupt',
+    value: 'true',
+    ownerKey: 'upgrade.refit.dev/do-not-disrupt-by',
+  },
   workOn(node) {
     const taint = taintOn(node, DISRUPTED);
     if (taint === undefined) return undefined;

@@ -20,8 +20,18 @@ export interface OtherWork {
 
 export interface Tool {
   readonly name: ToolName;
+  /** What Refit writes on a Node that it works on; undefined if the tool knows no such annotation. */
+  readonly mark?: NodeMark;
   /** Returns the work of the tool that the Node itself shows; undefined if it shows none. */
   readonly workOn?: (node: Node) => Omit<OtherWork, 'tool'> | undefined;
+}
+
+/** An annotation that makes a tool leave a Node alone. */
+export interface NodeMark {
+  readonly key: string;
+  readonly value: string;
+  /** The annotation that names the plan of Refit that set `key`. */
+  readonly ownerKey: string;
 }
 
 /** Returns the first taint of the Node with one of the keys. */

@@ -1,5 +1,6 @@
 /** Tests `coordinate` of a policy on a real API server: nodes wait for other tools. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
@@ -47,6 +48,40 @@ test('the API server refuses the name of an unknown tool', async () => {
   await expect(admin.create(upgradePolicies, unknown)).rejects.toThrow(
     /spec.coordinate\[0\]: Unsupported value: "Descheduler": supported values: .*"Karpenter"/,
   );
+});
+
+test('the autoscaler and Karpenter leave a node alone exactly while it is in progress', async () => {
+  await using puppets = await Puppets.create(admin, 'coord-m1', 'coord-m2');
+  await applyPolicy();
+  const scale = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
+  const disrupt = 'karpenter.sh/do-not-disrupt';
+  await kubectlAs('admin', ['annotate', 'node', 'coord-m2', `${disrupt}=false`]);
+  await puppets.plan(2);
+  await puppets.says('coord-m1', 'Downloading');
+  await puppets.says('coord-m2', 'Downloading');
+  const annotationsOf = async (name: string) => (await puppets.node(name)).metadata.annotations;
+  const own = 'upgrade.refit.dev/do-not-disrupt-by';
+  const owner = expect.stringContaining('autopilot//autopilot/') as string;
+  expect(await annotationsOf('coord-m1')).toMatchObject({
+    [scale]: 'true',
+    [disrupt]: 'true',
+    [own]: owner,
+  });
+  expect(await annotationsOf('coord-m2')).toMatchObject({ [scale]: 'true', [disrupt]: 'false' });
+  expect(await annotationsOf('coord-m2')).not.toHaveProperty([own]);
+
+  await puppets.says('coord-m1', 'Completed');
+  await puppets.until(async () => {
+    expect(await annotationsOf('coord-m1')).not.toHaveProperty([scale]);
+    expect(await annotationsOf('coord-m1')).not.toHaveProperty([disrupt]);
+  });
+  expect(await annotationsOf('coord-m2')).toHaveProperty([scale]);
+  await admin.delete(plans, 'autopilot');
+  await puppets.says('coord-m2', 'Completed');
+  await puppets.until(async () => {
+    expect(await annotationsOf('coord-m2')).not.toHaveProperty([scale]);
+    expect(await annotationsOf('coord-m2')).toHaveProperty([disrupt], 'false');
+  });
 });
 
 test('a plan goes on around nodes that other tools work on, and takes them up after that', async () => {

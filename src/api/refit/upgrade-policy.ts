@@ -298,7 +298,7 @@ export const upgradePolicySpecSchema = object(
     ),
     coordinate: list(
       'Other tools that disrupt nodes, and with which Refit takes turns; none by default. ' +
-        'A node does not start while one of them is at work on it.',
+        'A node does not start while one of them is at work on it, and the first two leave nodes in progress alone.',
       z.enum(TOOL_NAMES),
     ).meta(SET),
     edits: object('What an edit of a plan does.', {

@@ -1,7 +1,8 @@
 /**
- * Claims Nodes for a plan, and drops claims. If two plans claim at once, in whatever processes, at least one of them sees the
+ * Claims Nodes for a plan, and drops claims and marks for other tools. If two plans claim at once, in whatever processes, at least one of them sees the
  * other's claim before it starts.
  */
+import { marksOn, withoutMarks } from '../../coordination/node-marks.ts';
 import { type KubeObject, keyOf, type Node, nodes } from '../../kube/resources.ts';
 import { isOfObject } from '../../kube/status-error.ts';
 import {
@@ -16,6 +17,7 @@ import { onceForEach } from '../../util/memo.ts';
 import { needsClaim } from '../assess/claims.ts';
 import type { Instruction } from '../contract/signal.ts';
 import { isFinal, type RecordedState, type Rollout, targetsIn } from '../model/rollout.ts';
+import { kindOf } from '../snapshot/world.ts';
 import { type Accompanying, carryOut, type Effects, type RecordChange } from './writes.ts';
 
 type Knowledge = Pick<Effects, 'dialect' | 'world' | 'refusals'>;
@@ -91,6 +93,49 @@ function wantedBy(on: Knowledge, plan: KubeObject, now: number): (node: Node) =>
     return isAboutToStart || kind === 'sent' || kind === 'working' ? node.metadata.name : undefined;
   });
   return ({ metadata }) => rollout.unread !== undefined || names.includes(metadata.name);
+}
+
+/** The marks of one owner on a Node. */
+export interface MarksOfOwner {
+  readonly node: Node;
+  readonly owner: string;
+}
+
+/** Returns the marks for other tools of deleted plans, and those of the plan of `key` on Nodes that it does not work on. */
+export function marksLeft(
+  on: Knowledge,
+  plans: readonly KubeObject[],
+  key: string,
+  now: number,
+): readonly MarksOfOwner[] {
+  const { dialect, world } = on;
+  const whose = `${dialect.name}/${dialect.planObjects?.namespace ?? ''}/`;
+  const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
+  const marked = (watchesNodes ? markedAmong(world.list(nodes)) : []).filter(({ owner }) =>
+    owner.startsWith(whose),
+  );
+  if (marked.length === 0) return marked;
+  const wantedFor = (plan: KubeObject) =>
+    keyOf(plan) === key ? wantedBy(on, plan, now) : () => true;
+  const wanted = new Map(plans.map((plan) => [claimOf(dialect.name, plan), wantedFor(plan)]));
+  return marked.filter(
+    ({ node, owner }) =>
+      wanted.get(owner)?.(node) !== true &&
+      dialect.nodeSharing?.claims?.isAtWork(world, node) !== true,
+  );
+}
+
+const markedAmong = onceForEach((all: readonly Node[]): readonly MarksOfOwner[] =>
+  all.flatMap((node) => {
+    const owners = new Set(marksOn(node).flatMap(({ owner }) => owner ?? []));
+    return [...owners].map((owner) => ({ node, owner }));
+  }),
+);
+
+/** Removes the marks of one owner from a Node, in the way of `dropClaim`. */
+export async function dropMarks(effects: Effects, { node, owner }: MarksOfOwner): Promise<boolean> {
+  const dropping = carryOut(effects, replaced(withoutMarks(node, owner)));
+  return (await unlessError(isOfObject)(dropping)) !== undefined;
 }
 
 const claimedAmong = onceForEach((all: readonly Node[]) =>

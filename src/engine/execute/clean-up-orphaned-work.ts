@@ -12,7 +12,7 @@ import { gatherFacts, type Known } from '../snapshot/gather.ts';
 import type { RefusedWrites } from '../snapshot/refused-writes.ts';
 import type { View } from '../snapshot/world.ts';
 import { commandsFor } from '../turn/commands.ts';
-import { claimsLeft, dropClaim } from './claims.ts';
+import { claimsLeft, dropClaim, dropMarks, marksLeft } from './claims.ts';
 import { runNodeActions } from './run-node-actions.ts';
 import type { Effects } from './writes.ts';
 
@@ -42,13 +42,16 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
       .map((orphanedPlan) => nodeActionsFor(parts, orphanedPlan));
   const claimsAmong = (plans: readonly KubeObject[]) => claimsLeft(parts, plans, key, clock.now());
   const known = ownWrites.latestOfAll(dialect.plans, cached);
+  const marksAmong = (plans: readonly KubeObject[]) => marksLeft(parts, plans, key, clock.now());
   const isNone = nodeActionsAmong(known).every(({ nodeActions }) => nodeActions.length === 0);
-  if (isNone && claimsAmong(known).length === 0) return {};
+  if (isNone && claimsAmong(known).length + marksAmong(known).length === 0) return {};
   const { plans, planObjects: { namespace, fieldSelector } = {} } = dialect;
   const found = await ifFound(client.listAll(plans, { abort, namespace, fieldSelector }));
   // If the kind is not found, its CRD was deleted together with all plans.
   const claims = claimsAmong(found?.items ?? known);
   const dropped = await settleAll(claims.map(async (node) => await dropClaim(parts, node)));
+  const marks = marksAmong(found?.items ?? known);
+  const unmarked = await settleAll(marks.map(async (left) => await dropMarks(parts, left)));
   const left = nodeActionsAmong(found?.items ?? known).filter(
     ({ nodeActions }) => nodeActions.length > 0,
   );
@@ -58,8 +61,9 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
       onDone: (nodeAction) => reporter?.cleared(rollout, nodeAction),
       onRefused: (nodeAction, words) => parts.refusals.add(rollout, nodeAction, words),
     });
-  const requeueAfterMs = left.length > 0 || dropped.includes(true) ? RECHECK_MS : REFUSED_MS;
-  return left.length + dropped.length > 0 ? { requeueAfterMs } : {};
+  const written = [...dropped, ...unmarked];
+  const requeueAfterMs = left.length > 0 || written.includes(true) ? RECHECK_MS : REFUSED_MS;
+  return left.length + written.length > 0 ? { requeueAfterMs } : {};
 }
 
 function nodeActionsFor(

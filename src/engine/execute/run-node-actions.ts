@@ -1,4 +1,5 @@
 /** Carries out node actions: cordon, drain, uncordon, taint, acknowledge, cancel and clean up. */
+import { withMarks } from '../../coordination/node-marks.ts';
 import * as marks from '../../drain/cordon-marks.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 import { isOfObject } from '../../kube/status-error.ts';
@@ -133,6 +134,8 @@ function instructionsFor(
       );
     case 'taint':
       return changed(node, (before) => marks.withPendingTaint(before, pending));
+    case 'protect':
+      return changed(node, (before) => withMarks(before, nodeAction.owner, nodeAction.tools));
     case 'clean-up': {
       const uncordon = UNCORDON[nodeAction.cordon ? 'ours' : 'never'];
       return changed(node, (it) =>

@@ -1,5 +1,6 @@
 /** The types of one decision: what it reads, what was observed of a rollout and its targets, and what it decides. */
-import type { OtherWork } from '../../coordination/tool.ts';
+import type { MarkState } from '../../coordination/node-marks.ts';
+import type { OtherWork, ToolName } from '../../coordination/tool.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
@@ -168,6 +169,8 @@ export interface NodeView {
   readonly cordonOwner: string | undefined;
   /** The rollout that our taint belongs to; undefined if the Node has no such taint. */
   readonly taintOwner: string | undefined;
+  /** The annotations by which other tools leave the Node alone; undefined in tests that know none. */
+  readonly marks?: readonly MarkState[] | undefined;
   /** The claim of the plan that has claimed the Node, in whatever dialect; undefined if no plan has. */
   readonly claim?: string | undefined;
 }
@@ -229,6 +232,8 @@ export interface Snapshot {
   /** True if the leader may order retries of failed targets by itself. */
   readonly canRetry?: boolean | undefined;
   readonly claim?: string | undefined;
+  /** The owner of the marks that the plan sets for other tools. It is the plan's claim, also in dialects without claims. */
+  readonly markOwner?: string | undefined;
   /** The plan that the work of this plan would wait for, while its nodes already count as unavailable. */
   readonly awaits?: string | undefined;
   /** The unmet preconditions of a new plan; undefined if the dialect has none. */
@@ -301,6 +306,13 @@ export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
     }
   | { readonly kind: 'cancel'; readonly node?: string | undefined; readonly reason: Reason }
   | { readonly kind: 'taint'; readonly node: string }
+  /** Makes these tools leave the node alone. */
+  | {
+      readonly kind: 'protect';
+      readonly node: string;
+      readonly owner: string;
+      readonly tools: readonly ToolName[];
+    }
   | {
       readonly kind: 'prefetch' | 'check-downloads';
       readonly node?: undefined;

@@ -6,6 +6,7 @@ const MESSAGES = {
   cordon: 'node cordoned',
   drain: 'drain started',
   taint: 'node tainted',
+  protect: 'node marked, so that other tools leave it alone',
   prefetch: 'agent asked to download ahead of its upgrade',
   'check-downloads': 'agent asked whether it can download',
   'end-prefetch': 'agent told not to download ahead',

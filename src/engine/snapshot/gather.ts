@@ -1,4 +1,5 @@
 /** Gathers the Snapshot of one decision from the watched objects. */
+import { marksOn } from '../../coordination/node-marks.ts';
 import { otherWorkOn } from '../../coordination/tools.ts';
 import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
@@ -152,6 +153,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     canSkip: dialect.recordsSkips,
     canRetry: dialect.ordersRetries,
     claim: dialect.nodeSharing?.claims && claimOf(dialect.name, scene.plan),
+    markOwner: claimOf(dialect.name, scene.plan),
     awaits: dialect.nodeSharing?.awaits?.(scene.plan, world),
     controlPlane: scene.known.controlPlane,
     health: scene.known.health,
@@ -269,6 +271,7 @@ const viewOf = onceForEach(
     cordonOwner: cordonOwner(node),
     taintOwner: pendingOwner(node),
     claim: claimOn(node),
+    marks: marksOn(node),
   }),
 );
 

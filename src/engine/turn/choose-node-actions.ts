@@ -25,6 +25,7 @@ import {
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { chooseDrainAction, uncordonOf } from './choose-drain-action.ts';
 import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
+import { protectionsOf } from './protect-nodes.ts';
 
 /** The most taints that one decision adds. Targets later in the list get theirs in a later decision. */
 const TAINTS_AT_ONCE = 20;
@@ -36,8 +37,11 @@ export function nodeActionsOf(assessment: Assessment): NodeAction[] {
   const nodeActions = touchedIn(snapshot).flatMap(({ stage, targets }) =>
     targets.flatMap((target) => nodeActionFor(assessment, stage, target) ?? []),
   );
+  const acted = new Set(nodeActions.map(({ target }) => target));
   return [
     ...nodeActions,
+    // Two writes of one turn to the same Node would conflict.
+    ...protectionsOf(assessment).filter(({ target }) => !acted.has(target)),
     ...taints(snapshot, policy),
     ...downloadChecksOf(assessment),
     ...prefetchesOf(assessment),

@@ -1,9 +1,10 @@
-/** Chooses the targets to signal: only recorded intents are signalled. */
+/** Chooses the targets to signal: only recorded intents are signalled, after their Nodes are marked for other tools. */
 import { ownMember } from '../../util/own-member.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Signalling } from '../model/decision.ts';
 import { inState, isFinal, ownerOf, type Stage, type Target } from '../model/rollout.ts';
+import { protectionOf } from './protect-nodes.ts';
 
 /**
  * Returns the signals of this turn; empty if the rollout is over, or while a part of its record
@@ -14,6 +15,7 @@ export function signalsOf(assessment: Assessment): Signalling[] {
   if (!stage || isFinal(snapshot.rollout) || snapshot.rollout.unread) return [];
   return inState(stage, 'intended')
     .filter((target) => assessment.of(stage, target).effect === 'signal')
+    .filter((target) => protectionOf(assessment, stage, target) === undefined)
     .flatMap((target) => signalFor(assessment, stage, target));
 }
 

@@ -1,0 +1,53 @@
+/**
+ * Sets and removes the annotations by which other tools leave a Node alone. A second annotation names the plan that set the first
+ * one, so that Refit never removes the annotation of somebody else, and always finds its own.
+ */
+import { annotated, type Node, withoutAnnotations } from '../kube/resources.ts';
+import { onceForEach } from '../util/memo.ts';
+import { ownMember } from '../util/own-member.ts';
+import type { NodeMark, ToolName } from './tool.ts';
+import { TOOLS } from './tools.ts';
+
+/** What a Node shows of the mark for one tool. */
+export interface MarkState {
+  readonly tool: ToolName;
+  /** True if the annotation of the tool is there, whoever set it and whatever its value. */
+  readonly isSet: boolean;
+  /** The claim of the plan that set it; undefined if no plan did. */
+  readonly owner: string | undefined;
+}
+
+const MARKS = TOOLS.flatMap(({ name, mark }) => (mark ? [{ tool: name, mark }] : []));
+
+/** Returns the state of the mark for every tool that has one. */
+export const marksOn = onceForEach((node: Node): readonly MarkState[] =>
+  MARKS.map(({ tool, mark }) => ({ tool, ...stateOf(node, mark) })),
+);
+
+function stateOf({ metadata: { annotations } }: Node, mark: NodeMark): Omit<MarkState, 'tool'> {
+  return {
+    isSet: ownMember(annotations, mark.key) !== undefined,
+    owner: ownMember(annotations, mark.ownerKey),
+  };
+}
+
+/** Returns the Node with the marks for these tools. A mark that Refit set already gets the new owner; those of others stay. */
+export function withMarks(node: Node, owner: string, tools: readonly ToolName[]): Node {
+  return MARKS.filter(({ tool }) => tools.includes(tool)).reduce((before, { mark }) => {
+    const { isSet, owner: former } = stateOf(before, mark);
+    if (isSet && former === undefined) return before;
+    const own = { [mark.ownerKey]: owner };
+    return annotated(before, isSet ? own : { ...own, [mark.key]: mark.value });
+  }, node);
+}
+
+/** Returns the Node without the marks of `owner`. A value that somebody else has written meanwhile stays. */
+export function withoutMarks(node: Node, owner: string): Node {
+  const { annotations } = node.metadata;
+  const keys = MARKS.flatMap(({ mark }) => {
+    if (stateOf(node, mark).owner !== owner) return [];
+    const isAsSet = ownMember(annotations, mark.key) === mark.value;
+    return isAsSet ? [mark.key, mark.ownerKey] : [mark.ownerKey];
+  });
+  return keys.length === 0 ? node : withoutAnnotations(node, ...keys);
+}

@@ -1,0 +1,45 @@
+/** Decides which Nodes must be marked so that other tools leave them alone while Refit works on them. */
+import type { Assessment } from '../assess/assess.ts';
+import { factsOf } from '../gates/types.ts';
+import type { NodeAction } from '../model/decision.ts';
+import { isFinal, type Stage, type Target, targetsIn } from '../model/rollout.ts';
+
+type Protection = Extract<NodeAction, { kind: 'protect' }>;
+
+/** Returns the marks that this turn must set. */
+export function protectionsOf(assessment: Assessment): Protection[] {
+  const { snapshot, policy } = assessment;
+  if (isFinal(snapshot.rollout) || (policy.coordinate ?? []).length === 0) return [];
+  return snapshot.rollout.stages.flatMap((stage) =>
+    targetsIn({ stages: [stage] }, 'intended').flatMap(
+      (target) => protectionOf(assessment, stage, target) ?? [],
+    ),
+  );
+}
+
+/**
+ * Returns the marks that the Node of an intended target lacks; undefined if it lacks none. The target is signalled only after they
+ * are set. A mark that somebody removes later is not set again, so that Refit never fights with anybody.
+ */
+export function protectionOf(
+  assessment: Assessment,
+  stage: Stage,
+  target: Target,
+): Protection | undefined {
+  const { snapshot, policy } = assessment;
+  const { markOwner } = snapshot;
+  const { coordinate = [] } = policy;
+  const { node: { name, marks = [] } = {}, observation } = factsOf(snapshot, target);
+  if (coordinate.length === 0 || name === undefined || markOwner === undefined) return undefined;
+  const starts = assessment.of(stage, target).effect === 'signal';
+  if (!starts && observation.kind !== 'sent' && observation.kind !== 'working') return undefined;
+  const tools = marks.flatMap(({ tool, isSet, owner }) => {
+    const isOurs = owner === markOwner;
+    // The former owner removes its mark once it notices that it is over, so the plan that starts takes the mark over.
+    const isLacking = isSet ? starts && owner !== undefined && !isOurs : !isOurs;
+    return isLacking && coordinate.includes(tool) ? tool : [];
+  });
+  return tools.length === 0
+    ? undefined
+    : { kind: 'protect', stage, target, node: name, owner: markOwner, tools };
+}
