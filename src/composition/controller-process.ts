@@ -7,6 +7,7 @@ import { hostname } from 'node:os';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { upgradePolicies } from '../api/kinds.ts';
 import type { UpgradePolicy } from '../api/refit/upgrade-policy.ts';
+import { createLockReader } from '../coordination/lock-reader.ts';
 import { drainPreviewer } from '../drain/drain-preview.ts';
 import { createDrains, type Drains } from '../drain/running-drains.ts';
 import type { Dialect } from '../engine/contract/dialect.ts';
@@ -341,9 +342,12 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
     { name: 'health checks', run: async (term) => await parts.health.run(term) },
     'leading',
   );
+  const locks = createLockReader(writer, clock);
+  manager.addRunnable({ name: 'locks', run: async (term) => await locks.run(term) }, 'leading');
   const rollouts = dialects.map((dialect) =>
     rolloutController(dialect, {
       ...parts,
+      locks,
       drains: drainsNodes ? parts.drains : undefined,
       prober: proberOf(parts),
       policyFor: (plan) => parts.policyFor(dialect, plan),

@@ -26,6 +26,17 @@ export interface Tool {
   readonly workOn?: (node: Node) => Omit<OtherWork, 'tool'> | undefined;
 }
 
+/** A lock that another tool holds, as plain data. */
+export interface OtherLock {
+  readonly tool: ToolName;
+  /** One sentence that names the tool and, if it is known, the node that the lock is held for. */
+  readonly message: string;
+  /** A clause that follows "when". It says what ends the wait, and what people can do about it. */
+  readonly ends: string;
+  /** When the lock lapses by itself, in RFC 3339; undefined if it never does. */
+  readonly until?: string;
+}
+
 /** An annotation that makes a tool leave a Node alone. */
 export interface NodeMark {
   readonly key: string;

@@ -1,4 +1,5 @@
 /** The loop of one plan: take a snapshot, assess it, carry out the commands, until nothing is left to do now. */
+import type { LockReader } from '../coordination/lock-reader.ts';
 import type { HealthMonitor } from '../health/monitor.ts';
 import { type KubeObject, nodes, splitKey } from '../kube/resources.ts';
 import { isOfObject } from '../kube/status-error.ts';
@@ -14,6 +15,7 @@ import { because } from './model/reasons.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import type { Reporter } from './report/reporter.ts';
 import { followHealth } from './snapshot/followed-health.ts';
+import { followLocks, knownLocks } from './snapshot/followed-locks.ts';
 import { frozenWorld } from './snapshot/frozen-world.ts';
 import { gather } from './snapshot/gather.ts';
 import type { Prober } from './snapshot/probes.ts';
@@ -28,6 +30,8 @@ export interface ReconcilerOptions extends Effects {
   readonly prober: Prober;
   /** Asks the health checks of policies; undefined if this process asks none. */
   readonly health?: HealthMonitor | undefined;
+  /** Reads the locks of other tools; undefined if this process reads none. */
+  readonly locks?: LockReader | undefined;
   readonly reporter?: Reporter | undefined;
   /** Where NodeRollouts are; the client of the plans by default. */
   readonly nodeRollouts?: { readonly client: Effects['client'] } | undefined;
@@ -40,7 +44,7 @@ type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<R
 
 /** Returns the reconciler of plans for one term of leadership. */
 export function createReconciler(options: ReconcilerOptions): Reconcile {
-  const { dialect, world, plans, clock, reporter, health } = options;
+  const { dialect, world, plans, clock, reporter, health, locks } = options;
   const kinds = dialect.watched.map(({ resource }) => resource);
   const memory = termMemory(options, (rollout, at, reason) =>
     reporter?.refused(rollout, at, reason),
@@ -61,6 +65,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       if (!stored) {
         forget(options, key);
         health?.forget(title);
+        locks?.forget(title);
         memory.forget(key);
         return { requeueAfterMs: await cleanUp() };
       }
@@ -71,10 +76,12 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
         ...memory.knownOf(key, answers, policy),
         health: health?.resultsOf(title),
         decisions: answers.known.decisions ?? ('unasked' as const),
+        locks: knownLocks(locks),
         hasRecorded,
       };
       const snapshot = gather(dialect, plan, frozenWorld(world, kinds), now, known);
       followHealth(health, title, snapshot, policy, now);
+      followLocks(locks, title, snapshot, policy);
       const assessment = assess(snapshot, policy, now);
       let outcome: Outcome;
       try {

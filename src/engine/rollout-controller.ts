@@ -1,4 +1,5 @@
 /** The controller of one dialect. It decides which changes wake plans, and passes them to the reconciler. */
+import type { LockReader } from '../coordination/lock-reader.ts';
 import type { Drains } from '../drain/running-drains.ts';
 import type { HealthMonitor } from '../health/monitor.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -25,7 +26,7 @@ import { freshWorld, NOTHING, OwnWrites, viewsOf } from './snapshot/world.ts';
 
 export interface RolloutParts
   extends BasicTools,
-    Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains' | 'health'>,
+    Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains' | 'health' | 'locks'>,
     Pick<ReporterParts, 'recordEvent'> {
   /** The client of informers, which run on every replica. */
   readonly reader: KubeClient;
@@ -63,7 +64,7 @@ export interface RolloutController extends runtime.Controller {
  * watches.
  */
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
-  const { reader, writer, log, drains, health, clock, metrics = noMetrics } = parts;
+  const { reader, writer, log, drains, health, locks, clock, metrics = noMetrics } = parts;
   const { namespace, fieldSelector } = dialect.planObjects ?? {};
   const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
   const inTime = (each: Watched, informer: Informer): Informer => {
@@ -119,6 +120,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
         : []),
       ...(drains ? [fromChanges(drains, plans, keys)] : []),
       ...(health ? [fromChanges(health, plans, keys)] : []),
+      ...(locks ? [fromChanges(locks, plans, keys)] : []),
     ],
     nodeRollouts,
     begin: () => {
@@ -137,9 +139,9 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   };
 }
 
-/** Returns a source that wakes every plan when a drain makes progress, or a health check takes another state. */
+/** Returns a source that wakes every plan when a drain makes progress, a health check takes another state, or a lock changes. */
 function fromChanges(
-  changing: Pick<Drains | HealthMonitor, 'onChange'>,
+  changing: Pick<Drains | HealthMonitor | LockReader, 'onChange'>,
   plans: Informer,
   keys: () => string[],
 ): runtime.EventSource {

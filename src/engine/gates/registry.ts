@@ -11,6 +11,7 @@ import { drainPossible } from './drain-possible.ts';
 import { foreignWork } from './foreign-work.ts';
 import { healthy, healthyAfter } from './healthy.ts';
 import { hostsFit } from './hosts-fit.ts';
+import { locksFree } from './locks-free.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
 import { notExcluded } from './not-excluded.ts';
@@ -38,6 +39,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   notPaused,
   healthy,
   windowOpen,
+  locksFree,
   notHeld,
   notPinned,
   targetExists,

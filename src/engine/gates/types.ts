@@ -27,6 +27,7 @@ export interface GateInput
       | 'fleet'
       | 'health'
       | 'decisions'
+      | 'locks'
     > {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];

@@ -1,6 +1,6 @@
 /** The types of one decision: what it reads, what was observed of a rollout and its targets, and what it decides. */
 import type { MarkState } from '../../coordination/node-marks.ts';
-import type { OtherWork, ToolName } from '../../coordination/tool.ts';
+import type { OtherLock, OtherWork, ToolName } from '../../coordination/tool.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
@@ -218,6 +218,8 @@ export interface Snapshot {
    * when a decision depends on it.
    */
   readonly decisions?: DecisionsOfPeople | 'unasked' | Unanswered | undefined;
+  /** The locks that other tools hold; `unread` before the first answer, and undefined for processes that read none. */
+  readonly locks?: readonly OtherLock[] | 'unread' | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
   /**

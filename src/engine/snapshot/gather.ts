@@ -52,6 +52,7 @@ export interface Known {
   readonly preconditions?: readonly Reason[] | Unanswered | undefined;
   readonly health?: readonly CheckResult[] | undefined;
   readonly decisions?: DecisionsOfPeople | 'unasked' | Unanswered | undefined;
+  readonly locks?: Snapshot['locks'];
   /** The drain previews by name of the node; undefined if this process previews no drains. */
   readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
   /** Returns for how many milliseconds this process has found the drain of the node blocked; undefined if it is not blocked. */
@@ -158,6 +159,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     controlPlane: scene.known.controlPlane,
     health: scene.known.health,
     decisions: scene.known.decisions,
+    locks: scene.known.locks,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) =>
       freshWork(work, scene.known, now),
     ),

@@ -1,14 +1,31 @@
 /** What the gates about other tools say, as rows for the table of all gates. */
+import { locksFree } from '../../../src/engine/gates/locks-free.ts';
 import { othersAtWork } from '../../../src/engine/gates/others-at-work.ts';
 import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
 import { input } from './gate-inputs.ts';
 import { buildPolicy } from './rollout-policies.ts';
 
 const WORK = { tool: 'Karpenter', message: 'Karpenter is removing the node', ends: 'x' } as const;
+const LOCK = { tool: 'Kured', message: 'Kured holds its lock for w9', ends: 'x' } as const;
 const policy = buildPolicy({ coordinate: ['Kured', 'Karpenter'] });
 const busy = input('worker', { otherWork: [WORK] });
 
 export const COORDINATION_ROWS: readonly [Gate, string, GateInput, string][] = [
+  [locksFree, 'a process that reads no locks', { ...busy, policy }, 'pass'],
+  [locksFree, 'no lock', { ...busy, policy, locks: [] }, 'pass'],
+  [locksFree, 'a policy without Kured', { ...busy, locks: [LOCK] }, 'pass'],
+  [
+    locksFree,
+    'no answer yet',
+    { ...busy, policy, locks: 'unread' },
+    'wait OtherToolAtWork: the lock of Kured is being read',
+  ],
+  [
+    locksFree,
+    'a lock',
+    { ...busy, policy, locks: [LOCK] },
+    'wait OtherToolAtWork: Kured holds its lock for w9',
+  ],
   [othersAtWork, 'a policy without coordination', busy, 'pass'],
   [
     othersAtWork,
