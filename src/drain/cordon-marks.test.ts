@@ -5,10 +5,14 @@ import type { Node } from '../kube/resources.ts';
 import {
   CORDON_ANNOTATION,
   cordonOwner,
+  EXCLUSION_LABEL,
+  exclusionOf,
   isMarkStale,
   PENDING_TAINT,
   pendingOwner,
   withCordon,
+  withExclusion,
+  withoutAnyCordon,
   withoutCordon,
   withoutPendingTaint,
   withPendingTaint,
@@ -24,6 +28,11 @@ const node = (annotations: Record<string, string> | undefined, spec?: Node['spec
 const OTHER_TAINT = { key: 'other', effect: 'NoSchedule' };
 /** The same key as ours with another effect is not ours. */
 const HARD_TAINT = { key: PENDING_TAINT.key, effect: 'NoSchedule' };
+
+const labelled = (of: Node, value: string): Node => ({
+  ...of,
+  metadata: { ...of.metadata, labels: { ...of.metadata.labels, [EXCLUSION_LABEL]: value } },
+});
 
 const change: readonly [string, (node: Node) => Node, Node, Node][] = [
   [
@@ -55,6 +64,42 @@ const change: readonly [string, (node: Node) => Node, Node, Node][] = [
     withoutCordon,
     node({ a: 'b', ...MARK }, {}),
     node({ a: 'b' }, {}),
+  ],
+  [
+    'exclude a node with our cordon from load balancers',
+    withExclusion,
+    node(MARK, { unschedulable: true }),
+    labelled(node(MARK, { unschedulable: true }), 'refit'),
+  ],
+  [
+    'take our cordon and our label away at once',
+    withoutCordon,
+    labelled(node(MARK, { unschedulable: true }), 'refit'),
+    node({}, {}),
+  ],
+  [
+    'take our label away beside the cordon of a person',
+    withoutCordon,
+    labelled(node({}, { unschedulable: true }), 'refit'),
+    node({}, { unschedulable: true }),
+  ],
+  [
+    'take our label away with any cordon',
+    withoutAnyCordon,
+    labelled(node({}, { unschedulable: true }), 'refit'),
+    node({}, {}),
+  ],
+  [
+    'take our label away after a person uncordoned the node',
+    withoutAnyCordon,
+    labelled(node(MARK, {}), 'refit'),
+    node({}, {}),
+  ],
+  [
+    'keep the label of kubeadm',
+    withoutCordon,
+    labelled(node(MARK, { unschedulable: true }), ''),
+    labelled(node({}, {}), ''),
   ],
   [
     'taint',
@@ -105,6 +150,9 @@ test.each<[string, (node: Node) => Node, Node]>([
     (it) => withCordon(it, 'rollout/2'),
     node(MARK, { unschedulable: true }),
   ],
+  ['no cordon of ours, no label', withExclusion, node(undefined, { unschedulable: true })],
+  ['the label of kubeadm', withExclusion, labelled(node(MARK, { unschedulable: true }), '')],
+  ['our label', withExclusion, labelled(node(MARK, { unschedulable: true }), 'refit')],
   ["somebody else's cordon stays", withoutCordon, node({ a: 'b' }, { unschedulable: true })],
   ['no cordon at all', withoutCordon, node(undefined)],
   [
@@ -130,6 +178,12 @@ test.each<[string, (node: Node) => Node, Node]>([
 test('the owner of a cordon', () => {
   expect(cordonOwner(node(MARK, { unschedulable: true }))).toBe(OWNER);
   expect(cordonOwner(node(undefined, { unschedulable: true }))).toBeUndefined();
+});
+
+test('who excluded a node from load balancers', () => {
+  expect(exclusionOf(node(undefined))).toBeUndefined();
+  expect(exclusionOf(labelled(node(undefined), 'refit'))).toBe('ours');
+  expect(exclusionOf(labelled(node(undefined), ''))).toBe('others');
 });
 
 test('the owner of a taint', () => {

@@ -1,4 +1,4 @@
-/** Sets and removes the cordons and taints of Refit on a Node, each with its owner. */
+/** Sets and removes the cordons and taints of Refit on a Node, each with its owner, and its label for load balancers. */
 import { annotated, managersOf, type Node, withoutAnnotations } from '../kube/resources.ts';
 
 /**
@@ -30,9 +30,11 @@ export function withCordon(node: Node, owner: string): Node {
 }
 
 /**
- * Returns the node without Refit's cordon and its annotation. Returns the same object if Refit did not cordon the node.
+ * Returns the node without Refit's cordon and its annotation, and without Refit's label for load balancers. Returns the
+ * same object if the node has neither.
  */
-export function withoutCordon(node: Node): Node {
+export function withoutCordon(cordoned: Node): Node {
+  const node = withoutExclusion(cordoned);
   if (cordonOwner(node) === undefined) return node;
   const { unschedulable: _unschedulable, ...spec } = node.spec ?? {};
   return { ...withoutAnnotations(node, CORDON_ANNOTATION), spec };
@@ -43,6 +45,33 @@ export function withoutAnyCordon(node: Node): Node {
   if (node.spec?.unschedulable !== true) return withoutCordon(node);
   const { unschedulable: _cordon, ...spec } = node.spec;
   return { ...withoutCordon(node), spec };
+}
+
+/**
+ * Returns who excluded the node from external load balancers: Refit, or somebody else, such as kubeadm on a node of the
+ * control plane. Returns undefined if nobody did.
+ */
+export function exclusionOf({ metadata: { labels } }: Node): 'ours' | 'others' | undefined {
+  const value = labels?.[EXCLUSION_LABEL];
+  if (value === undefined) return undefined;
+  return value === OUR_EXCLUSION ? 'ours' : 'others';
+}
+
+/**
+ * Returns the node with the label that excludes it from external load balancers. Returns the same object if the node has
+ * the label, or if Refit did not cordon it: the label is removed with the cordon, so it may not exist without one.
+ */
+export function withExclusion(node: Node): Node {
+  if (cordonOwner(node) === undefined || exclusionOf(node) !== undefined) return node;
+  const labels = { ...node.metadata.labels, [EXCLUSION_LABEL]: OUR_EXCLUSION };
+  return { ...node, metadata: { ...node.metadata, labels } };
+}
+
+/** Returns the node without Refit's label. Returns the same object if Refit did not set one. */
+function withoutExclusion(node: Node): Node {
+  if (exclusionOf(node) !== 'ours') return node;
+  const { [EXCLUSION_LABEL]: _label, ...labels } = node.metadata.labels ?? {};
+  return { ...node, metadata: { ...node.metadata, labels } };
 }
 
 /**
@@ -86,6 +115,12 @@ function isPending({ key, effect }: { key: string; effect: string }): boolean {
 
 /** This annotation names the rollout that cordoned the node. A cordon without it is foreign and stays. */
 export const CORDON_ANNOTATION = 'upgrade.refit.dev/cordoned-by';
+
+/** Cloud providers send no traffic to a node with this label, whatever its value is. */
+export const EXCLUSION_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
+
+/** This value marks a label of Refit. A label with another value is foreign and stays. */
+export const OUR_EXCLUSION = 'refit';
 
 /** A soft taint keeps evicted pods away from nodes that are not upgraded yet. Its value names the rollout. */
 export const PENDING_TAINT = {

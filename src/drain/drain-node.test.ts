@@ -317,6 +317,31 @@ describe('rules for single pods', () => {
   });
 });
 
+describe('time for load balancers', () => {
+  test('passes before the first eviction, and the drain says so', async () => {
+    const rig = await drain([['a'], ['b']], { graceMs: 30_000 });
+    expect(rig.progress).toEqual([
+      {
+        left: 2,
+        pods: ['default/a', 'default/b'],
+        blockedBy: expect.stringMatching(
+          /^waiting until .+Z for load balancers to leave out the node$/,
+        ) as unknown,
+      },
+    ]);
+    await rig.clock.advance(29_999);
+    expect(namesOf(rig)).toEqual([]);
+    await rig.clock.advance(1);
+    expect(namesOf(rig)).toEqual(['a', 'b']);
+    expect(rig.progress.at(-1)).toEqual({ left: 2, pods: ['default/a', 'default/b'] });
+  });
+
+  test('is not needed on a node without pods to evict', async () => {
+    const rig = await drain([['elsewhere', { node: 'n2' }]], { graceMs: 30_000 });
+    expect(await rig.done).toBe('drained');
+  });
+});
+
 describe('pods of Jobs', () => {
   const job = { controller: 'Job/backup' };
 

@@ -126,6 +126,15 @@ function compareTurns([turn, priority]: Turn, [otherTurn, otherPriority]: Turn):
   return turn - otherTurn || priority - otherPriority;
 }
 
+/** Returns the time before the first eviction in which load balancers stop sending traffic to the node. */
+function graceOf({ graceMs = 0 }: DrainOptions, clock: DrainParts['clock']) {
+  const end = clock.monotonic() + graceMs;
+  return {
+    leftMs: () => Math.max(0, end - clock.monotonic()),
+    text: `waiting until ${rfc3339(clock.now() + graceMs)} for load balancers to leave out the node`,
+  };
+}
+
 /** Checks the node again after each change of its pods, and after each answer to an eviction. */
 function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts): RunningDrain {
   const { client, clock, abort, onChange } = parts;
@@ -139,6 +148,7 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts):
   ];
   const jobsEnd = clock.monotonic() + (options.jobsWaitMs ?? 0);
   const jobsUntil = rfc3339(clock.now() + (options.jobsWaitMs ?? 0));
+  const grace = graceOf(options, clock);
   const evictions = startEvictions({ ...parts, options, onChange: wake });
   const tooOften = returningPods();
   let stopTimer = (): void => undefined;
@@ -172,16 +182,24 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts):
     const evict = sorted.evict.filter((pod) => !returning.has(pod));
     const left = [...evict, ...sorted.ending, ...sorted.awaited];
     const [first] = left.map(turnOf).toSorted(compareTurns);
-    evictions.want(evict.filter((pod) => first && compareTurns(turnOf(pod), first) === 0));
+    const graceLeftMs = evict.length === 0 ? 0 : grace.leftMs();
+    const isTurn = (pod: Pod): boolean =>
+      first !== undefined && compareTurns(turnOf(pod), first) === 0;
+    evictions.want(graceLeftMs > 0 ? [] : evict.filter(isTurn));
     const { text, nextInMs } = findOverdue(sorted.ending, clock.now());
     const isJob = (pod: Pod): boolean => jobsLeftMs > 0 && isJobPod(pod) && !rules.ruleFor(pod);
     const { jobs = [], others = [] } = Object.groupBy(sorted.awaited, (pod) =>
       isJob(pod) ? 'jobs' : 'others',
     );
     const awaited = [describeAwaited(others), describeAwaited(jobs, jobsUntil)];
-    const nextChecks = [nextInMs ?? [], jobs.length > 0 ? jobsLeftMs : []].flat();
+    const graceText = graceLeftMs > 0 ? grace.text : undefined;
+    const nextChecks = [
+      nextInMs ?? [],
+      jobs.length > 0 ? jobsLeftMs : [],
+      graceLeftMs > 0 ? graceLeftMs : [],
+    ].flat();
     report(
-      progressOf(left, evictions.blockedBy(), ...awaited, text),
+      progressOf(left, graceText, evictions.blockedBy(), ...awaited, text),
       nextChecks.length === 0 ? undefined : Math.min(...nextChecks),
     );
     return left.length === 0;

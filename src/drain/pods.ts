@@ -151,11 +151,16 @@ export interface DrainOptions {
    * selects such a pod counts instead. If it is absent, the drain does not wait.
    */
   readonly jobsWaitMs?: number;
+  /**
+   * The drain evicts no pod for this many milliseconds, so that load balancers stop sending traffic to the node. If it
+   * is absent, the drain does not wait.
+   */
+  readonly graceMs?: number;
 }
 
 /** Returns the options of the policy that other options, such as those of a Rancher Plan, do not replace. */
-export function rulesAmong({ podRules, byPriority, jobsWaitMs }: DrainOptions) {
-  return defined({ podRules, byPriority, jobsWaitMs });
+export function rulesAmong({ podRules, byPriority, jobsWaitMs, graceMs }: DrainOptions) {
+  return defined({ podRules, byPriority, jobsWaitMs, graceMs });
 }
 
 /** These options do what k0s does: every pod is evicted with its own grace period. */

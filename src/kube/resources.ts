@@ -144,9 +144,24 @@ export function withoutAnnotations<T extends KubeObject>(
 
 /** Returns a JSON patch that removes an annotation if its value is still the one in `object`. */
 export function removalOf({ metadata }: KubeObject, name: string): object[] {
-  const path = `/metadata/annotations/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-  const test = { op: 'test', path, value: ownMember(metadata.annotations, name) };
-  return [test, { op: 'remove', path }];
+  return memberRemoval('annotations', name, metadata.annotations);
+}
+
+/** Returns a JSON patch that removes a label if its value is still the one in `object`. */
+export function labelRemovalOf({ metadata }: KubeObject, name: string): object[] {
+  return memberRemoval('labels', name, metadata.labels);
+}
+
+function memberRemoval(
+  field: 'annotations' | 'labels',
+  name: string,
+  members: Record<string, string> | undefined,
+): object[] {
+  const path = `/metadata/${field}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  return [
+    { op: 'test', path, value: ownMember(members, name) },
+    { op: 'remove', path },
+  ];
 }
 
 /**

@@ -163,6 +163,8 @@ const DRAIN = {
   gracePeriodSeconds: (value: unknown) => (Number.isInteger(value) ? anAmount(value) : undefined),
   /** The node gives up the drain after this many milliseconds. */
   timeoutMs: anAmount,
+  /** The node is excluded from external load balancers with its cordon, and evicts no pod for this many milliseconds. */
+  graceMs: anAmount,
   /** Removes a foreign cordon as well once the node is upgraded. */
   uncordon: exactly('always'),
 };

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type MemoryCluster, startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
 import { buildPod, type PodTraits } from '../../../test/support/builders/pods.ts';
 import { SkewedClock } from '../../../test/support/clock/skewed-clock.ts';
+import { EXCLUSION_LABEL } from '../../drain/cordon-marks.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { leases, type Node, namespaces, nodes, pods, type Resource } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
@@ -116,6 +117,16 @@ test('what was done is not done again, and is undone', async () => {
   expect(node.spec?.unschedulable).toBeUndefined();
   expect(node.metadata.annotations).toEqual({ theirs: 'kept' });
   expect(await maintenance.hasCordon(abort)).toBe(false);
+});
+
+test('the node leaves load balancers with its cordon, and returns to them with its uncordon', async () => {
+  const maintenance = maintenanceWith(cluster.admin);
+  await maintenance.cordonAndDrain('uid/1', { graceMs: 1 }, abort);
+  const label = async (): Promise<string | undefined> =>
+    (await nodeNow()).metadata.labels?.[EXCLUSION_LABEL];
+  expect(await label()).toBe('refit');
+  await maintenance.uncordon('ours', abort);
+  expect(await label()).toBeUndefined();
 });
 
 test('the node is read as it is now', async () => {

@@ -1,7 +1,9 @@
 /** Cordons and drains the agent's own node before an upgrade, and uncordons it afterwards. */
 import {
   cordonOwner,
+  exclusionOf,
   withCordon,
+  withExclusion,
   withoutAnyCordon,
   withoutCordon,
 } from '../../drain/cordon-marks.ts';
@@ -87,6 +89,21 @@ export function nodeMaintenance(parts: MaintenanceParts): Maintenance {
     const changed = change(node);
     if (changed !== node) await client.replace(nodes, changed, { abort });
   };
+  /** Returns true if load balancers must be given time to leave out the node. */
+  const cordon = async (
+    owner: string,
+    { graceMs }: AgentDrain,
+    abort: AbortSignal,
+  ): Promise<boolean> => {
+    let isExcluded = false;
+    await write((node) => {
+      const cordoned = withCordon(node, owner);
+      const changed = graceMs === undefined ? cordoned : withExclusion(cordoned);
+      isExcluded = exclusionOf(changed) === 'ours';
+      return changed;
+    }, abort);
+    return isExcluded;
+  };
   /** Retries until `work` succeeds. Rejects only if a pod must not be evicted, or if the API server keeps refusing. */
   const retryUntilDone = async (abort: AbortSignal, work: () => Promise<void>): Promise<void> => {
     let refusedAt = Number.POSITIVE_INFINITY;
@@ -132,8 +149,8 @@ export function nodeMaintenance(parts: MaintenanceParts): Maintenance {
       await retryUntilDone(drain.abort, async () => {
         const name = nodeName();
         if (name === undefined) return;
-        await write((node) => withCordon(node, owner), drain.abort);
-        await drain.run(name);
+        const isExcluded = await cordon(owner, asked, drain.abort);
+        await drain.run(name, isExcluded);
       });
     },
     uncordon: async (whose, abort) =>
@@ -148,13 +165,14 @@ export class DrainLateError extends Error {
 
 interface OwnDrain extends Disposable {
   readonly abort: AbortSignal;
-  readonly run: (node: string) => Promise<void>;
+  /** `isExcluded` is true if Refit took the node out of load balancers, which then need time. */
+  readonly run: (node: string, isExcluded: boolean) => Promise<void>;
 }
 
 /** Prepares a drain whose `abort` aborts with `parent`, or with a DrainLateError when the time limit is exceeded. */
 function ownDrain(drain: AgentDrain, parts: MaintenanceParts, parent: AbortSignal): OwnDrain {
-  const { timeoutMs, localData, unmanagedPods, gracePeriodSeconds } = drain;
-  const options = {
+  const { timeoutMs, localData, unmanagedPods, gracePeriodSeconds, graceMs } = drain;
+  const always = {
     ...DEFAULT_DRAIN,
     ...defined({ localData, unmanagedPods, gracePeriodSeconds }),
   };
@@ -164,7 +182,8 @@ function ownDrain(drain: AgentDrain, parts: MaintenanceParts, parent: AbortSigna
   const giveUp = (): void => late.abort(new DrainLateError(lateness(timeoutMs ?? 0, progress)));
   const cancel =
     timeoutMs === undefined ? (): void => undefined : parts.clock.schedule(timeoutMs, giveUp);
-  const run = async (node: string): Promise<void> => {
+  const run = async (node: string, isExcluded: boolean): Promise<void> => {
+    const options = isExcluded ? { ...always, ...defined({ graceMs }) } : always;
     const onChange = (next: DrainProgress): void => {
       progress = next;
       parts.log.info('draining', { node, ...next });

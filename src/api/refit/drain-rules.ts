@@ -71,6 +71,18 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
     'Rules for single pods. The first rule that selects a pod applies to it; a pod that no rule selects is evicted.',
     z.array(podRuleSchema).max(MANY),
   ),
+  loadBalancers: optional(
+    'Takes a node out of external load balancers before its pods are evicted.',
+    object('How a node is taken out of external load balancers before its drain.', {
+      exclude: flag(
+        '`true`: with its cordon, a node gets the label `node.kubernetes.io/exclude-from-external-load-balancers`, and loses it with the ' +
+          'cordon. A label that is there already stays. `false` is the default.',
+      ),
+      grace: duration(
+        'How long the drain waits between the label and the first eviction; `30s` by default. It must be shorter than `deadlines.drain`.',
+      ),
+    }),
+  ),
   waitForJobs: duration(
     'How long a drain waits for the pods of Jobs to complete before it evicts them, such as `30m`; by default it evicts them at once. ' +
       'It must be shorter than `deadlines.drain`.',

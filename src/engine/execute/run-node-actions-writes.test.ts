@@ -12,8 +12,11 @@ import { buildView } from '../../../test/support/builders/worlds.ts';
 import { later } from '../../../test/support/clock/times.ts';
 import {
   cordonOwner,
+  EXCLUSION_LABEL,
+  exclusionOf,
   pendingOwner,
   withCordon,
+  withExclusion,
   withPendingTaint,
 } from '../../drain/cordon-marks.ts';
 import type { Drains } from '../../drain/running-drains.ts';
@@ -158,6 +161,38 @@ test.each<[string, NodeAction, (node: Node) => Node, object, number]>([
   expect(scene.marks).toEqual(marks);
   expect(scene.writes).toEqual(Array.from({ length: writes }, () => 'replace nodes/w1'));
   expect(done).toEqual(writes > 0 ? [action.kind] : []);
+});
+
+const excluded = (node: Node): Node => withExclusion(cordoned(node));
+const byKubeadm = (node: Node): Node => ({
+  ...node,
+  metadata: { ...node.metadata, labels: { [EXCLUSION_LABEL]: '' } },
+});
+test.each<[string, NodeAction, (node: Node) => Node, 'ours' | 'others' | undefined, number]>([
+  ['comes with the cordon in one write', { ...cordon, excludes: true }, plain, 'ours', 1],
+  ['comes after the cordon of an agent', { ...cordon, excludes: true }, cordoned, 'ours', 1],
+  ['is not written again', { ...cordon, excludes: true }, excluded, 'ours', 0],
+  ['of kubeadm stays', { ...cordon, excludes: true }, byKubeadm, 'others', 1],
+  ['of kubeadm stays after the uncordon', acknowledge('ours'), byKubeadm, 'others', 0],
+  ['does not come where nobody asks', cordon, plain, undefined, 1],
+  [
+    'does not come with the cordon of a person',
+    { ...cordon, excludes: true },
+    byPerson,
+    undefined,
+    0,
+  ],
+  ['goes with the uncordon in one write', acknowledge('ours'), excluded, undefined, 1],
+  ['goes with any uncordon', acknowledge('always'), excluded, undefined, 1],
+  ['goes when the work has failed or was aborted', cleanUp(true, false), excluded, undefined, 1],
+])('the label for load balancers %s', async (_what, action, before, after, writes) => {
+  const scene = new Scene();
+  scene.node(before);
+  await scene.run([action]);
+  const node = scene.api.read(nodes, 'w1');
+  expect(exclusionOf(node)).toBe(after);
+  if (after === 'ours') expect(cordonOwner(node)).toBe(OWNER);
+  expect(scene.writes).toHaveLength(writes);
 });
 
 test.each<[NodeAction['kind'], NodeAction]>([

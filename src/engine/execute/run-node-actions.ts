@@ -129,9 +129,13 @@ function instructionsFor(
   const pending = pendingOwnerOf(rollout.source);
   switch (kind) {
     case 'cordon':
-      return changed(node, (before) =>
-        marks.withCordon(marks.withoutPendingTaint(before, pending), nodeAction.owner),
-      );
+      return changed(node, (before) => {
+        const cordoned = marks.withCordon(
+          marks.withoutPendingTaint(before, pending),
+          nodeAction.owner,
+        );
+        return nodeAction.excludes === true ? marks.withExclusion(cordoned) : cordoned;
+      });
     case 'taint':
       return changed(node, (before) => marks.withPendingTaint(before, pending));
     case 'protect':

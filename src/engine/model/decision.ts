@@ -171,6 +171,8 @@ export interface NodeView {
   readonly taintOwner: string | undefined;
   /** The annotations by which other tools leave the Node alone; undefined in tests that know none. */
   readonly marks?: readonly MarkState[] | undefined;
+  /** Who excluded the Node from external load balancers; undefined if nobody did. */
+  readonly exclusion?: 'ours' | 'others' | undefined;
   /** The claim of the plan that has claimed the Node, in whatever dialect; undefined if no plan has. */
   readonly claim?: string | undefined;
 }
@@ -295,7 +297,13 @@ export interface Signalling {
 
 /** What the leader does for a target in addition to the signal. A repeated node action does no harm. */
 export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
-  | { readonly kind: 'cordon'; readonly node: string; readonly owner: string }
+  | {
+      readonly kind: 'cordon';
+      readonly node: string;
+      readonly owner: string;
+      /** True if the Node is excluded from external load balancers in the same write. */
+      readonly excludes?: boolean;
+    }
   | { readonly kind: 'drain'; readonly node: string; readonly options: DrainOptions }
   /**
    * An acknowledgement that first uncordons the node, if a node is named. `ours` removes only our own cordon, and `always` removes

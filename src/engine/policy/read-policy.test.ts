@@ -145,7 +145,26 @@ describe('times', () => {
     expect(agent).toEqual({});
   });
 
+  test.each<[object, number | undefined]>([
+    [{ exclude: true }, 30_000],
+    [{ exclude: true, grace: '5s' }, 5_000],
+    [{ exclude: false, grace: '5s' }, undefined],
+    [{}, undefined],
+  ])('load balancers: %j reaches leader and agent', (loadBalancers, graceMs) => {
+    const { drain, agent, problems } = read({ drain: { loadBalancers } });
+    expect(problems).toEqual([]);
+    expect([drain.excludes, drain.options.graceMs]).toEqual([
+      graceMs === undefined ? undefined : true,
+      graceMs,
+    ]);
+    expect(agent).toEqual(graceMs === undefined ? {} : { drain: { graceMs } });
+  });
+
   test.each<[string, UpgradePolicySpec]>([
+    [
+      'UpgradePolicy nightly: spec.drain.loadBalancers.grace must be shorter than spec.deadlines.drain, which is 1 min; found "2m"',
+      { drain: { loadBalancers: { exclude: true, grace: '2m' } }, deadlines: { drain: '1m' } },
+    ],
     [
       'UpgradePolicy nightly: spec.drain.waitForJobs must be shorter than spec.deadlines.drain, which is 30 min; found "30m"',
       { drain: { waitForJobs: '30m' }, deadlines: { drain: '30m' } },

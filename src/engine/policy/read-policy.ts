@@ -5,6 +5,7 @@ import {
   upgradePolicySpecSchema,
   WEEKDAYS,
 } from '../../api/refit/upgrade-policy.ts';
+import type { DrainOptions } from '../../drain/pods.ts';
 import { selectorFault } from '../../kube/selectors.ts';
 import type { AgentDrain, AgentPolicy } from '../../signal/annotations.ts';
 import { describeIssue } from '../../util/describe-issue.ts';
@@ -66,15 +67,8 @@ function policyOf(
 ): Omit<RolloutPolicy, 'name' | 'problems'> {
   const { stepDeadlines, targetDeadlineMs, settleMs, agent: agentTimes } = timesOf(spec, complain);
   const { agent: agentRules, ...payloadRules } = payloadRulesOf(spec);
-  const { waitForJobs } = spec.drain ?? {};
-  const jobsWaitMs = readTime('drain.waitForJobs', waitForJobs, complain);
-  if (jobsWaitMs !== undefined && jobsWaitMs >= stepDeadlines.drain)
-    complain(
-      'drain.waitForJobs',
-      `shorter than spec.deadlines.drain, which is ${formatDuration(stepDeadlines.drain)}`,
-      waitForJobs,
-    );
-  const drain = drainOf(spec.drain ?? {}, jobsWaitMs, complain);
+  const waits = drainWaitsOf(spec.drain ?? {}, stepDeadlines.drain, complain);
+  const drain = drainOf(spec.drain ?? {}, waits, complain);
   const drainMs =
     spec.deadlines?.drain === undefined ? Number.POSITIVE_INFINITY : stepDeadlines.drain;
   return {
@@ -272,11 +266,35 @@ function deadlineRuleOf(choice: NonNullable<UpgradePolicySpec['drain']>['onDeadl
   return choice === 'SkipNode' ? 'skipNode' : lower(choice);
 }
 
-function drainOf(
-  drain: DrainSpec,
-  jobsWaitMs: number | undefined,
+/** Returns how long a drain waits before it evicts pods. Calls `complain` for a time that leaves no time for the evictions. */
+function drainWaitsOf(
+  { waitForJobs, loadBalancers }: DrainSpec,
+  deadlineMs: number,
   complain: Complain,
-): DrainPolicy {
+): DrainWaits {
+  const read = (field: string, text: string | undefined): number | undefined => {
+    const ms = readTime(field, text, complain);
+    if (ms !== undefined && ms >= deadlineMs)
+      complain(
+        field,
+        `shorter than spec.deadlines.drain, which is ${formatDuration(deadlineMs)}`,
+        text,
+      );
+    return ms;
+  };
+  const graceMs = read('drain.loadBalancers.grace', loadBalancers?.grace);
+  return defined({
+    jobsWaitMs: read('drain.waitForJobs', waitForJobs),
+    graceMs: loadBalancers?.exclude === true ? (graceMs ?? GRACE_MS) : undefined,
+  });
+}
+
+type DrainWaits = Pick<DrainOptions, 'jobsWaitMs' | 'graceMs'>;
+
+/** Milliseconds that load balancers have by default to leave out a node. */
+const GRACE_MS = 30_000;
+
+function drainOf(drain: DrainSpec, waits: DrainWaits, complain: Complain): DrainPolicy {
   const { onDeadline, uncordon, ...defaults } = DEFAULT_POLICY.drain;
   const { gracePeriodSeconds } = drain;
   return {
@@ -287,8 +305,9 @@ function drainOf(
       ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
       ...(drain.pods === undefined ? {} : { podRules: podRulesIn(drain.pods, complain) }),
       ...(drain.order === 'PriorityClass' ? { byPriority: true } : {}),
-      ...(jobsWaitMs === undefined ? {} : { jobsWaitMs }),
+      ...waits,
     },
+    ...(waits.graceMs === undefined ? {} : { excludes: true }),
     onDeadline: deadlineRuleOf(drain.onDeadline) ?? onDeadline,
     softTaint: drain.softTaint ?? defaults.softTaint,
     uncordon: lower(drain.uncordon) ?? uncordon,
@@ -309,6 +328,7 @@ function agentDrainOf(
     ...(localData === 'refuse' ? { localData } : {}),
     ...(unmanagedPods === 'refuse' ? { unmanagedPods } : {}),
     ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
     ...(Number.isFinite(deadlineMs) ? { timeoutMs: deadlineMs + LEADER_FIRST_MS } : {}),
     ...(uncordon === 'always' ? { uncordon } : {}),
   };

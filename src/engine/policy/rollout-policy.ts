@@ -53,6 +53,8 @@ export interface DrainPolicy {
   readonly byWork?: boolean;
   /** True if the node is cordoned, but no pod is evicted. */
   readonly cordonOnly?: boolean;
+  /** True if a node is excluded from external load balancers before its first pod is evicted. */
+  readonly excludes?: boolean;
   readonly options: DrainOptions;
   /**
    * What happens when a drain misses its deadline. wait: the drain has no deadline · stop: the rollout fails · skip: the target

@@ -1,7 +1,7 @@
 /** Gathers the Snapshot of one decision from the watched objects. */
 import { marksOn } from '../../coordination/node-marks.ts';
 import { otherWorkOn } from '../../coordination/tools.ts';
-import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
+import { cordonOwner, exclusionOf, pendingOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import type { CheckResult } from '../../health/checks.ts';
@@ -272,6 +272,7 @@ const viewOf = onceForEach(
     unschedulable: node.spec?.unschedulable === true,
     cordonOwner: cordonOwner(node),
     taintOwner: pendingOwner(node),
+    exclusion: exclusionOf(node),
     claim: claimOn(node),
     marks: marksOn(node),
   }),

@@ -100,6 +100,40 @@ test('the cordon names its owner, and the drain follows the policy', () => {
   });
 });
 
+const EXCLUDING = {
+  ...buildPolicy().drain,
+  excludes: true,
+  options: { ...buildPolicy().drain.options, graceMs: 5 },
+};
+/** These are the states in which a crash can leave the Node before its drain, and those that other people leave. */
+test.each<[string, NodeView, object]>([
+  ['nothing is written', NODE, { kind: 'cordon', owner: OWNER, excludes: true }],
+  ['the agent cordoned it', OURS, { kind: 'cordon', owner: OWNER, excludes: true }],
+  [
+    'cordon and label are written',
+    { ...OURS, exclusion: 'ours' },
+    { kind: 'drain', options: EXCLUDING.options },
+  ],
+  [
+    'kubeadm set the label',
+    { ...OURS, exclusion: 'others' },
+    { kind: 'drain', options: buildPolicy().drain.options },
+  ],
+  ['a person cordoned it', THEIRS, { kind: 'drain', options: buildPolicy().drain.options }],
+])('a node that leaves load balancers first: %s', (_name, node, action) => {
+  const { evaluation } = evaluationOf({ node }, { policy: { drain: EXCLUDING } });
+  expect(evaluation.nodeAction).toMatchObject(action);
+  if ('options' in action) expect(evaluation.nodeAction).toHaveProperty('options', action.options);
+});
+
+test('a node that is only cordoned stays in load balancers', () => {
+  const policy = { drain: { ...EXCLUDING, cordonOnly: true } };
+  expect(evaluationOf({ node: NODE }, { policy }).evaluation.nodeAction).not.toHaveProperty(
+    'excludes',
+  );
+  expect(evaluationOf({}, { policy }).evaluation.nodeAction).toHaveProperty('kind', 'acknowledge');
+});
+
 test.each<[string, Partial<TargetFacts>, Partial<RolloutPolicy>, object]>([
   ['the drain begins', {}, {}, because('Draining', 'w1 is being drained')],
   [

@@ -1,6 +1,7 @@
 /** Chooses what the leader does for a target that delegates its drain: cordon and drain, later uncordon. */
 import { BUDGET_ENDS } from '../../drain/budgets.ts';
 import { type DrainProgress, describeProgress } from '../../drain/drain-node.ts';
+import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -72,26 +73,32 @@ function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): T
     const message = `${name} is not drained: spec.drain.enabled of the policy is false`;
     return doing(because('InFlight', message), acknowledge);
   }
-  if (!node.unschedulable) {
+  const excludes = policy.drain.excludes === true && policy.drain.cordonOnly !== true;
+  // An agent that cordons its node for the leader does not set the label, so it may be missing on a cordoned node.
+  const isExcluded = !excludes || node.exclusion !== undefined || node.cordonOwner === undefined;
+  if (!node.unschedulable || !isExcluded) {
     const owner = ownerOf(snapshot.rollout, target);
-    const cordon = { kind: 'cordon', stage, target, node: node.name, owner } as const;
-    return doing(because('Draining', `${name} is being cordoned`), cordon);
+    const at = { kind: 'cordon', stage, target, node: node.name, owner } as const;
+    const cordon = excludes ? { ...at, excludes } : at;
+    const what = node.unschedulable ? 'excluded from external load balancers' : 'cordoned';
+    return doing(because('Draining', `${name} is being ${what}`), cordon);
   }
   if (policy.drain.cordonOnly === true)
     return doing(because('InFlight', `${name} is cordoned`), acknowledge);
-  if (!drain || (drain.options && !sameJson(drain.options, policy.drain.options))) {
-    const begin = {
-      kind: 'drain',
-      stage,
-      target,
-      node: node.name,
-      options: policy.drain.options,
-    } as const;
+  const options = optionsFor(node, policy);
+  if (!drain || (drain.options && !sameJson(drain.options, options))) {
+    const begin = { kind: 'drain', stage, target, node: node.name, options } as const;
     return doing(because('Draining', `${name} is being drained`), begin);
   }
   if (drain.kind === 'drained')
     return doing(because('InFlight', `${name} is drained`), acknowledge);
   return wait(context, node, drain);
+}
+
+/** Returns the options of the drain. It need not wait for load balancers that Refit did not just tell to leave out the node. */
+function optionsFor({ exclusion }: NodeView, { drain: { options } }: RolloutPolicy): DrainOptions {
+  const { graceMs, ...others } = options;
+  return graceMs === undefined || exclusion === 'ours' ? options : others;
 }
 
 function doing(reason: Reason, nodeAction: NodeAction): TargetEvaluation {

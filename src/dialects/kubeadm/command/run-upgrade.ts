@@ -7,7 +7,12 @@ import {
   type ControllerProcess,
   prepareControllerProcess,
 } from '../../../composition/controller-process.ts';
-import { CORDON_ANNOTATION, isMarkStale } from '../../../drain/cordon-marks.ts';
+import {
+  CORDON_ANNOTATION,
+  EXCLUSION_LABEL,
+  exclusionOf,
+  isMarkStale,
+} from '../../../drain/cordon-marks.ts';
 import { assess } from '../../../engine/assess/assess.ts';
 import type { AskReadyz } from '../../../engine/snapshot/api-server-health.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
@@ -15,7 +20,13 @@ import { nodeActionsOf } from '../../../engine/turn/choose-node-actions.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { createElection, type Election, timesOf } from '../../../kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../../kube/election/write-guard.ts';
-import { configMaps, type Node, nodes, removalOf } from '../../../kube/resources.ts';
+import {
+  configMaps,
+  labelRemovalOf,
+  type Node,
+  nodes,
+  removalOf,
+} from '../../../kube/resources.ts';
 import { ifFound, isInvalid, isNotFound } from '../../../kube/status-error.ts';
 import { rfc3339, sleep } from '../../../util/clock.ts';
 import { EXIT, messageOf, RefitError, unlessError } from '../../../util/errors.ts';
@@ -167,7 +178,9 @@ async function removeStaleMarks(client: KubeClient, abort: AbortSignal): Promise
   // In the meantime, another leader may have cordoned the Node and written its mark, or the Node
   // may be gone.
   for (const node of items.filter(isMarkStale)) {
-    const patch = client.patch(nodes, node.metadata.name, removalOf(node, CORDON_ANNOTATION), {
+    const label = exclusionOf(node) === 'ours' ? labelRemovalOf(node, EXCLUSION_LABEL) : [];
+    const removals = [...removalOf(node, CORDON_ANNOTATION), ...label];
+    const patch = client.patch(nodes, node.metadata.name, removals, {
       type: 'json',
       abort,
     });
