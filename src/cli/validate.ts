@@ -4,7 +4,11 @@ import { type UpdateConfig, updateConfigKind } from '../api/autopilot/update-con
 import type { CattlePlan } from '../api/cattle/plan.ts';
 import { nameOf, type ReadObject, readObjects } from '../api/read-object.ts';
 import { type UpdaterSet, updaterSetKind } from '../api/refit/updater-set.ts';
-import type { UpgradePolicy } from '../api/refit/upgrade-policy.ts';
+import {
+  type UpgradePolicy,
+  type UpgradePolicySpec,
+  upgradePolicySpecSchema,
+} from '../api/refit/upgrade-policy.ts';
 import { cattlePlanKind, upgradePolicyKind } from '../api/schemas.ts';
 import { isAboutRemoved } from '../api/without-invalid.ts';
 import { problemsOf, targetProblems } from '../dialects/autopilot/plan/problems.ts';
@@ -19,6 +23,7 @@ import { counted } from '../util/phrases.ts';
 import { parseVersion } from '../util/version.ts';
 import { brokenStep } from '../versions/kubeadm-rules.ts';
 import { type InputFile, readInputs } from './input-files.ts';
+import { unfollowedDrain } from './unfollowed-drain.ts';
 
 /**
  * Prints one line for each valid object, then rejects with REFIT_FILE if any object is wrong. The
@@ -118,11 +123,17 @@ function judgeUpdaterSet(set: UpdaterSet): Judgement {
 function judgePolicy(policy: UpgradePolicy): Judgement {
   const title = `UpgradePolicy ${policy.metadata.name} is valid`;
   const problems = readPolicy(policy).problems.map(({ message }) => message);
-  return { title, problems, warnings: retryWarnings(policy) };
+  return { title, problems, warnings: warningsOf(policy) };
+}
+
+/** An invalid policy has no warnings, because its fields may have any type. */
+function warningsOf({ spec }: UpgradePolicy): string[] {
+  const checked = upgradePolicySpecSchema.safeParse(spec);
+  return checked.success ? [...retryWarnings(checked.data), ...unfollowedDrain(checked.data)] : [];
 }
 
 /** Returns a warning if the policy tries nodes again whose plans have attempts of their own. */
-function retryWarnings({ spec: { retry, plans = [] } }: UpgradePolicy): string[] {
+function retryWarnings({ retry, plans = [] }: UpgradePolicySpec): string[] {
   const dialects = plans.flatMap(({ dialect }) => dialect ?? []);
   const without = dialects.filter((dialect) => dialect !== 'autopilot');
   if (retry === undefined || without.length === 0) return [];
