@@ -17,6 +17,7 @@ import {
   type RefusedPod,
   sortPods,
 } from './pods.ts';
+import { waitForDetach } from './volumes.ts';
 
 export interface DrainProgress {
   /** The number of pods that are left, terminating ones included. It is 0 until the pods are counted. */
@@ -25,6 +26,13 @@ export interface DrainProgress {
   readonly pods?: readonly string[];
   /** A sentence for people that says what blocks which pods. It is absent if nothing blocks any. */
   readonly blockedBy?: string;
+  /** A clause that says which volumes are still attached. It is present only after the last pod is gone. */
+  readonly detaching?: string;
+}
+
+/** Returns true if nothing is left to wait for. */
+export function isDrained({ left, detaching }: DrainProgress): boolean {
+  return left === 0 && detaching === undefined;
 }
 
 /** The sentence names no more pods than this, because a longer list is hard to read. */
@@ -49,11 +57,12 @@ export function progressOf(
  * sentence does not say where.
  */
 export function describeProgress(
-  { left, pods: named = [], blockedBy }: DrainProgress,
+  { left, pods: named = [], blockedBy, detaching }: DrainProgress,
   node?: string,
 ): string {
-  const counted = left === 1 ? '1 pod is left' : `${left} pods are left`;
   const where = node === undefined ? '' : ` on node ${node}`;
+  if (detaching !== undefined) return `no pod is left${where}; ${detaching}`;
+  const counted = left === 1 ? '1 pod is left' : `${left} pods are left`;
   const more = left > named.length ? ` and ${left - named.length} more` : '';
   const names = named.length === 0 ? '' : ` (${named.join(', ')}${more})`;
   return `${counted}${where}${names}${blockedBy === undefined ? '' : `: ${blockedBy}`}`;
@@ -77,7 +86,7 @@ export class DrainRefusedError extends Error {
 }
 
 /**
- * Resolves once the node has no pod left that a drain evicts. It has no deadline. Rejects with a DrainRefusedError, or
+ * Resolves once the node has no pod left that a drain evicts, and their volumes are detached. It has no deadline. Rejects with a DrainRefusedError, or
  * with the reason of `abort`. Cordon the node first, or new pods are scheduled to it.
  */
 export async function drainNode(
@@ -102,6 +111,10 @@ export async function drainNode(
   try {
     await view.whenSynced(abort);
     await drain.run();
+    const { detachMs } = options;
+    const onWait = (detaching: string): void => parts.onChange?.({ left: 0, detaching });
+    const volumeParts = { ...parts, log, abort, onWait, pods: () => view.list() };
+    if (detachMs !== undefined) await waitForDetach(name, detachMs, volumeParts);
   } finally {
     ending.abort();
     // Nothing may run after this function has settled.

@@ -9,10 +9,17 @@ import {
   podDisruptionBudgets,
   pods,
 } from '../kube/resources.ts';
+import { defined } from '../util/json.ts';
 import * as blocking from './budgets.ts';
 import { type DrainProgress, progressOf } from './drain-node.ts';
 import { podRulesOf } from './pod-rules.ts';
 import { type DrainOptions, daemonSetsOf, type RefusedPod, sortPods } from './pods.ts';
+import {
+  describeUnknownVolumes,
+  describeVolumes,
+  leftVolumesOf,
+  type VolumesAsked,
+} from './volumes.ts';
 
 export interface DrainPreview {
   /** The number of pods that the drain would evict, terminating ones included. */
@@ -40,6 +47,7 @@ export interface DrainPreviewer {
  * if the API server refuses a request, because the caller must not take that for "nothing blocks the drain".
  */
 export function drainPreviewer(client: KubeClient, abort: AbortSignal): DrainPreviewer {
+  const leftVolumes = leftVolumesOf(client);
   const daemonSets = daemonSetsOf(client);
   let known: Promise<KubeList<PodDisruptionBudget>> | undefined;
   const look = async (nodeName: string, options: DrainOptions) => {
@@ -49,9 +57,14 @@ export function drainPreviewer(client: KubeClient, abort: AbortSignal): DrainPre
     const rules = podRulesOf(client, options.podRules);
     await Promise.all([daemonSets.learn(items, abort), rules.learn(items, abort)]);
     const sorted = sortPods(items, options, { ...daemonSets, ...rules });
-    if (sorted.evict.length === 0) return { ...sorted, budgets: [] };
+    if (sorted.evict.length === 0) return { ...sorted, items, budgets: [] };
     known ??= client.listAll(podDisruptionBudgets, { abort });
-    return { ...sorted, budgets: (await known).items };
+    return { ...sorted, items, budgets: (await known).items };
+  };
+  const detachingFrom = async (...asked: VolumesAsked): Promise<string | undefined> => {
+    const claims = await leftVolumes(...asked).catch(describeUnknownVolumes);
+    if (typeof claims === 'string') return `waiting for volumes to detach: ${claims}`;
+    return claims.length === 0 ? undefined : describeVolumes(claims);
   };
   return {
     async ahead(nodeName, options) {
@@ -63,10 +76,13 @@ export function drainPreviewer(client: KubeClient, abort: AbortSignal): DrainPre
       };
     },
     async during(nodeName, options, now) {
-      const { evict, ending, awaited, budgets } = await look(nodeName, options);
+      const { evict, ending, awaited, items, budgets } = await look(nodeName, options);
+      const left = [...evict, ...ending, ...awaited];
+      if (left.length === 0 && options.detachMs !== undefined)
+        return defined({ left: 0, detaching: await detachingFrom(nodeName, items, abort) });
       const blocks = blocking.holdingBudgets(evict, budgets).map(blocking.describeBlockingBudget);
       return progressOf(
-        [...evict, ...ending, ...awaited],
+        left,
         ...blocks,
         blocking.describeAwaited(awaited),
         blocking.findOverdue(ending, now).text,

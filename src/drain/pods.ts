@@ -71,8 +71,7 @@ export function judgePod(
   options: DrainOptions,
   { isOrphaned, ruleFor }: PodFacts,
 ): PodVerdict {
-  const isFinished = ['Succeeded', 'Failed'].includes(pod.status?.phase ?? '');
-  if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined || isFinished) return 'left';
+  if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined || isFinished(pod)) return 'left';
   const orphaned = isDaemonPod(pod) && isOrphaned(pod);
   if (isDaemonPod(pod) && !orphaned) return 'left';
   if (isOwnPod(pod) || !isSelected(pod, options)) return 'left';
@@ -87,6 +86,11 @@ export function judgePod(
   if (options.unmanagedPods === 'refuse' && controllerOf(pod) === undefined)
     return { refused: 'has no controller, so nothing would create it again' };
   return 'evict';
+}
+
+/** Returns true if no container of the pod runs any more. */
+export function isFinished({ status }: Pod): boolean {
+  return ['Succeeded', 'Failed'].includes(status?.phase ?? '');
 }
 
 function isSelected(pod: Pod, { podSelector }: DrainOptions): boolean {
@@ -156,11 +160,16 @@ export interface DrainOptions {
    * is absent, the drain does not wait.
    */
   readonly graceMs?: number;
+  /**
+   * After the last pod is gone, the drain waits at most this many milliseconds until the volumes of the evicted pods are
+   * detached. If it is absent, the drain does not wait.
+   */
+  readonly detachMs?: number;
 }
 
 /** Returns the options of the policy that other options, such as those of a Rancher Plan, do not replace. */
-export function rulesAmong({ podRules, byPriority, jobsWaitMs, graceMs }: DrainOptions) {
-  return defined({ podRules, byPriority, jobsWaitMs, graceMs });
+export function rulesAmong({ podRules, byPriority, jobsWaitMs, graceMs, detachMs }: DrainOptions) {
+  return defined({ podRules, byPriority, jobsWaitMs, graceMs, detachMs });
 }
 
 /** These options do what k0s does: every pod is evicted with its own grace period. */

@@ -50,6 +50,11 @@ export const podDisruptionBudgets = namespaced<PodDisruptionBudget>(
   'policy/v1',
   'PodDisruptionBudget',
 );
+export const volumeAttachments = clusterScoped<VolumeAttachment>(
+  'storage.k8s.io/v1',
+  'VolumeAttachment',
+);
+export const persistentVolumes = clusterScoped<PersistentVolume>('v1', 'PersistentVolume');
 export const daemonSets = namespaced('apps/v1', 'DaemonSet');
 export const jobs = namespaced<Job>('batch/v1', 'Job');
 export const namespaces = clusterScoped('v1', 'Namespace');
@@ -286,7 +291,12 @@ export interface Pod extends KubeObject {
   spec?: {
     nodeName?: string;
     containers?: { name: string; image?: string }[];
-    volumes?: { name: string; emptyDir?: unknown }[];
+    volumes?: {
+      name: string;
+      emptyDir?: unknown;
+      persistentVolumeClaim?: { claimName: string };
+      ephemeral?: unknown;
+    }[];
     /** The value of the PriorityClass of the pod. The API server sets it. */
     priority?: number;
     priorityClassName?: string;
@@ -310,6 +320,15 @@ export interface ContainerStatus {
 export interface LabelSelector {
   matchLabels?: Record<string, string>;
   matchExpressions?: { key: string; operator: string; values?: string[] }[];
+}
+
+/** The record that a volume is to be attached to a node. It is gone once the volume is detached. */
+export interface VolumeAttachment extends KubeObject {
+  spec: { nodeName: string; attacher: string; source: { persistentVolumeName?: string } };
+}
+
+export interface PersistentVolume extends KubeObject {
+  spec?: { claimRef?: { name?: string; namespace?: string } };
 }
 
 /** Numbers of pods are integers, or percentages such as `50%`. */

@@ -218,6 +218,13 @@ test('automatic updates: the rights of deploy/rbac-updates.yaml for the account'
   );
 });
 
+test('drains that wait for volumes: the rights of deploy/rbac-volumes.yaml for the accounts', async () => {
+  const all = await templated('--set=volumes.waitForDetach=true');
+  const added = all.filter(({ metadata }) => metadata.name === 'refit-volumes');
+  expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/volumes')));
+  expect(JSON.stringify(added)).toContain('"name":"refit-controller","namespace":"refit-system"');
+});
+
 test('all workload clusters: the rights of deploy/rbac-capi-clusters.yaml for the account, and the option', async () => {
   const capi = ['--set=capi.enabled=true', ...REQUIRED];
   const without = new Set((await templated(...capi)).map(nameOf));

@@ -145,6 +145,14 @@ export class Puppets implements AsyncDisposable {
     return `${NAMESPACE}/${pod}`;
   }
 
+  /** Lets a lasting pod end, which `addLastingPod` named. */
+  async release(pod: string): Promise<void> {
+    const [namespace = NAMESPACE, name = ''] = pod.split('/');
+    const patch = { metadata: { finalizers: null } };
+    await this.#admin.patch(pods, name, patch, { type: 'merge', namespace });
+    this.#pods.splice(this.#pods.indexOf(name), 1);
+  }
+
   async until(check: () => void | Promise<void>): Promise<void> {
     await vi.waitFor(async () => await check(), PATIENCE);
   }

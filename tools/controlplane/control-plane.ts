@@ -63,6 +63,7 @@ const ROLES = [
   'rbac-capi.yaml',
   'rbac-updates.yaml',
   'rbac-approver.yaml',
+  'rbac-volumes.yaml',
 ];
 
 /** Builds what a later start would have to build first; resolves at once when nothing is missing. */

@@ -80,29 +80,17 @@ export function nodeMaintenance(parts: MaintenanceParts): Maintenance {
     return name === undefined ? undefined : await ifFound(client.get(nodes, name, options));
   };
   /**
-   * Writes the node unless `change` returns the same object. Rejects with a conflict if the node has changed in the
-   * meantime.
+   * Writes the node unless `change` returns the same object, and returns it as it is then. Rejects with a conflict if
+   * the node has changed in the meantime.
    */
-  const write = async (change: (node: Node) => Node, abort: AbortSignal): Promise<void> => {
-    const node = await readNode({ abort });
-    if (node === undefined) return;
-    const changed = change(node);
-    if (changed !== node) await client.replace(nodes, changed, { abort });
-  };
-  /** Returns true if load balancers must be given time to leave out the node. */
-  const cordon = async (
-    owner: string,
-    { graceMs }: AgentDrain,
+  const write = async (
+    change: (node: Node) => Node,
     abort: AbortSignal,
-  ): Promise<boolean> => {
-    let isExcluded = false;
-    await write((node) => {
-      const cordoned = withCordon(node, owner);
-      const changed = graceMs === undefined ? cordoned : withExclusion(cordoned);
-      isExcluded = exclusionOf(changed) === 'ours';
-      return changed;
-    }, abort);
-    return isExcluded;
+  ): Promise<Node | undefined> => {
+    const node = await readNode({ abort });
+    const changed = node && change(node);
+    if (changed === undefined || changed === node) return node;
+    return await client.replace(nodes, changed, { abort });
   };
   /** Retries until `work` succeeds. Rejects only if a pod must not be evicted, or if the API server keeps refusing. */
   const retryUntilDone = async (abort: AbortSignal, work: () => Promise<void>): Promise<void> => {
@@ -149,13 +137,20 @@ export function nodeMaintenance(parts: MaintenanceParts): Maintenance {
       await retryUntilDone(drain.abort, async () => {
         const name = nodeName();
         if (name === undefined) return;
-        const isExcluded = await cordon(owner, asked, drain.abort);
-        await drain.run(name, isExcluded);
+        const written = await write((node) => cordoned(node, owner, asked), drain.abort);
+        // Load balancers need time only if Refit told them to leave out the node.
+        await drain.run(name, written !== undefined && exclusionOf(written) === 'ours');
       });
     },
     uncordon: async (whose, abort) =>
-      await write(whose === 'always' ? withoutAnyCordon : withoutCordon, abort),
+      void (await write(whose === 'always' ? withoutAnyCordon : withoutCordon, abort)),
   };
+}
+
+/** Returns the node with our cordon, and without traffic of load balancers if the policy asks for that. */
+function cordoned(node: Node, owner: string, { graceMs }: AgentDrain): Node {
+  const changed = withCordon(node, owner);
+  return graceMs === undefined ? changed : withExclusion(changed);
 }
 
 /** The drain took longer than the policy allows. The message names the pods that are left. */

@@ -83,6 +83,18 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
       ),
     }),
   ),
+  volumes: optional(
+    'Waits for the volumes of the evicted pods.',
+    object('How a drain waits for the volumes of the evicted pods.', {
+      waitForDetach: flag(
+        '`true`: after the last pod is gone, the drain waits until the volumes of the evicted pods are detached from the node, which needs ' +
+          'the rights of deploy/rbac-volumes.yaml. `false` is the default.',
+      ),
+      timeout: duration(
+        'After this time the drain goes on, whatever is attached; `2m` by default. It must be shorter than `deadlines.drain`.',
+      ),
+    }),
+  ),
   waitForJobs: duration(
     'How long a drain waits for the pods of Jobs to complete before it evicts them, such as `30m`; by default it evicts them at once. ' +
       'It must be shorter than `deadlines.drain`.',

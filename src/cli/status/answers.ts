@@ -1,4 +1,5 @@
 /** Answers the questions of a decision that no watch answers, as far as the rights of the user allow. */
+import { isDrained } from '../../drain/drain-node.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
@@ -163,7 +164,7 @@ function drainStateOf(
   progress: Awaited<ReturnType<Sources['drain']>> | undefined,
   since: number,
 ): DrainState {
-  return progress === undefined || progress.left === 0
+  return progress === undefined || isDrained(progress)
     ? { kind: 'drained', since }
     : { kind: 'draining', since, ...progress };
 }

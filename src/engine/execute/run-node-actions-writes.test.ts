@@ -164,7 +164,7 @@ test.each<[string, NodeAction, (node: Node) => Node, object, number]>([
 });
 
 const excluded = (node: Node): Node => withExclusion(cordoned(node));
-const byKubeadm = (node: Node): Node => ({
+const byOthers = (node: Node): Node => ({
   ...node,
   metadata: { ...node.metadata, labels: { [EXCLUSION_LABEL]: '' } },
 });
@@ -172,8 +172,8 @@ test.each<[string, NodeAction, (node: Node) => Node, 'ours' | 'others' | undefin
   ['comes with the cordon in one write', { ...cordon, excludes: true }, plain, 'ours', 1],
   ['comes after the cordon of an agent', { ...cordon, excludes: true }, cordoned, 'ours', 1],
   ['is not written again', { ...cordon, excludes: true }, excluded, 'ours', 0],
-  ['of kubeadm stays', { ...cordon, excludes: true }, byKubeadm, 'others', 1],
-  ['of kubeadm stays after the uncordon', acknowledge('ours'), byKubeadm, 'others', 0],
+  ['of somebody else stays', { ...cordon, excludes: true }, byOthers, 'others', 1],
+  ['of somebody else stays after the uncordon', acknowledge('ours'), byOthers, 'others', 0],
   ['does not come where nobody asks', cordon, plain, undefined, 1],
   [
     'does not come with the cordon of a person',

@@ -160,7 +160,20 @@ describe('times', () => {
     expect(agent).toEqual(graceMs === undefined ? {} : { drain: { graceMs } });
   });
 
+  test.each<[object, number | undefined]>([
+    [{ waitForDetach: true }, 120_000],
+    [{ waitForDetach: true, timeout: '5s' }, 5_000],
+    [{ timeout: '5s' }, undefined],
+  ])('volumes: %j reaches the leader, and not the agent', (volumes, detachMs) => {
+    const { drain, agent } = read({ drain: { volumes } });
+    expect([drain.options.detachMs, agent]).toEqual([detachMs, {}]);
+  });
+
   test.each<[string, UpgradePolicySpec]>([
+    [
+      'UpgradePolicy nightly: spec.drain.volumes.timeout must be shorter than spec.deadlines.drain, which is 1 min; found "2m"',
+      { drain: { volumes: { waitForDetach: true, timeout: '2m' } }, deadlines: { drain: '1m' } },
+    ],
     [
       'UpgradePolicy nightly: spec.drain.loadBalancers.grace must be shorter than spec.deadlines.drain, which is 1 min; found "2m"',
       { drain: { loadBalancers: { exclude: true, grace: '2m' } }, deadlines: { drain: '1m' } },

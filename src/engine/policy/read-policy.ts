@@ -266,9 +266,9 @@ function deadlineRuleOf(choice: NonNullable<UpgradePolicySpec['drain']>['onDeadl
   return choice === 'SkipNode' ? 'skipNode' : lower(choice);
 }
 
-/** Returns how long a drain waits before it evicts pods. Calls `complain` for a time that leaves no time for the evictions. */
+/** Returns how long a drain waits before and after the evictions. Calls `complain` for a time that leaves no time for the evictions. */
 function drainWaitsOf(
-  { waitForJobs, loadBalancers }: DrainSpec,
+  { waitForJobs, loadBalancers, volumes }: DrainSpec,
   deadlineMs: number,
   complain: Complain,
 ): DrainWaits {
@@ -283,16 +283,21 @@ function drainWaitsOf(
     return ms;
   };
   const graceMs = read('drain.loadBalancers.grace', loadBalancers?.grace);
+  const detachMs = read('drain.volumes.timeout', volumes?.timeout);
   return defined({
+    detachMs: volumes?.waitForDetach === true ? (detachMs ?? DETACH_MS) : undefined,
     jobsWaitMs: read('drain.waitForJobs', waitForJobs),
     graceMs: loadBalancers?.exclude === true ? (graceMs ?? GRACE_MS) : undefined,
   });
 }
 
-type DrainWaits = Pick<DrainOptions, 'jobsWaitMs' | 'graceMs'>;
+type DrainWaits = Pick<DrainOptions, 'jobsWaitMs' | 'graceMs' | 'detachMs'>;
 
 /** Milliseconds that load balancers have by default to leave out a node. */
 const GRACE_MS = 30_000;
+
+/** Milliseconds that a drain waits by default for volumes to detach. */
+const DETACH_MS = 2 * 60_000;
 
 function drainOf(drain: DrainSpec, waits: DrainWaits, complain: Complain): DrainPolicy {
   const { onDeadline, uncordon, ...defaults } = DEFAULT_POLICY.drain;

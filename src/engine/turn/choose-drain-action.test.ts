@@ -115,7 +115,7 @@ test.each<[string, NodeView, object]>([
     { kind: 'drain', options: EXCLUDING.options },
   ],
   [
-    'kubeadm set the label',
+    'somebody else set the label',
     { ...OURS, exclusion: 'others' },
     { kind: 'drain', options: buildPolicy().drain.options },
   ],
@@ -124,6 +124,18 @@ test.each<[string, NodeView, object]>([
   const { evaluation } = evaluationOf({ node }, { policy: { drain: EXCLUDING } });
   expect(evaluation.nodeAction).toMatchObject(action);
   if ('options' in action) expect(evaluation.nodeAction).toHaveProperty('options', action.options);
+});
+
+test('a drain that waits for volumes names them, and what ends the wait', () => {
+  const detaching = 'waiting for 1 volume to detach: default/data';
+  const { evaluation } = evaluationOf({ drain: draining({ left: 0, detaching }) });
+  expect(evaluation).toEqual({
+    ...AT_WORK,
+    gate: 'drain',
+    reason: because('Draining', `no pod is left on node n1; ${detaching}`),
+    ends: 'the volumes are detached (kubectl get volumeattachments shows them)',
+    ...UNTIL,
+  });
 });
 
 test('a node that is only cordoned stays in load balancers', () => {

@@ -118,10 +118,11 @@ function wait(
       reason: because('DrainRefused', `${target.name} cannot be drained: ${drain.reason}`),
     };
   const progress = drain.kind === 'draining' ? drain : { left: 0 };
-  const { left, blockedBy }: DrainProgress = progress;
+  const { left, blockedBy, detaching }: DrainProgress = progress;
   const deadline =
     drain.since + (rules.onDeadline === 'wait' ? Number.POSITIVE_INFINITY : stepDeadlines.drain);
-  const why = left === 0 ? uncounted(node, blockedBy) : describeProgress(progress, node.name);
+  const isKnown = left > 0 || detaching !== undefined;
+  const why = isKnown ? describeProgress(progress, node.name) : uncounted(node, blockedBy);
   if (now >= deadline) {
     const message = `${target.name} was not drained within ${formatDuration(stepDeadlines.drain)}: ${why}`;
     if (rules.onDeadline !== 'proceed')
@@ -137,17 +138,20 @@ function wait(
   const until = Number.isFinite(deadline)
     ? { until: rfc3339(deadline), recheckMs: deadline - now }
     : {};
+  const isBudget = blockedBy?.includes('PodDisruptionBudget ') === true;
   const gone = `the pods are gone (kubectl get pods -A --field-selector spec.nodeName=${node.name} shows them)`;
-  const ends = blockedBy?.includes('PodDisruptionBudget ') === true ? BUDGET_ENDS : gone;
+  const podsEnd = isBudget ? BUDGET_ENDS : gone;
   return {
     phase: 'working',
     effect: 'node-action',
     gate: 'drain',
     reason: because(code, why),
-    ends,
+    ends: detaching === undefined ? podsEnd : VOLUMES_END,
     ...until,
   };
 }
+
+const VOLUMES_END = 'the volumes are detached (kubectl get volumeattachments shows them)';
 
 function uncounted({ name }: NodeView, blockedBy: string | undefined): string {
   const what = `Refit could not list the pods of node ${name} yet`;

@@ -11,10 +11,12 @@ import {
   type KubeList,
   type KubeObject,
   keyOf,
+  type PersistentVolume,
   type Pod,
   type PodDisruptionBudget,
   type Resource,
   type Status,
+  type VolumeAttachment,
 } from '../../../src/kube/resources.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 
@@ -41,6 +43,8 @@ export class PodApi {
   /** Labels of the namespaces that can be read, by name. */
   readonly namespaces = new Map<string, Record<string, string>>();
   budgets: PodDisruptionBudget[] = [];
+  /** Volumes that are attached to a node, with their claims as `namespace/name`. An error is the answer to the list. */
+  attached: { readonly node: string; readonly claim: string }[] | Error = [];
   /** Each question that was not about an eviction. */
   readonly reads: string[] = [];
   /** Answers an eviction: by default the pod begins to end. What it throws is the refusal. */
@@ -108,6 +112,7 @@ export class PodApi {
       get: async (resource: Resource, name: string, { namespace }: RequestOptions = {}) => {
         await Promise.resolve();
         this.reads.push(`get ${resource.plural} ${namespace}/${name}`);
+        if (resource.plural === 'persistentvolumes') return this.#volume(name);
         const labels = this.namespaces.get(name);
         if (resource.plural === 'namespaces' && labels) return { metadata: { name, labels } };
         if (!this.daemonSets.has(name))
@@ -121,7 +126,7 @@ export class PodApi {
         const { fieldSelector = '', transform = (each) => each } = options;
         await Promise.resolve();
         this.reads.push(`list ${resource.plural} ${fieldSelector}`.trimEnd());
-        const items = resource.plural === 'pods' ? this.#selected(fieldSelector) : this.budgets;
+        const items = this.#listed(resource, fieldSelector);
         return {
           metadata: { resourceVersion: String(this.#version) },
           items: items.map(transform),
@@ -130,6 +135,27 @@ export class PodApi {
       watch: (_resource: unknown, options: WatchOptions) => this.#watch(options),
     };
     return used as unknown as KubeClient;
+  }
+
+  #listed({ plural }: Resource, fieldSelector: string): readonly KubeObject[] {
+    if (plural === 'pods') return this.#selected(fieldSelector);
+    if (plural !== 'volumeattachments') return this.budgets;
+    if (this.attached instanceof Error) throw this.attached;
+    return this.attached.map(({ node, claim }): VolumeAttachment => {
+      const source = { persistentVolumeName: claim.replace('/', '-') };
+      return {
+        metadata: { name: `csi-${claim}` },
+        spec: { nodeName: node, attacher: 'a', source },
+      };
+    });
+  }
+
+  #volume(volume: string): PersistentVolume {
+    const [namespace, ...name] = volume.split('-');
+    return {
+      metadata: { name: volume },
+      spec: { claimRef: { namespace: namespace ?? '', name: name.join('-') } },
+    };
   }
 
   #read(key: string): Pod {

@@ -3,6 +3,7 @@
  * asked.
  */
 import type { Machine } from '../../../api/capi/machine.ts';
+import { isDrained } from '../../../drain/drain-node.ts';
 import { drainPreviewer } from '../../../drain/drain-preview.ts';
 import { assess } from '../../../engine/assess/assess.ts';
 import { settle } from '../../../engine/assess/settle.ts';
@@ -105,7 +106,7 @@ async function look(
   const asks = observation?.kind === 'working' && observation.waitsFor === 'drain';
   if (asks && node.spec?.unschedulable === true) {
     const progress = await drainPreviewer(workload, abort).during(name, options, now);
-    const kind = progress.left === 0 ? 'drained' : 'draining';
+    const kind = isDrained(progress) ? 'drained' : 'draining';
     return seeing({ drainOf: () => ({ kind, since: now, ...progress }) });
   }
   const { probes } = explain(settle(assess(snapshot, policy, now)));

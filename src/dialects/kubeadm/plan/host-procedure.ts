@@ -107,7 +107,7 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade): Procedure {
       target.name,
       ownerOf({ source: { uid: rollout, kind: configMaps.kind } }, target),
     );
-    const message = state?.kind === 'draining' ? state.blockedBy : undefined;
+    const message = state?.kind === 'draining' ? (state.blockedBy ?? state.detaching) : undefined;
     if (isWaiting && message !== report.latest().message) await report.add({ message });
   }
 
