@@ -217,7 +217,7 @@ test('a node whose drain takes too long is left out, and loses cordon and label'
 
 test("the kubelet's own credentials may set the label and remove it", async () => {
   const name = 'prod-own';
-  await using _puppets = await Puppets.create(admin, name);
+  await using puppets = await Puppets.create(admin, name);
   const own = await clientOf({ node: name });
   onTestFinished(() => own.close());
   const write = async (change: (node: Awaited<ReturnType<Puppets['node']>>) => object) =>
@@ -228,7 +228,7 @@ test("the kubelet's own credentials may set the label and remove it", async () =
   const label = { metadata: { labels: { 'node-restriction.kubernetes.io/pool': 'mine' } } };
   await expect(own.patch(nodes, name, label, { type: 'merge' })).rejects.toThrow('not allowed');
   await write((node) => marks.withExclusion(marks.withCordon(node, 'plan/1')));
-  expect(marks.exclusionOf(await admin.get(nodes, name))).toBe('ours');
+  expect(await markedAs(puppets, name)).toEqual({ cordon: 'ours', label: 'refit' });
   await write(marks.withoutCordon);
-  expect(marks.exclusionOf(await admin.get(nodes, name))).toBeUndefined();
+  expect(await markedAs(puppets, name)).toEqual(FREE);
 });
