@@ -137,6 +137,30 @@ function splitRequirements(text: string): string[] {
 }
 
 /**
+ * Returns a label selector as text, with its requirements sorted by key. `further` are additional requirements in that
+ * syntax.
+ */
+export function selectorText(
+  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
+  ...further: string[]
+): string {
+  const labels = Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`);
+  return [...labels, ...matchExpressions.map(requirementText), ...further]
+    .toSorted((a, b) => (keyIn(a) < keyIn(b) ? -1 : 1))
+    .join(',');
+}
+
+function requirementText({ key, operator, values = [] }: Requirement): string {
+  if (operator === 'Exists') return key;
+  if (operator === 'DoesNotExist') return `!${key}`;
+  return `${key} ${operator.toLowerCase()} (${values.toSorted().join(',')})`;
+}
+
+function keyIn(requirement: string): string {
+  return requirement.replace(/^!/, '').split(/[ =]/)[0] ?? '';
+}
+
+/**
  * Returns true if the selector selects the labels, as in policy/v1: undefined selects nothing, an
  * empty selector everything, and an unknown operator nothing.
  */

@@ -7,6 +7,7 @@ import type { ContainerSpec, DrainSpec, SecretSpec } from '../../../api/cattle/w
 import { cattlePlans } from '../../../api/kinds.ts';
 import { COMMON_PREFIX } from '../../../engine/model/controls.ts';
 import { apiVersionOf, type Job, type Node } from '../../../kube/resources.ts';
+import { selectorText } from '../../../kube/selectors.ts';
 import { formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
 import { defined } from '../../../util/json.ts';
 import { type CattleConfig, deadlineOf, type JobSettings } from './config.ts';
@@ -322,7 +323,7 @@ export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
       String(skipWaitForDeleteTimeout),
     ],
   ];
-  const selector = names.selectorText(drain.podSelector ?? {}, `!${names.CONTROLLER_LABEL}`);
+  const selector = selectorText(drain.podSelector ?? {}, `!${names.CONTROLLER_LABEL}`);
   const given = flags.flatMap(([isGiven, ...texts]) => (isGiven ? texts : []));
   return ['drain', nodeName, '--pod-selector', selector, ...given];
 }

@@ -6,10 +6,10 @@ import { cordonOwner, type Owner, readOwner } from '../../../drain/cordon-marks.
 import { rulesAmong } from '../../../drain/pods.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import type { Job, Node, ObjectMeta } from '../../../kube/resources.ts';
-import { selectorFault } from '../../../kube/selectors.ts';
+import { selectorFault, selectorText } from '../../../kube/selectors.ts';
 import { parseGoDuration } from '../../../util/duration.ts';
 import { deadlineOf, type JobSettings } from './config.ts';
-import { CONTROLLER_LABEL, HELD_ANNOTATION, selectorText } from './names.ts';
+import { CONTROLLER_LABEL, HELD_ANNOTATION } from './names.ts';
 
 /**
  * Returns false if the drain has an option that only kubectl supports. The Job drains the node

@@ -1,11 +1,11 @@
 /**
- * Labels, annotations, shortened names and selectors, exactly as the original writes them, because other tools read
+ * Labels, annotations, and shortened names, exactly as the original writes them, because other tools read
  * them.
  */
 import { hash } from 'node:crypto';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
-import type { KubeObject, LabelSelector } from '../../../kube/resources.ts';
-import { labelMatcher, type Requirement } from '../../../kube/selectors.ts';
+import type { KubeObject } from '../../../kube/resources.ts';
+import { labelMatcher } from '../../../kube/selectors.ts';
 import { onceForEach } from '../../../util/memo.ts';
 import { ownMember } from '../../../util/own-member.ts';
 
@@ -78,30 +78,6 @@ export function shortenedName(...parts: readonly string[]): string {
   return endsWell
     ? `${full.slice(0, cut)}-${digest.slice(0, 5)}`
     : `${full.slice(0, cut - 1)}-${digest.slice(0, 6)}`;
-}
-
-/**
- * Returns a label selector as text, with its requirements sorted by key. `further` are additional requirements in that
- * syntax.
- */
-export function selectorText(
-  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
-  ...further: string[]
-): string {
-  const labels = Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`);
-  return [...labels, ...matchExpressions.map(requirementText), ...further]
-    .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
-    .join(',');
-}
-
-function requirementText({ key, operator, values = [] }: Requirement): string {
-  if (operator === 'Exists') return key;
-  if (operator === 'DoesNotExist') return `!${key}`;
-  return `${key} ${operator.toLowerCase()} (${values.toSorted().join(',')})`;
-}
-
-function keyOf(requirement: string): string {
-  return requirement.replace(/^!/, '').split(/[ =]/)[0] ?? '';
 }
 
 /** Expands variables as kubelets do: `$$` becomes `$`, and unknown names stay. */
