@@ -1,5 +1,6 @@
 /** Reads `spec.health` of an UpgradePolicy into health checks. */
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { compileCel } from '../../health/cel.ts';
 import type { HealthCheck, HealthRules } from '../../health/checks.ts';
 import { selectorFault } from '../../kube/selectors.ts';
 import { parseDuration } from '../../util/duration.ts';
@@ -41,6 +42,13 @@ function resourceChecks({ resources = [] }: HealthSpec, complain: Complain): Hea
     const fault = selectorFault(selector);
     if (fault !== undefined)
       complain(`health.resources[${index}].selector`, `a label selector (${fault})`, selector);
+    const program = compileCel(expression);
+    if (typeof program === 'string')
+      complain(
+        `health.resources[${index}].expression`,
+        `a CEL expression about \`object\` that is true or false (${program})`,
+        expression,
+      );
     return defined({
       kind: 'resources' as const,
       name,

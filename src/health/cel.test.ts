@@ -1,0 +1,95 @@
+/** Expressions of CEL: what compiles, what they say about objects, and that none runs on. */
+import { expect, test } from 'vitest';
+import { CEL_LIMIT_MS, type CelAnswer, type CelProgram, compileCel } from './cel.ts';
+
+const OBJECT = {
+  metadata: { name: 'db', labels: { 'app.kubernetes.io/name': 'pg' } },
+  spec: { replicas: 3, ratio: 1.5, paused: false },
+  status: { readyReplicas: 2, conditions: [{ type: 'Ready', status: 'True' }], note: null },
+};
+
+function compiled(expression: string): CelProgram {
+  const program = compileCel(expression);
+  if (typeof program === 'string') throw new Error(program);
+  return program;
+}
+
+function answerOf(expression: string, object: unknown = OBJECT): CelAnswer {
+  return compiled(expression).evaluate(object);
+}
+
+test.each([
+  ['1 +', 'Unexpected token: EOF, at character 4'],
+  ['objekt.spec.replicas == 3', 'Unknown variable: objekt, at character 1'],
+  ['process.exit()', 'Unknown variable: process, at character 1'],
+  ['"yes"', 'it is of the type string, and not bool'],
+  ['size(object.spec)', 'it is of the type int, and not bool'],
+  ['object.toString()', 'found no matching overload'],
+  ['object.metadata.name.constructor("return 1")() == 1', 'at character'],
+  [`${'('.repeat(100)}true${')'.repeat(100)}`, 'Exceeded maxDepth (60)'],
+])('%s does not compile', (expression, expected) => {
+  expect(compileCel(expression)).toContain(expected);
+});
+
+test.each([
+  ['true', true],
+  ['object.spec.paused', false],
+  ['object.spec.replicas == 3', true],
+  ['object.spec.replicas - 1 == object.status.readyReplicas', true],
+  ['object.spec.ratio > 1 && object.spec.ratio * 2.0 == 3.0', true],
+  ['object.status.conditions.exists(c, c.type == "Ready" && c.status == "True")', true],
+  ['object.status.conditions.all(c, c.status == "False")', false],
+  ['object.metadata.labels["app.kubernetes.io/name"] == "pg"', true],
+  ['has(object.status.updatedReplicas)', false],
+  ['object.status.?updatedReplicas.orValue(0) == 0', true],
+  ['object.status.note == null', true],
+  ['"constructor" in object || "__proto__" in object', false],
+  ['object.metadata.name.matches("^d")', true],
+])('%s is %s', (expression, value) => {
+  expect(answerOf(expression)).toMatchObject({ kind: 'value', value });
+});
+
+test.each([
+  ['object.status.updatedReplicas == 3', 'No such key: updatedReplicas, at character 15'],
+  ['object.constructor == 1', 'No such key: constructor'],
+  ['object.__proto__ == 1', 'No such key: __proto__'],
+  ['object.spec.replicas', 'the expression gives 3, and not a bool'],
+  ['object.spec.replicas + "a" == "3a"', 'no such overload'],
+  ['object.status.conditions[7].type == "Ready"', 'index out of bounds'],
+])('%s cannot be evaluated', (expression, expected) => {
+  const answer = answerOf(expression);
+  expect(answer.kind).toBe('error');
+  expect(answer).toMatchObject({ message: expect.stringContaining(expected) });
+});
+
+test.each([
+  ['object.status.readyReplicas == object.spec.replicas', '2 == 3'],
+  ['object.spec.replicas == 3 && object.status.readyReplicas >= 3', '2 >= 3'],
+  ['object.spec.replicas == 4 && object.nope == 3', '3 == 4'],
+  ['object.metadata.name == "other"', '"db" == "other"'],
+  ['object.status == object.spec', /^\{"readyReplicas":2,.+… == \{"replicas":3,.+…$/],
+  ['object.spec.paused', ''],
+])('%s shows what it compared', (expression, detail) => {
+  expect(answerOf(expression)).toEqual({
+    kind: 'value',
+    value: false,
+    detail: typeof detail === 'string' ? detail : expect.stringMatching(detail),
+  });
+});
+
+const BIG = { list: Array.from({ length: 3_000 }, (_each, index) => index), text: 'a'.repeat(60) };
+test.each([
+  'object.list.all(a, object.list.all(b, object.list.all(c, a + b + c >= 0)))',
+  'object.list.map(a, object.list.map(b, object.list.map(c, a))).size() > 0',
+  '(object.text + "!").matches("^(a+)+$")',
+])('%s is stopped, and the next evaluation works', (expression) => {
+  const program = compiled(expression);
+  const start = performance.now();
+  expect(program.evaluate(BIG)).toEqual({
+    kind: 'timeout',
+    message: `the evaluation took more than ${CEL_LIMIT_MS} ms and was stopped`,
+  });
+  // Without a limit each of them takes minutes or more. A busy machine may stop it late.
+  expect(performance.now() - start).toBeLessThan(5_000);
+  expect(answerOf('object.list.size() == 3000', BIG)).toMatchObject({ value: true });
+});
