@@ -1,6 +1,7 @@
 /** Asks one health check, of any kind. */
 import type { KubeClient } from '../kube/client.ts';
 import { askDaemonSets } from './ask-daemon-sets.ts';
+import { askResources } from './ask-resources.ts';
 import type { CheckFinding } from './checks.ts';
 import type { AskCheck } from './monitor.ts';
 
@@ -14,6 +15,8 @@ export function checkAsker({ client }: AskParts): AskCheck {
     switch (check.kind) {
       case 'daemonSets':
         return await askDaemonSets(client, check, nodes, abort);
+      case 'resources':
+        return await askResources(client, check, abort);
       default:
         throw new Error(`this version of Refit cannot ask checks of the kind ${check.kind}`);
     }

@@ -1,0 +1,219 @@
+/** A CEL expression must be true for each object that a check selects. */
+import { expect, test } from 'vitest';
+import type { KubeClient, ListOptions } from '../kube/client.ts';
+import { type KubeObject, pathOf, type Resource } from '../kube/resources.ts';
+import { StatusError } from '../kube/status-error.ts';
+import { askResources } from './ask-resources.ts';
+import type { CheckFinding, ResourceCheck } from './checks.ts';
+
+const KINDS = [
+  { name: 'statefulsets/scale', kind: 'StatefulSet', namespaced: true },
+  { name: 'statefulsets', kind: 'StatefulSet', namespaced: true },
+  { name: 'storageclasses', kind: 'StorageClass', namespaced: false },
+  { name: 'secrets', kind: 'Secret', namespaced: true },
+];
+
+interface Server {
+  readonly objects?: readonly KubeObject[];
+  readonly status?: number;
+  readonly isForbidden?: boolean;
+}
+
+/** Serves the objects in pages of the size that is asked for, and notes the paths. */
+function serving({ objects = [], status = 200, isForbidden = false }: Server, asked: string[]) {
+  const raw = async (path: string): Promise<{ status: number; body: string }> => {
+    asked.push(path);
+    return await Promise.resolve({ status, body: JSON.stringify({ resources: KINDS }) });
+  };
+  const list = async (resource: Resource, options: ListOptions = {}) => {
+    const { namespace, labelSelector, limit = Number.POSITIVE_INFINITY } = options;
+    asked.push(`${pathOf(resource, { namespace })}?${labelSelector}`);
+    if (isForbidden) throw new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden' });
+    const start = Number(options.continue ?? 0);
+    const end = start + limit;
+    const metadata = end < objects.length ? { continue: String(end) } : {};
+    return await Promise.resolve({ items: objects.slice(start, end), metadata });
+  };
+  return { raw, list } as unknown as KubeClient;
+}
+
+async function ask(
+  more: Partial<ResourceCheck>,
+  server: Server,
+  asked: string[] = [],
+): Promise<CheckFinding> {
+  const check: ResourceCheck = {
+    kind: 'resources',
+    name: 'databases',
+    apiVersion: 'apps/v1',
+    objectKind: 'StatefulSet',
+    expression: 'object.status.readyReplicas == object.spec.replicas',
+    ...more,
+  };
+  return await askResources(serving(server, asked), check, new AbortController().signal);
+}
+
+function sets(...ready: readonly (number | undefined)[]): KubeObject[] {
+  return ready.map((readyReplicas, index) => {
+    const status = readyReplicas === undefined ? {} : { readyReplicas };
+    return { metadata: { name: `s${index}`, namespace: 'db' }, spec: { replicas: 3 }, status };
+  });
+}
+
+test.each<[string, Partial<ResourceCheck>, Server, CheckFinding]>([
+  [
+    'all pass',
+    {},
+    { objects: sets(3, 3) },
+    { state: 'passing', message: 'all 2 StatefulSet objects pass' },
+  ],
+  [
+    'two fail, and one cannot be judged',
+    {},
+    { objects: sets(3, 2, undefined, 0) },
+    {
+      state: 'failing',
+      message: '2 of 4 StatefulSet objects fail: db/s1 (2 == 3), db/s3 (0 == 3)',
+    },
+  ],
+  [
+    'many fail',
+    {},
+    { objects: sets(0, 0, 0, 0, 0) },
+    {
+      state: 'failing',
+      message:
+        '5 of 5 StatefulSet objects fail: db/s0 (0 == 3), db/s1 (0 == 3), db/s2 (0 == 3) and 2 more',
+    },
+  ],
+  [
+    'a field is missing',
+    {},
+    { objects: sets(3, undefined) },
+    { state: 'unknown', message: 'db/s1: No such key: readyReplicas, at character 15' },
+  ],
+  [
+    'nothing is selected',
+    {},
+    {},
+    { state: 'failing', message: 'it selects no object of the kind StatefulSet' },
+  ],
+  [
+    'values of Secrets stay hidden',
+    {
+      apiVersion: 'v1',
+      objectKind: 'Secret',
+      expression: 'object.data.token == "x"',
+    },
+    {
+      objects: [
+        {
+          metadata: { name: 's', namespace: 'db' },
+          data: { token: 'c2Vj' },
+        } as object as KubeObject,
+      ],
+    },
+    { state: 'failing', message: '1 of 1 Secret objects fail: db/s' },
+  ],
+  [
+    'the right is missing',
+    { namespace: 'db' },
+    { isForbidden: true },
+    {
+      state: 'unknown',
+      message:
+        'Refit lacks the right to list statefulsets.apps in the namespace db; grant it with the value health.resources of the chart, or a role of your own',
+    },
+  ],
+  [
+    'the group is not served',
+    {},
+    { status: 404 },
+    { state: 'unknown', message: 'the API server does not serve apps/v1' },
+  ],
+  [
+    'discovery fails',
+    {},
+    { status: 503 },
+    {
+      state: 'unknown',
+      message: 'the API server does not say which kinds apps/v1 has: it answered 503',
+    },
+  ],
+  [
+    'the kind is not served',
+    { objectKind: 'Statefulset' },
+    {},
+    { state: 'unknown', message: 'the API server serves no kind Statefulset in apps/v1' },
+  ],
+  [
+    'a namespace for a kind without',
+    { objectKind: 'StorageClass', namespace: 'db' },
+    {},
+    {
+      state: 'unknown',
+      message: 'StorageClass is a kind without namespaces, but the check names a namespace',
+    },
+  ],
+  [
+    'a wrong expression',
+    { expression: 'nope' },
+    {},
+    {
+      state: 'unknown',
+      message: 'the expression is wrong: Unknown variable: nope, at character 1',
+    },
+  ],
+  [
+    'an endless expression',
+    { expression: 'object.metadata.name.matches("^(a+)+$")' },
+    { objects: [{ metadata: { name: `${'a'.repeat(60)}!` } }, ...sets(3)] },
+    {
+      state: 'unknown',
+      message: `${'a'.repeat(60)}!: the evaluation took more than 50 ms and was stopped`,
+    },
+  ],
+  [
+    'too many objects',
+    { expression: 'true' },
+    { objects: Array.from({ length: 5_001 }, () => ({ metadata: { name: 's' } })) },
+    {
+      state: 'unknown',
+      message: 'it selects more than 5000 objects: narrow it with namespace or selector',
+    },
+  ],
+])('%s', async (_title, check, server, expected) => {
+  expect(await ask(check, server)).toEqual(expected);
+});
+
+test('it asks for the kind, then page by page for the selected objects', async () => {
+  const asked: string[] = [];
+  const objects = sets(...Array.from({ length: 501 }, () => 3));
+  const selector = { matchLabels: { app: 'db' } };
+  const { message } = await ask({ namespace: 'db', selector }, { objects }, asked);
+  expect(message).toBe('all 501 StatefulSet objects pass');
+  const page = '/apis/apps/v1/namespaces/db/statefulsets?app=db';
+  expect(asked).toEqual(['/apis/apps/v1', page, page]);
+});
+
+test('kinds of the core group', async () => {
+  const asked: string[] = [];
+  const check = { apiVersion: 'v1', objectKind: 'Secret', expression: 'true' };
+  await ask(check, { objects: sets(3) }, asked);
+  expect(asked).toEqual(['/api/v1', '/api/v1/secrets?']);
+});
+
+test('other work gets its turn while many objects are evaluated', async () => {
+  const expression = 'object.list.all(a, a >= 0)';
+  const list = Array.from({ length: 50 }, (_each, index) => index);
+  const object = { metadata: { name: 's' }, list };
+  let turns = 0;
+  const ticks = setInterval(() => turns++, 1);
+  const { state } = await ask(
+    { expression },
+    { objects: Array.from({ length: 1_000 }, () => object) },
+  );
+  clearInterval(ticks);
+  expect(state).toBe('passing');
+  expect(turns).toBeGreaterThan(1);
+});

@@ -1,0 +1,171 @@
+/** Asks whether a CEL expression is true for each object that a check selects. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { KubeClient } from '../kube/client.ts';
+import {
+  clusterScoped,
+  type KubeObject,
+  keyOf,
+  namespaced,
+  type Resource,
+} from '../kube/resources.ts';
+import { selectorText } from '../kube/selectors.ts';
+import { isForbidden } from '../kube/status-error.ts';
+import { isRecord, parseJson } from '../util/json.ts';
+import { type CelProgram, compileCel } from './cel.ts';
+import type { CheckFinding, ResourceCheck } from './checks.ts';
+
+/** The most objects of one check. More would take memory and time without end. */
+const MOST_OBJECTS = 5_000;
+const PAGE_SIZE = 500;
+/** Milliseconds of evaluations in one round. */
+const ROUND_MS = 4_000;
+/** Milliseconds of evaluations after which other work gets its turn. */
+const TURN_MS = 20;
+/** The most objects that the message names. */
+const MOST_NAMES = 3;
+
+export async function askResources(
+  client: KubeClient,
+  check: ResourceCheck,
+  abort: AbortSignal,
+): Promise<CheckFinding> {
+  const program = compileCel(check.expression);
+  if (typeof program === 'string') return unknown(`the expression is wrong: ${program}`);
+  const resource = await resourceOf(client, check, abort);
+  if (typeof resource === 'string') return unknown(resource);
+  const { kind, namespaced: isNamespaced } = resource;
+  if (check.namespace !== undefined && !isNamespaced)
+    return unknown(`${kind} is a kind without namespaces, but the check names a namespace`);
+  const tally = new Tally(program, kind !== 'Secret');
+  try {
+    for await (const page of pagesOf(client, resource, check, abort)) {
+      const obstacle = await tally.add(page, abort);
+      if (obstacle !== undefined) return unknown(obstacle);
+    }
+  } catch (error) {
+    if (isForbidden(error)) return unknown(missingRight(resource, check));
+    throw error;
+  }
+  return tally.finding(check);
+}
+
+/** Yields the objects page by page, because all of them may not fit into memory. */
+async function* pagesOf(
+  client: KubeClient,
+  resource: Resource,
+  { namespace, selector = {} }: ResourceCheck,
+  abort: AbortSignal,
+): AsyncGenerator<KubeObject[]> {
+  const labelSelector = selectorText(selector);
+  let next: string | undefined;
+  do {
+    const page = await client.list(resource, {
+      namespace,
+      labelSelector,
+      limit: PAGE_SIZE,
+      continue: next,
+      abort,
+    });
+    yield page.items;
+    next = page.metadata.continue;
+  } while (next !== undefined && next !== '');
+}
+
+/** Counts what the expression says about objects. */
+class Tally {
+  readonly #program: CelProgram;
+  /** False for objects whose values nobody may see in a status. */
+  readonly #showsValues: boolean;
+  readonly #failing: string[] = [];
+  #error: string | undefined;
+  #count = 0;
+  #spentMs = 0;
+
+  constructor(program: CelProgram, showsValues: boolean) {
+    this.#program = program;
+    this.#showsValues = showsValues;
+  }
+
+  /** Resolves with the reason if there can be no answer. */
+  async add(objects: readonly KubeObject[], abort: AbortSignal): Promise<string | undefined> {
+    let turnMs = 0;
+    for (const object of objects) {
+      if (this.#count === MOST_OBJECTS)
+        return `it selects more than ${MOST_OBJECTS} objects: narrow it with namespace or selector`;
+      const start = performance.now();
+      const obstacle = this.#judge(object);
+      if (obstacle !== undefined) return obstacle;
+      const tookMs = performance.now() - start;
+      this.#spentMs += tookMs;
+      turnMs += tookMs;
+      if (this.#spentMs > ROUND_MS)
+        return `the evaluation took more than ${ROUND_MS / 1000} s for ${this.#count} objects and was stopped`;
+      if (turnMs < TURN_MS) continue;
+      turnMs = 0;
+      await nextTurn();
+      abort.throwIfAborted();
+    }
+    return undefined;
+  }
+
+  #judge(object: KubeObject): string | undefined {
+    this.#count++;
+    const name = keyOf(object);
+    const answer = this.#program.evaluate(object);
+    if (answer.kind === 'timeout') return `${name}: ${answer.message}`;
+    if (answer.kind === 'error') this.#error ??= `${name}: ${answer.message}`;
+    else if (!answer.value) {
+      const isShown = answer.detail !== '' && this.#showsValues;
+      this.#failing.push(isShown ? `${name} (${answer.detail})` : name);
+    }
+    return undefined;
+  }
+
+  /** An object that surely fails counts more than one that cannot be judged. */
+  finding({ objectKind: kind }: ResourceCheck): CheckFinding {
+    const failing = this.#failing;
+    if (failing.length > 0) {
+      const more = failing.length > MOST_NAMES ? ` and ${failing.length - MOST_NAMES} more` : '';
+      const names = failing.slice(0, MOST_NAMES).join(', ');
+      const message = `${failing.length} of ${this.#count} ${kind} objects fail: ${names}${more}`;
+      return { state: 'failing', message };
+    }
+    if (this.#error !== undefined) return unknown(this.#error);
+    if (this.#count === 0)
+      return { state: 'failing', message: `it selects no object of the kind ${kind}` };
+    return { state: 'passing', message: `all ${this.#count} ${kind} objects pass` };
+  }
+}
+
+function unknown(message: string): CheckFinding {
+  return { state: 'unknown', message };
+}
+
+function missingRight({ plural, group }: Resource, { namespace }: ResourceCheck): string {
+  const where = namespace === undefined ? 'in all namespaces' : `in the namespace ${namespace}`;
+  const what = [plural, group].filter((part) => part !== '').join('.');
+  return `Refit lacks the right to list ${what} ${where}; grant it with the value health.resources of the chart, or a role of your own`;
+}
+
+/** Resolves with the resource of the kind; with the reason if the API server does not serve it. */
+async function resourceOf(
+  client: KubeClient,
+  { apiVersion, objectKind: kind }: ResourceCheck,
+  abort: AbortSignal,
+): Promise<Resource | string> {
+  const root = apiVersion.includes('/') ? '/apis' : '/api';
+  const path = [root, ...apiVersion.split('/').map(encodeURIComponent)].join('/');
+  const { status, body } = await client.raw(path, { abort });
+  if (status === 404) return `the API server does not serve ${apiVersion}`;
+  if (status !== 200)
+    return `the API server does not say which kinds ${apiVersion} has: it answered ${status}`;
+  const list = parseJson(body);
+  const served: unknown = isRecord(list) ? list['resources'] : undefined;
+  const entries = Array.isArray(served) ? served.filter(isRecord) : [];
+  const found = entries.find(
+    (entry) => entry['kind'] === kind && !String(entry['name']).includes('/'),
+  );
+  if (found === undefined) return `the API server serves no kind ${kind} in ${apiVersion}`;
+  const make = found['namespaced'] === true ? namespaced : clusterScoped;
+  return make(apiVersion, kind, String(found['name']));
+}
