@@ -79,6 +79,8 @@ export interface JobCheck extends NamedCheck {
   readonly spec: Readonly<Record<string, unknown>>;
   /** Milliseconds that the Job may take. */
   readonly timeoutMs: number;
+  /** Milliseconds after the end of a Job that succeeded for which its answer holds, unless a node was upgraded since. */
+  readonly everyMs: number;
 }
 
 /** A check that got no answer is `unknown`. */
@@ -91,12 +93,16 @@ export interface CheckFinding {
   readonly message: string;
   /** The Nodes that a failing check is about; undefined if it is about the whole cluster. */
   readonly nodes?: readonly string[] | undefined;
+  /** True while the answer is being worked out, as by a Job that runs. Then nodes wait, even if the policy ignores unknown checks. */
+  readonly isPending?: boolean | undefined;
+  /** As of when the answer is, in milliseconds since the Unix epoch; undefined if it is as of the start of the round. */
+  readonly at?: number | undefined;
 }
 
 export interface CheckResult extends CheckFinding {
   readonly name: string;
   /** When the check took this state, in milliseconds since the Unix epoch. */
   readonly since: number;
-  /** When the last round of the check began, in milliseconds since the Unix epoch. */
+  /** As of when the last answer is, in milliseconds since the Unix epoch: usually when the last round of the check began. */
   readonly at: number;
 }

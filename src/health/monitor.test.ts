@@ -118,3 +118,15 @@ test('a plan that is forgotten is asked about no more, and a stopped monitor kno
   await scene.clock.advance(0);
   expect(scene.monitor.resultsOf('a')).toEqual([]);
 });
+
+test('an answer as of an earlier time is asked for again at the usual pace only', async () => {
+  let at = 0;
+  using scene = rig(async () => await Promise.resolve({ ...GOOD, at }));
+  at = scene.clock.now() - 60_000;
+  scene.follow('a', ['one'], [], at);
+  await scene.clock.advance(14_000);
+  expect(scene.asked).toHaveLength(1);
+  expect(scene.monitor.resultsOf('a')).toMatchObject([{ at }]);
+  await scene.clock.advance(1_000);
+  expect(scene.asked).toHaveLength(2);
+});

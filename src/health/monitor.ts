@@ -31,11 +31,17 @@ export interface HealthMonitor {
   run(stop: AbortSignal): Promise<void>;
 }
 
+/** The policy, the time of the round, and the time that an answer must not be older than. */
+export interface Need extends Pick<HealthScope, 'policy' | 'after'> {
+  readonly now: number;
+}
+
 /** Answers one check. `nodes` are those of all plans under the policy. A rejection makes the check unknown. */
 export type AskCheck = (
   check: HealthCheck,
   nodes: ReadonlySet<string>,
   abort: AbortSignal,
+  need: Need,
 ) => Promise<CheckFinding>;
 
 /** Milliseconds between the starts of two rounds of a check. */
@@ -50,6 +56,8 @@ const LONGEST_MESSAGE = 300;
 interface Entry {
   readonly check: HealthCheck;
   result?: CheckResult;
+  /** When the last round began. */
+  askedAt?: number;
   isAsking: boolean;
   /** Cancels the next round; undefined if none is planned. */
   cancel?: (() => void) | undefined;
@@ -120,7 +128,7 @@ class Monitor implements HealthMonitor {
   #planRound(key: string, entry: Entry): void {
     if (this.#stop === undefined || this.#stop.aborted || entry.isAsking) return;
     entry.cancel?.();
-    const lastAt = entry.result?.at;
+    const lastAt = entry.askedAt;
     const isNeeded = lastAt === undefined || lastAt < this.#neededAfter(key);
     const dueMs = isNeeded ? 0 : Math.max(0, lastAt + EVERY_MS - this.#clock.now());
     // The wall clock may be set back, so the wait is bounded.
@@ -141,19 +149,25 @@ class Monitor implements HealthMonitor {
   async #askOnce(key: string, entry: Entry, stop: AbortSignal): Promise<void> {
     const { result: before, check } = entry;
     const at = this.#clock.now();
-    const nodes = new Set(this.#scopesOf(key).flatMap((scope) => scope.nodes));
-    const found = await this.#answer(check, nodes, stop);
+    const scopes = this.#scopesOf(key);
+    const nodes = new Set(scopes.flatMap((scope) => scope.nodes));
+    const need = { policy: scopes[0]?.policy ?? '', after: this.#neededAfter(key), now: at };
+    const found = await this.#answer(check, nodes, need, stop);
     if (stop.aborted) return;
+    entry.askedAt = at;
     const isSame = before?.state === found.state;
-    entry.result = { ...found, name: check.name, at, since: isSame ? before.since : at };
+    const since = isSame ? before.since : at;
+    const result = { ...found, name: check.name, at: found.at ?? at, since };
+    entry.result = result;
     const needed = this.#neededAfter(key);
-    const isAwaited = before === undefined || (before.at < needed && at >= needed);
+    const isAwaited = before === undefined || (before.at < needed && result.at >= needed);
     if (!isSame || isAwaited) for (const listener of this.#listeners) listener();
   }
 
   async #answer(
     check: HealthCheck,
     nodes: ReadonlySet<string>,
+    need: Need,
     stop: AbortSignal,
   ): Promise<CheckFinding> {
     const late = new AbortController();
@@ -164,7 +178,7 @@ class Monitor implements HealthMonitor {
       late.abort();
     });
     const abort = AbortSignal.any([late.signal, stop]);
-    const asked = this.#ask(check, nodes, abort).catch(
+    const asked = this.#ask(check, nodes, abort, need).catch(
       (error: unknown): CheckFinding => ({ state: 'unknown', message: messageOf(error) }),
     );
     // A check that ignores its signal must not hold up the others either.

@@ -126,6 +126,9 @@ const jobSchema = object('One check.', {
     .meta({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true })
     .describe('The `spec` of the Job, as in `batch/v1`.'),
   timeout: duration('How long the Job may take; 5m by default.'),
+  every: duration(
+    'How long a success holds; 5m by default. Then the Job runs again. It also runs again after the upgrade of each node.',
+  ),
 });
 
 export const healthSchema = object(

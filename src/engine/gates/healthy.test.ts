@@ -74,6 +74,14 @@ test.each<[string, Scene, string | undefined]>([
     `HealthUnknown: ${NAME} is being asked`,
   ],
   [
+    'a Job that runs, although the policy ignores unknown checks',
+    {
+      health: [result({ state: 'unknown', message: 'Job a/b has run for 12 s', isPending: true })],
+      rules: { ignoresUnknown: true },
+    },
+    `HealthUnknown: ${NAME} is being asked: Job a/b has run for 12 s`,
+  ],
+  [
     'passing for too short a time',
     {
       health: [result({ state: 'passing', message: '0 pods are not Ready' })],

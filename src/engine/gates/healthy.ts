@@ -63,11 +63,13 @@ function verdictOf(
   { now, policy, ignoresUnknown }: Circumstances,
 ): Verdict {
   const check = `the health check ${name} of UpgradePolicy ${policy.name}`;
-  if (!result)
-    return wait('HealthUnknown', `${check} is being asked`, 'it has answered, or failed to', {
+  if (!result || result.isPending === true) {
+    const asked = [`${check} is being asked`, result?.message].filter((part) => part !== undefined);
+    return wait('HealthUnknown', asked.join(': '), 'it has answered, or failed to', {
       isPassing: true,
       recheckMs: RECHECK_MS,
     });
+  }
   const { state, message } = result;
   const since = rfc3339(result.since);
   const more = { since, recheckMs: RECHECK_MS };

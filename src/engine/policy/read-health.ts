@@ -10,6 +10,7 @@ type HealthSpec = NonNullable<UpgradePolicySpec['health']>;
 type Complain = (field: string, wanted: string, found: unknown) => void;
 
 const DEFAULT_JOB_TIMEOUT_MS = 5 * 60_000;
+const DEFAULT_JOB_EVERY_MS = 5 * 60_000;
 /** The name of the check that `daemonSets` stands for. */
 const DAEMON_SETS = 'daemonsets';
 
@@ -92,10 +93,11 @@ function serverChecks({ alerts = [], metrics = [], http = [] }: HealthSpec): Hea
 }
 
 function jobChecks({ jobs = [] }: HealthSpec): HealthCheck[] {
-  return jobs.map(({ name, namespace, spec, timeout }) => {
+  return jobs.map(({ name, namespace, spec, timeout, every }) => {
     const timeoutMs = parseDuration(timeout ?? '') ?? DEFAULT_JOB_TIMEOUT_MS;
+    const everyMs = parseDuration(every ?? '') ?? DEFAULT_JOB_EVERY_MS;
     // The schema has refused a spec that is no object.
-    return { kind: 'jobs', name, namespace, spec: isRecord(spec) ? spec : {}, timeoutMs };
+    return { kind: 'jobs', name, namespace, spec: isRecord(spec) ? spec : {}, timeoutMs, everyMs };
   });
 }
 

@@ -1,0 +1,167 @@
+/** A Job from a template must succeed: one at a time, again when an answer is too old, and known to every leader. */
+import { expect, test } from 'vitest';
+import type { KubeClient } from '../kube/client.ts';
+import type { Job } from '../kube/resources.ts';
+import { StatusError } from '../kube/status-error.ts';
+import { rfc3339 } from '../util/clock.ts';
+import { askJobs } from './ask-jobs.ts';
+import type { CheckFinding, JobCheck } from './checks.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const START = Date.UTC(2026, 0, 1);
+
+const CHECK: JobCheck = {
+  kind: 'jobs',
+  name: 'smoke',
+  namespace: 'tests',
+  spec: { template: { spec: { containers: [{ name: 'c', image: 'smoke' }] } } },
+  timeoutMs: 5 * MINUTE,
+  everyMs: 5 * MINUTE,
+};
+
+/** An API server with Jobs, whose controller is the test. */
+class Rig {
+  readonly jobs = new Map<string, Job>();
+  readonly written: string[] = [];
+  now = START;
+  #uids = 0;
+
+  readonly client = {
+    get: async (_kind: unknown, name: string) =>
+      await Promise.resolve(this.jobs.get(name) ?? fail(404, 'NotFound')),
+    create: async (_kind: unknown, job: Job) => {
+      const { name } = job.metadata;
+      if (this.jobs.has(name)) fail(409, 'AlreadyExists');
+      const uid = `uid-${this.#uids++}`;
+      this.written.push(`create ${uid}`);
+      this.jobs.set(name, { ...job, metadata: { ...job.metadata, uid } });
+      return await Promise.resolve(job);
+    },
+    delete: async (_kind: unknown, name: string, { uid }: { uid?: string }) => {
+      this.written.push(`delete ${uid}`);
+      this.jobs.delete(name);
+      await Promise.resolve();
+    },
+  } as unknown as KubeClient;
+
+  get job(): Job {
+    const [job] = this.jobs.values();
+    return job ?? expect.fail('there is no Job');
+  }
+
+  async ask(more: { after?: number; ms?: number; check?: JobCheck } = {}): Promise<CheckFinding> {
+    this.now += more.ms ?? 0;
+    const need = { policy: 'nightly', after: more.after ?? 0, now: this.now };
+    return await askJobs(this.client, more.check ?? CHECK, need, new AbortController().signal);
+  }
+
+  ends(type: 'Complete' | 'Failed', message = ''): void {
+    const lastTransitionTime = rfc3339(this.now);
+    const condition = { type, status: 'True' as const, message, lastTransitionTime };
+    this.jobs.set(this.job.metadata.name, { ...this.job, status: { conditions: [condition] } });
+  }
+}
+
+function fail(code: number, reason: string): never {
+  throw new StatusError({ kind: 'Status', code, reason });
+}
+
+test('the Job that is created', async () => {
+  const rig = new Rig();
+  expect(await rig.ask()).toMatchObject({ state: 'unknown', isPending: true });
+  const { metadata, spec } = rig.job;
+  expect(metadata.name).toMatch(/^refit-smoke-[0-9a-f]{10}$/);
+  expect(metadata).toMatchObject({
+    namespace: 'tests',
+    labels: { 'app.kubernetes.io/managed-by': 'refit', 'upgrade.refit.dev/health-check': 'smoke' },
+    annotations: { 'upgrade.refit.dev/policy': 'nightly' },
+  });
+  expect(spec).toEqual({
+    activeDeadlineSeconds: 300,
+    backoffLimit: 0,
+    ttlSecondsAfterFinished: 3600,
+    template: {
+      spec: {
+        restartPolicy: 'Never',
+        automountServiceAccountToken: false,
+        containers: [{ name: 'c', image: 'smoke' }],
+      },
+    },
+  });
+});
+
+test('what the template sets stays, but the time limit', async () => {
+  const rig = new Rig();
+  const pod = { automountServiceAccountToken: true, restartPolicy: 'OnFailure' };
+  const own = { backoffLimit: 3, ttlSecondsAfterFinished: 1 };
+  const spec = { ...own, activeDeadlineSeconds: 9_000, template: { spec: pod } };
+  await rig.ask({ check: { ...CHECK, spec } });
+  expect(rig.job.spec).toEqual({ ...own, activeDeadlineSeconds: 300, template: { spec: pod } });
+});
+
+test('a Job that runs is pending, its success holds for a time, and then one more runs', async () => {
+  const rig = new Rig();
+  await rig.ask();
+  expect(await rig.ask({ ms: 12 * SECOND })).toMatchObject({
+    state: 'unknown',
+    isPending: true,
+    message: expect.stringMatching(/^Job tests\/refit-smoke-\w+ has run for 12 s$/),
+  });
+  rig.ends('Complete');
+  const passing = { state: 'passing', at: START };
+  expect(await rig.ask()).toMatchObject(passing);
+  expect(await rig.ask({ ms: 4 * MINUTE })).toMatchObject(passing);
+  expect(rig.written).toEqual(['create uid-0']);
+  expect(await rig.ask({ ms: MINUTE })).toMatchObject({ isPending: true });
+  expect(rig.written).toEqual(['create uid-0', 'delete uid-0', 'create uid-1']);
+});
+
+test('a success from before the time that is needed does not count', async () => {
+  const rig = new Rig();
+  await rig.ask();
+  rig.ends('Complete');
+  expect(await rig.ask({ ms: SECOND, after: START + SECOND })).toMatchObject({ isPending: true });
+  rig.ends('Complete');
+  expect(await rig.ask({ after: START + SECOND })).toMatchObject({
+    state: 'passing',
+    at: START + SECOND,
+  });
+});
+
+test('after a failure it fails until a later run succeeds', async () => {
+  const rig = new Rig();
+  await rig.ask();
+  rig.ends('Failed', 'no pod ran');
+  const failing = { state: 'failing', message: expect.stringContaining('failed: no pod ran') };
+  expect(await rig.ask()).toMatchObject(failing);
+  expect(await rig.ask({ ms: 59 * SECOND })).toMatchObject(failing);
+  expect(rig.written).toHaveLength(1);
+  expect(await rig.ask({ ms: SECOND })).toMatchObject(failing);
+  expect(rig.written).toHaveLength(3);
+  expect((await rig.ask({ ms: SECOND })).message).toMatch(/no pod ran; it runs again$/);
+  rig.ends('Complete');
+  expect(await rig.ask()).toMatchObject({ state: 'passing' });
+});
+
+test('a Job that nobody ends fails after its time, and is replaced', async () => {
+  const rig = new Rig();
+  await rig.ask();
+  expect(await rig.ask({ ms: 5 * MINUTE })).toMatchObject({ isPending: true });
+  expect(await rig.ask({ ms: 30 * SECOND })).toMatchObject({
+    state: 'failing',
+    message: expect.stringContaining('has not ended within 5 min'),
+  });
+  await rig.ask({ ms: MINUTE });
+  expect(rig.written).toEqual(['create uid-0', 'delete uid-0', 'create uid-1']);
+});
+
+test('a missing right is told', async () => {
+  const rig = new Rig();
+  rig.client.get = async () => await Promise.reject(new StatusError({ kind: 'Status', code: 403 }));
+  expect(await rig.ask()).toEqual({
+    state: 'unknown',
+    message:
+      'Refit lacks the right to get, create and delete Jobs in the namespace tests; grant it with the value health.jobs of the chart, or a role of your own',
+  });
+});

@@ -1,0 +1,194 @@
+/**
+ * Asks whether a Job made from a template succeeds. Everything that is known about a run is in the Job itself, so the next leader
+ * goes on with the same Job. Its name is the same in every run, so a check never has two Jobs at once.
+ */
+import { hash } from 'node:crypto';
+import type { KubeClient } from '../kube/client.ts';
+import { type Condition, type Job, jobs } from '../kube/resources.ts';
+import { ifFound, ifNew, isForbidden } from '../kube/status-error.ts';
+import { rfc3339 } from '../util/clock.ts';
+import { formatDuration } from '../util/duration.ts';
+import { isRecord, stableStringify } from '../util/json.ts';
+import type { CheckFinding, JobCheck } from './checks.ts';
+
+export const CHECK_LABEL = 'upgrade.refit.dev/health-check';
+export const POLICY_ANNOTATION = 'upgrade.refit.dev/policy';
+/** When the leader created the Job, on the leader's clock: upgrades end on that clock, too. */
+export const STARTED_ANNOTATION = 'upgrade.refit.dev/health-check-started';
+/** Has the message of the run before if that failed. Until the Job ends, the check still fails with it. */
+export const FAILED_ANNOTATION = 'upgrade.refit.dev/health-check-failed';
+
+/** Milliseconds after the end of a failed Job before the next one starts. */
+const RETRY_MS = 60_000;
+/** Milliseconds that the Job controller gets to end a Job whose time is over. */
+const GRACE_MS = 30_000;
+/** Seconds that a finished Job stays for people to read its logs, unless the template says otherwise. */
+const KEPT_SECONDS = 3_600;
+/** The most characters of the name of a check in the name of its Job, which may have 63. */
+const LONGEST_NAME = 40;
+/** The most characters of a message in an annotation. */
+const LONGEST_MESSAGE = 200;
+
+/** Which answer is needed. Times are in milliseconds since the Unix epoch. */
+export interface JobNeed {
+  /** The name of the policy. */
+  readonly policy: string;
+  /** A run that started before this time does not count. */
+  readonly after: number;
+  readonly now: number;
+}
+
+export async function askJobs(
+  client: KubeClient,
+  check: JobCheck,
+  need: JobNeed,
+  abort: AbortSignal,
+): Promise<CheckFinding> {
+  try {
+    return await answer(client, check, need, abort);
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    const message =
+      `Refit lacks the right to get, create and delete Jobs in the namespace ${check.namespace}; ` +
+      'grant it with the value health.jobs of the chart, or a role of your own';
+    return { state: 'unknown', message };
+  }
+}
+
+async function answer(
+  client: KubeClient,
+  check: JobCheck,
+  need: JobNeed,
+  abort: AbortSignal,
+): Promise<CheckFinding> {
+  const { namespace } = check;
+  const name = nameOf(check, need.policy);
+  const options = { namespace, abort };
+  const job = await ifFound(client.get(jobs, name, options));
+  const run = job && runOf(job, check, need.now);
+  if (job && run) {
+    if (job.metadata.deletionTimestamp !== undefined)
+      return running(`${run.name} is being deleted`, run.earlier);
+    if (run.end === undefined) {
+      const ranMs = Math.max(0, need.now - run.startedAt);
+      return running(`${run.name} has run for ${formatDuration(ranMs)}`, run.earlier);
+    }
+    if (counts(run, run.end, check, need))
+      return { state: run.end.state, message: run.end.message, at: run.startedAt };
+    const { uid } = job.metadata;
+    await ifFound(
+      client.delete(jobs, name, {
+        ...options,
+        propagationPolicy: 'Background',
+        ...(uid === undefined ? {} : { uid }),
+      }),
+    );
+  }
+  const failed = run?.end?.state === 'failing' ? run.end.message : run?.earlier;
+  // If another process was faster, or the old Job is not gone yet, the next round sees it.
+  await ifNew(client.create(jobs, jobOf(name, check, need, failed), options));
+  return running(`Job ${namespace}/${name} starts`, failed);
+}
+
+interface Run {
+  readonly name: string;
+  readonly startedAt: number;
+  /** The message of the run before if that failed. */
+  readonly earlier: string | undefined;
+  /** Undefined while the Job runs. */
+  readonly end: End | undefined;
+}
+
+interface End {
+  readonly state: 'passing' | 'failing';
+  readonly message: string;
+  readonly at: number;
+}
+
+/** Returns true if the end of the run still says how the cluster is. */
+function counts(run: Run, end: End, check: JobCheck, { after, now }: JobNeed): boolean {
+  if (end.state === 'failing') return now - end.at < RETRY_MS;
+  return run.startedAt >= after && now - end.at < check.everyMs;
+}
+
+function runOf(job: Job, { namespace, timeoutMs }: JobCheck, now: number): Run {
+  const { name, annotations = {}, creationTimestamp = '' } = job.metadata;
+  const label = `Job ${namespace}/${name}`;
+  const startedAt = timeOf(annotations[STARTED_ANNOTATION] ?? creationTimestamp, now);
+  const end = endOf(job.status?.conditions ?? [], label, now);
+  const run = { name: label, startedAt, earlier: annotations[FAILED_ANNOTATION] };
+  const lateAt = startedAt + timeoutMs + GRACE_MS;
+  if (end !== undefined || now < lateAt) return { ...run, end };
+  const message = `${label} has not ended within ${formatDuration(timeoutMs)}`;
+  return { ...run, end: { state: 'failing', message, at: lateAt } };
+}
+
+function endOf(conditions: readonly Condition[], label: string, now: number): End | undefined {
+  const found = conditions.find(
+    ({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True',
+  );
+  if (found === undefined) return undefined;
+  const at = timeOf(found.lastTransitionTime, now);
+  if (found.type === 'Complete') return { state: 'passing', message: `${label} succeeded`, at };
+  const why = [found.reason, found.message].filter((part) => part !== undefined && part !== '');
+  const message = [`${label} failed`, ...why].join(': ');
+  return { state: 'failing', message: message.slice(0, LONGEST_MESSAGE), at };
+}
+
+/** Returns a finding that makes nodes wait. After a failure the check goes on failing until a run succeeds. */
+function running(what: string, failed: string | undefined): CheckFinding {
+  if (failed === undefined) return { state: 'unknown', message: what, isPending: true };
+  return { state: 'failing', message: `${failed}; it runs again` };
+}
+
+/** A time that cannot be read, or is in the future, is `now`. */
+function timeOf(text: string | undefined, now: number): number {
+  const time = Date.parse(text ?? '');
+  return Number.isNaN(time) ? now : Math.min(time, now);
+}
+
+function nameOf(check: JobCheck, policy: string): string {
+  const digest = hash('sha256', stableStringify([policy, check])).slice(0, 10);
+  return `refit-${check.name.slice(0, LONGEST_NAME)}-${digest}`;
+}
+
+function jobOf(
+  name: string,
+  check: JobCheck,
+  { policy, now }: JobNeed,
+  failed: string | undefined,
+): Job {
+  const { template, ttlSecondsAfterFinished, activeDeadlineSeconds, backoffLimit } = check.spec;
+  const seconds = Math.ceil(check.timeoutMs / 1000);
+  const own = Number(activeDeadlineSeconds ?? seconds);
+  const { spec: podSpec, ...pod } = isRecord(template) ? template : {};
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      name,
+      namespace: check.namespace,
+      labels: { 'app.kubernetes.io/managed-by': 'refit', [CHECK_LABEL]: check.name },
+      annotations: {
+        [POLICY_ANNOTATION]: policy,
+        [STARTED_ANNOTATION]: rfc3339(now),
+        ...(failed === undefined ? {} : { [FAILED_ANNOTATION]: failed }),
+      },
+    },
+    spec: {
+      ...check.spec,
+      backoffLimit: backoffLimit ?? 0,
+      ttlSecondsAfterFinished: ttlSecondsAfterFinished ?? KEPT_SECONDS,
+      activeDeadlineSeconds: Math.min(own, seconds),
+      template: {
+        ...pod,
+        // A test of the cluster rarely needs the API server, so its pod gets no token unless the template asks for one.
+        spec: {
+          restartPolicy: 'Never',
+          automountServiceAccountToken: false,
+          ...(isRecord(podSpec) ? podSpec : {}),
+        },
+      },
+    },
+  };
+}
