@@ -26,7 +26,7 @@ const urlSchema = z
   .string()
   .max(LONGEST_URL)
   .refine((url) => URL_START.test(url) && URL.canParse(url), WANTED_URL)
-  .meta(rules([`self.matches('${URL_START.source}')`, WANTED_URL]));
+  .meta(rules([`self.matches(r'${URL_START.source}')`, WANTED_URL]));
 
 const forSchema = duration(
   'How long the check must pass without a break, such as `2m`; one good answer by default.',
