@@ -162,3 +162,54 @@ system-upgrade-controller bring some of them along. */}}
 {{- $_ := set (index .object.spec.egress 1) "ports" $ports -}}
 {{- with $policy.metricsFrom }}{{ $_ := set (first $.object.spec.ingress) "from" . }}{{ end -}}
 {{- end }}
+
+{{/* Rights for health checks of policies, for the account of each controller that is enabled. */}}
+{{- define "refit.health" -}}
+{{- $root := . -}}
+{{- $accounts := list -}}
+{{- if .Values.k0s.enabled }}{{ $accounts = append $accounts (dict "name" "refit-controller" "namespace" .Release.Namespace) }}{{ end -}}
+{{- if .Values.cattle.enabled }}{{ $accounts = append $accounts (dict "name" "system-upgrade" "namespace" "system-upgrade") }}{{ end -}}
+{{- if .Values.capi.enabled }}{{ $accounts = append $accounts (dict "name" "refit-capi" "namespace" .Release.Namespace) }}{{ end -}}
+{{- $subjects := list -}}
+{{- range $accounts }}{{ $subjects = append $subjects (mergeOverwrite (dict "kind" "ServiceAccount") .) }}{{ end -}}
+{{- if and .Values.health.resources $subjects }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: refit-health
+rules:
+{{- range .Values.health.resources }}
+  - apiGroups: {{ toJson .apiGroups }}
+    resources: {{ toJson .resources }}
+    verbs: [list]
+{{- end }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: refit-health
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: refit-health }
+subjects: {{ toJson $subjects }}
+{{- end }}
+{{- if $subjects }}
+{{- range .Values.health.jobs }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: refit-health-jobs
+  namespace: {{ . }}
+rules:
+  - { apiGroups: [batch], resources: [jobs], verbs: [get, create, delete] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: refit-health-jobs
+  namespace: {{ . }}
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: refit-health-jobs }
+subjects: {{ toJson $subjects }}
+{{- end }}
+{{- end }}
+{{- end }}
