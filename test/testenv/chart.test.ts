@@ -90,29 +90,6 @@ test('the role of system-upgrade-controller names the Secrets of the Plans', asy
   expect(found).toMatchObject([{ resourceNames: ['one', 'two'], verbs: ['list', 'watch'] }]);
 });
 
-test('rights for health checks are made for the accounts of the controllers, and only if asked for', async () => {
-  const isOfHealth = ({ metadata }: KubeObject): boolean =>
-    metadata.name.startsWith('refit-health');
-  const plain = await templated(...only('k0s'));
-  expect(plain.filter(isOfHealth)).toEqual([]);
-  const values = {
-    resources: [{ apiGroups: ['apps'], resources: ['statefulsets'] }],
-    jobs: ['tests'],
-  };
-  const objects = await templated(...only('k0s'), `--set-json=health=${JSON.stringify(values)}`);
-  const rules = [{ ...values.resources[0], verbs: ['list'] }];
-  const ofJobs = [
-    { apiGroups: ['batch'], resources: ['jobs'], verbs: ['get', 'create', 'delete'] },
-  ];
-  const subjects = [{ kind: 'ServiceAccount', name: 'refit-controller', namespace: NAMESPACE }];
-  expect(objects.filter(isOfHealth)).toMatchObject([
-    { kind: 'ClusterRole', rules },
-    { kind: 'ClusterRoleBinding', subjects },
-    { kind: 'Role', metadata: { namespace: 'tests' }, rules: ofJobs },
-    { kind: 'RoleBinding', metadata: { namespace: 'tests' }, subjects },
-  ]);
-});
-
 const nameOf = ({ kind, metadata }: KubeObject): string =>
   `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 
