@@ -184,7 +184,14 @@ export async function prepareControllerProcess(
     );
   const { nodeRolloutClient: other } = options;
   const nodeRollouts = { client: other ? leading(other) : writer, isShared: other !== undefined };
-  const health = createHealthMonitor(clock, checkAsker({ client: writer }));
+  const health = createHealthMonitor(
+    clock,
+    checkAsker({
+      client: writer,
+      namespace: homeOf(config),
+      environment: process.env,
+    }),
+  );
   const shared = {
     health,
     reader: client,
@@ -220,6 +227,14 @@ export async function prepareControllerProcess(
     leader: () => election?.leader() ?? identity,
     run: async (stop) => await manager.run(stop),
   };
+}
+
+/** The namespace of the files in deploy/. */
+const HOME = 'refit-system';
+
+/** Returns the namespace of the controller: that of its pod, or the one that its kubeconfig names. Without either it is that of the files in deploy/. */
+function homeOf({ namespace }: ClusterConfig): string {
+  return namespace === 'default' ? HOME : namespace;
 }
 
 async function findPolicies(

@@ -1,17 +1,22 @@
 /** Asks one health check, of any kind. */
 import type { KubeClient } from '../kube/client.ts';
+import { askAlerts } from './ask-alerts.ts';
 import { askDaemonSets } from './ask-daemon-sets.ts';
+import { askHttp } from './ask-http.ts';
 import { askJobs } from './ask-jobs.ts';
+import { askMetrics } from './ask-metrics.ts';
 import { askResources } from './ask-resources.ts';
+import type { ServerTools } from './ask-server.ts';
 import type { CheckFinding } from './checks.ts';
 import type { AskCheck } from './monitor.ts';
 
-export interface AskParts {
+export interface AskParts extends ServerTools {
   readonly client: KubeClient;
 }
 
 /** Returns the function that asks checks. */
-export function checkAsker({ client }: AskParts): AskCheck {
+export function checkAsker(parts: AskParts): AskCheck {
+  const { client } = parts;
   return async (check, nodes, abort, need): Promise<CheckFinding> => {
     switch (check.kind) {
       case 'daemonSets':
@@ -20,8 +25,12 @@ export function checkAsker({ client }: AskParts): AskCheck {
         return await askResources(client, check, abort);
       case 'jobs':
         return await askJobs(client, check, need, abort);
-      default:
-        throw new Error(`this version of Refit cannot ask checks of the kind ${check.kind}`);
+      case 'http':
+        return await askHttp(check, parts, abort);
+      case 'metrics':
+        return await askMetrics(check, parts, abort);
+      case 'alerts':
+        return await askAlerts(check, parts, abort);
     }
   };
 }

@@ -96,16 +96,16 @@ export async function* chunksOf(response: IncomingMessage): AsyncGenerator<Buffe
 /** Resolves with the answer, which may be a redirect or have an error status. */
 export async function getOnce(
   address: URL,
-  asked: Pick<Get, 'headers' | 'method' | 'environment'>,
+  asked: Pick<Get, 'headers' | 'method' | 'environment'> & Pick<Route, 'authority'>,
   abort: AbortSignal,
 ) {
-  const { headers, method, environment } = asked;
+  const { headers, method, authority, environment } = asked;
   const { protocol, host } = address;
   if (protocol !== 'http:' && protocol !== 'https:')
     throw new Error(`cannot download from ${protocol} URLs, only from http: and https:`);
   const proxy = proxyFor(address, environment);
   try {
-    return await get({ address, headers, method, proxy }, abort);
+    return await get({ address, headers, method, authority, proxy }, abort);
   } catch (error) {
     if (error instanceof ProxyRefusal)
       throw refusal(error.status, `the proxy ${proxy?.host}, asked for ${host},`);

@@ -15,6 +15,8 @@ export interface Route {
   readonly headers: OutgoingHttpHeaders;
   /** The method is GET if this is absent. */
   readonly method?: 'HEAD' | undefined;
+  /** The certificate authorities in PEM that alone may have signed the certificate of the address. If it is absent, `trustedAuthorities` may. */
+  readonly authority?: string | undefined;
   readonly proxy: URL | undefined;
 }
 
@@ -34,13 +36,13 @@ export class ProxyRefusal extends Error {
  * ProxyRefusal.
  */
 export async function get(
-  { address, headers, method, proxy }: Route,
+  { address, headers, method, authority, proxy }: Route,
   abort: AbortSignal,
 ): Promise<IncomingMessage> {
   const asked = { headers, method, signal: abort };
   if (proxy === undefined)
     return await answered(
-      requesterFor(address)(address, { ...asked, agent: false, ...trustFor(address) }),
+      requesterFor(address)(address, { ...asked, agent: false, ...trustFor(address, authority) }),
     );
   if (address.protocol === 'http:')
     return await throughProxy(proxy, { address, headers, method }, abort);
@@ -53,7 +55,7 @@ export async function get(
       socket: tunnel,
       host: name,
       ...(isIP(name) === 0 && { servername: name }),
-      ...trustFor(address),
+      ...trustFor(address, authority),
     });
   return await answered(https.request(address, { ...asked, createConnection }));
 }
@@ -126,9 +128,12 @@ function optionsFor(proxy: URL, abort?: AbortSignal): https.RequestOptions {
  * Returns the TLS settings. They are explicit, because environment variables and flags of Node.js
  * could weaken the defaults.
  */
-function trustFor({ protocol }: URL): Pick<TlsOptions, 'ca' | 'rejectUnauthorized' | 'minVersion'> {
+function trustFor(
+  { protocol }: URL,
+  authority?: string,
+): Pick<TlsOptions, 'ca' | 'rejectUnauthorized' | 'minVersion'> {
   if (protocol !== 'https:') return {};
-  return { ca: trustedAuthorities(), rejectUnauthorized: true, minVersion: 'TLSv1.2' };
+  return { ca: authority ?? trustedAuthorities(), rejectUnauthorized: true, minVersion: 'TLSv1.2' };
 }
 
 function credentialsFor(proxy: URL): OutgoingHttpHeaders {

@@ -79,7 +79,7 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
   agent: ['signal', 'drain', 'kube', 'http', 'versions', 'util'],
   coordination: ['kube', 'util'],
   drain: ['kube', 'util'],
-  health: ['kube', 'util'],
+  health: ['kube', 'http', 'util'],
   versions: ['util'],
   signal: ['kube', 'util'],
   kube: ['http', 'util'],

@@ -1,0 +1,33 @@
+/** Asks whether a server answers a GET request with a good status. */
+import { messageOf } from '../util/errors.ts';
+import { accessOf, headOf, type ServerTools, shownUrl, statusOf } from './ask-server.ts';
+import type { CheckFinding, HttpCheck } from './checks.ts';
+
+/** Milliseconds after which a silent server fails the check. They are less than a round may take, after which the check would be unknown. */
+const WITHIN_MS = 8_000;
+
+/** A server that cannot be reached fails the check: to answer is what the check demands. Rejects if the credentials cannot be read. */
+export async function askHttp(
+  { url, secretName }: HttpCheck,
+  tools: ServerTools,
+  abort: AbortSignal,
+  withinMs = WITHIN_MS,
+): Promise<CheckFinding> {
+  const access = await accessOf(secretName, tools, abort);
+  const address = new URL(url);
+  const late = AbortSignal.timeout(withinMs);
+  try {
+    const response = await headOf(address, access, tools, AbortSignal.any([abort, late]));
+    response.destroy();
+    const message = `${shownUrl(address)} answered ${statusOf(response)}`;
+    const { statusCode = 0 } = response;
+    if (statusCode >= 200 && statusCode <= 299) return { state: 'passing', message };
+    return { state: 'failing', message: `${message}; only 200 to 299 are good` };
+  } catch (error) {
+    if (abort.aborted) throw error;
+    const message = late.aborted
+      ? `${shownUrl(address)} did not answer within ${withinMs / 1000} s`
+      : access.hide(messageOf(error));
+    return { state: 'failing', message };
+  }
+}

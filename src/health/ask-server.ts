@@ -1,0 +1,148 @@
+/** Sends the requests of health checks to servers, with credentials from a Secret. No redirect is followed, so that no other server gets them. */
+import type { IncomingMessage } from 'node:http';
+import { chunksOf, getOnce } from '../http/http-get.ts';
+import type { Environment } from '../http/proxy-choice.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { secrets } from '../kube/resources.ts';
+import { isForbidden, isNotFound } from '../kube/status-error.ts';
+import { textIn } from '../util/bounded-file.ts';
+import { http } from '../util/http.ts';
+import { printableUrl } from '../util/printable-url.ts';
+
+export interface ServerTools {
+  readonly client: KubeClient;
+  /** The namespace of the Secrets. */
+  readonly namespace: string;
+  /** The environment variables that name the proxies. */
+  readonly environment: Environment;
+}
+
+/** What the Secret of a check is good for. */
+export interface Access {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Certificate authorities in PEM. */
+  readonly authority?: string | undefined;
+  /** Returns the text without the secrets. A server may quote them in the message of an error. */
+  readonly hide: (text: string) => string;
+}
+
+/** The most bytes of an answer. JSON of this size blocks the process for some milliseconds. */
+const MOST_BYTES = 4 * 1024 * 1024;
+/** The most characters of what a server says about an error. */
+const LONGEST_ERROR = 160;
+/** The characters that the value of a header may have. */
+const IN_HEADER = /^[\x20-\x7e]+$/;
+
+/** Reads the Secret. It is read in each round, so that new credentials count at once. Rejects if no request can be made with it. */
+export async function accessOf(
+  secretName: string | undefined,
+  { client, namespace }: ServerTools,
+  abort: AbortSignal,
+): Promise<Access> {
+  if (secretName === undefined) return { headers: {}, hide: (text) => text };
+  const title = `Secret ${namespace}/${secretName}`;
+  const { data = {} } = await client
+    .get(secrets, secretName, { namespace, abort })
+    .catch((error: unknown) => {
+      if (isNotFound(error)) throw new Error(`${title} does not exist`);
+      if (isForbidden(error)) throw new Error(`the leader has no right to get ${title}`);
+      throw error;
+    });
+  const read = (key: string): string => Buffer.from(data[key] ?? '', 'base64').toString('utf8');
+  const token = read('token').trim();
+  const authority = read('ca.crt') || undefined;
+  const user = read('username');
+  const password = read('password');
+  if (token === '' && user === '' && authority === undefined)
+    throw new Error(`${title} has neither token, nor username and password, nor ca.crt`);
+  if (token !== '' && user !== '')
+    throw new Error(`${title} has both token and username; only one of them can be sent`);
+  if (token !== '' && !IN_HEADER.test(token))
+    throw new Error(`the token of ${title} has characters that cannot be sent`);
+  const basic = Buffer.from(`${user}:${password}`).toString('base64');
+  const headers = authorization(token, user === '' ? '' : basic);
+  const hidden = [token, basic, password].filter((secret) => secret !== '');
+  const hide = (text: string): string =>
+    hidden.reduce((shown, secret) => shown.replaceAll(secret, '***'), text);
+  return { headers, authority, hide };
+}
+
+function authorization(token: string, basic: string): Record<string, string> {
+  if (token !== '') return { authorization: `Bearer ${token}` };
+  return basic === '' ? {} : { authorization: `Basic ${basic}` };
+}
+
+/** Resolves with the head of the answer, whatever its status is. The caller must destroy it. */
+export async function headOf(
+  url: URL,
+  { headers, authority }: Access,
+  { environment }: ServerTools,
+  abort: AbortSignal,
+): Promise<IncomingMessage> {
+  const asked = { accept: 'application/json, */*', 'user-agent': 'refit', ...headers };
+  return await getOnce(url, { headers: asked, authority, environment }, abort);
+}
+
+/** Resolves with the JSON that the server answers. Rejects with one sentence if it answers something else. */
+export async function jsonFrom(
+  url: URL,
+  secretName: string | undefined,
+  tools: ServerTools,
+  abort: AbortSignal,
+): Promise<unknown> {
+  const access = await accessOf(secretName, tools, abort);
+  const response = await headOf(url, access, tools, abort);
+  try {
+    const tooLong = `the answer of ${url.host} is larger than ${MOST_BYTES / 1024 / 1024} MiB; ask for less`;
+    const text = await textIn(chunksOf(response), MOST_BYTES, tooLong);
+    const body = parsed(text);
+    if (response.statusCode !== 200) {
+      const said = access.hide(errorIn(body) ?? '').slice(0, LONGEST_ERROR);
+      throw new Error(`${url.host} answered ${statusOf(response)}${said && `: ${said}`}`);
+    }
+    if (body === undefined) throw new Error(`${url.host} answered something that is not JSON`);
+    return body;
+  } finally {
+    response.destroy();
+  }
+}
+
+/** Returns the status with its name. */
+export function statusOf({ statusCode = 0 }: IncomingMessage): string {
+  const status = `${statusCode} ${http.STATUS_CODES[statusCode] ?? ''}`.trim();
+  return statusCode >= 300 && statusCode < 400
+    ? `${status}, and redirects are not followed`
+    : status;
+}
+
+/** Returns the address of a part of the server's API. The URL of the server may have a path and a query. */
+export function apiUrl(
+  server: string,
+  path: string,
+  query: readonly (readonly [name: string, value: string])[] = [],
+): URL {
+  const url = new URL(server);
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`;
+  for (const [name, value] of query) url.searchParams.append(name, value);
+  return url;
+}
+
+/** Returns the URL without what may be secret. */
+export function shownUrl(url: URL): string {
+  return printableUrl(url.href);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Prometheus answers an error as an object, and Alertmanager as a text. */
+function errorIn(body: unknown): string | undefined {
+  if (typeof body === 'string') return body;
+  const error: unknown = (body as { readonly error?: unknown } | null | undefined)?.error;
+  return typeof error === 'string' ? error : undefined;
+}
