@@ -8,7 +8,9 @@ async function linesOf(metrics: Metrics): Promise<string[]> {
   const { body } = await metrics.expose();
   return body
     .split('\n')
-    .filter((line) => /^refit_(plans|plan_percent|plan_eta_seconds|targets|waits)\{/.test(line));
+    .filter((line) =>
+      /^refit_(plans|plan_percent|plan_eta_seconds|targets|waits|health_check)\{/.test(line),
+    );
 }
 
 async function phasesOf(metrics: Metrics): Promise<string[]> {
@@ -23,6 +25,7 @@ test('a plan is exposed as it stands, with what holds it back', async () => {
     phases: { running: 1, done: 0 },
     targets: { pending: 2, done: 1, failed: 0 },
     waits: [...waits, ...waits],
+    checks: [{ check: 'error-rate', state: 'failing' }],
     percent: 33,
     etaSeconds: 90,
   });
@@ -33,6 +36,9 @@ test('a plan is exposed as it stands, with what holds it back', async () => {
     'refit_targets{dialect="autopilot",plan="autopilot",phase="done"} 1',
     'refit_targets{dialect="autopilot",plan="autopilot",phase="failed"} 0',
     'refit_waits{dialect="autopilot",plan="autopilot",gate="node-ready",reason="NodeNotReady"} 2',
+    'refit_health_check{dialect="autopilot",plan="autopilot",check="error-rate",state="passing"} 0',
+    'refit_health_check{dialect="autopilot",plan="autopilot",check="error-rate",state="failing"} 1',
+    'refit_health_check{dialect="autopilot",plan="autopilot",check="error-rate",state="unknown"} 0',
     'refit_plan_percent{dialect="autopilot",plan="autopilot"} 33',
     'refit_plan_eta_seconds{dialect="autopilot",plan="autopilot"} 90',
   ]);

@@ -15,6 +15,8 @@ export interface PlanMeasure {
   /** The number of targets in each phase of a target. */
   readonly targets: Readonly<Record<string, number>>;
   readonly waits: readonly { readonly gate: string; readonly reason: string }[];
+  /** The health checks of the policy with their states. */
+  readonly checks?: readonly { readonly check: string; readonly state: string }[] | undefined;
   /** The share of targets that are done, from 0 to 100. */
   readonly percent: number;
   /** Seconds until the plan is expected to be done; undefined if that is unknown. */
@@ -82,6 +84,9 @@ export interface Metrics extends Measures {
 const REQUEST_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30];
 /** The buckets in seconds, from a cordon to a download over a slow link. */
 const STEP_BUCKETS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 21_600];
+
+/** The states of a health check. */
+const CHECK_STATES = ['passing', 'failing', 'unknown'];
 
 /** Defines metrics in one registry. Each name may be defined once. */
 interface Define {
@@ -276,6 +281,8 @@ function planMetrics({ gauge, histogram }: Define): PlanMetrics {
   );
   const help = 'What targets of the plan wait for, by gate and reason.';
   const waits = gauge('refit_waits', help, 'dialect', 'plan', 'gate', 'reason');
+  const found = '1 for the state of the health check, 0 for the other states.';
+  const health = gauge('refit_health_check', found, 'dialect', 'plan', 'check', 'state');
   const share = 'Targets of the plan that are done, in percent of all its targets.';
   const percent = gauge('refit_plan_percent', share, 'dialect', 'plan');
   const left = 'Seconds until the plan is expected to be done; absent while that is unknown.';
@@ -290,6 +297,8 @@ function planMetrics({ gauge, histogram }: Define): PlanMetrics {
     for (const phase of Object.keys(before.phases)) phases.remove({ dialect, plan, phase });
     for (const phase of Object.keys(before.targets)) targets.remove({ dialect, plan, phase });
     for (const wait of before.waits) waits.remove({ dialect, plan, ...wait });
+    for (const { check } of before.checks ?? [])
+      for (const state of CHECK_STATES) health.remove({ dialect, plan, check, state });
     percent.remove({ dialect, plan });
     eta.remove({ dialect, plan });
   };
@@ -305,6 +314,9 @@ function planMetrics({ gauge, histogram }: Define): PlanMetrics {
       for (const [phase, count] of Object.entries(measure.targets))
         targets.set({ dialect, plan, phase }, count);
       for (const wait of measure.waits) waits.inc({ dialect, plan, ...wait });
+      for (const { check, state: is } of measure.checks ?? [])
+        for (const state of CHECK_STATES)
+          health.set({ dialect, plan, check, state }, state === is ? 1 : 0);
       percent.set({ dialect, plan }, measure.percent);
       if (measure.etaSeconds !== undefined) eta.set({ dialect, plan }, measure.etaSeconds);
     },

@@ -142,7 +142,7 @@ const statusSchema = object('Written by the controller only.', {
   planDeleted: optional('When the plan was found to be deleted.', time('When it was gone.')),
   conditions: conditionsSchema.exactOptional(),
   checks: optional(
-    'The last results of the health checks of the policy.',
+    'The results of the health checks of the policy, at most a minute old; absent once the plan has ended.',
     z.array(checkSchema).max(MOST.checks).meta(byKey('name')),
   ),
   history: optional('The last ten runs, the newest first.', z.array(runSchema).max(MOST.runs)),

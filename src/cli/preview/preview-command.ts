@@ -226,6 +226,7 @@ async function previewAt(
     policy,
     drains,
     duration,
+    checks: view.checks,
     unseen,
   };
 }

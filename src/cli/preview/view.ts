@@ -7,7 +7,8 @@ import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import type { LeaderView } from '../status/load.ts';
 import { cordonLines, heldLines, isRoutine, pauseLines, toldOnce } from '../status/sentences.ts';
-import { noteLines, titleOf } from '../status/text.ts';
+
+import { checkSection, noteLines, titleOf } from '../status/text.ts';
 import type { PlanView } from '../status/view.ts';
 import type { Batch, Duration, StagePreview } from './batches.ts';
 import type { PlanDrainPreview, PolicyRule } from './findings.ts';
@@ -30,6 +31,7 @@ export interface PlanPreview
     | 'waits'
     | 'cordoned'
     | 'warnings'
+    | 'checks'
     | 'unseen'
   > {
   /** Phase of the plan with the same name in the cluster. */
@@ -58,12 +60,12 @@ const MOST_BLOCKED = 12;
 
 /** Returns the text form. `now` is in milliseconds since the Unix epoch. */
 export function renderPreview(view: PreviewView, now: number): string {
-  const blocks = toldOnce(view.plans).map((plan) => renderPlan(plan).join('\n'));
+  const blocks = toldOnce(view.plans).map((plan) => renderPlan(plan, now).join('\n'));
   const notes = noteLines(view, now).map((line) => `${line}\n`);
   return `${notes.join('')}${blocks.length > 0 ? blocks.join('\n\n') : 'There is no plan to preview: all have ended, or none exists.'}\n`;
 }
 
-function renderPlan(plan: PlanPreview): string[] {
+function renderPlan(plan: PlanPreview, now: number): string[] {
   const {
     kind,
     name,
@@ -96,6 +98,7 @@ function renderPlan(plan: PlanPreview): string[] {
     ...(plan.drains ? drainLines(plan.drains) : []),
     // A plan that will be refused takes no time.
     ...(plan.duration && problems.length === 0 ? durationLines(plan.duration, plan.timeZone) : []),
+    ...checkSection(plan, now).lines.map((text) => line('checks', text)),
     ...unseen.map((what) => line('unknown', what)),
     ...(hasTargets || reason !== undefined
       ? []

@@ -11,6 +11,7 @@ import { blockedBy } from '../../engine/report/conditions.ts';
 import type { Known } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
+import { listed } from '../../util/phrases.ts';
 import { doubtOf, leaderFinding } from './control-plane-finding.ts';
 import type { Sources } from './inspection-sources.ts';
 import type { Loaded } from './load.ts';
@@ -54,6 +55,8 @@ export interface InspectionAnswers {
   readonly unseen: ReadonlySet<string>;
   /** Asks these questions and stores the answers. Does not reject if a request is denied. */
   readonly add: (questions: readonly Question[]) => Promise<void>;
+  /** Asks for the results of the health checks with these names. */
+  readonly addHealth: (names: readonly string[]) => Promise<void>;
 }
 
 export function inspectionAnswers(
@@ -67,6 +70,7 @@ export function inspectionAnswers(
     controlPlane: undefined as Known['controlPlane'],
     preconditions: undefined as Known['preconditions'],
     decisions: 'unasked' as Known['decisions'],
+    health: undefined as Known['health'],
     drainPreviews: new Map<string, DrainPreview>(),
     drainDelegationOf: ({ key }: Target) => delegations.get(key),
     drainOf: (node: string) => drains.get(node),
@@ -134,7 +138,14 @@ export function inspectionAnswers(
     );
     await Promise.all(answers);
   };
-  return { known, unseen, add };
+  const addHealth = async (names: readonly string[]): Promise<void> => {
+    if (names.length === 0) return;
+    const what = `health checks ${listed(names)}`;
+    known.health = await ask(what, async () => await sources.health(dialect, plan), undefined);
+    if (known.health === undefined && unseen.size === 0)
+      unseen.add(`${what}: the leader has shown no results in a NodeRollout`);
+  };
+  return { known, unseen, add, addHealth };
 }
 
 /** Without an answer no wave counts as approved, as for the leader. */

@@ -1,15 +1,19 @@
 /** Asks the API server what no watch shows, for a read-only command. It reuses answers for some seconds. */
+import { nodeRollouts } from '../../api/kinds.ts';
 import { type DrainPreviewer, drainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { Endpoint, World } from '../../engine/contract/world.ts';
-import type { EndpointHealth } from '../../engine/model/decision.ts';
+import type { EndpointHealth, Snapshot } from '../../engine/model/decision.ts';
 import type { DecisionsOfPeople } from '../../engine/model/decisions-of-people.ts';
 import type { Reason } from '../../engine/model/reasons.ts';
 import type { Stage, Target } from '../../engine/model/rollout.ts';
+import { placeOf } from '../../engine/report/node-rollout-object.ts';
+import { resultsIn } from '../../engine/report/shown-checks.ts';
 import { readDecisions } from '../../engine/snapshot/read-decisions.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
+import { ifFound } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
 
 /** The questions of a read-only command. Each rejects if the API server denies the request or does not answer. */
@@ -32,6 +36,8 @@ export interface Sources {
     target: Target,
     world: World,
   ) => Promise<boolean>;
+  /** Asks for the results of the health checks that the leader has shown last; undefined if it has shown none. */
+  readonly health: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['health']>;
 }
 
 export type AskControlPlane = (
@@ -83,5 +89,13 @@ export function sourcesOf(
           (await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort)) ??
           false,
       ),
+    health: async (dialect: Dialect, plan: KubeObject) =>
+      await once(`health ${dialect.name} ${plan.metadata.uid ?? ''}`, async () => {
+        const place = placeOf(dialect, plan);
+        if (place === undefined || plan.metadata.uid === undefined) return undefined;
+        const { namespace, name } = place;
+        const shown = await ifFound(client.get(nodeRollouts, name, { namespace, abort }));
+        return resultsIn(shown, plan.metadata.uid);
+      }),
   };
 }

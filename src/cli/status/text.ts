@@ -50,6 +50,7 @@ export function renderPlan(
     },
     { heading: 'cordon', lines: sentences.cordonLines(plan) },
     warningSection(plan),
+    checkSection(plan, now),
     { heading: 'unknown', lines: plan.unseen ?? [] },
     { heading: 'agents', lines: agentLines(plan) },
     {
@@ -81,6 +82,17 @@ export function heldSection(plan: Pick<PlanView, 'stages'>): Section {
 
 export function warningSection({ warnings = [] }: Pick<PlanView, 'warnings'>): Section {
   return { heading: 'warning', lines: warnings, style: 'yellow' };
+}
+
+const CHECKED = { Passing: 'passes', Failing: 'fails', Unknown: 'has no answer' } as const;
+
+/** Returns the section with the results of the health checks. */
+export function checkSection({ checks = [] }: Pick<PlanView, 'checks'>, now: number): Section {
+  const lines = checks.map(({ name, state, message, since }) => {
+    const known = since === undefined ? '' : ` for ${age(since, now)}`;
+    return `${name} ${CHECKED[state]}${known}: ${message}`;
+  });
+  return { heading: 'checks', lines };
 }
 
 export function renderSections(sections: readonly Section[], { paint, width }: Medium): string[] {

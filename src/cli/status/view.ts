@@ -28,6 +28,7 @@ import {
   targetsIn,
 } from '../../engine/model/rollout.ts';
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+import { checksShown, type ShownCheck } from '../../engine/report/shown-checks.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import { type Hold, isHeld } from '../../signal/holds.ts';
@@ -113,9 +114,13 @@ export interface PlanView
   readonly cordoned?: readonly Cordoned[] | undefined;
   /** Problems that do not stop the plan, one sentence each. */
   readonly warnings?: readonly string[] | undefined;
+  /** The results of the health checks of the policy that the leader has shown last. `since` is an RFC 3339 time. */
+  readonly checks?: readonly CheckView[] | undefined;
   /** Checks that could not run, one sentence each. */
   readonly unseen?: readonly string[] | undefined;
 }
+
+export type CheckView = Pick<ShownCheck, 'name' | 'state' | 'message' | 'since'>;
 
 export interface StatusView {
   readonly leader: LeaderView;
@@ -175,6 +180,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     cordoned: cordoned.length === 0 ? undefined : cordoned,
     // Warnings are about the future, such as another plan for the same nodes. An ended plan has no use for them.
     warnings: warnings.length === 0 || isFinal(rollout) ? undefined : warnings,
+    checks: checksShown(snapshot.health)?.map(({ at: _at, ...check }) => check),
     unseen: unseen.length === 0 ? undefined : unseen,
   });
 }

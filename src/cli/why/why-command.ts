@@ -269,6 +269,7 @@ function progress(status: StatusView, plan: PlanView, now: number): text.Section
     { heading: 'paused', lines: refused ? [] : sentences.pauseLines(plan) },
     { heading: 'ends', lines: refused ? [] : sentences.endLines(plan.waits) },
     { heading: 'fails', lines: refused || isLater ? [] : deadlineLines(plan, now) },
+    text.checkSection(plan, now),
     { heading: 'unknown', lines: plan.unseen ?? [] },
   ];
 }

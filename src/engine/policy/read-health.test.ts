@@ -1,33 +1,118 @@
-/** Health checks that no check can be made from are problems of the policy, so nothing starts under it. */
+/** Reads `spec.health`: what each entry becomes, and which entries are refused. */
 import { expect, test } from 'vitest';
-import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
-import { readPolicy } from './read-policy.ts';
+import { healthIn } from './read-health.ts';
 
-const CHECK = {
-  name: 'databases',
-  apiVersion: 'apps/v1',
-  kind: 'StatefulSet',
-  expression: 'object.status.readyReplicas == object.spec.replicas',
-};
+type HealthSpec = NonNullable<UpgradePolicySpec['health']>;
 
-function problemsOf(health: NonNullable<UpgradePolicySpec['health']>): string[] {
-  const { problems } = readPolicy(buildUpgradePolicy('nightly', { health }));
-  return problems.map(({ code, message }) => `${code}: ${message}`);
+function read(spec: HealthSpec | undefined) {
+  const complaints: string[] = [];
+  const rules = healthIn(spec, (field, wanted, found) => {
+    complaints.push(`${field}: ${wanted}, found ${JSON.stringify(found)}`);
+  });
+  return { rules, complaints };
 }
 
-test('a good expression is no problem', () => {
-  expect(problemsOf({ resources: [CHECK] })).toEqual([]);
+const URL = 'http://prometheus.monitoring:9090';
+const METRIC = { name: 'rate', url: URL, query: 'up', max: '1e-2' };
+const HTTP = { name: 'web', url: 'https://web.example.com/' };
+const ALERT = {
+  name: 'critical',
+  source: 'Prometheus' as const,
+  url: URL,
+  labels: { severity: 'critical' },
+};
+
+test.each<[string, HealthSpec | undefined, unknown]>([
+  ['nothing', undefined, undefined],
+  ['no check', { onUnknown: 'Ignore' }, undefined],
+  ['no DaemonSets', { daemonSets: 'None' }, undefined],
+  [
+    'critical DaemonSets',
+    { daemonSets: 'Critical' },
+    { checks: [{ kind: 'daemonSets', name: 'daemonsets', pods: 'critical' }] },
+  ],
+  [
+    'all DaemonSets, without waiting for answers',
+    { daemonSets: 'All', onUnknown: 'Ignore' },
+    { checks: [{ kind: 'daemonSets', name: 'daemonsets', pods: 'all' }], ignoresUnknown: true },
+  ],
+  [
+    'a metric',
+    { metrics: [{ ...METRIC, min: '-.5', secretName: 'prom', for: '2m' }] },
+    {
+      checks: [
+        {
+          kind: 'metrics',
+          name: 'rate',
+          url: URL,
+          query: 'up',
+          min: -0.5,
+          max: 0.01,
+          secretName: 'prom',
+          forMs: 120_000,
+        },
+      ],
+    },
+  ],
+  [
+    'alerts of both kinds of server',
+    { alerts: [ALERT, { ...ALERT, name: 'silent', source: 'Alertmanager' }] },
+    {
+      checks: [
+        { ...ALERT, kind: 'alerts', source: 'prometheus' },
+        { ...ALERT, kind: 'alerts', name: 'silent', source: 'alertmanager' },
+      ],
+    },
+  ],
+  ['a server', { http: [HTTP] }, { checks: [{ ...HTTP, kind: 'http' }] }],
+  [
+    'a Job without a timeout',
+    { jobs: [{ name: 'smoke', namespace: 'web', spec: { template: {} } }] },
+    {
+      checks: [
+        {
+          kind: 'jobs',
+          name: 'smoke',
+          namespace: 'web',
+          spec: { template: {} },
+          timeoutMs: 300_000,
+        },
+      ],
+    },
+  ],
+])('%s', (_title, spec, expected) => {
+  expect(read(spec)).toEqual({ rules: expected, complaints: [] });
 });
 
-test.each([
-  ['object.status.readyReplicas ==', 'Unexpected token: EOF, at character 31'],
-  ['status.readyReplicas == 3', 'Unknown variable: status, at character 1'],
-  ['"three"', 'it is of the type string, and not bool'],
-])('the expression %s is a problem', (expression, fault) => {
-  const found = JSON.stringify(expression);
-  expect(problemsOf({ resources: [CHECK, { ...CHECK, name: 'other', expression }] })).toEqual([
-    `PolicyUnreadable: UpgradePolicy nightly: spec.health.resources[1].expression must be a CEL expression about \`object\` ` +
-      `that is true or false (${fault}); found ${found}`,
-  ]);
+test.each<[string, HealthSpec, string]>([
+  [
+    'one name for two kinds',
+    { metrics: [METRIC], http: [{ ...HTTP, name: 'rate' }] },
+    'health.http[0].name: a name that no other check of the policy has, found "rate"',
+  ],
+  [
+    'the name of the DaemonSets',
+    { http: [{ ...HTTP, name: 'daemonsets' }] },
+    'health.http[0].name: a name that no other check of the policy has, found "daemonsets"',
+  ],
+  [
+    'a selector that selects nothing',
+    {
+      resources: [
+        {
+          name: 'db',
+          apiVersion: 'apps/v1',
+          kind: 'StatefulSet',
+          expression: 'true',
+          selector: { matchExpressions: [{ key: 'a', operator: 'In', values: [] }] },
+        },
+      ],
+    },
+    'health.resources[0].selector: a label selector (',
+  ],
+])('%s is refused', (_title, spec, expected) => {
+  const { complaints } = read(spec);
+  expect(complaints).toHaveLength(1);
+  expect(complaints[0]?.slice(0, expected.length)).toBe(expected);
 });

@@ -46,6 +46,7 @@ export function measurePlan(
     phases,
     targets,
     waits: heldBy,
+    checks: snapshot.health?.map(({ name, state }) => ({ check: name, state })),
     percent,
     etaSeconds,
   });

@@ -30,7 +30,7 @@ export function placeOf(dialect: Dialect, plan: KubeObject): Place | undefined {
   return { namespace, name: `${kept}-${digest}`, subject: named };
 }
 
-/** The fields of the status that come from assessments. Health checks are written by what makes them. */
+/** The fields of the status that come from assessments. */
 const OWN_FIELDS = [
   'observedGeneration',
   'planGeneration',
@@ -44,6 +44,7 @@ const OWN_FIELDS = [
   'waiting',
   'planDeleted',
   'conditions',
+  'checks',
   'history',
 ] as const satisfies readonly (keyof NodeRolloutStatus)[];
 

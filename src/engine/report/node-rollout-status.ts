@@ -28,6 +28,7 @@ import {
 } from '../model/rollout.ts';
 import { limitOf } from '../schedule/slots.ts';
 import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
+import { checksShown, steadyChecks } from './shown-checks.ts';
 import type { Turn } from './turn.ts';
 
 type Counts = NonNullable<NodeRolloutStatus['counts']>;
@@ -53,6 +54,7 @@ export interface RolloutView {
   readonly eta: Eta | undefined;
   readonly waits: readonly Wait[];
   readonly failures: Failures;
+  readonly checks: NodeRolloutStatus['checks'];
 }
 
 /** An expected end that differs by less is not written again, because it moves a little in each turn. */
@@ -82,6 +84,7 @@ export function viewOf({ plan, assessment }: Turn, waits: readonly Wait[]): Roll
     eta: etaOf(assessment, waits),
     waits,
     failures: failuresOf(snapshot),
+    checks: isOver ? undefined : checksShown(snapshot.health),
   };
 }
 
@@ -159,8 +162,7 @@ function spanOf(rollout: Rollout): Span {
 }
 
 /**
- * Returns the status that shows `view` at `now`, in milliseconds. `previous` is the NodeRollout as it was read or written last. Health
- * checks are not touched: what finds them out writes them.
+ * Returns the status that shows `view` at `now`, in milliseconds. `previous` is the NodeRollout as it was read or written last.
  */
 export function statusOf(
   view: RolloutView,
@@ -182,6 +184,7 @@ export function statusOf(
     percent: percentOf(counts),
     eta: steadyEta(view.eta, isSame ? before.eta : undefined),
     waiting: waitingOf(view, now),
+    checks: steadyChecks(view.checks, isSame ? before.checks : undefined),
     conditions: [...conditionsAt(view, known, previous?.metadata.generation, now)],
     history: historyOf(view, before.history ?? [], now),
   });
@@ -288,7 +291,7 @@ export function statusOfDeleted(
   now: number,
 ): NodeRolloutStatus {
   if (status.planDeleted !== undefined) return status;
-  const { eta: _eta, waiting: _waiting, wave: _wave, ...kept } = status;
+  const { eta: _eta, waiting: _waiting, wave: _wave, checks: _checks, ...kept } = status;
   const isOpen = status.history?.some(({ ended }) => ended === undefined) === true;
   const isUnfinished = isOpen || status.phase === 'new' || status.phase === undefined;
   const gone = { reason: 'PlanGone', message: 'the plan was deleted' };

@@ -179,7 +179,9 @@ function headline(status: NodeRolloutStatus | undefined): string {
   const conditions = status?.conditions?.map(({ type, status: is, reason }) =>
     [type, is, reason].join(' '),
   );
-  return [status?.phase, status?.version, status?.waiting?.reason, ...(conditions ?? [])].join();
+  const checks = status?.checks?.map(({ name, state }) => `${name} ${state}`);
+  const { phase, version, waiting } = status ?? {};
+  return [phase, version, waiting?.reason, ...(conditions ?? []), ...(checks ?? [])].join();
 }
 
 /** Reads or creates the NodeRollout if that is needed, and writes what it does not show yet. */

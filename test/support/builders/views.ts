@@ -33,6 +33,7 @@ export function buildViewParts(
           accepted: [],
         }),
       drainDelegation: async () => await Promise.resolve(true),
+      health: async () => await Promise.resolve(undefined),
       ...sources,
     },
     policies: { list: () => policies },

@@ -1,0 +1,50 @@
+/** Results of health checks in a NodeRollout: what is written, how rarely, and what commands read back. */
+import { expect, test } from 'vitest';
+import { later, T0 } from '../../../test/support/clock/times.ts';
+import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import type { CheckResult } from '../../health/checks.ts';
+import { checksShown, resultsIn, steadyChecks } from './shown-checks.ts';
+
+const FAILING: CheckResult = {
+  name: 'error-rate',
+  state: 'failing',
+  message: 'the value is 0.07, above max 0.01',
+  since: T0,
+  at: T0 + 15_000,
+};
+
+function rolloutWith(checks: ReturnType<typeof checksShown>): NodeRollout {
+  const head = { apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'NodeRollout' };
+  const status = checks === undefined ? {} : { checks };
+  const plan = { apiVersion: 'v1', kind: 'Plan', name: 'a', uid: 'u' };
+  return { ...head, metadata: { name: 'a' }, spec: { plan }, status };
+}
+
+test('a result is shown with its state and times, and read back for the same plan only', () => {
+  const shown = checksShown([FAILING]);
+  expect(shown).toEqual([
+    {
+      name: 'error-rate',
+      state: 'Failing',
+      message: FAILING.message,
+      since: later(0),
+      at: later(15_000),
+    },
+  ]);
+  expect(resultsIn(rolloutWith(shown), 'u')).toEqual([FAILING]);
+  expect(resultsIn(rolloutWith(shown), 'another')).toBeUndefined();
+  expect(resultsIn(rolloutWith(undefined), 'u')).toBeUndefined();
+  expect(resultsIn(undefined, 'u')).toBeUndefined();
+  expect(checksShown([])).toBeUndefined();
+});
+
+test.each<[string, Partial<CheckResult>, 'kept' | 'written']>([
+  ['another value soon after', { message: 'the value is 0.08', at: T0 + 30_000 }, 'kept'],
+  ['another value a minute later', { message: 'the value is 0.08', at: T0 + 75_000 }, 'written'],
+  ['another state', { state: 'passing', since: T0 + 30_000, at: T0 + 30_000 }, 'written'],
+  ['another name', { name: 'latency', at: T0 + 30_000 }, 'written'],
+])('%s is %s', (_title, more, expected) => {
+  const before = checksShown([FAILING]);
+  const next = checksShown([{ ...FAILING, ...more }]);
+  expect(steadyChecks(next, before)).toEqual(expected === 'kept' ? before : next);
+});

@@ -1,0 +1,62 @@
+/** Turns results of health checks into what a NodeRollout shows, and back. Commands read them there, because only the leader asks checks. */
+import {
+  LONGEST_MESSAGE,
+  MOST,
+  type NodeRollout,
+  type NodeRolloutStatus,
+} from '../../api/refit/node-rollout.ts';
+import type { CheckResult, CheckState } from '../../health/checks.ts';
+import { rfc3339 } from '../../util/clock.ts';
+
+export type ShownCheck = NonNullable<NodeRolloutStatus['checks']>[number];
+
+/** Milliseconds for which a message is kept while the check keeps its state. Values change in each round, and each write costs the API server work. */
+const KEPT_MS = 60_000;
+
+const SHOWN = { passing: 'Passing', failing: 'Failing', unknown: 'Unknown' } as const;
+const STATES: Readonly<Record<ShownCheck['state'], CheckState>> = {
+  Passing: 'passing',
+  Failing: 'failing',
+  Unknown: 'unknown',
+};
+
+/** Returns the results as a NodeRollout shows them; undefined if there are none. */
+export function checksShown(results: readonly CheckResult[] = []): ShownCheck[] | undefined {
+  if (results.length === 0) return undefined;
+  return results.slice(0, MOST.checks).map(({ name, state, message, since, at }) => ({
+    name,
+    state: SHOWN[state],
+    message: message.slice(0, LONGEST_MESSAGE),
+    since: rfc3339(since),
+    at: rfc3339(at),
+  }));
+}
+
+/** Returns `next`, with those entries of `before` that are still good enough. */
+export function steadyChecks(
+  next: NodeRolloutStatus['checks'],
+  before: NodeRolloutStatus['checks'] = [],
+): NodeRolloutStatus['checks'] {
+  return next?.map((check) => {
+    const known = before.find(({ name }) => name === check.name);
+    const isSame = known?.state === check.state && known.since === check.since;
+    const ageMs = Date.parse(check.at ?? '') - Date.parse(known?.at ?? '');
+    return isSame && ageMs < KEPT_MS ? known : check;
+  });
+}
+
+/** Returns the results that the leader has shown for this plan; undefined if it has shown none. */
+export function resultsIn(
+  shown: NodeRollout | undefined,
+  planUid: string | undefined,
+): readonly CheckResult[] | undefined {
+  const { checks } = shown?.status ?? {};
+  if (checks === undefined || shown?.spec.plan.uid !== planUid) return undefined;
+  return checks.map(({ name, state, message = '', since = '', at = since }) => ({
+    name,
+    state: STATES[state],
+    message,
+    since: Date.parse(since),
+    at: Date.parse(at),
+  }));
+}
