@@ -21,6 +21,7 @@ const nameSchema = z
   .describe('The name of the check, which must be unique in the policy.');
 
 const URL_START = /^https?:\/\/[^\s@]+$/;
+// CEL takes backslashes literally only in a raw string.
 const WANTED_URL = 'must be a URL that begins with http:// or https:// and contains no credentials';
 const urlSchema = z
   .string()
