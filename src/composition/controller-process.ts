@@ -41,7 +41,7 @@ import { createManager, type Manager, type Runnable } from '../runtime/manager.t
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import type { Controller } from '../runtime/run-controller.ts';
 import { isK0sLeader } from '../signal/names.ts';
-import { sleep, systemClock } from '../util/clock.ts';
+import { type Clock, sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { onceForEach } from '../util/memo.ts';
 import { printableUrl } from '../util/printable-url.ts';
@@ -184,14 +184,7 @@ export async function prepareControllerProcess(
     );
   const { nodeRolloutClient: other } = options;
   const nodeRollouts = { client: other ? leading(other) : writer, isShared: other !== undefined };
-  const health = createHealthMonitor(
-    clock,
-    checkAsker({
-      client: writer,
-      namespace: homeOf(config),
-      environment: process.env,
-    }),
-  );
+  const health = healthMonitor(config, writer, clock);
   const shared = {
     health,
     reader: client,
@@ -235,6 +228,11 @@ const HOME = 'refit-system';
 /** Returns the namespace of the controller: that of its pod, or the one that its kubeconfig names. Without either it is that of the files in deploy/. */
 function homeOf({ namespace }: ClusterConfig): string {
   return namespace === 'default' ? HOME : namespace;
+}
+
+function healthMonitor(config: ClusterConfig, client: KubeClient, clock: Clock): HealthMonitor {
+  const { env: environment } = process;
+  return createHealthMonitor(clock, checkAsker({ client, namespace: homeOf(config), environment }));
 }
 
 async function findPolicies(

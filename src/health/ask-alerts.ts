@@ -1,6 +1,7 @@
 /** Asks Prometheus or Alertmanager whether alerts fire. */
 import { isRecord } from '../util/json.ts';
-import { apiUrl, jsonFrom, type ServerTools } from './ask-server.ts';
+import { ownMember } from '../util/own-member.ts';
+import { apiUrl, type CheckTools, jsonFrom } from './ask-server.ts';
 import type { AlertCheck, CheckFinding } from './checks.ts';
 import { clipped, firstOf, type Labels, labelsIn, shownLabels } from './series.ts';
 
@@ -8,7 +9,7 @@ const NAME = 'alertname';
 
 export async function askAlerts(
   check: AlertCheck,
-  tools: ServerTools,
+  tools: CheckTools,
   abort: AbortSignal,
 ): Promise<CheckFinding> {
   const firing =
@@ -16,7 +17,9 @@ export async function askAlerts(
       ? await firingInPrometheus(check, tools, abort)
       : await activeInAlertmanager(check, tools, abort);
   const wanted = Object.entries(check.labels);
-  const found = firing.filter((labels) => wanted.every(([name, value]) => labels[name] === value));
+  const found = firing.filter((labels) =>
+    wanted.every(([name, value]) => ownMember(labels, name) === value),
+  );
   if (found.length === 0)
     return { state: 'passing', message: `no alert with ${shownLabels(check.labels)} fires` };
   const what = found.length === 1 ? 'an alert fires' : `${found.length} alerts fire`;
@@ -32,7 +35,7 @@ function nameOf(labels: Labels): string {
 /** A pending alert does not fire yet. */
 async function firingInPrometheus(
   { url, secretName }: AlertCheck,
-  tools: ServerTools,
+  tools: CheckTools,
   abort: AbortSignal,
 ): Promise<Labels[]> {
   const address = apiUrl(url, '/api/v1/alerts');
@@ -49,7 +52,7 @@ async function firingInPrometheus(
 /** Alertmanager itself selects the alerts, because it may have thousands. A silenced or inhibited alert does not count. */
 async function activeInAlertmanager(
   { url, secretName, labels }: AlertCheck,
-  tools: ServerTools,
+  tools: CheckTools,
   abort: AbortSignal,
 ): Promise<Labels[]> {
   const address = apiUrl(url, '/api/v2/alerts', [

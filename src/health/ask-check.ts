@@ -6,11 +6,11 @@ import { askHttp } from './ask-http.ts';
 import { askJobs } from './ask-jobs.ts';
 import { askMetrics } from './ask-metrics.ts';
 import { askResources } from './ask-resources.ts';
-import type { ServerTools } from './ask-server.ts';
+import type { CheckTools } from './ask-server.ts';
 import type { CheckFinding } from './checks.ts';
 import type { AskCheck } from './monitor.ts';
 
-export interface AskParts extends ServerTools {
+export interface AskParts extends CheckTools {
   readonly client: KubeClient;
 }
 

@@ -1,6 +1,6 @@
 /** Asks whether a server answers a GET request with a good status. */
 import { messageOf } from '../util/errors.ts';
-import { accessOf, headOf, type ServerTools, shownUrl, statusOf } from './ask-server.ts';
+import { accessOf, type CheckTools, headOf, shownUrl, statusOf } from './ask-server.ts';
 import type { CheckFinding, HttpCheck } from './checks.ts';
 
 /** Milliseconds after which a silent server fails the check. They are less than a round may take, after which the check would be unknown. */
@@ -9,7 +9,7 @@ const WITHIN_MS = 8_000;
 /** A server that cannot be reached fails the check: to answer is what the check demands. Rejects if the credentials cannot be read. */
 export async function askHttp(
   { url, secretName }: HttpCheck,
-  tools: ServerTools,
+  tools: CheckTools,
   abort: AbortSignal,
   withinMs = WITHIN_MS,
 ): Promise<CheckFinding> {

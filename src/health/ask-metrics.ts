@@ -1,6 +1,6 @@
 /** Asks Prometheus for the values of a query, and compares them with the bounds of the check. */
 import { isRecord } from '../util/json.ts';
-import { apiUrl, jsonFrom, type ServerTools } from './ask-server.ts';
+import { apiUrl, type CheckTools, jsonFrom } from './ask-server.ts';
 import type { CheckFinding, MetricCheck } from './checks.ts';
 import { clipped, firstOf, type Labels, labelsIn, shownLabels } from './series.ts';
 
@@ -13,7 +13,7 @@ interface Sample {
 /** Rejects if there is nothing to compare. A value that is no number has no place within bounds or outside of them, so it makes the check unknown. */
 export async function askMetrics(
   check: MetricCheck,
-  tools: ServerTools,
+  tools: CheckTools,
   abort: AbortSignal,
 ): Promise<CheckFinding> {
   const url = apiUrl(check.url, '/api/v1/query', [['query', check.query]]);

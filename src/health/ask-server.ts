@@ -7,9 +7,10 @@ import { secrets } from '../kube/resources.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import { textIn } from '../util/bounded-file.ts';
 import { http } from '../util/http.ts';
+import { ownMember } from '../util/own-member.ts';
 import { printableUrl } from '../util/printable-url.ts';
 
-export interface ServerTools {
+export interface CheckTools {
   readonly client: KubeClient;
   /** The namespace of the Secrets. */
   readonly namespace: string;
@@ -36,7 +37,7 @@ const IN_HEADER = /^[\x20-\x7e]+$/;
 /** Reads the Secret. It is read in each round, so that new credentials count at once. Rejects if no request can be made with it. */
 export async function accessOf(
   secretName: string | undefined,
-  { client, namespace }: ServerTools,
+  { client, namespace }: CheckTools,
   abort: AbortSignal,
 ): Promise<Access> {
   if (secretName === undefined) return { headers: {}, hide: (text) => text };
@@ -48,7 +49,8 @@ export async function accessOf(
       if (isForbidden(error)) throw new Error(`the leader has no right to get ${title}`);
       throw error;
     });
-  const read = (key: string): string => Buffer.from(data[key] ?? '', 'base64').toString('utf8');
+  const read = (key: string): string =>
+    Buffer.from(ownMember(data, key) ?? '', 'base64').toString('utf8');
   const token = read('token').trim();
   const authority = read('ca.crt') || undefined;
   const user = read('username');
@@ -76,7 +78,7 @@ function authorization(token: string, basic: string): Record<string, string> {
 export async function headOf(
   url: URL,
   { headers, authority }: Access,
-  { environment }: ServerTools,
+  { environment }: CheckTools,
   abort: AbortSignal,
 ): Promise<IncomingMessage> {
   const asked = { accept: 'application/json, */*', 'user-agent': 'refit', ...headers };
@@ -87,7 +89,7 @@ export async function headOf(
 export async function jsonFrom(
   url: URL,
   secretName: string | undefined,
-  tools: ServerTools,
+  tools: CheckTools,
   abort: AbortSignal,
 ): Promise<unknown> {
   const access = await accessOf(secretName, tools, abort);
@@ -122,7 +124,7 @@ export function apiUrl(
   query: readonly (readonly [name: string, value: string])[] = [],
 ): URL {
   const url = new URL(server);
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`;
+  url.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
   for (const [name, value] of query) url.searchParams.append(name, value);
   return url;
 }

@@ -8,7 +8,7 @@ import { messageOf } from '../util/errors.ts';
 import { askAlerts } from './ask-alerts.ts';
 import { askHttp } from './ask-http.ts';
 import { askMetrics } from './ask-metrics.ts';
-import type { ServerTools } from './ask-server.ts';
+import type { CheckTools } from './ask-server.ts';
 import type { AlertCheck, CheckFinding, MetricCheck } from './checks.ts';
 
 interface Answer {
@@ -38,7 +38,7 @@ beforeEach(() => {
   asked = undefined;
 });
 
-function toolsWith(secret?: Record<string, string> | Error): ServerTools {
+function toolsWith(secret?: Record<string, string> | Error): CheckTools {
   const get = async () => {
     if (secret instanceof Error) throw secret;
     const entries = Object.entries(secret ?? {}).map(([key, value]) => [key, btoa(value)]);

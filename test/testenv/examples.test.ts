@@ -123,6 +123,7 @@ test.each([
   'policies/canary',
   'policies/edge',
   'policies/gitops',
+  'policies/health',
   'policies/nightly',
   'policies/production',
   'policies/roll-back',

@@ -67,6 +67,9 @@ system-upgrade-controller bring some of them along. */}}
 {{- if and (eq $kind "Role") $planSecrets }}{{ range $rule := .object.rules }}
 {{- if has "SECRET" ($rule.resourceNames | default list) }}{{ $_ := set $rule "resourceNames" $planSecrets }}{{ end -}}
 {{- end }}{{ end -}}
+{{- if and (eq $kind "Role") (eq .object.metadata.name "refit-health") -}}
+{{- $_ := set (first .object.rules) "resourceNames" $values.health.secrets -}}
+{{- end -}}
 {{- if eq $kind "Certificate" -}}
 {{- $_ := set .object.spec "secretName" (index $values.capi.secrets .object.metadata.name) -}}
 {{- $_ := set .object.spec.issuerRef "name" $values.capi.issuer -}}

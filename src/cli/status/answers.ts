@@ -76,11 +76,7 @@ export function inspectionAnswers(
     drainOf: (node: string) => drains.get(node),
     refusalOf: (_rollout: Rollout, { name }: Target) => refusalOn(dialect, plan, name),
   } satisfies Known;
-  const ask: Asking = async (what, question, neutral) =>
-    await question().catch((error: unknown) => {
-      unseen.add(`${what}: ${messageOf(error)}`);
-      return neutral;
-    });
+  const ask = askingInto(unseen);
   /** Asks the API servers from this machine. If some are not ready, the result is unknown: perhaps only this machine cannot reach them. */
   const controlPlaneFromHere = async (asking: Asking): Promise<Known['controlPlane']> => {
     const question = async () => await sources.controlPlane(dialect.endpoints(world));
@@ -139,11 +135,7 @@ export function inspectionAnswers(
     await Promise.all(answers);
   };
   const addHealth = async (names: readonly string[]): Promise<void> => {
-    if (names.length === 0) return;
-    const what = `health checks ${listed(names)}`;
-    known.health = await ask(what, async () => await sources.health(dialect, plan), undefined);
-    if (known.health === undefined && unseen.size === 0)
-      unseen.add(`${what}: the leader has shown no results in a NodeRollout`);
+    known.health = await healthOf(names, () => sources.health(dialect, plan), unseen);
   };
   return { known, unseen, add, addHealth };
 }
@@ -158,6 +150,34 @@ async function decisionsFrom(
     unseen.add(what);
     return { unanswered: because('CannotDecide', `could not check ${what}`), recheckMs: 0 };
   });
+}
+
+/** Returns a function that asks, and adds to `unseen` what could not be asked. */
+function askingInto(unseen: Set<string>): Asking {
+  return async (what, question, neutral) =>
+    await question().catch((error: unknown) => {
+      unseen.add(`${what}: ${messageOf(error)}`);
+      return neutral;
+    });
+}
+
+/** Returns the results of the checks with these names. Adds to `unseen` why there are none. */
+async function healthOf(
+  names: readonly string[],
+  question: () => Promise<Known['health']>,
+  unseen: Set<string>,
+): Promise<Known['health']> {
+  if (names.length === 0) return undefined;
+  const what = `health checks ${listed(names)}`;
+  try {
+    const found = await question();
+    if (found === undefined)
+      unseen.add(`${what}: the leader has shown no results in a NodeRollout`);
+    return found;
+  } catch (error) {
+    unseen.add(`${what}: ${messageOf(error)}`);
+    return undefined;
+  }
 }
 
 /**

@@ -32,6 +32,44 @@ export const POLICY = {
   versions: { allow: ['SkippedMinor', 'Downgrade', 'KubeletAhead'] },
   payloads: { requireSha256: true, requireHttps: true },
   controllersNotReady: 'End',
+  health: {
+    daemonSets: 'Critical',
+    resources: [
+      {
+        name: 'databases',
+        apiVersion: 'apps/v1',
+        kind: 'StatefulSet',
+        namespace: 'db',
+        selector: { matchLabels: { app: 'db' } },
+        expression: 'object.status.readyReplicas == object.spec.replicas',
+        for: '1m',
+      },
+    ],
+    alerts: [
+      {
+        name: 'critical-alerts',
+        source: 'Alertmanager',
+        url: 'https://alertmanager.example.com/base',
+        labels: { severity: 'critical' },
+        secretName: 'refit-health',
+        for: '2m',
+      },
+    ],
+    metrics: [
+      {
+        name: 'error-rate',
+        url: 'http://prometheus.monitoring:9090',
+        query: 'sum(rate(errors[5m]))',
+        min: '-1e3',
+        max: '0.01',
+        secretName: 'refit-health',
+        for: '2m',
+      },
+    ],
+    http: [{ name: 'web', url: 'http://web.default/healthz', secretName: 'web', for: '30s' }],
+    jobs: [{ name: 'smoke', namespace: 'web', spec: { template: { spec: {} } }, timeout: '10m' }],
+    onUnknown: 'Ignore',
+  },
   edits: { afterEnd: 'Restart', whileRunning: 'Ignore' },
   windows: [
     {
@@ -46,6 +84,41 @@ export const POLICY = {
 
 /** The mistake, the field in `spec` that the error names, and the spec. */
 export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> = {
+  'a name in capitals': [
+    'health.http[0].name',
+    { health: { http: [{ name: 'Web', url: 'http://web' }] } },
+  ],
+  'a URL with a password': [
+    'health.http[0].url',
+    { health: { http: [{ name: 'web', url: 'http://me:secret@web' }] } },
+  ],
+  'a URL of a file': [
+    'health.metrics[0].url',
+    { health: { metrics: [{ name: 'rate', url: 'file:///etc', query: 'up', max: '1' }] } },
+  ],
+  'a metric without bounds': [
+    'health.metrics[0]',
+    { health: { metrics: [{ name: 'rate', url: 'http://p', query: 'up' }] } },
+  ],
+  'a bound that is no number': [
+    'health.metrics[0].max',
+    { health: { metrics: [{ name: 'rate', url: 'http://p', query: 'up', max: '1%' }] } },
+  ],
+  'alerts of all labels': [
+    'health.alerts[0].labels',
+    { health: { alerts: [{ name: 'any', source: 'Prometheus', url: 'http://p', labels: {} }] } },
+  ],
+  'one name twice': [
+    'health.http[1]',
+    {
+      health: {
+        http: [
+          { name: 'web', url: 'http://a' },
+          { name: 'web', url: 'http://b' },
+        ],
+      },
+    },
+  ],
   'a dialect that nobody speaks': ['plans[0].dialect', { plans: [{ dialect: 'k0s' }] }],
   'a text for a switch': ['paused', { paused: 'yes' }],
   'a budget below zero': ['failureBudget', { failureBudget: -1 }],
