@@ -14,8 +14,11 @@ const CACHE = join(cacheDirectory(process.env), '..');
 const PROMETHEUS = join(CACHE, 'prometheus/usr/bin/prometheus');
 const ALERTMANAGER = join(CACHE, 'alertmanager/usr/bin/prometheus-alertmanager');
 
+/** Debian's Alertmanager reads its templates from here, wherever it is unpacked. */
+const TEMPLATES = '/usr/share/prometheus/alertmanager/default.tmpl';
+
 /** Why the programs cannot run here; undefined if they can. */
-export const MISSING = [PROMETHEUS, ALERTMANAGER]
+export const MISSING = [PROMETHEUS, ALERTMANAGER, TEMPLATES]
   .filter((path) => !existsSync(path))
   .map((path) => `no ${path}: .ci/run unpacks a package of Debian there`)[0];
 

@@ -41,10 +41,10 @@ test('a result is shown with its state and times, and read back for the same pla
 test.each<[string, Partial<CheckResult>, 'kept' | 'written']>([
   ['another value soon after', { message: 'the value is 0.08', at: T0 + 30_000 }, 'kept'],
   ['another value a minute later', { message: 'the value is 0.08', at: T0 + 75_000 }, 'written'],
-  ['another state', { state: 'passing', since: T0 + 30_000, at: T0 + 30_000 }, 'written'],
+  ['another state', { state: 'failing', since: T0 + 30_000, at: T0 + 30_000 }, 'written'],
   ['another name', { name: 'latency', at: T0 + 30_000 }, 'written'],
 ])('%s is %s', (_title, more, expected) => {
-  const before = checksShown([FAILING]);
-  const next = checksShown([{ ...FAILING, ...more }]);
+  const before = checksShown([{ ...FAILING, state: 'passing' }]);
+  const next = checksShown([{ ...FAILING, state: 'passing', ...more }]);
   expect(steadyChecks(next, before)).toEqual(expected === 'kept' ? before : next);
 });

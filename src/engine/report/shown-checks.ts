@@ -10,7 +10,7 @@ import { rfc3339 } from '../../util/clock.ts';
 
 export type ShownCheck = NonNullable<NodeRolloutStatus['checks']>[number];
 
-/** Milliseconds for which a message is kept while the check keeps its state. Values change in each round, and each write costs the API server work. */
+/** Milliseconds for which a message is kept while the check passes. Values change in each round, and each write costs the API server work. */
 const KEPT_MS = 60_000;
 
 const SHOWN = { passing: 'Passing', failing: 'Failing', unknown: 'Unknown' } as const;
@@ -39,7 +39,8 @@ export function steadyChecks(
 ): NodeRolloutStatus['checks'] {
   return next?.map((check) => {
     const known = before.find(({ name }) => name === check.name);
-    const isSame = known?.state === check.state && known.since === check.since;
+    const isSame =
+      check.state === 'Passing' && known?.state === check.state && known.since === check.since;
     const ageMs = Date.parse(check.at ?? '') - Date.parse(known?.at ?? '');
     return isSame && ageMs < KEPT_MS ? known : check;
   });
