@@ -14,6 +14,7 @@ const HARMLESS = [
   'EditedWhileRunning',
   'RestartedAfterEdit',
   'Resumed',
+  'Retried',
   'WindowOpened',
   'VersionUnchecked',
 ];

@@ -218,21 +218,6 @@ test('automatic updates: the rights of deploy/rbac-updates.yaml for the account'
   );
 });
 
-test('drains that wait for volumes: the rights of deploy/rbac-volumes.yaml for the accounts', async () => {
-  const all = await templated('--set=volumes.waitForDetach=true');
-  const added = all.filter(({ metadata }) => metadata.name === 'refit-volumes');
-  expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/volumes')));
-  expect(JSON.stringify(added)).toContain('"name":"refit-controller","namespace":"refit-system"');
-});
-
-test('Secrets of health checks: the rights of deploy/rbac-health.yaml, for the named Secrets', async () => {
-  const objects = await templated('--set=health.secrets={refit-health}');
-  const added = objects.filter((object) => nameOf(object).includes('refit-health'));
-  expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/health')));
-  const two = await templated('--set=health.secrets={prom,web}');
-  expect(JSON.stringify(two)).toContain('"resourceNames":["prom","web"]');
-});
-
 test('all workload clusters: the rights of deploy/rbac-capi-clusters.yaml for the account, and the option', async () => {
   const capi = ['--set=capi.enabled=true', ...REQUIRED];
   const without = new Set((await templated(...capi)).map(nameOf));

@@ -14,8 +14,8 @@ import type { Pin, RolloutPolicy } from '../policy/rollout-policy.ts';
 import { versionVerdict } from './advance.ts';
 
 const GPU = { labels: { gpu: 'true' } };
-const PIN: Pin = { selector: { matchLabels: { gpu: 'true' } }, version: 'v1.30.2+k0s.0' };
-const VERSION = 'v1.31.0+k0s.0';
+const PIN: Pin = { selector: { matchLabels: { gpu: 'true' } }, version: 'v1.30.2+build.1' };
+const VERSION = 'v1.31.0+build.1';
 const PINNED = buildPolicy({ name: 'prod', pins: [PIN] });
 
 function snapshotOf(stage: Stage, facts: Record<string, Partial<TargetFacts>>): Snapshot {
@@ -29,12 +29,12 @@ function statesAfter(snapshot: Snapshot, policy: RolloutPolicy): string[] {
 }
 
 test.each<[string, string, string, boolean]>([
-  ['the same version', 'v1.31.0+k0s.0', 'v1.31.0+k0s.0', true],
-  ['another build', 'v1.31.0+k0s.0', 'v1.31.0+k0s.1', false],
+  ['the same version', 'v1.31.0+build.1', 'v1.31.0+build.1', true],
+  ['another build', 'v1.31.0+build.1', 'v1.31.0+k0s.1', false],
   ['any build of a pin without one', 'v1.31.0', 'v1.31.0+k0s.1', true],
   ['any build, written as the tag of an image', 'v1.31.0', 'v1.31.0-k3s1', true],
   ['the tag of an image', 'v1.31.0+k3s1', 'v1.31.0-k3s1', true],
-  ['a pre-release', 'v1.31.0', 'v1.31.0-rc.1+k0s.0', false],
+  ['a pre-release', 'v1.31.0', 'v1.31.0-rc.1+build.1', false],
   ['another patch', 'v1.31.0', 'v1.31.1', false],
   ['a version that cannot be read', 'v1.31.0', 'latest', false],
 ])('a pin allows %s or not', (_name, version, wanted, expected) => {
@@ -94,7 +94,7 @@ test('the next group of the order does not wait for a pinned worker', () => {
 });
 
 test('a version rule does not refuse the plan because of a pinned node', () => {
-  const facts = { w1: { ...GPU, version: 'v1.28.0+k0s.0' } };
+  const facts = { w1: { ...GPU, version: 'v1.28.0+build.1' } };
   const apiServers = [{ name: 'c1', version: VERSION }];
   const snapshot = { ...snapshotOf(buildStage('worker', ['w1', 'w2']), facts), apiServers };
   expect(versionVerdict(snapshot, buildPolicy()).problems).toHaveLength(1);
@@ -102,7 +102,7 @@ test('a version rule does not refuse the plan because of a pinned node', () => {
   const started = {
     ...snapshotOf(buildStage('worker', ['w2', 'w1']), {
       ...facts,
-      w2: { version: 'v1.31.0+k0s.0' },
+      w2: { version: 'v1.31.0+build.1' },
     }),
     apiServers,
   };

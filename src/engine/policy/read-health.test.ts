@@ -77,6 +77,7 @@ test.each<[string, HealthSpec | undefined, unknown]>([
           namespace: 'web',
           spec: { template: {} },
           timeoutMs: 300_000,
+          everyMs: 300_000,
         },
       ],
     },

@@ -130,7 +130,7 @@ function pinsOf(
     const fault = selectorFault(selector);
     if (fault !== undefined) complain(`${at}.selector`, 'a label selector', fault);
     if (parseVersion(version) === undefined)
-      complain(`${at}.version`, 'a version such as v1.36.3 or v1.36.3+k0s.0', version);
+      complain(`${at}.version`, 'a version such as v1.36.3', version);
     const same = known.getOrInsert(JSON.stringify(selector), { index, version });
     if (same.version !== version)
       complain(

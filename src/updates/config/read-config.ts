@@ -11,6 +11,7 @@ import { parseDuration, parseGoDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { isTimeZone, type MaintenanceWindow } from '../../util/maintenance-windows.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { KEPT_ANNOTATIONS } from '../status.ts';
 import { type CronSchedule, readCron } from './cron-schedule.ts';
@@ -148,7 +149,7 @@ function lengthOf(
   advice: string,
   fail: Fail,
 ): Lead {
-  const text = annotations[annotation];
+  const text = ownMember(annotations, annotation);
   const ms = text === undefined ? undefined : parseDuration(text);
   if (text !== undefined && ms === undefined)
     fail(`metadata.annotations[${annotation}]`, text, `is not a length; ${advice}`);
