@@ -59,6 +59,6 @@ test('drains that wait for volumes: the rights of deploy/rbac-volumes.yaml for t
     kind: 'ClusterRole',
     rules: roleOfFile?.rules,
   });
-  const subjects = [{ kind: 'ServiceAccount', name: 'refit-controller', namespace: NAMESPACE }];
-  expect(binding).toMatchObject({ kind: 'ClusterRoleBinding', subjects });
+  expect(binding).toMatchObject({ kind: 'ClusterRoleBinding' });
+  expect(JSON.stringify(binding)).toContain(`"name":"refit-controller","namespace":"${NAMESPACE}"`);
 });

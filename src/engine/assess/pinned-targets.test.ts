@@ -30,7 +30,7 @@ function statesAfter(snapshot: Snapshot, policy: RolloutPolicy): string[] {
 
 test.each<[string, string, string, boolean]>([
   ['the same version', 'v1.31.0+build.1', 'v1.31.0+build.1', true],
-  ['another build', 'v1.31.0+build.1', 'v1.31.0+k0s.1', false],
+  ['another build', 'v1.31.0+build.1', 'v1.31.0+build.1', false],
   ['any build of a pin without one', 'v1.31.0', 'v1.31.0+k0s.1', true],
   ['any build, written as the tag of an image', 'v1.31.0', 'v1.31.0-k3s1', true],
   ['the tag of an image', 'v1.31.0+k3s1', 'v1.31.0-k3s1', true],
