@@ -30,8 +30,8 @@ function statesAfter(snapshot: Snapshot, policy: RolloutPolicy): string[] {
 
 test.each<[string, string, string, boolean]>([
   ['the same version', 'v1.31.0+build.1', 'v1.31.0+build.1', true],
-  ['another build', 'v1.31.0+build.1', 'v1.31.0+build.1', false],
-  ['any build of a pin without one', 'v1.31.0', 'v1.31.0+k0s.1', true],
+  ['another build', 'v1.31.0+build.1', 'v1.31.0+build.2', false],
+  ['any build of a pin without one', 'v1.31.0', 'v1.31.0+build.1', true],
   ['any build, written as the tag of an image', 'v1.31.0', 'v1.31.0-k3s1', true],
   ['the tag of an image', 'v1.31.0+k3s1', 'v1.31.0-k3s1', true],
   ['a pre-release', 'v1.31.0', 'v1.31.0-rc.1+build.1', false],
