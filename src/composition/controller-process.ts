@@ -24,6 +24,8 @@ import { type AskReadyz, askControlPlane } from '../engine/snapshot/api-server-h
 import type { Prober } from '../engine/snapshot/probes.ts';
 import { checkAsker } from '../health/ask-check.ts';
 import { createHealthMonitor, type HealthMonitor } from '../health/monitor.ts';
+import { lookAtJob } from '../hooks/job-hook.ts';
+import { createHookRunner } from '../hooks/runner.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterConfig } from '../kube/config/cluster-config.ts';
 import { createElection, type Election, type ElectionOptions } from '../kube/election/election.ts';
@@ -357,10 +359,16 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   );
   const locks = createLockReader(writer, clock);
   manager.addRunnable({ name: 'locks', run: async (term) => await locks.run(term) }, 'leading');
+  const hooks = createHookRunner(
+    clock,
+    async (run, abort) => await lookAtJob(writer, run, run.hook.action, abort),
+  );
+  manager.addRunnable({ name: 'hooks', run: async (term) => await hooks.run(term) }, 'leading');
   const rollouts = dialects.map((dialect) =>
     rolloutController(dialect, {
       ...parts,
       locks,
+      hooks,
       drains: drainsNodes ? parts.drains : undefined,
       prober: proberOf(parts),
       policyFor: (plan) => parts.policyFor(dialect, plan),

@@ -1,6 +1,8 @@
 /** The loop of one plan: take a snapshot, assess it, carry out the commands, until nothing is left to do now. */
 import type { LockReader } from '../coordination/lock-reader.ts';
 import type { HealthMonitor } from '../health/monitor.ts';
+import type { HookRun } from '../hooks/rules.ts';
+import type { HookRunner } from '../hooks/runner.ts';
 import { type KubeObject, nodes, splitKey } from '../kube/resources.ts';
 import { isOfObject } from '../kube/status-error.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/run-controller.ts';
@@ -32,6 +34,8 @@ export interface ReconcilerOptions extends Effects {
   readonly health?: HealthMonitor | undefined;
   /** Reads the locks of other tools; undefined if this process reads none. */
   readonly locks?: LockReader | undefined;
+  /** Carries out the hooks of policies; undefined if this process carries out none. */
+  readonly hooks?: HookRunner | undefined;
   readonly reporter?: Reporter | undefined;
   /** Where NodeRollouts are; the client of the plans by default. */
   readonly nodeRollouts?: { readonly client: Effects['client'] } | undefined;
@@ -44,15 +48,18 @@ type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<R
 
 /** Returns the reconciler of plans for one term of leadership. */
 export function createReconciler(options: ReconcilerOptions): Reconcile {
-  const { dialect, world, plans, clock, reporter, health, locks } = options;
+  const { dialect, world, plans, clock, reporter, health, hooks, locks } = options;
   const kinds = dialect.watched.map(({ resource }) => resource);
   const memory = termMemory(options, (rollout, at, reason) =>
     reporter?.refused(rollout, at, reason),
   );
   return async function reconcile(key, { abort, stop } = {}) {
-    const parts = { ...options, abort, refusals: memory.refusals };
-    const answers = memory.newAnswers(key);
     const title = `${dialect.name}/${key}`;
+    const hooksOfPlan = hooks && {
+      follow: (due: readonly HookRun[], kept: readonly string[]) => hooks.follow(title, due, kept),
+    };
+    const parts = { ...options, abort, refusals: memory.refusals, hooks: hooksOfPlan };
+    const answers = memory.newAnswers(key);
     const cleanUp = async (): Promise<number | undefined> => {
       const { requeueAfterMs } = await cleanUpOrphanedWork(parts, plans, key);
       return soonest([requeueAfterMs, memory.refusals.nextMs()]);
@@ -66,6 +73,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
         forget(options, key);
         health?.forget(title);
         locks?.forget(title);
+        hooks?.forget(title);
         memory.forget(key);
         return { requeueAfterMs: await cleanUp() };
       }
@@ -77,6 +85,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
         health: health?.resultsOf(title),
         decisions: answers.known.decisions ?? ('unasked' as const),
         locks: knownLocks(locks),
+        hooks: hooks?.resultsOf(title),
         hasRecorded,
       };
       const snapshot = gather(dialect, plan, frozenWorld(world, kinds), now, known);

@@ -2,6 +2,7 @@
 import type { LockReader } from '../coordination/lock-reader.ts';
 import type { Drains } from '../drain/running-drains.ts';
 import type { HealthMonitor } from '../health/monitor.ts';
+import type { HookRunner } from '../hooks/runner.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type KubeObject, keyOf } from '../kube/resources.ts';
 import { createInformer, type Informer, lateInformer } from '../kube/watch/informer.ts';
@@ -26,7 +27,7 @@ import { freshWorld, NOTHING, OwnWrites, viewsOf } from './snapshot/world.ts';
 
 export interface RolloutParts
   extends BasicTools,
-    Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains' | 'health' | 'locks'>,
+    Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains' | 'health' | 'hooks' | 'locks'>,
     Pick<ReporterParts, 'recordEvent'> {
   /** The client of informers, which run on every replica. */
   readonly reader: KubeClient;
@@ -64,7 +65,7 @@ export interface RolloutController extends runtime.Controller {
  * watches.
  */
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
-  const { reader, writer, log, drains, health, locks, clock, metrics = noMetrics } = parts;
+  const { reader, writer, log, drains, health, hooks, locks, clock, metrics = noMetrics } = parts;
   const { namespace, fieldSelector } = dialect.planObjects ?? {};
   const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
   const inTime = (each: Watched, informer: Informer): Informer => {
@@ -121,6 +122,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       ...(drains ? [fromChanges(drains, plans, keys)] : []),
       ...(health ? [fromChanges(health, plans, keys)] : []),
       ...(locks ? [fromChanges(locks, plans, keys)] : []),
+      ...(hooks ? [fromChanges(hooks, plans, keys)] : []),
     ],
     nodeRollouts,
     begin: () => {
@@ -139,9 +141,9 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   };
 }
 
-/** Returns a source that wakes every plan when a drain makes progress, a health check takes another state, or a lock changes. */
+/** Returns a source that wakes every plan when a drain makes progress, a health check or a hook takes another state, or a lock changes. */
 function fromChanges(
-  changing: Pick<Drains | HealthMonitor | LockReader, 'onChange'>,
+  changing: Pick<Drains | HealthMonitor | HookRunner | LockReader, 'onChange'>,
   plans: Informer,
   keys: () => string[],
 ): runtime.EventSource {

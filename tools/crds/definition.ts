@@ -67,6 +67,8 @@ export function structural(schema: z.ZodType): StructuralSchema {
     override: ({ jsonSchema: node }) => {
       // Closed objects need no keyword: Kubernetes prunes what a schema does not name.
       if (node.additionalProperties === false) delete node.additionalProperties;
+      // An object that keeps what its schema does not name says so by its extension alone.
+      if (node['x-kubernetes-preserve-unknown-fields'] === true) delete node.additionalProperties;
       // zod bounds every integer by what a JavaScript number holds; Kubernetes takes the whole of int64.
       if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum;
       if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;

@@ -16,6 +16,7 @@ import {
 } from '../crd.ts';
 import { drainSchema } from './drain-rules.ts';
 import { healthSchema } from './health-rules.ts';
+import { hooksSchema } from './hook-rules.ts';
 import {
   duration,
   durationSchema,
@@ -239,6 +240,7 @@ export const upgradePolicySpecSchema = object(
     deadlines: deadlinesSchema.exactOptional(),
     drain: drainSchema.exactOptional(),
     health: healthSchema.exactOptional(),
+    hooks: hooksSchema,
     soak: optional(
       'How long a restarted service must keep running before its node counts as done; 5s.',
       durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),

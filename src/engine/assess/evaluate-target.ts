@@ -8,7 +8,7 @@ import { nodesAvailable } from '../gates/nodes-available.ts';
 import {
   AFTER_TARGET,
   BEFORE_NODE_ACTION,
-  BEFORE_TARGET,
+  BEFORE_SIGNAL,
   evaluate,
   type Refusal,
 } from '../gates/registry.ts';
@@ -28,7 +28,7 @@ import {
   type TargetEvaluation,
   TRANSITIONS,
 } from '../model/transitions.ts';
-import type { RolloutPolicy, TimedStep } from '../policy/rollout-policy.ts';
+import { hooksMs, type RolloutPolicy, type TimedStep } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { chooseDrainAction } from '../turn/choose-drain-action.ts';
 import { isUnsettled } from './budget.ts';
@@ -37,7 +37,7 @@ import { isSupersededByRetry } from './retry.ts';
 
 /**
  * Milliseconds after which an intent that is not signalled yet is recorded again. The deadline starts with the intent, and the agent
- * needs all of that time.
+ * needs all of that time. Hooks have time of their own, because a new intent is a new attempt, for which they would run again.
  */
 const INTENT_FRESH_MS = 60_000;
 /**
@@ -205,7 +205,7 @@ function intend(context: TargetContext): TargetEvaluation {
     };
   // One slot is added, because the target holds a slot already.
   const input = gateInput(context, freeSlots(stage) + 1, censusOfIntent(context));
-  const verdict = evaluate(isBegun ? [] : BEFORE_TARGET, input);
+  const verdict = evaluate(isBegun ? [] : BEFORE_SIGNAL, input);
   if (verdict.kind !== 'pass') {
     const { reason, gate } = verdict;
     if (verdict.kind === 'stop')
@@ -218,23 +218,25 @@ function intend(context: TargetContext): TargetEvaluation {
     // A cordoned node counts as unavailable with or without a claim, and its cordon may be left from a Job that was deleted.
     const isClaimed =
       facts.node?.unschedulable === false && facts.node.claim === (snapshot.claim ?? '');
-    const { ends, recheckMs = isClaimed ? INTENT_FRESH_MS : undefined, probe } = verdict;
+    const { ends, recheckMs = isClaimed ? INTENT_FRESH_MS : undefined, probe, hookRun } = verdict;
     // Other plans wait because of this claim. So if the gates refuse the target, its intent and with it the claim are removed, except in
     // these cases.
     const isKept =
       gate === 'nodes-available' || gate === 'domain-available'
         ? !isBehind(input, snapshot)
-        : gate === 'write' || probe !== undefined;
+        : gate === 'write' || probe !== undefined || hookRun !== undefined;
     // The plan goes on around a held target, and around the work of another tool, so the target must not keep a slot.
     const isAside = isHolding(gate) || gate === 'others-at-work';
     const isGivenBack = (isClaimed && !isKept) || isAside;
     const back = isGivenBack ? { next: 'pending' as const } : {};
-    return { phase, effect: 'none', ...back, reason, ends, gate, recheckMs, probe };
+    return { phase, effect: 'none', ...back, reason, ends, gate, recheckMs, probe, hookRun };
   }
   const reason = restingReason(target, phase, facts);
   if (isUnclaimed(snapshot, facts, policy))
     return { phase, effect: 'none', reason, recheckMs: SECOND };
-  const freshMs = Math.min(INTENT_FRESH_MS, Math.max(SECOND, policy.targetDeadlineMs));
+  const freshMs =
+    Math.min(INTENT_FRESH_MS, Math.max(SECOND, policy.targetDeadlineMs)) +
+    hooksMs(policy, 'beforeDrain');
   const isFresh = now - Date.parse(target.since) < freshMs;
   return isFresh
     ? { phase, effect: 'signal', reason }
@@ -273,12 +275,17 @@ function verify(context: TargetContext, phase: TargetPhase, late: boolean): Targ
     isUnhealthyTooLong(context, verdict) ||
     (late && !isUnasked(reason) && !HEALTHY_SO_FAR.includes(reason.code));
   if (isOver) return { phase: 'failed', effect, next: 'failed', reason };
-  const { ends, recheckMs, probe, until } = verdict;
-  return { phase, effect, reason, ends, gate, recheckMs, probe, until };
+  const { ends, recheckMs, probe, until, hookRun } = verdict;
+  return { phase, effect, reason, ends, gate, recheckMs, probe, until, hookRun };
 }
 
 /** A target that waits for one of these reasons after its success is healthy itself, so it cannot miss its deadline. */
-const HEALTHY_SO_FAR: readonly ReasonCode[] = ['Resting', 'HealthCheckFailing', 'HealthUnknown'];
+const HEALTHY_SO_FAR: readonly ReasonCode[] = [
+  'Resting',
+  'HealthCheckFailing',
+  'HealthUnknown',
+  'HookRunning',
+];
 
 /** Returns true if a health check has failed for the whole deadline `ready`, which counts anew after each time that it passed. */
 function isUnhealthyTooLong({ snapshot, target, policy, now }: TargetContext, verdict: Refusal) {

@@ -1,4 +1,5 @@
 /** Carries out the commands of one turn. It is the only owner of what the leader writes for a plan. */
+import type { HookRun } from '../../hooks/rules.ts';
 import type { ReconcileResult } from '../../runtime/run-controller.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { soonest } from '../../util/soonest.ts';
@@ -23,6 +24,8 @@ export interface ExecuteParts extends Effects {
   readonly prober: Prober;
   readonly refusals: RefusedWrites;
   readonly reporter?: Reporter | undefined;
+  /** Carries out the hooks of the plan; undefined if this process carries out none. */
+  readonly hooks?: { follow(due: readonly HookRun[], kept: readonly string[]): void } | undefined;
 }
 
 /**
@@ -70,6 +73,7 @@ export async function execute(
   }
   const [toRecord] = only(commands, 'record');
   if (toRecord) return await recordRollout(parts, turn, toRecord.rollout);
+  for (const { due, kept } of only(commands, 'hooks')) parts.hooks?.follow(due, kept);
   const outcome = await act(
     parts,
     turn,

@@ -18,6 +18,7 @@ import {
   withWatched,
 } from '../../../test/support/builders/gate-inputs.ts';
 import { HEALTH_ROWS } from '../../../test/support/builders/health-rows.ts';
+import { HOOK_ROWS } from '../../../test/support/builders/hook-rows.ts';
 import { PIN_ROWS } from '../../../test/support/builders/pin-rows.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/support/builders/snapshots.ts';
@@ -45,7 +46,7 @@ import { notHeld } from './not-held.ts';
 import { notPaused } from './not-paused.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
-import { AFTER_TARGET, BEFORE_ROLLOUT, BEFORE_TARGET } from './registry.ts';
+import { AFTER_TARGET, BEFORE_ROLLOUT, BEFORE_SIGNAL } from './registry.ts';
 import { restOver } from './rest-over.ts';
 import { targetExists } from './target-exists.ts';
 import type { Gate, GateInput } from './types.ts';
@@ -64,6 +65,7 @@ const rows: [Gate, string, GateInput, string][] = [
   ...COORDINATION_ROWS,
   ...HEALTH_ROWS,
   ...PIN_ROWS,
+  ...HOOK_ROWS,
   [hostsFit, 'nothing is known against a host', input('worker'), 'pass'],
   [
     hostsFit,
@@ -471,7 +473,7 @@ test.each(
 );
 
 test('every gate of the registry has rows here, for passing and for not passing', () => {
-  for (const gate of new Set([...BEFORE_ROLLOUT, ...BEFORE_TARGET, ...AFTER_TARGET])) {
+  for (const gate of new Set([...BEFORE_ROLLOUT, ...BEFORE_SIGNAL, ...AFTER_TARGET])) {
     const answers = rows
       .filter(([each]) => each === gate)
       .map(([, , , answer]) => answer === 'pass');

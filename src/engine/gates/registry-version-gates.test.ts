@@ -1,6 +1,7 @@
 /** The version gates before each target: their sentences, and waits that pass by themselves. */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildFacts } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
@@ -55,6 +56,7 @@ function input({
   return {
     stage,
     target: buildTarget('n1'),
+    rollout: buildRollout([stage]),
     facts,
     run: 'plan-uid/id1',
     earlier,

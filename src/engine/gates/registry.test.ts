@@ -42,6 +42,7 @@ describe('the lists', () => {
       ...names(BEFORE_TARGET).filter((name) => names(AFTER_TARGET).includes(name)),
       'still-healthy',
       'rest-over',
+      'hooks-after',
     ]).toEqual(names(AFTER_TARGET));
   });
 });

@@ -10,6 +10,7 @@ import { downloadsPossible } from './downloads-possible.ts';
 import { drainPossible } from './drain-possible.ts';
 import { foreignWork } from './foreign-work.ts';
 import { healthy, healthyAfter } from './healthy.ts';
+import { hooksAfter, hooksBefore } from './hooks-succeeded.ts';
 import { hostsFit } from './hosts-fit.ts';
 import { locksFree } from './locks-free.ts';
 import { nodeReady } from './node-ready.ts';
@@ -59,6 +60,12 @@ export const BEFORE_TARGET: readonly Gate[] = [
   drainPossible,
 ];
 
+/**
+ * These gates are asked before a target whose intent is recorded is signalled. The hooks come last, and only such targets have any:
+ * a target that runs its hooks holds a slot, and its intent names its attempt for every leader.
+ */
+export const BEFORE_SIGNAL: readonly Gate[] = [...BEFORE_TARGET, hooksBefore];
+
 /** These verifiers are asked after a target reported success. Its slot is free once all of them pass. */
 export const AFTER_TARGET: readonly Gate[] = [
   apiServersReady,
@@ -66,6 +73,7 @@ export const AFTER_TARGET: readonly Gate[] = [
   writeAllowed,
   healthyAfter,
   restOver,
+  hooksAfter,
 ];
 
 export const BEFORE_NODE_ACTION: readonly Gate[] = [writeAllowed];

@@ -2,6 +2,7 @@
  * The contract of gates and verifiers, and the input that they get. A gate answers pass, wait or stop, with a reason, and reads
  * nothing but its input.
  */
+import type { HookRun } from '../../hooks/rules.ts';
 import { type Node, readyCondition } from '../../kube/resources.ts';
 import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { isTaken } from '../../signal/at-work.ts';
@@ -28,6 +29,8 @@ export interface GateInput
       | 'health'
       | 'decisions'
       | 'locks'
+      | 'hooks'
+      | 'rollout'
     > {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];
@@ -64,6 +67,8 @@ export interface Waiting {
   /** The time at which the wait ends by itself, in RFC 3339; undefined if it is unknown. */
   readonly until?: string | undefined;
   readonly probe?: Probe | undefined;
+  /** The run of a hook that must succeed before the wait ends. The leader carries it out. */
+  readonly hookRun?: HookRun | undefined;
 }
 
 export interface Gate {

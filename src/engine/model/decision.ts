@@ -5,6 +5,7 @@ import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import type { CheckResult } from '../../health/checks.ts';
+import type { HookResult } from '../../hooks/rules.ts';
 import type { Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
@@ -222,6 +223,8 @@ export interface Snapshot {
   readonly decisions?: DecisionsOfPeople | 'unasked' | Unanswered | undefined;
   /** The locks that other tools hold; `unread` before the first answer, and undefined for processes that read none. */
   readonly locks?: readonly OtherLock[] | 'unread' | undefined;
+  /** What is known of the runs of hooks; undefined for processes that carry out none. */
+  readonly hooks?: readonly HookResult[] | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
   /**

@@ -65,6 +65,8 @@ export const REASONS = {
   Pinned: 'the policy pins the node to another version than that of the plan',
   RetryWaits: 'a node failed, and the policy tries it again after a pause',
   Retried: 'a failed node is tried again by itself, as its policy says',
+  HookRunning: 'a hook of the policy must succeed first, and runs or is about to',
+  HookFailed: 'a hook of the policy failed, or did not end within its deadline',
   Held: 'somebody holds the node, so no plan starts on it',
   OtherToolAtWork: 'another tool that the policy coordinates with disrupts nodes now',
   WindowClosed: 'no maintenance window is open',
@@ -214,6 +216,10 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   RetryWaits: { ends: 'the pause before the next attempt is over' },
   Retried: null,
+  HookRunning: { ends: 'the hook has succeeded, or its deadline has passed' },
+  HookFailed: {
+    act: 'repair what the hook reports, or change the hook in the policy; then run `refit retry` for the node, which runs the hook again',
+  },
   Held: { act: 'run `refit unhold` for the node, or wait until the hold ends' },
   OtherToolAtWork: {
     act: 'let the other tool finish, or repair it, as the message of `refit why` says; or take it off `coordinate` of the policy',

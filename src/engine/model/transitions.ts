@@ -31,7 +31,7 @@ export interface Row {
 
 export interface TargetEvaluation
   extends Row,
-    Partial<Pick<Waiting, 'ends' | 'recheckMs' | 'until' | 'probe'>> {
+    Partial<Pick<Waiting, 'ends' | 'recheckMs' | 'until' | 'probe' | 'hookRun'>> {
   readonly next?: RecordedState;
   readonly reason: Reason;
   readonly gate?: string;

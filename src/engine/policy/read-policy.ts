@@ -20,10 +20,12 @@ import {
 import { parseVersion } from '../../util/version.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { healthIn } from './read-health.ts';
+import { hooksIn } from './read-hooks.ts';
 import { podRulesIn } from './read-pod-rules.ts';
 import {
   DEFAULT_POLICY,
   type DrainPolicy,
+  hooksMs,
   type NodeLimit,
   type RolloutPolicy,
   restartDeadline,
@@ -67,6 +69,7 @@ function policyOf(
 ): Omit<RolloutPolicy, 'name' | 'problems'> {
   const { stepDeadlines, targetDeadlineMs, settleMs, agent: agentTimes } = timesOf(spec, complain);
   const { agent: agentRules, ...payloadRules } = payloadRulesOf(spec);
+  const hooks = spec.hooks && hooksIn(spec.hooks, complain);
   const waits = drainWaitsOf(spec.drain ?? {}, stepDeadlines.drain, complain);
   const drain = drainOf(spec.drain ?? {}, waits, complain);
   const drainMs =
@@ -78,7 +81,9 @@ function policyOf(
     ...orderOf(spec, complain),
     ...(spec.maxBlockedNodes === undefined ? {} : { maxBlocked: spec.maxBlockedNodes }),
     ...(spec.maxUnavailable === undefined ? {} : { maxUnavailable: limitOf(spec.maxUnavailable) }),
-    targetDeadlineMs,
+    // The deadline starts with the intent, and hooks have time of their own.
+    targetDeadlineMs: targetDeadlineMs + hooksMs({ hooks }),
+    ...(hooks === undefined ? {} : { hooks }),
     stepDeadlines,
     ...(settleMs === undefined ? {} : { settleMs }),
     drain,

@@ -2,6 +2,7 @@
 import type { ToolName } from '../../coordination/tool.ts';
 import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
 import type { HealthRules } from '../../health/checks.ts';
+import type { Hook, HookMoment } from '../../hooks/rules.ts';
 import type { LabelSelector } from '../../kube/resources.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { MaintenanceWindow, Timetable } from '../../util/maintenance-windows.ts';
@@ -45,6 +46,16 @@ export interface RetryRule {
 /** Returns how many of `size` targets may fail. A percentage is rounded down. */
 export function failuresAllowed(limit: NodeLimit, size: number): number {
   return 'nodes' in limit ? limit.nodes : Math.floor((size * limit.percent) / 100);
+}
+
+/** Returns the milliseconds that the hooks of one target may take together, at one moment or at all of them. */
+export function hooksMs(
+  { hooks = [] }: { readonly hooks?: readonly Hook[] | undefined },
+  when?: HookMoment,
+): number {
+  return hooks
+    .filter((hook) => when === undefined || hook.when === when)
+    .reduce((sum, { timeoutMs }) => sum + timeoutMs, 0);
 }
 
 export interface DrainPolicy {
@@ -110,6 +121,8 @@ export interface RolloutPolicy extends Timetable {
   readonly health?: HealthRules;
   /** The other tools whose work on nodes the rollout waits for; undefined if there are none. */
   readonly coordinate?: readonly ToolName[];
+  /** What must succeed before and after each target, in this order; undefined if nothing must. */
+  readonly hooks?: readonly Hook[];
   /** The plan's own windows; undefined if it has none that apply now. */
   readonly planWindows?: readonly MaintenanceWindow[];
   /** How many milliseconds before such a window targets may download ahead. If it is undefined, they do not. */

@@ -5,6 +5,7 @@ import { cordonOwner, exclusionOf, pendingOwner } from '../../drain/cordon-marks
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import type { CheckResult } from '../../health/checks.ts';
+import type { HookResult } from '../../hooks/rules.ts';
 import {
   type KubeObject,
   kubeletVersionOf,
@@ -53,6 +54,7 @@ export interface Known {
   readonly health?: readonly CheckResult[] | undefined;
   readonly decisions?: DecisionsOfPeople | 'unasked' | Unanswered | undefined;
   readonly locks?: Snapshot['locks'];
+  readonly hooks?: readonly HookResult[] | undefined;
   /** The drain previews by name of the node; undefined if this process previews no drains. */
   readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
   /** Returns for how many milliseconds this process has found the drain of the node blocked; undefined if it is not blocked. */
@@ -160,6 +162,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     health: scene.known.health,
     decisions: scene.known.decisions,
     locks: scene.known.locks,
+    hooks: scene.known.hooks,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) =>
       freshWork(work, scene.known, now),
     ),

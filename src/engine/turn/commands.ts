@@ -9,6 +9,7 @@ import type { Rollout } from '../model/rollout.ts';
 import { dueRetries, type RetryOrder } from '../schedule/awaited-retries.ts';
 import { batchMs } from './batching.ts';
 import { areClaimsDue } from './choose-claims.ts';
+import { type HooksCommand, hooksOf } from './choose-hooks.ts';
 import { nodeActionsOf } from './choose-node-actions.ts';
 import { signalsOf } from './choose-signals.ts';
 
@@ -24,6 +25,8 @@ export type Command =
   /** Signals a target whose intent is recorded. */
   | { readonly kind: 'signal'; readonly signalling: Signalling }
   | { readonly kind: 'node-action'; readonly nodeAction: NodeAction }
+  /** Carries out runs of hooks in the background, and keeps what is known of others. */
+  | HooksCommand
   /** Assesses the plan again after this time, if nothing happens before. */
   | { readonly kind: 'wake'; readonly afterMs: number };
 
@@ -56,6 +59,7 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
   return [
     ...signalsOf(assessment).map((signalling): Command => ({ kind: 'signal', signalling })),
     ...nodeActions.map((nodeAction): Command => ({ kind: 'node-action', nodeAction })),
+    ...hooksOf(assessment),
     ...wakes.map((afterMs): Command => ({ kind: 'wake', afterMs })),
   ];
 }

@@ -13,6 +13,7 @@ import type { Hold } from '../../../src/signal/holds.ts';
 import { later, T0 } from '../clock/times.ts';
 import { buildNode } from './nodes.ts';
 import { buildPolicy } from './rollout-policies.ts';
+import { buildRollout } from './rollouts.ts';
 import { buildFacts } from './snapshots.ts';
 import { buildStage, PAYLOAD } from './stages.ts';
 import { buildTarget } from './targets.ts';
@@ -50,6 +51,7 @@ export function input(
   return {
     stage,
     target: buildTarget('n1'),
+    rollout: buildRollout([stage]),
     facts: buildFacts(facts),
     run: 'plan-uid/id1',
     earlier: [],

@@ -1,0 +1,89 @@
+/** Defines the schema of `spec.hooks` of the UpgradePolicy. */
+import { z } from 'zod';
+import { flag, LONGEST, object, optional, whole } from '../crd.ts';
+import { durationSchema, isBelow, rules } from './policy-values.ts';
+
+/** The most hooks. Without this limit, a policy could make each decision slow. */
+const MOST_HOOKS = 20;
+/** The longest name of a hook. It is part of the name of a Job, which has at most 63 characters. */
+const LONGEST_HOOK = 30;
+const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const MOST_RETRIES = 10;
+
+/** Only the API server knows every field of a pod. It refuses a wrong one when the Job is created. */
+const KEEPS_ALL = { 'x-kubernetes-preserve-unknown-fields': true };
+const namedContainer = z
+  .looseObject({
+    name: z.string().min(1).max(LONGEST.namespace).describe('The name of the container.'),
+    image: z.string().min(1).describe('The image of the container.'),
+  })
+  .meta(KEEPS_ALL)
+  .describe('One container, with the fields of a container of a pod.');
+
+const podSpecSchema = z
+  .looseObject({
+    containers: z
+      .array(namedContainer)
+      .min(1, 'must have at least one container')
+      .max(10)
+      .describe(
+        'The containers. They get the variables `REFIT_NODE`, `REFIT_TO_VERSION` and more.',
+      ),
+  })
+  .meta(KEEPS_ALL)
+  .describe('The spec of the pod. `restartPolicy` is `Never` by default.');
+
+const textMap = z.record(z.string(), z.string());
+
+const jobSchema = object('A Job that must complete.', {
+  namespace: z
+    .string()
+    .min(1)
+    .max(LONGEST.namespace)
+    .describe('The namespace of the Job. The leader needs the right to get and create Jobs there.'),
+  template: object('The template of its pods.', {
+    metadata: object('Labels and annotations of the pods.', {
+      labels: optional('The labels.', textMap),
+      annotations: optional('The annotations.', textMap),
+    }).exactOptional(),
+    spec: podSpecSchema,
+  }),
+  pinToNode: flag(
+    'The pods run on the node that is upgraded, also while it is unschedulable. By default they run anywhere.',
+  ),
+  retries: whole(
+    'How many times a failed pod is replaced, as `backoffLimit` of the Job; 0 by default.',
+    MOST_RETRIES,
+  ),
+});
+
+const hookSchema = object('One hook.', {
+  name: z
+    .string()
+    .regex(NAME, 'must consist of lower-case letters, digits and hyphens, for example backup')
+    .max(LONGEST_HOOK)
+    .describe('The name, which no other hook of the policy has.'),
+  when: z
+    .enum(['BeforeDrain', 'AfterVerified'])
+    .describe(
+      '`BeforeDrain`: before a node is told to upgrade, and so before its cordon and drain. `AfterVerified`: after its upgrade, when the ' +
+        'node and the API servers are ready; until it succeeds, the node keeps its slot.',
+    ),
+  job: jobSchema,
+  timeout: durationSchema
+    .meta(rules([isBelow('168h'), 'must be a time above zero and up to 168h, such as 10m']))
+    .describe('How long the hook may take for one node, such as `10m`.'),
+  onFailure: optional(
+    'If the hook fails or takes too long: `Stop`, the default: the node fails, and counts against `failureBudget`. `Ignore`: the ' +
+      'upgrade goes on.',
+    z.enum(['Stop', 'Ignore']),
+  ),
+});
+
+export const hooksSchema = optional(
+  'What must succeed before and after each node, in this order. A hook may run more than once for a node, so repeating it must do no harm.',
+  z
+    .array(hookSchema)
+    .max(MOST_HOOKS)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
+);

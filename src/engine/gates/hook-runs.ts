@@ -1,0 +1,59 @@
+/** Names the run of a hook for one target, so that every leader gives the same attempt the same name. */
+import { createHash } from 'node:crypto';
+import type { Hook, HookRun } from '../../hooks/rules.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import { type Stage, type Target } from '../model/rollout.ts';
+import { factsOf, nodeNameOf } from './types.ts';
+
+interface Of {
+  readonly snapshot: Pick<Snapshot, 'rollout' | 'facts' | 'controls'>;
+  readonly stage: Stage;
+  readonly target: Target;
+}
+
+/** The characters of the hash in the name of a run. With the name of the hook, the name of a Job has at most 63 characters. */
+const HASH_CHARACTERS = 20;
+
+/** Returns the run of the hook for the attempt of the target. */
+export function runOf({ snapshot, stage, target }: Of, hook: Hook): HookRun {
+  const { rollout, controls } = snapshot;
+  const { source, id, run = 0 } = rollout;
+  const facts = factsOf(snapshot, target);
+  const attempt = attemptOf(target, controls.retries.get(target.name));
+  const node = nodeNameOf(target, facts);
+  const identity = [source.uid, id, run, stage.id, target.key, hook.name, hook.when, attempt];
+  const hash = createHash('sha256').update(JSON.stringify(identity)).digest('hex');
+  return {
+    id: `refit-${hook.name}-${hash.slice(0, HASH_CHARACTERS)}`,
+    hook,
+    node,
+    variables: {
+      REFIT_NODE: node,
+      REFIT_TARGET: target.name,
+      REFIT_ROLE: stage.role,
+      REFIT_FROM_VERSION: fromVersionOf(facts, hook),
+      REFIT_TO_VERSION: stage.version,
+      REFIT_PLAN: source.name,
+      REFIT_PLAN_NAMESPACE: source.namespace ?? '',
+      REFIT_PLAN_KIND: source.kind,
+      REFIT_ATTEMPT: attempt,
+      REFIT_HOOK: hook.name,
+    },
+  };
+}
+
+/**
+ * Returns the time that names the attempt. A retry of a node that has already succeeded keeps the time of its signal, so the
+ * request to retry counts if it is later.
+ */
+function attemptOf({ since }: Target, retriedAt: number | undefined): string {
+  if (retriedAt === undefined || !(retriedAt > Date.parse(since))) return since;
+  return rfc3339(retriedAt);
+}
+
+/** Returns the version before the upgrade; empty if it is unknown. Afterwards only the report of the node says it. */
+function fromVersionOf({ version = '', observation }: TargetFacts, { when }: Hook): string {
+  if (when === 'beforeDrain') return version;
+  return (observation.kind === 'none' ? undefined : observation.report?.from) ?? '';
+}

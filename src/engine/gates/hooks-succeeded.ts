@@ -1,0 +1,49 @@
+/** Gate and verifier: the hooks of the policy must succeed before a target is signalled, and after its upgrade is verified. */
+import type { Hook, HookMoment } from '../../hooks/rules.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { runOf } from './hook-runs.ts';
+import { type Gate, type GateInput, PASS, stop, type Verdict, wait } from './types.ts';
+
+export const hooksBefore: Gate = {
+  name: 'hooks-before',
+  evaluate: (input) => firstUnmet(input, 'beforeDrain'),
+};
+
+export const hooksAfter: Gate = {
+  name: 'hooks-after',
+  evaluate: (input) =>
+    input.facts.observation.kind === 'succeeded' ? firstUnmet(input, 'afterVerified') : PASS,
+};
+
+/** Returns the verdict of the first hook that has not succeeded. The hooks of one moment run one after the other. */
+function firstUnmet(input: GateInput, when: HookMoment): Verdict {
+  for (const hook of input.policy.hooks ?? []) {
+    const verdict = hook.when === when ? verdictOf(input, hook) : PASS;
+    if (verdict.kind !== 'pass') return verdict;
+  }
+  return PASS;
+}
+
+function verdictOf(input: GateInput, hook: Hook): Verdict {
+  const { policy, target, rollout, facts, controls, stage, hooks } = input;
+  const snapshot = { rollout, controls, facts: new Map([[target.key, facts]]) };
+  const run = runOf({ snapshot, stage, target }, hook);
+  const result = hooks?.find(({ id }) => id === run.id);
+  const name = `the hook ${hook.name} of UpgradePolicy ${policy.name}`;
+  if (result?.state === 'succeeded') return PASS;
+  if (result?.state === 'failed') {
+    if (hook.ignoresFailure === true) return PASS;
+    return stop('HookFailed', `${target.name}: ${name} failed: ${result.message}`);
+  }
+  const within = formatDuration(hook.timeoutMs);
+  const ends = `it has succeeded, or its deadline of ${within} has passed`;
+  // Only the leader knows how a run stands. Everybody can name its Job.
+  const where = `it is Job ${hook.action.namespace}/${run.id}`;
+  return wait(
+    'HookRunning',
+    `${name} must succeed for ${target.name}: ${result?.message ?? where}`,
+    ends,
+    { hookRun: run, ...(result ? { since: rfc3339(result.since) } : {}) },
+  );
+}

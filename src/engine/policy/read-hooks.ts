@@ -1,0 +1,44 @@
+/** Reads `spec.hooks` of an UpgradePolicy. */
+import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import type { Hook, HookMoment, JobAction } from '../../hooks/rules.ts';
+import { formatDuration, parseDuration } from '../../util/duration.ts';
+
+type HooksSpec = NonNullable<UpgradePolicySpec['hooks']>;
+
+const MOMENTS: Readonly<Record<HooksSpec[number]['when'], HookMoment>> = {
+  BeforeDrain: 'beforeDrain',
+  AfterVerified: 'afterVerified',
+};
+/** The longest time of one hook. */
+const LONGEST_MS = 168 * 60 * 60 * 1000;
+
+/** Returns the hooks. Calls `complain` for each name that two hooks have, and for each time that is out of bounds. */
+export function hooksIn(
+  spec: HooksSpec,
+  complain: (field: string, wanted: string, found: unknown) => void,
+): Hook[] {
+  const names = new Set<string>();
+  return spec.map((hook, index) => {
+    const { name, when, job, timeout, onFailure } = hook;
+    if (names.has(name)) complain(`hooks[${index}].name`, 'a name that no other hook has', name);
+    names.add(name);
+    const timeoutMs = parseDuration(timeout);
+    if (timeoutMs === undefined || timeoutMs > LONGEST_MS)
+      complain(
+        `hooks[${index}].timeout`,
+        `a time above zero and up to ${formatDuration(LONGEST_MS)}, such as 10m`,
+        timeout,
+      );
+    return {
+      name,
+      when: MOMENTS[when],
+      action: jobIn(job),
+      timeoutMs: Math.min(timeoutMs ?? LONGEST_MS, LONGEST_MS),
+      ...(onFailure === 'Ignore' ? { ignoresFailure: true } : {}),
+    };
+  });
+}
+
+function jobIn({ namespace, template, pinToNode, retries }: HooksSpec[number]['job']): JobAction {
+  return { kind: 'job', namespace, template, pinToNode: pinToNode ?? false, retries: retries ?? 0 };
+}

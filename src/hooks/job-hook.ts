@@ -1,0 +1,130 @@
+/** Carries out a hook as a Job: creates it under a name that every leader gives it, and reads how it stands. */
+import type { KubeClient } from '../kube/client.ts';
+import { type Job, jobs } from '../kube/resources.ts';
+import { ifFound, ifNew, isInvalid } from '../kube/status-error.ts';
+import { messageOf } from '../util/errors.ts';
+import { isRecord } from '../util/json.ts';
+import type { HookFinding, HookRun, JobAction } from './rules.ts';
+
+/** Seconds after its end for which a Job is kept, so that people can read its logs. */
+const KEPT_SECONDS = 86_400;
+export const HOOK_LABEL = 'upgrade.refit.dev/hook';
+const NODE_ANNOTATION = 'upgrade.refit.dev/hook-node';
+
+/** Creates the Job of the run if there is none, and returns how it stands. A Job that somebody deleted is created again. */
+export async function lookAtJob(
+  client: KubeClient,
+  run: HookRun,
+  action: JobAction,
+  abort: AbortSignal,
+): Promise<HookFinding> {
+  const { namespace } = action;
+  const found = await ifFound(client.get(jobs, run.id, { namespace, abort }));
+  if (found) return findingOf(found, namespace);
+  const name = `Job ${namespace}/${run.id}`;
+  try {
+    // Another leader may have created the same Job meanwhile; the next look finds it.
+    await ifNew(client.create(jobs, jobOfRun(run, action), { namespace, abort }));
+  } catch (error) {
+    if (!isInvalid(error))
+      throw new Error(`${name} cannot be created: ${messageOf(error)}`, { cause: error });
+    return { state: 'failed', message: `the API server refuses ${name}: ${messageOf(error)}` };
+  }
+  return { state: 'running', message: `${name} is created` };
+}
+
+function findingOf({ metadata, status = {} }: Job, namespace: string): HookFinding {
+  const name = `Job ${namespace}/${metadata.name}`;
+  const { conditions = [] } = status;
+  const isTrue = (type: string) =>
+    conditions.find((each) => each.type === type && each.status === 'True');
+  if (isTrue('Complete')) return { state: 'succeeded', message: `${name} is complete` };
+  const failed = isTrue('Failed');
+  if (!failed) return { state: 'running', message: `${name} runs` };
+  const { reason = 'Failed', message = '' } = failed;
+  return { state: 'failed', message: `${name} failed: ${reason}${message && `, ${message}`}` };
+}
+
+/** Returns the Job of a run. The deadline of the hook is that of the Job, so that it counts without a leader, too. */
+export function jobOfRun({ id, hook, variables, node }: HookRun, action: JobAction): Job {
+  const { template, namespace, pinToNode, retries } = action;
+  const labels = { ...template.metadata?.labels, [HOOK_LABEL]: hook.name };
+  const spec = withVariables({ restartPolicy: 'Never', ...template.spec }, variables);
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      name: id,
+      namespace,
+      labels: { [HOOK_LABEL]: hook.name },
+      annotations: { [NODE_ANNOTATION]: node },
+    },
+    spec: {
+      completions: 1,
+      parallelism: 1,
+      backoffLimit: retries,
+      activeDeadlineSeconds: Math.max(1, Math.ceil(hook.timeoutMs / 1000)),
+      ttlSecondsAfterFinished: KEPT_SECONDS,
+      template: {
+        metadata: { ...template.metadata, labels },
+        spec: pinToNode ? pinned(spec, node) : spec,
+      },
+    },
+  };
+}
+
+type PodSpec = Readonly<Record<string, unknown>>;
+
+/** Returns the spec with the variables in each container. They replace variables of the same names. */
+function withVariables(spec: PodSpec, variables: HookRun['variables']): PodSpec {
+  const added = Object.entries(variables).map(([name, value]) => ({ name, value }));
+  const filled = (container: unknown): unknown => {
+    if (!isRecord(container)) return container;
+    const { env } = container;
+    const own = Array.isArray(env) ? env : [];
+    const others = own.filter((each) => !isRecord(each) || !(String(each['name']) in variables));
+    return { ...container, env: [...added, ...others] };
+  };
+  const lists = ['initContainers', 'containers'].flatMap((field) => {
+    const list = spec[field];
+    return Array.isArray(list) ? [[field, list.map(filled)] as const] : [];
+  });
+  return { ...spec, ...Object.fromEntries(lists) };
+}
+
+/**
+ * Returns the spec for pods that only this Node may run, also while it is unschedulable. As with a DaemonSet, the scheduler
+ * places the pod, so that it still judges whether the pod fits.
+ */
+function pinned(spec: PodSpec, node: string): PodSpec {
+  const affinity = recordIn(spec, 'affinity');
+  const nodeAffinity = recordIn(affinity, 'nodeAffinity');
+  const required = recordIn(nodeAffinity, REQUIRED);
+  const terms = required['nodeSelectorTerms'];
+  const isNode = { key: 'metadata.name', operator: 'In', values: [node] };
+  const all = Array.isArray(terms) && terms.length > 0 ? terms : [{}];
+  const nodeSelectorTerms = all.map((term: unknown) => {
+    const own = isRecord(term) ? term : {};
+    const fields = Array.isArray(own['matchFields']) ? own['matchFields'] : [];
+    return { ...own, matchFields: [...fields, isNode] };
+  });
+  const tolerations = Array.isArray(spec['tolerations']) ? spec['tolerations'] : [];
+  return {
+    ...spec,
+    affinity: {
+      ...affinity,
+      nodeAffinity: { ...nodeAffinity, [REQUIRED]: { ...required, nodeSelectorTerms } },
+    },
+    tolerations: [
+      ...tolerations,
+      { key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' },
+    ],
+  };
+}
+
+const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
+
+function recordIn(of: PodSpec, field: string): PodSpec {
+  const value = of[field];
+  return isRecord(value) ? value : {};
+}

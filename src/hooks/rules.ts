@@ -1,0 +1,61 @@
+/** Defines the hooks of a policy, one run of a hook, and its result. All are plain data, with times in milliseconds. */
+
+/** When a hook runs. beforeDrain: before a node is signalled, and so before its drain · afterVerified: after its upgrade is verified. */
+export type HookMoment = 'beforeDrain' | 'afterVerified';
+
+/** Something of the user that must succeed at one moment of the upgrade of a node. */
+export interface Hook {
+  /** The names of the hooks of a policy are unique. */
+  readonly name: string;
+  readonly when: HookMoment;
+  readonly action: JobAction;
+  /** Milliseconds that one run may take, with all that it waits for. */
+  readonly timeoutMs: number;
+  /** True if the upgrade goes on after a failure of the hook. */
+  readonly ignoresFailure?: boolean | undefined;
+}
+
+/** A hook that creates a Job and waits for its end. */
+export interface JobAction {
+  readonly kind: 'job';
+  readonly namespace: string;
+  readonly template: PodTemplate;
+  /** True if the pods of the Job must run on the node that is upgraded. */
+  readonly pinToNode: boolean;
+  /** How many times the Job controller replaces a failed pod. */
+  readonly retries: number;
+}
+
+/** A pod template. Only the API server knows all of its fields. */
+export interface PodTemplate {
+  readonly metadata?: {
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/** One run of a hook. */
+export interface HookRun {
+  /** Names the run, for every leader alike. It is also the name of the Job. */
+  readonly id: string;
+  readonly hook: Hook;
+  /** The environment of the hook. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** The name of the Node that is upgraded. */
+  readonly node: string;
+}
+
+export type HookState = 'running' | 'succeeded' | 'failed';
+
+/** What one look at a run found. `message` is a clause about the run. */
+export interface HookFinding {
+  readonly state: HookState;
+  readonly message: string;
+}
+
+export interface HookResult extends HookFinding {
+  readonly id: string;
+  /** When the run took this state, in milliseconds since the Unix epoch. */
+  readonly since: number;
+}

@@ -1,0 +1,102 @@
+/** The runner of hooks works in the background, goes on after errors, keeps deadlines and forgets what nobody needs. */
+import { expect, test } from 'vitest';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
+import type { HookFinding, HookRun } from './rules.ts';
+import { createHookRunner, type HookRunner } from './runner.ts';
+
+const MINUTE = 60_000;
+const RUNS: HookFinding = { state: 'running', message: 'it runs' };
+const GOOD: HookFinding = { state: 'succeeded', message: 'it is complete' };
+
+function run(id: string): HookRun {
+  const template = { spec: {} };
+  const action = { kind: 'job', namespace: 'n', template, pinToNode: false, retries: 0 } as const;
+  const hook = { name: 'backup', when: 'beforeDrain', action, timeoutMs: MINUTE } as const;
+  return { id, hook, node: 'w1', variables: {} };
+}
+
+interface Rig extends Disposable {
+  readonly clock: FakeClock;
+  readonly runner: HookRunner;
+  readonly looks: string[];
+  readonly changes: () => number;
+}
+
+function rig(look: (id: string) => Promise<HookFinding>): Rig {
+  const clock = new FakeClock();
+  const looks: string[] = [];
+  const stop = new AbortController();
+  const runner = createHookRunner(clock, async ({ id }) => {
+    looks.push(id);
+    return await look(id);
+  });
+  let changes = 0;
+  runner.onChange(() => changes++);
+  void runner.run(stop.signal);
+  return {
+    clock,
+    runner,
+    looks,
+    changes: () => changes,
+    [Symbol.dispose]: () => stop.abort(),
+  };
+}
+
+test('a due run is looked at until it is over, and every change is told once', async () => {
+  let found = RUNS;
+  using scene = rig(async () => await Promise.resolve(found));
+  scene.runner.follow('p', [run('a')], ['a']);
+  await scene.clock.advance(0);
+  expect(scene.runner.resultsOf('p')).toMatchObject([{ id: 'a', ...RUNS }]);
+  scene.runner.follow('p', [run('a')], ['a']);
+  await scene.clock.advance(3_000);
+  expect([scene.looks.length, scene.changes()]).toEqual([2, 1]);
+  found = GOOD;
+  await scene.clock.advance(3_000);
+  scene.runner.follow('p', [], ['a']);
+  await scene.clock.advance(MINUTE);
+  expect(scene.runner.resultsOf('p')).toMatchObject([{ id: 'a', ...GOOD }]);
+  expect([scene.looks.length, scene.changes()]).toEqual([3, 2]);
+});
+
+test('an error and a look without an answer are said, and the run goes on until its deadline', async () => {
+  using scene = rig(async (id) =>
+    id === 'dead'
+      ? await new Promise(() => undefined)
+      : await Promise.reject(new Error('forbid\u001B[1mden')),
+  );
+  scene.runner.follow('p', [run('dead'), run('broken')], []);
+  await scene.clock.advance(15_000);
+  expect(scene.runner.resultsOf('p')).toMatchObject([
+    { id: 'dead', state: 'running', message: 'there was no answer within 15 s' },
+    { id: 'broken', state: 'running', message: 'forbid\uFFFD[1mden' },
+  ]);
+  for (let seconds = 0; seconds < 120; seconds += 3) await scene.clock.advance(3_000);
+  expect(scene.runner.resultsOf('p')).toMatchObject([
+    { id: 'dead', state: 'failed' },
+    { id: 'broken', state: 'failed', message: 'it did not end within 1 min: forbid\uFFFD[1mden' },
+  ]);
+});
+
+test('a run that is not due any more is not looked at, and what nobody keeps is forgotten', async () => {
+  using scene = rig(async () => await Promise.resolve(RUNS));
+  scene.runner.follow('p', [run('a'), run('b')], ['a', 'b']);
+  scene.runner.follow('q', [run('c')], ['c']);
+  await scene.clock.advance(0);
+  scene.runner.follow('p', [], ['a']);
+  expect(scene.runner.resultsOf('p')).toMatchObject([{ id: 'a' }]);
+  await scene.clock.advance(3_000);
+  expect(scene.looks).toEqual(['a', 'b', 'c', 'c']);
+  scene.runner.forget('p');
+  expect(scene.runner.resultsOf('p')).toEqual([]);
+  expect(scene.runner.resultsOf('q')).toMatchObject([{ id: 'c' }]);
+});
+
+test('a stopped runner knows nothing and looks at nothing', async () => {
+  const scene = rig(async () => await Promise.resolve(RUNS));
+  scene.runner.follow('p', [run('a')], []);
+  await scene.clock.advance(0);
+  scene[Symbol.dispose]();
+  await scene.clock.advance(MINUTE);
+  expect([scene.runner.resultsOf('p'), scene.looks]).toEqual([[], ['a']]);
+});

@@ -1,0 +1,184 @@
+/**
+ * Carries out the hooks of policies in the background, while this process leads. No decision ever waits for a hook: decisions say
+ * which runs are due, and read the results.
+ */
+import type { Clock } from '../util/clock.ts';
+import { formatDuration } from '../util/duration.ts';
+import { messageOf } from '../util/errors.ts';
+import { printable } from '../util/printable.ts';
+import { aborted, semaphore } from '../util/waits.ts';
+import type { HookFinding, HookResult, HookRun } from './rules.ts';
+
+export interface HookRunner {
+  /**
+   * Carries out the due runs of a plan, and stops looking at its other runs. The results of runs that are neither due nor kept are
+   * forgotten.
+   */
+  follow(plan: string, due: readonly HookRun[], kept: readonly string[]): void;
+  forget(plan: string): void;
+  /** Returns what is known of the runs of the plan; the same list until something changes. */
+  resultsOf(plan: string): readonly HookResult[];
+  /** Calls the listener when a run takes another state or says something else. The result ends that. */
+  onChange(listener: () => void): () => void;
+  /** Runs until `stop` aborts. Before and after that nothing is carried out, and nothing is known. */
+  run(stop: AbortSignal): Promise<void>;
+}
+
+/** Starts the run if it was not started yet, and returns how it stands. After a rejection it is asked again. */
+export type LookAtRun = (run: HookRun, abort: AbortSignal) => Promise<HookFinding>;
+
+/** Milliseconds between two looks at a run. */
+const EVERY_MS = 3_000;
+/** Milliseconds that one look may take. */
+const WITHIN_MS = 15_000;
+/**
+ * Milliseconds after the deadline of a run before this process ends it. A Job has the same deadline, and its own report says more.
+ */
+const GRACE_MS = 30_000;
+const AT_ONCE = 8;
+/** The most characters of a message, because it may contain text from anywhere. */
+const LONGEST_MESSAGE = 300;
+
+interface Entry {
+  readonly plan: string;
+  readonly run: HookRun;
+  /** When this process first carried out the run, by its monotonic clock. */
+  readonly startedAt: number;
+  result?: HookResult;
+  isDue: boolean;
+  isLooking: boolean;
+  /** Cancels the next look; undefined if none is planned. */
+  cancel?: (() => void) | undefined;
+}
+
+export function createHookRunner(clock: Clock, look: LookAtRun): HookRunner {
+  return new Runner(clock, look);
+}
+
+class Runner implements HookRunner {
+  readonly #clock: Clock;
+  readonly #look: LookAtRun;
+  readonly #entries = new Map<string, Entry>();
+  readonly #lists = new Map<string, readonly HookResult[]>();
+  readonly #listeners = new Set<() => void>();
+  readonly #inTurn = semaphore(AT_ONCE);
+  /** The signal that ends the current term; undefined if this process does not lead. */
+  #stop: AbortSignal | undefined;
+
+  constructor(clock: Clock, look: LookAtRun) {
+    this.#clock = clock;
+    this.#look = look;
+  }
+
+  follow(plan: string, due: readonly HookRun[], kept: readonly string[]): void {
+    const dueIds = new Set(due.map(({ id }) => id));
+    const keptIds = new Set(kept);
+    for (const [id, entry] of this.#entries) {
+      if (entry.plan !== plan) continue;
+      entry.isDue = dueIds.has(id);
+      if (!entry.isDue) cancelLook(entry);
+      if (!entry.isDue && !keptIds.has(id)) this.#drop(id, entry);
+    }
+    for (const run of due) {
+      const startedAt = this.#clock.monotonic();
+      const made = (): Entry => ({ plan, run, startedAt, isDue: true, isLooking: false });
+      const entry = this.#entries.getOrInsertComputed(run.id, made);
+      if (entry.cancel === undefined) this.#planLook(entry, 0);
+    }
+  }
+
+  forget(plan: string): void {
+    this.follow(plan, [], []);
+    this.#lists.delete(plan);
+  }
+
+  resultsOf(plan: string): readonly HookResult[] {
+    return this.#lists.getOrInsertComputed(plan, () =>
+      [...this.#entries.values()].flatMap((entry) =>
+        entry.plan === plan && entry.result ? entry.result : [],
+      ),
+    );
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async run(stop: AbortSignal): Promise<void> {
+    this.#stop = stop;
+    for (const entry of this.#entries.values()) this.#planLook(entry, 0);
+    await aborted(stop);
+    for (const [id, entry] of this.#entries) this.#drop(id, entry);
+    this.#stop = undefined;
+  }
+
+  #drop(id: string, entry: Entry): void {
+    cancelLook(entry);
+    entry.isDue = false;
+    this.#entries.delete(id);
+    this.#lists.delete(entry.plan);
+  }
+
+  #planLook(entry: Entry, ms: number): void {
+    const isOver = entry.result !== undefined && entry.result.state !== 'running';
+    if (this.#stop === undefined || this.#stop.aborted) return;
+    if (isOver || entry.isLooking || !entry.isDue) return;
+    entry.cancel = this.#clock.schedule(ms, () => void this.#lookOnce(entry));
+  }
+
+  async #lookOnce(entry: Entry): Promise<void> {
+    const stop = this.#stop;
+    entry.cancel = undefined;
+    if (stop === undefined) return;
+    entry.isLooking = true;
+    await this.#inTurn(async () => {
+      if (entry.isDue && !stop.aborted) await this.#take(entry, stop);
+    });
+    entry.isLooking = false;
+    this.#planLook(entry, EVERY_MS);
+  }
+
+  async #take(entry: Entry, stop: AbortSignal): Promise<void> {
+    const { run, result: before } = entry;
+    const found = this.#inTime(entry, await this.#answer(run, stop));
+    // What is found after the run was dropped belongs to nobody.
+    if (stop.aborted || this.#entries.get(run.id) !== entry) return;
+    const message = printable(found.message).slice(0, LONGEST_MESSAGE);
+    const isSame = before?.state === found.state;
+    if (isSame && before.message === message) return;
+    const since = isSame ? before.since : this.#clock.now();
+    entry.result = { id: run.id, state: found.state, message, since };
+    this.#lists.delete(entry.plan);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Ends a run that is still not over some time after its deadline, by the time that this process has watched. */
+  #inTime({ run, startedAt }: Entry, found: HookFinding): HookFinding {
+    const { timeoutMs } = run.hook;
+    const isLate = this.#clock.monotonic() - startedAt >= timeoutMs + GRACE_MS;
+    if (found.state !== 'running' || !isLate) return found;
+    const message = `it did not end within ${formatDuration(timeoutMs)}: ${found.message}`;
+    return { state: 'failed', message };
+  }
+
+  async #answer(run: HookRun, stop: AbortSignal): Promise<HookFinding> {
+    const late = new AbortController();
+    const { promise, resolve } = Promise.withResolvers<HookFinding>();
+    const cancel = this.#clock.schedule(WITHIN_MS, () => {
+      resolve({ state: 'running', message: `there was no answer within ${WITHIN_MS / 1000} s` });
+      late.abort();
+    });
+    const abort = AbortSignal.any([late.signal, stop]);
+    const looked = this.#look(run, abort).catch(
+      (error: unknown): HookFinding => ({ state: 'running', message: messageOf(error) }),
+    );
+    // A look that ignores its signal must not hold up the others either.
+    return await Promise.race([looked, promise]).finally(cancel);
+  }
+}
+
+function cancelLook(entry: Entry): void {
+  entry.cancel?.();
+  entry.cancel = undefined;
+}
