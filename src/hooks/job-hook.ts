@@ -4,6 +4,7 @@ import { type Job, jobs } from '../kube/resources.ts';
 import { ifFound, ifNew, isInvalid } from '../kube/status-error.ts';
 import { messageOf } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
+import { ownMember } from '../util/own-member.ts';
 import type { HookFinding, HookRun, JobAction } from './rules.ts';
 
 /** Seconds after its end for which a Job is kept, so that people can read its logs. */
@@ -77,16 +78,17 @@ type PodSpec = Readonly<Record<string, unknown>>;
 
 /** Returns the spec with the variables in each container. They replace variables of the same names. */
 function withVariables(spec: PodSpec, variables: HookRun['variables']): PodSpec {
+  const names = new Set<unknown>(Object.keys(variables));
   const added = Object.entries(variables).map(([name, value]) => ({ name, value }));
   const filled = (container: unknown): unknown => {
     if (!isRecord(container)) return container;
     const { env } = container;
     const own = Array.isArray(env) ? env : [];
-    const others = own.filter((each) => !isRecord(each) || !(String(each['name']) in variables));
+    const others = own.filter((each) => !isRecord(each) || !names.has(each['name']));
     return { ...container, env: [...added, ...others] };
   };
   const lists = ['initContainers', 'containers'].flatMap((field) => {
-    const list = spec[field];
+    const list = ownMember(spec, field);
     return Array.isArray(list) ? [[field, list.map(filled)] as const] : [];
   });
   return { ...spec, ...Object.fromEntries(lists) };
@@ -125,6 +127,6 @@ function pinned(spec: PodSpec, node: string): PodSpec {
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 
 function recordIn(of: PodSpec, field: string): PodSpec {
-  const value = of[field];
+  const value = ownMember(of, field);
   return isRecord(value) ? value : {};
 }

@@ -1,0 +1,219 @@
+/** Tests hooks of a policy on a real API server. The test itself acts as the kubelet of their pods. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { upgradePolicies } from '../../src/api/kinds.ts';
+import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
+import { HOOK_LABEL } from '../../src/hooks/job-hook.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { type Job, jobs, pods } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { buildUpgradePolicy } from '../support/builders/policies.ts';
+import { apply, installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { PATIENCE, Puppets } from './puppets.ts';
+import { RefitProcess, runRefit } from './refit-process.ts';
+
+const NAMESPACE = 'refit-hooks';
+type Hooks = NonNullable<UpgradePolicySpec['hooks']>;
+
+let admin: KubeClient;
+
+beforeAll(async () => {
+  await installKinds();
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  await apply(await readFile(new URL('../../deploy/rbac-hooks.yaml', import.meta.url), 'utf8'));
+});
+afterAll(() => admin.close());
+
+function hook(name: string, when: Hooks[number]['when'], more: Partial<Hooks[number]> = {}) {
+  const container = { name: 'hook', image: 'registry.example/hook:1', command: ['true'] };
+  const template = { spec: { containers: [container], terminationGracePeriodSeconds: 0 } };
+  return { name, when, job: { namespace: NAMESPACE, template }, timeout: '5m', ...more };
+}
+
+async function usePolicy(name: string, hooks: Hooks): Promise<void> {
+  const spec: UpgradePolicySpec = { plans: [{ dialect: 'autopilot' }], hooks };
+  await admin.create(upgradePolicies, buildUpgradePolicy(name, spec));
+  onTestFinished(async () => await admin.delete(upgradePolicies, name));
+}
+
+async function lead(): Promise<RefitProcess> {
+  const path = await kubeconfigFor('controller');
+  return new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '5s');
+}
+
+async function jobsOf(name: string): Promise<Job[]> {
+  const labelSelector = `${HOOK_LABEL}=${name}`;
+  const { items } = await admin.list(jobs, { namespace: NAMESPACE, labelSelector });
+  return items.toSorted((a, b) =>
+    (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''),
+  );
+}
+
+/** Waits until the hook has this number of Jobs, and returns the last one. */
+async function jobOf(name: string, count = 1): Promise<Job> {
+  return await vi.waitFor(async () => {
+    const found = await jobsOf(name);
+    expect(found).toHaveLength(count);
+    return found.at(-1) as Job;
+  }, PATIENCE);
+}
+
+/** Ends the pod of the Job as a kubelet would. The Job controller of the cluster then ends the Job. */
+async function end({ metadata }: Job, phase: 'Succeeded' | 'Failed'): Promise<void> {
+  const pod = await vi.waitFor(async () => {
+    const labelSelector = `batch.kubernetes.io/job-name=${metadata.name}`;
+    const { items } = await admin.list(pods, { namespace: NAMESPACE, labelSelector });
+    expect(items).toHaveLength(1);
+    return items[0]?.metadata.name ?? '';
+  }, PATIENCE);
+  const options = { type: 'merge', subresource: 'status', namespace: NAMESPACE } as const;
+  await admin.patch(pods, pod, { status: { phase } }, options);
+}
+
+async function why(node: string): Promise<string> {
+  const viewer = await kubeconfigFor('viewer');
+  return (await runRefit('why', node, '--kubeconfig', viewer)).stdout.join('\n');
+}
+
+async function events(): Promise<string> {
+  const lines = 'jsonpath={range .items[*]}{.reason} {.message}{"\\n"}{end}';
+  return (await kubectlAs('viewer', ['get', 'events', '-A', '-o', lines])).stdout;
+}
+
+async function removeJobs(): Promise<void> {
+  const { items } = await admin.list(jobs, { namespace: NAMESPACE });
+  for (const { metadata } of items)
+    await admin.delete(jobs, metadata.name, {
+      namespace: NAMESPACE,
+      propagationPolicy: 'Background',
+    });
+}
+
+test('a node starts after its hook, keeps its slot until the second one is done, and a failed hook is retried', async () => {
+  await usePolicy('hooks-both', [
+    hook('backup', 'BeforeDrain', {
+      job: { ...hook('', 'BeforeDrain').job, pinToNode: true },
+    }),
+    hook('smoke', 'AfterVerified'),
+  ]);
+  onTestFinished(removeJobs);
+  await using puppets = await Puppets.create(admin, 'hooks-w1', 'hooks-w2');
+  await using killed = await lead();
+  await puppets.plan(1);
+
+  const first = await jobOf('backup');
+  expect(await puppets.signal('hooks-w1')).toBeUndefined();
+  expect(await puppets.cordon('hooks-w1')).toBe('none');
+  expect(first.spec).toMatchObject({
+    backoffLimit: 0,
+    activeDeadlineSeconds: 300,
+    template: {
+      spec: {
+        containers: [
+          {
+            env: expect.arrayContaining([
+              { name: 'REFIT_NODE', value: 'hooks-w1' },
+              { name: 'REFIT_PLAN', value: 'autopilot' },
+            ]),
+          },
+        ],
+        affinity: {
+          nodeAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: {
+              nodeSelectorTerms: [
+                { matchFields: [{ key: 'metadata.name', values: ['hooks-w1'] }] },
+              ],
+            },
+          },
+        },
+      },
+    },
+  });
+  const name = `Job ${NAMESPACE}/${first.metadata.name}`;
+  expect(await why('hooks-w1')).toContain(
+    `the hook backup of UpgradePolicy hooks-both must succeed for hooks-w1: it is ${name}`,
+  );
+
+  // The next leader goes on with the same Job, and creates no other.
+  await killed.stop('SIGKILL');
+  await using leader = await lead();
+  await end(first, 'Succeeded');
+  await puppets.says('hooks-w1', 'Completed');
+  expect(await jobsOf('backup')).toHaveLength(1);
+
+  // The slot is free only after the second hook.
+  const smoke = await jobOf('smoke');
+  expect(await jobsOf('backup')).toHaveLength(1);
+  await end(smoke, 'Failed');
+  await puppets.until(async () =>
+    expect(await events()).toContain(
+      `HookFailed hooks-w1: the hook smoke of UpgradePolicy hooks-both failed: Job ${NAMESPACE}/${smoke.metadata.name} failed: BackoffLimitExceeded`,
+    ),
+  );
+  const operator = await kubeconfigFor('operator');
+  expect((await runRefit('retry', 'hooks-w1', '--kubeconfig', operator)).code).toBe(0);
+  const again = await jobOf('smoke', 2);
+  await end(again, 'Succeeded');
+
+  // Somebody deletes a Job before its end: it is created again.
+  const backup = await jobOf('backup', 2);
+  await admin.delete(jobs, backup.metadata.name, {
+    namespace: NAMESPACE,
+    propagationPolicy: 'Background',
+  });
+  const repeated = await vi.waitFor(async () => {
+    const found = await jobOf('backup', 2);
+    expect(found.metadata.uid).not.toBe(backup.metadata.uid);
+    return found;
+  }, PATIENCE);
+  await end(repeated, 'Succeeded');
+  await puppets.says('hooks-w2', 'Completed');
+  await end(await jobOf('smoke', 3), 'Succeeded');
+  expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+  expect(await jobsOf('backup')).toHaveLength(2);
+  expect(await leader.stop('SIGTERM')).toBe(0);
+});
+
+test('a template that no API server accepts fails the node with what the API server says', async () => {
+  const container = { name: 'hook', image: 'registry.example/hook:1', ports: [{}] };
+  const template = { spec: { containers: [container] } };
+  await usePolicy('hooks-odd', [
+    hook('odd', 'BeforeDrain', { job: { namespace: NAMESPACE, template } }),
+  ]);
+  onTestFinished(removeJobs);
+  await using puppets = await Puppets.create(admin, 'hooks-o1');
+  await using leader = await lead();
+  await puppets.plan(1);
+  await puppets.until(async () =>
+    expect(await events()).toMatch(
+      /HookFailed hooks-o1: the hook odd of UpgradePolicy hooks-odd failed: the API server refuses Job refit-hooks\/refit-odd-.*containerPort/,
+    ),
+  );
+  expect(await puppets.signal('hooks-o1')).toBeUndefined();
+  expect(await leader.stop('SIGTERM')).toBe(0);
+});
+
+test.each<[string, object, string]>([
+  ['an unknown moment', { when: 'Sometimes' }, 'Unsupported value: "Sometimes"'],
+  [
+    'no container',
+    { job: { namespace: 'x', template: { spec: { containers: [] } } } },
+    'at least 1',
+  ],
+  ['no template', { job: { namespace: 'x' } }, 'template: Required value'],
+  ['no Job', { job: undefined }, 'job: Required value'],
+  ['no timeout', { timeout: undefined }, 'timeout: Required value'],
+  ['a timeout above a week', { timeout: '200h' }, 'must be a time above zero and up to 168h'],
+  ['a name with capitals', { name: 'Backup' }, 'should match'],
+])('the API server refuses a hook with %s', async (_what, odd, expected) => {
+  const manifest = JSON.stringify({
+    apiVersion: 'upgrade.refit.dev/v1alpha1',
+    kind: 'UpgradePolicy',
+    metadata: { name: 'hooks-bad' },
+    spec: { hooks: [{ ...hook('backup', 'BeforeDrain'), ...odd }] },
+  });
+  const { ok, stderr } = await kubectlAs('admin', ['create', '-f', '-'], manifest);
+  expect(ok).toBe(false);
+  expect(stderr).toContain(expected);
+});
