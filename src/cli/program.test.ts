@@ -86,6 +86,15 @@ test('an unknown command says how to list those that exist', async () => {
   expect((error as RefitError).text).toContain('(run `refit --help`)');
 });
 
+test.each([
+  ['get', '`refit status`'],
+  ['describe', '`refit why NODE`'],
+  ['drain', '`refit preview`'],
+])('the habit of kubectl %s names the command that is meant', async (command, meant) => {
+  const error: unknown = await run(command, 'nodes').catch((thrown: unknown) => thrown);
+  expect((error as RefitError).text).toContain(meant);
+});
+
 test('its options are checked', async () => {
   await expect(run('toy', 'w1', '--time', '3')).rejects.toThrow("unknown option '--time'");
   await expect(run('toy')).rejects.toThrow("missing required argument 'node'");

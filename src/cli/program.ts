@@ -57,12 +57,28 @@ export async function runProgram(
     if (error.exitCode === 0) return 0;
     if (error.code === 'commander.help')
       throw new RefitError('REFIT_USAGE', 'a command is missing', { cause: error });
-    const hint = error.code === 'commander.unknownCommand' ? { hint: 'run `refit --help`' } : {};
+    const hint = error.code === 'commander.unknownCommand' ? { hint: hintFor(args) } : {};
     throw new RefitError('REFIT_USAGE', error.message.replace(/^error: /, ''), {
       ...hint,
       cause: error,
     });
   }
+}
+
+/** Commands of kubectl that people try out of habit, and what they mean here. */
+const MEANT = new Map([
+  ['get', 'run `refit status` for plans and nodes, or `kubectl get plans,noderollouts -A`'],
+  ['describe', 'run `refit why` for a plan, or `refit why NODE` for one node'],
+  ['logs', 'run `refit why NODE`; it says what the agent reports, and where its log is'],
+  ['apply', 'run `kubectl apply -f FILE`; `refit validate -f FILE` checks the file before'],
+  ['delete', 'run `refit abort` to stop a plan, or `kubectl delete` to remove it'],
+  ['rollout', 'run `refit status -w` to follow a plan, or `refit pause` and `refit resume`'],
+  ['cordon', 'run `refit hold NODE` to keep plans away from a node, or `kubectl cordon NODE`'],
+  ['drain', 'Refit drains nodes itself; run `refit preview` to see what would block a drain'],
+]);
+
+function hintFor([command = '']: readonly string[]): string {
+  return MEANT.get(command) ?? 'run `refit --help`';
 }
 
 /**

@@ -148,6 +148,10 @@ export const COMMANDS: readonly CommandSpec[] = [
         '-w, --watch',
         'follow until all plans have ended; exit code 0 if all are done, else 1',
       ),
+      new Option(
+        '--timeout <time>',
+        'with --watch: stop after this time, such as 2h, with exit code 1; default: no limit',
+      ).argParser(common.parseTime),
       common.outputForm('text', 'wide', 'json', 'yaml'),
     ],
     run: async (flags, call) =>

@@ -53,6 +53,10 @@ export const ERRORS = {
   REFIT_CONTROL: { exit: EXIT.failed, hint: 'run `refit status`' },
   REFIT_NO_CRD: { exit: EXIT.failed, hint: 'run `kubectl apply -f deploy/crds`' },
   REFIT_PLAN_FAILED: { exit: EXIT.failed, hint: 'run `refit status`' },
+  REFIT_TIMEOUT: {
+    exit: EXIT.failed,
+    hint: 'the plan goes on: run `refit why`, or wait longer with --timeout',
+  },
   REFIT_AGENT: { exit: EXIT.failed, hint: 'read the log of the agent' },
   REFIT_INSTALL: { exit: EXIT.failed, hint: 'correct what the message names, then install again' },
   REFIT_TESTENV: {

@@ -175,6 +175,18 @@ test('json: one object and line for each change, and exit code 1 when the plan f
   });
 });
 
+test('with --timeout a watch ends with the plans that had not ended', async () => {
+  await create();
+  await record('SchedulableWait', 'SignalSent', 'SignalPending');
+  await using watching = watch('--timeout', '2s');
+  expect(await watching.ended).toBe(1);
+  expect(watching.stderr).toEqual([
+    expect.stringMatching(
+      /^REFIT_TIMEOUT: Plan autopilot \(.+\) had not ended after 2 s \(the plan goes on/,
+    ),
+  ]);
+});
+
 test('a watch shows a policy that is created meanwhile, and its deletion', async () => {
   await create();
   await record('SchedulableWait', 'SignalCompleted', 'SignalPending');

@@ -1,6 +1,8 @@
 /** Runs `refit status`: shows all plans once, or follows them until each has ended. */
 import { type Clock, sleep } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
+import { listed } from '../../util/phrases.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { askLeader, follow, followLeader, followPolicies, settled } from './load.ts';
 import { observe } from './observe.ts';
@@ -13,12 +15,14 @@ import {
   type Session,
   type SessionParts,
 } from './status-session.ts';
-import { isOpen, stateOf } from './text.ts';
+import { isOpen, stateOf, titleOf } from './text.ts';
 import type { PlanView, StatusView } from './view.ts';
 
 interface StatusFlags extends ConnectionFlags, PlanFilter {
   readonly output: Form;
   readonly watch?: boolean;
+  /** Milliseconds that a watch may take; undefined if it has no limit. */
+  readonly timeout?: number;
 }
 
 export interface StatusParts extends SessionParts {
@@ -62,17 +66,31 @@ async function watch(
 ): Promise<number> {
   const show = watchWriter(output, flags.output);
   let last: readonly PlanView[] = [];
+  const late = new AbortController();
+  const { timeout } = flags;
+  const cancel =
+    timeout === undefined ? () => undefined : clock.schedule(timeout, () => late.abort());
+  const abort = AbortSignal.any([session.abort, late.signal]);
   try {
-    for await (const view of watchPlans(session, clock)) {
+    for await (const view of watchPlans({ ...session, abort }, clock)) {
       last = view.plans;
       onView?.(last);
       show(view, clock.now());
     }
   } catch (error) {
     if (session.abort.aborted) return EXIT.interrupted;
+    if (late.signal.aborted) throw timedOut(last, timeout);
     throw error;
+  } finally {
+    cancel();
   }
   return exitCodeOf(last);
+}
+
+function timedOut(plans: readonly PlanView[], timeout = 0): RefitError {
+  const open = plans.filter((plan) => isOpen(plan) || plan.goesOn).map(titleOf);
+  const what = plans.length === 0 ? 'there was no plan' : `${listed(open)} had not ended`;
+  return new RefitError('REFIT_TIMEOUT', `${what} after ${formatDuration(timeout)}`);
 }
 
 /** Returns 0 only if all plans are done. An ended plan is not done if it was edited since, had no target, or if its nodes run another version. */
