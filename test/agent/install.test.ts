@@ -126,7 +126,7 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
     // Install, too: its service would only start again and again.
     expect(used).toBe(fault.repeat(2));
     expect(changing).toBe(
-      'REFIT_INSTALL: the agent is changing files of this host: wait until that has ended (see docs/guides/k0s.md)\nexit code 1\n',
+      'REFIT_INSTALL: the agent is changing files of this host: wait until that has ended (correct what the message names, then install again)\nexit code 1\n',
     );
   });
 

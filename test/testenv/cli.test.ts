@@ -263,7 +263,7 @@ test('a file without a Plan: one line says what each of its documents is', async
   expect([code, stdout]).toEqual([2, []]);
   const [head, first] = stderr;
   expect(head).toBe(
-    `REFIT_FILE: ${stderr.length - 1} errors (correct the fields; see docs/reference/crds.md)`,
+    `REFIT_FILE: ${stderr.length - 1} errors (correct the fields; \`kubectl explain\` shows every field of a kind)`,
   );
   expect(first).toMatch(/^ {2}deploy\/rbac\.yaml: document 1: holds a Namespace of v1, expected /);
 });
