@@ -9,3 +9,10 @@ test('a node cannot fail in the demonstration of channels', async () => {
     '--fail does not go with --updates',
   );
 });
+
+test.each([
+  [{ canary: true, fail: 'worker2' }, '--canary does not go with --fail'],
+  [{ canary: true, updates: true }, '--canary does not go with --updates'],
+])('%o: refused, because each breaks its own way', async (flags, message) => {
+  await expect(autopilot.run(flags, {} as Ground)).rejects.toThrow(message);
+});

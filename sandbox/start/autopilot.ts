@@ -1,7 +1,9 @@
 /** Demonstrates k0s Autopilot: hosts with stand-ins for k0s and agents, upgraded by one Plan. */
 import { plans } from '../../src/api/autopilot/plan.ts';
+import { upgradePolicies } from '../../src/api/kinds.ts';
 import { mediumOf, standardOutput } from '../../src/cli/output.ts';
 import { fixOf } from '../../src/cli/plan-runners.ts';
+import type { PlanView } from '../../src/cli/status/view.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
@@ -10,8 +12,10 @@ import { EXIT, RefitError } from '../../src/util/errors.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { controllerAddress } from '../cluster/hosts.ts';
 import { type Plane, startRealPlane, startSandboxPlane } from '../cluster/plane.ts';
+import { CANARY_LINES, canaryPolicy, canarySummary } from './canary.ts';
 import type { Demonstration, Flags, Ground } from './demonstration.ts';
 import { follow } from './follow.ts';
+import { startShop } from './shop.ts';
 import { summarize } from './summary.ts';
 import { FOLLOWING, showReleases } from './updates.ts';
 
@@ -31,17 +35,25 @@ export const autopilot: Demonstration = {
     `Starts ${CONTROLLERS} controllers and ${WORKERS} workers as processes on this machine, each with a stand-in for k0s and an agent,`,
     'applies a Plan, shows its progress and ends with a summary. Everything is removed at the end.',
   ],
-  flags: { real: { type: 'boolean' }, fail: { type: 'string' }, updates: { type: 'boolean' } },
+  flags: {
+    real: { type: 'boolean' },
+    fail: { type: 'string' },
+    canary: { type: 'boolean' },
+    updates: { type: 'boolean' },
+  },
   help: {
     '--real':
       'use a real kube-apiserver and etcd, built on first use (see docs/internals/testenv.md)',
     '--fail <node>': 'give this node, such as worker2, a damaged download; not with --updates',
+    '--canary':
+      'a release that breaks a shop: a health check stops it in the first wave; not with --fail or --updates',
     '--updates':
       'instead of a Plan: the cluster upgrades itself twice, from a channel of its own update server',
   },
   async run(flags, ground) {
     const { started, abort, directory } = ground;
     const broken = brokenNodes(flags);
+    refuseMixedCanary(flags);
     const plane = await startPlane(flags, ground);
     started.defer(async () => await plane.stop());
     abort.throwIfAborted();
@@ -58,7 +70,7 @@ export const autopilot: Demonstration = {
     });
     started.defer(async () => await cluster.stop());
     abort.throwIfAborted();
-    const code = await (flags['updates'] === true ? update : upgrade)(cluster, plane, ground);
+    const code = await showerOf(flags)(cluster, plane, ground);
     if (code !== EXIT.interrupted) await ground.keep?.(await plane.kubeconfig('admin'));
     return code;
   },
@@ -74,6 +86,23 @@ function brokenNodes({ fail, updates }: Flags): string[] {
   const nodes = [...names('controller', CONTROLLERS), ...names('worker', WORKERS)];
   if (typeof fail === 'string' && nodes.includes(fail)) return [fail];
   throw new RefitError('REFIT_USAGE', `--fail takes one of ${nodes.join(', ')}`);
+}
+
+function refuseMixedCanary({ canary, fail, updates }: Flags): void {
+  if (canary !== true) return;
+  const other = updates === true ? '--updates' : '--fail';
+  if (updates !== true && fail === undefined) return;
+  throw new RefitError(
+    'REFIT_USAGE',
+    `--canary does not go with ${other}: each breaks its own way`,
+  );
+}
+
+type Show = (cluster: Cluster, plane: Plane, ground: Ground) => Promise<number>;
+
+function showerOf({ canary, updates }: Flags): Show {
+  if (updates === true) return update;
+  return canary === true ? stopInFirstWave : upgrade;
 }
 
 function names(role: string, count: number): string[] {
@@ -94,15 +123,33 @@ async function update(cluster: Cluster, plane: Plane, ground: Ground): Promise<n
 }
 
 async function upgrade(cluster: Cluster, plane: Plane, ground: Ground): Promise<number> {
+  return await showPlan(cluster, plane, ground, CONCURRENT, () => []);
+}
+
+/** A shop on the workers goes wrong with the new version, and its health check stops the plan. */
+async function stopInFirstWave(cluster: Cluster, plane: Plane, ground: Ground): Promise<number> {
+  const workers = cluster.hosts.filter(({ role }) => role === 'worker');
+  const shop = await startShop(workers, TO);
+  ground.started.defer(async () => await shop.stop());
+  await cluster.client.create(upgradePolicies, canaryPolicy(shop.url));
+  for (const line of CANARY_LINES) ground.say(line);
+  return await showPlan(cluster, plane, ground, 1, canarySummary);
+}
+
+/** Applies a Plan, shows its progress and ends with a summary, to which `ending` may add lines. */
+async function showPlan(
+  cluster: Cluster,
+  plane: Plane,
+  ground: Ground,
+  concurrent: number,
+  ending: (last: PlanView) => readonly string[],
+): Promise<number> {
   const { say, keep, abort } = ground;
   await cluster.startController('refit-controller');
   await untilLed(cluster, abort);
-  await cluster.client.create(
-    plans,
-    cluster.plan({ id: 'first-minute', version: TO, concurrent: CONCURRENT }),
-  );
+  await cluster.client.create(plans, cluster.plan({ id: 'first-minute', version: TO, concurrent }));
   say(
-    `Plan applied: all nodes from ${FROM} to ${TO},\ncontrollers 1 at a time, workers ${CONCURRENT} at a time.\n`,
+    `Plan applied: all nodes from ${FROM} to ${TO},\ncontrollers 1 at a time, workers ${concurrent} at a time.\n`,
   );
   const { code, last, waits } = await follow(
     await plane.kubeconfig('viewer'),
@@ -120,6 +167,7 @@ async function upgrade(cluster: Cluster, plane: Plane, ground: Ground): Promise<
     : 'The cluster is removed now. With --keep it stays, to look at it and to fix it.';
   const lines = summarize(last, versions, waits, mediumOf(standardOutput));
   for (const line of ['', ...lines, ...(code === EXIT.ok ? [] : [advice])]) say(line);
+  for (const line of ending(last)) say(line);
   return code;
 }
 

@@ -1,0 +1,65 @@
+/** Shows waves and a health check: a release that breaks the shop stops in its first wave. Only the engine decides that. */
+import type { UpgradePolicy } from '../../src/api/refit/upgrade-policy.ts';
+import { targetsOf } from '../../src/cli/status/sentences.ts';
+import type { PlanView } from '../../src/cli/status/view.ts';
+import { counted, listed } from '../../src/util/phrases.ts';
+import { ERROR_RATE } from './shop.ts';
+
+/** The workers of each wave but the last one, which has all others. */
+const WAVES = [2];
+const MOST_NAMES = 8;
+
+/** Short deadlines, so that nobody waits ten minutes to see a node fail. */
+export function canaryPolicy(shopUrl: string): UpgradePolicy {
+  return {
+    apiVersion: 'upgrade.refit.dev/v1alpha1',
+    kind: 'UpgradePolicy',
+    metadata: { name: 'canary' },
+    spec: {
+      waves: WAVES.map((count) => ({ count })),
+      health: {
+        metrics: [{ name: 'error-rate', url: shopUrl, query: ERROR_RATE, max: '0.05' }],
+      },
+      deadlines: { ready: '10s', restart: '30s' },
+    },
+  };
+}
+
+export const CANARY_LINES: readonly string[] = [
+  `UpgradePolicy canary: ${WAVES[0]} workers are the first wave, all others the second one.`,
+  'Its health check error-rate asks a server that answers as Prometheus does:',
+  'of the calls between the pods of a shop, at most 0.05 may fail.',
+  'The release loses the calls between two nodes that both run it.',
+  '',
+];
+
+/** Returns the last lines: the wave that stopped, why each of its nodes failed, and what nothing has touched. */
+export function canarySummary(view: PlanView): string[] {
+  const workers = view.stages
+    .filter(({ role }) => role === 'worker')
+    .flatMap(({ targets }) => targets);
+  const untouched = workers.filter(({ phase }) => phase === 'pending' || phase === 'skipped');
+  const failed = targetsOf(view).filter(({ phase }) => phase === 'failed');
+  const names = listed(
+    untouched.map(({ name }) => name),
+    MOST_NAMES,
+  );
+  const whichWave = waveOf(workers.length - untouched.length);
+  return [
+    ...failed.map(
+      ({ name, failure }) =>
+        `Wave ${whichWave} stopped at ${name}: ${failure ?? view.reason ?? 'no reason was given'}`,
+    ),
+    `${counted(untouched.length, 'node')} untouched${names === '' ? '' : `: ${names}`}.`,
+  ];
+}
+
+/** A wave starts only after every node of the waves before it, so the number of nodes that have begun tells the wave. */
+function waveOf(begun: number): number {
+  let members = 0;
+  for (const [index, count] of WAVES.entries()) {
+    members += count;
+    if (begun <= members) return index + 1;
+  }
+  return WAVES.length + 1;
+}
