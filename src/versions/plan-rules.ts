@@ -26,6 +26,8 @@ export interface VersionTarget {
   readonly current?: string | undefined;
   /** True for a controller that also runs a kubelet. Every worker runs one. */
   readonly hasKubelet?: boolean | undefined;
+  /** True if a record proves that the target ran this version before, so that it may go down to it. */
+  readonly goesBack?: boolean | undefined;
   /** What shows that the Node is virtual, for people. No rule applies to such a target. */
   readonly virtual?: string | undefined;
 }
@@ -93,7 +95,7 @@ function judgeStage(
   for (const { name, virtual } of targets)
     if (virtual !== undefined) findings.leave(`a virtual Node by its ${virtual}`, name);
   const hosts = targets.filter(({ virtual }) => virtual === undefined);
-  for (const { name, current } of hosts) {
+  for (const { name, current, goesBack = false } of hosts) {
     const text = moved.get(keyOf(role, name)) ?? current;
     const from = parseVersion(text);
     if (text === undefined || !from) {
@@ -104,7 +106,9 @@ function judgeStage(
       continue;
     }
     const broken = brokenStep(...equallyPrecise(from, wanted), { from: text, to: version });
-    if (broken && !allow.has(broken.rule)) findings.add(broken.rule, broken.message, name);
+    const isProven = goesBack && broken?.rule === 'Downgrade';
+    if (broken && !isProven && !allow.has(broken.rule))
+      findings.add(broken.rule, broken.message, name);
   }
   const kubelets = hosts.filter(({ hasKubelet = role === 'worker' }) => hasKubelet);
   if (kubelets.length === 0 || allow.has('KubeletAhead')) return;

@@ -5,7 +5,18 @@ import { BY_TYPE, choice, LONGEST, object, optional, text, time, whole } from '.
 import { conditionsSchema } from './upgrade-policy.ts';
 
 /** The most entries of each list. They bound the size of the object, however many targets the plan has. */
-export const MOST = { runs: 10, failures: 10, approvals: 100, accepted: 100, checks: 100 } as const;
+export const MOST = {
+  runs: 10,
+  failures: 10,
+  approvals: 100,
+  accepted: 100,
+  checks: 100,
+  before: 50,
+  namesBefore: 500,
+  downloads: 20,
+} as const;
+/** The most characters of a URL. A longer one is not kept. */
+export const LONGEST_URL = 2048;
 /** The most characters of a sentence in a NodeRollout. */
 export const LONGEST_MESSAGE = 1024;
 
@@ -103,6 +114,26 @@ const failureSchema = object('One node that failed.', {
   message: sentence('Why it failed.'),
 });
 
+const beforeSchema = object('Nodes that ran one version before the run.', {
+  role: choice('The role of the nodes in the plan.', 'controller', 'worker'),
+  version: text('The version; absent if it is unknown.', LONGEST.reference),
+  nodes: optional(
+    'Their names; at most 500 in all entries together.',
+    z.array(nameSchema).max(MOST.namesBefore),
+  ),
+  others: optional(
+    'True if all nodes of this role that no entry names ran this version.',
+    z.boolean(),
+  ),
+});
+
+const downloadSchema = object('The download for one platform.', {
+  version: z.string().max(LONGEST.reference).describe('The version of the file.'),
+  platform: z.string().max(LONGEST.word).describe('The platform, such as `linux-amd64`.'),
+  url: z.string().max(LONGEST_URL).describe('The URL of the file.'),
+  sha256: text('Its SHA-256 in hex; without it the file was not verified.', LONGEST.word),
+});
+
 const runSchema = object('One run of the plan.', {
   id: nameSchema.describe('The id of the run, as the signals name it.'),
   planUid: text('The uid of the plan at that time.', LONGEST.name),
@@ -113,6 +144,14 @@ const runSchema = object('One run of the plan.', {
   reason: text('Why it ended so, as one word.', LONGEST.reason),
   message: sentence('Why it ended so, as a sentence.'),
   counts: countsSchema,
+  before: optional(
+    'What the nodes ran before the run. `refit rollback` goes back to it.',
+    z.array(beforeSchema).max(MOST.before),
+  ),
+  downloads: optional(
+    'What the nodes downloaded. A later roll-back to this version finds the files here.',
+    z.array(downloadSchema).max(MOST.downloads),
+  ),
   failures: optional('Nodes that failed; at most 10.', z.array(failureSchema).max(MOST.failures)),
 });
 

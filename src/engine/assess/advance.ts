@@ -7,6 +7,7 @@ import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import { isUnanswered, type Snapshot } from '../model/decision.ts';
+import { asksForEarlierVersions, goesBack } from '../model/earlier-versions.ts';
 import { because, isUnasked, type Reason } from '../model/reasons.ts';
 import {
   inState,
@@ -174,6 +175,7 @@ export function admit(context: DecisionContext): Rollout {
   // The rules below cannot be applied under a policy that cannot be read.
   if (preconditions === 'unasked' || isUnanswered(preconditions) || policy.problems.length > 0)
     return rollout;
+  if (asksForEarlierVersions(snapshot)) return rollout;
   const unmet = together(preconditions ?? []);
   if (unmet) return { ...rollout, phase: 'invalid', reason: unmet };
   const broken = together(brokenRules(context));
@@ -256,6 +258,7 @@ export function versionVerdict(snapshot: Snapshot, policy: RolloutPolicy): Versi
         if (pinAgainst(policy, stage, facts) !== undefined) return [];
         const { version: current, node, virtual } = facts;
         return {
+          goesBack: goesBack(snapshot, stage, target, facts),
           name: target.name,
           current,
           virtual: countsVirtual ? undefined : virtual,

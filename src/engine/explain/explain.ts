@@ -6,6 +6,7 @@ import { choose } from '../assess/advance.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { budgetOf, describeUsedUpBudget, retriesThatHold } from '../assess/budget.ts';
 import { timeLeft } from '../assess/evaluate-target.ts';
+import { untilEarlierVersionsAreRead } from '../gates/earlier-versions-read.ts';
 import { type DecisionContext, factsOf, type Waiting } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import {
@@ -16,6 +17,7 @@ import {
   untilAsked,
   type Wait,
 } from '../model/decision.ts';
+import { asksForEarlierVersions } from '../model/earlier-versions.ts';
 import { because } from '../model/reasons.ts';
 import { inState, isFinal, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
 import { awaitedRetries, retryReason } from '../schedule/awaited-retries.ts';
@@ -40,7 +42,7 @@ export const explain = onceForEach((assessment: Assessment): Explanation => {
   const { snapshot, now, stage } = assessment;
   const { rollout } = snapshot;
   if (isFinal(rollout)) return { waits: [], recheckAfterMs: undefined, probes: [] };
-  const first = preconditionsWait(assessment);
+  const first = preconditionsWait(assessment) ?? earlierVersionsWait(assessment);
   const inFlight = stage && !first ? inFlightWaits(assessment, stage) : [];
   const all = first
     ? [first]
@@ -58,6 +60,18 @@ export const explain = onceForEach((assessment: Assessment): Explanation => {
     probes: all.flatMap(({ probe }) => probe ?? []),
   };
 });
+
+/** Returns the wait of a new plan that rolls a run back, until the record of that run is read. */
+function earlierVersionsWait({ snapshot }: DecisionContext): ExplainedWait | undefined {
+  const { rollout, decisions } = snapshot;
+  if (rollout.phase !== 'new' || !asksForEarlierVersions(snapshot)) return undefined;
+  const { reason, ends, recheckMs, probe } = untilEarlierVersionsAreRead(decisions);
+  return {
+    wait: { gate: 'versions-follow', reason, ends, since: rollout.source.created, ofStage: true },
+    recheckMs,
+    probe,
+  };
+}
 
 function preconditionsWait({
   snapshot: { rollout, preconditions },

@@ -1,4 +1,5 @@
 /** The version gates before each target: their sentences, and waits that pass by themselves. */
+
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -59,6 +60,7 @@ function input({
     rollout: buildRollout([stage]),
     facts,
     run: 'plan-uid/id1',
+    rollout: buildRollout([]),
     earlier,
     apiServers: named?.map(([name, version]) => ({ name, version })),
     controlPlane: undefined,

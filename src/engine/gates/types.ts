@@ -28,6 +28,7 @@ export interface GateInput
       | 'fleet'
       | 'health'
       | 'decisions'
+      | 'rollout'
       | 'locks'
       | 'hooks'
       | 'rollout'

@@ -3,27 +3,37 @@
  * started.
  */
 import { judgePlan } from '../../versions/plan-rules.ts';
+import { asksForEarlierVersions, goesBack } from '../model/earlier-versions.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import {
   failedInEarlierStage,
   momentAfter,
   recordedUpgrade,
 } from '../snapshot/recorded-versions.ts';
+import { untilEarlierVersionsAreRead } from './earlier-versions-read.ts';
 import { pinAgainst } from './pins.ts';
 import { type Gate, PASS } from './types.ts';
 
 export const versionsFollow: Gate = {
   name: 'versions-follow',
   mayRefusePlan: ({ apiServers }) => apiServers !== undefined,
-  evaluate({ stage, target: { name }, facts, earlier, apiServers, policy, now }) {
+  evaluate(input) {
+    const { stage, target, facts, earlier, apiServers, policy, now, rollout, decisions } = input;
+    const { name } = target;
     const { allow, countsVirtual = false } = policy;
     if (!apiServers || stage.keepsVersion === true) return PASS;
     if (facts.virtual !== undefined && !countsVirtual) return PASS;
     // The plan does not move such a target.
     if (pinAgainst(policy, stage, facts) !== undefined) return PASS;
+    if (asksForEarlierVersions({ rollout, decisions }))
+      return untilEarlierVersionsAreRead(decisions);
+    const isBack = goesBack({ rollout, decisions }, stage, target, facts);
     const judge = (current: string | undefined): Reason | undefined =>
-      judgePlan([{ ...stage, targets: [{ name, current, hasKubelet: false }] }], [], allow)
-        .problems[0];
+      judgePlan(
+        [{ ...stage, targets: [{ name, current, goesBack: isBack, hasKubelet: false }] }],
+        [],
+        allow,
+      ).problems[0];
     const reason = judge(facts.version);
     if (!reason) return PASS;
     const brought = recordedUpgrade(earlier, stage.role, name);

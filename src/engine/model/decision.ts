@@ -90,6 +90,8 @@ export interface TargetFacts {
   readonly version?: string | undefined;
   /** True if the object proves that the target already runs the version of its stage, and the upgrade is not forced. */
   readonly isThere?: boolean | undefined;
+  /** The uid of the plan that the leader signalled the target for last; undefined if none did. */
+  readonly signalledBy?: string | undefined;
   /** The version that the last signal of this rollout asked for; undefined if the object has no such signal. */
   readonly asked?: string | undefined;
   /** True if the target is recorded as done, but its object shows an older version than its stage upgrades to. */

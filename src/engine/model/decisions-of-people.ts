@@ -1,5 +1,6 @@
 /** What people decided about one run of a plan: approved waves, and health checks that may fail. It comes from the NodeRollout. */
 import { isRecord } from '../../util/json.ts';
+import type { EarlierRun } from './earlier-versions.ts';
 import type { Rollout } from './rollout.ts';
 
 interface DecisionOfPerson {
@@ -32,6 +33,8 @@ export interface DecisionsOfPeople {
   readonly exists: boolean;
   readonly approvals: readonly Approval[];
   readonly accepted: readonly Acceptance[];
+  /** What nodes ran before earlier runs, as leaders recorded it in the status; absent if nothing is recorded. */
+  readonly earlierRuns?: readonly EarlierRun[];
 }
 
 /** Returns the name of the run. It differs from the names of all other runs, also of a plan that is created again. */

@@ -107,6 +107,8 @@ export interface Rollout {
   readonly generation?: number | undefined;
   /** True while the rollout is carried out with the spec that is recorded, whatever the plan says now. */
   readonly ignoresEdits?: true | undefined;
+  /** The run of an earlier plan that this one says it rolls back, `<uid of the plan>/<id of the run>`. Only a record proves it. */
+  readonly rollsBack?: string | undefined;
   readonly phase: RolloutPhase;
   /** True while a slot is free and targets are pending, but a gate lets none of them start. */
   readonly blocked: boolean;

@@ -28,6 +28,7 @@ import {
 } from '../model/rollout.ts';
 import { limitOf } from '../schedule/slots.ts';
 import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
+import { type RunVersions, runVersions } from './run-versions.ts';
 import { checksShown, steadyChecks } from './shown-checks.ts';
 import type { Turn } from './turn.ts';
 
@@ -43,9 +44,14 @@ export interface RolloutView {
   readonly end: PlanEnd;
   readonly shown: ShownRollout;
   readonly isOver: boolean;
-  /** The run; undefined before the rollout is recorded. `span` reads every target, and is asked only once for a run. */
+  /** The run; undefined before the rollout is recorded. `span` and `versions` read every target, and are asked only once for a run. */
   readonly run:
-    | { readonly id: string; readonly recorded: string; readonly span: () => Span }
+    | {
+        readonly id: string;
+        readonly recorded: string;
+        readonly span: () => Span;
+        readonly versions: () => RunVersions;
+      }
     | undefined;
   readonly planUid: string;
   readonly planGeneration: number | undefined;
@@ -76,7 +82,12 @@ export function viewOf({ plan, assessment }: Turn, waits: readonly Wait[]): Roll
     run:
       rollout.phase === 'new'
         ? undefined
-        : { id: rollout.id, recorded: rollout.phase, span: () => spanOf(rollout) },
+        : {
+            id: rollout.id,
+            recorded: rollout.phase,
+            span: () => spanOf(rollout),
+            versions: () => runVersions(snapshot),
+          },
     planUid: rollout.source.uid,
     planGeneration: isOver ? (rollout.generation ?? present) : present,
     version: clipped([...new Set(versions)].join(', '), LONGEST_VERSION),
@@ -259,6 +270,8 @@ function historyOf(
     entry.id === run.id && entry.planUid === planUid;
   const before = known.find(isThis);
   const endOf = (): string => (before === undefined ? run.span().last : rfc3339(now));
+  // The versions are read once, when the run is first seen, because nodes report the new version later.
+  const { before: versionsBefore, downloads } = before ?? run.versions();
   const entry: NodeRolloutRun = defined({
     id: run.id,
     planUid,
@@ -269,6 +282,8 @@ function historyOf(
     reason: end.reason?.code,
     message: end.reason && clipped(end.reason.message),
     counts,
+    before: versionsBefore,
+    downloads,
     failures: failures.length > 0 ? failures : undefined,
   });
   const others = endOpenRuns(

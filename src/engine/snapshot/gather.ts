@@ -16,6 +16,7 @@ import {
 import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { claimOf, claimOn } from '../../signal/at-work.ts';
 import { holdOn, longestHold } from '../../signal/holds.ts';
+import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Dialect } from '../contract/dialect.ts';
@@ -258,6 +259,7 @@ const ownFacts = onceForEach((object: KubeObject) => {
     platform: platformOf(object),
     labels: object.metadata.labels,
     virtual: virtualBy(object),
+    signalledBy: object.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0],
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
   };

@@ -10,6 +10,7 @@ import {
   approvalsIn,
   type DecisionsOfPeople,
 } from '../model/decisions-of-people.ts';
+import { earlierRunsIn } from '../model/earlier-versions.ts';
 import { placeOf } from '../report/node-rollout-object.ts';
 
 /**
@@ -43,7 +44,13 @@ export async function readDecisions(
       abort,
     });
     const { approvals, accepted } = object.spec ?? {};
-    return { ...found, approvals: approvalsIn(approvals), accepted: acceptancesIn(accepted) };
+    const earlierRuns = earlierRunsIn(object.status?.history);
+    return {
+      ...found,
+      approvals: approvalsIn(approvals),
+      accepted: acceptancesIn(accepted),
+      ...(earlierRuns.length > 0 ? { earlierRuns } : {}),
+    };
   } catch (error) {
     if (!isNotFound(error)) throw error;
     if (error.status.details?.name === place.name) return { ...found, exists: false };

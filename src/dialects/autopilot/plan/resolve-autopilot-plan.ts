@@ -2,6 +2,7 @@
 import * as api from '../../../api/autopilot/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import { mostInFlight, roomForTargets } from '../../../engine/execute/status-shards.ts';
+import { rolledBackBy } from '../../../engine/model/earlier-versions.ts';
 import type { Reason } from '../../../engine/model/reasons.ts';
 import {
   isFinal,
@@ -43,6 +44,7 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
     run,
     generation: known?.generation,
     ...(ignoresEdits ? { ignoresEdits } : {}),
+    rollsBack: rolledBackBy(plan),
     phase,
     blocked: status?.state === 'Schedulable',
     reason: description === undefined ? undefined : reasonOf(description, phase),

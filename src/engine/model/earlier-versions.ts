@@ -1,0 +1,123 @@
+/**
+ * Which versions nodes ran before a run of a plan, as the leader recorded it in the NodeRollout. A Plan that rolls a run back names
+ * that run in an annotation. Anybody who may write the Plan can write the annotation, so only the record proves what nodes ran.
+ */
+import type { KubeObject } from '../../kube/resources.ts';
+import { isRecord, isText } from '../../util/json.ts';
+import { isNewerMinor, parseVersion } from '../../util/version.ts';
+import { mayBePartOf } from '../../versions/release-parts.ts';
+import { isUnanswered, type Snapshot, type TargetFacts } from './decision.ts';
+import { type Role, type Rollout, type Stage, stagesBefore, type Target } from './rollout.ts';
+
+/** The annotation on a Plan that rolls a run back. Its value is `<uid of the plan>/<id of the run>`. */
+export const ROLLS_BACK_ANNOTATION = 'upgrade.refit.dev/rolls-back';
+
+/** Nodes that ran one version before the run. */
+export interface VersionBefore {
+  readonly role: Role;
+  /** Undefined if the version is unknown. */
+  readonly version?: string;
+  readonly nodes: readonly string[];
+  /** True if every node of the role that no entry names ran this version, too. */
+  readonly others: boolean;
+}
+
+export interface EarlierRun {
+  /** `<uid of the plan>/<id of the run>`. */
+  readonly run: string;
+  readonly before: readonly VersionBefore[];
+}
+
+/** Returns the run that the Plan says it rolls back; undefined if it does not say so. */
+export function rolledBackBy({ metadata }: KubeObject): string | undefined {
+  const named = metadata.annotations?.[ROLLS_BACK_ANNOTATION];
+  return named === undefined || named === '' ? undefined : named;
+}
+
+/** Returns the runs of the history that record what nodes ran before. The history is what the API server returned. */
+export function earlierRunsIn(history: unknown): EarlierRun[] {
+  return recordsIn(history).flatMap(({ id, planUid, before }) => {
+    const entries = recordsIn(before).flatMap(entryOf);
+    if (!isText(id) || !isText(planUid) || entries.length === 0) return [];
+    return [{ run: `${planUid}/${id}`, before: entries }];
+  });
+}
+
+function entryOf(entry: Record<string, unknown>): VersionBefore[] {
+  const { role, version, nodes, others } = entry;
+  if (role !== 'controller' && role !== 'worker') return [];
+  const named = Array.isArray(nodes) ? nodes.filter(isText) : [];
+  return [{ role, ...(isText(version) ? { version } : {}), nodes: named, others: others === true }];
+}
+
+function recordsIn(list: unknown): Record<string, unknown>[] {
+  return Array.isArray(list) ? list.filter(isRecord) : [];
+}
+
+/**
+ * Returns the version that the node ran before the run; undefined if the record does not say it. An entry for all other nodes counts
+ * only with `isMember`, because it does not say which nodes the run had.
+ */
+export function versionBefore(
+  { before }: Pick<EarlierRun, 'before'>,
+  role: Role,
+  name: string,
+  isMember: boolean,
+): string | undefined {
+  const own = before.filter((entry) => entry.role === role);
+  const named = own.find(({ nodes }) => nodes.includes(name));
+  if (named !== undefined) return named.version;
+  return isMember ? own.find(({ others }) => others)?.version : undefined;
+}
+
+/** Returns true while the plan says that it rolls a run back, and nobody has read yet what nodes ran before that run. */
+export function asksForEarlierVersions({
+  rollout,
+  decisions,
+}: Pick<Snapshot, 'rollout' | 'decisions'>): boolean {
+  return rollout.rollsBack !== undefined && (decisions === 'unasked' || isUnanswered(decisions));
+}
+
+type Proof = Pick<Snapshot, 'decisions'> & {
+  readonly rollout: Pick<Rollout, 'rollsBack' | 'stages' | 'source'>;
+};
+
+/**
+ * Returns true if the record proves that the target goes back to exactly the version that it ran before. A controller goes back only
+ * within its minor version, and only after all workers of the plan.
+ */
+export function goesBack(
+  { rollout, decisions }: Proof,
+  stage: Stage,
+  { name }: Pick<Target, 'name'>,
+  { version: current, signalledBy }: Pick<TargetFacts, 'version' | 'signalledBy'>,
+): boolean {
+  const { rollsBack, source } = rollout;
+  if (rollsBack === undefined || typeof decisions !== 'object' || isUnanswered(decisions))
+    return false;
+  const run = decisions.earlierRuns?.find((each) => each.run === rollsBack);
+  if (run === undefined) return false;
+  // The leader writes the uid of the plan to each node that it signals. After a failed attempt, it is the uid of this plan.
+  const isMember = signalledBy === rollsBack.split('/')[0] || signalledBy === source.uid;
+  const before = versionBefore(run, stage.role, name, isMember);
+  if (before === undefined || !mayBePartOf(before, stage.version)) return false;
+  return (
+    stage.role === 'worker' || (isSameMinor(current, stage.version) && comesLast(rollout, stage))
+  );
+}
+
+function isSameMinor(current: string | undefined, wanted: string): boolean {
+  const from = parseVersion(current);
+  const to = parseVersion(wanted);
+  return (
+    from !== undefined && to !== undefined && !isNewerMinor(from, to) && !isNewerMinor(to, from)
+  );
+}
+
+/** Returns true if no worker of the plan comes in this stage or after it. */
+function comesLast(rollout: Pick<Rollout, 'stages'>, stage: Stage): boolean {
+  const earlier = new Set(stagesBefore(rollout, stage).map(({ id }) => id));
+  return rollout.stages.every(
+    ({ id, role, targets }) => role !== 'worker' || targets.length === 0 || earlier.has(id),
+  );
+}

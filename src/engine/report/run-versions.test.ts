@@ -1,0 +1,40 @@
+/** Tests what the history keeps of the versions before a run, and that its size is bounded. */
+import { expect, test } from 'vitest';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { runVersions } from './run-versions.ts';
+
+const OLD = 'v1.36.1+k0s.0';
+
+function versionsOf(versions: Readonly<Record<string, string | undefined>>) {
+  const facts = Object.fromEntries(
+    Object.entries(versions).map(([name, version]) => [name, { version }]),
+  );
+  const rollout = buildRollout([buildStage('worker', Object.keys(versions))]);
+  return runVersions(buildSnapshot(rollout, facts)).before;
+}
+
+const many = (count: number, version: string, prefix: string) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, version]));
+
+test('a small plan names every node', () => {
+  expect(versionsOf({ w1: OLD, w2: OLD, w3: 'v1.36.0+k0s.0', w4: undefined })).toEqual([
+    { role: 'worker', version: OLD, nodes: ['w1', 'w2'] },
+    { role: 'worker', version: 'v1.36.0+k0s.0', nodes: ['w3'] },
+    { role: 'worker', nodes: ['w4'] },
+  ]);
+});
+
+test('of 15,000 nodes the most common version stands for all others', () => {
+  expect(versionsOf({ ...many(15_000, OLD, 'w'), odd: 'v1.36.0+k0s.0' })).toEqual([
+    { role: 'worker', version: OLD, others: true },
+    { role: 'worker', version: 'v1.36.0+k0s.0', nodes: ['odd'] },
+  ]);
+});
+
+test('if the other versions do not fit either, no version stands for nodes without a name', () => {
+  const before = versionsOf({ ...many(8000, OLD, 'a'), ...many(7000, 'v1.36.0+k0s.0', 'b') }) ?? [];
+  expect(before.some(({ others }) => others)).toBe(false);
+  expect(before.flatMap(({ nodes = [] }) => nodes)).toHaveLength(500);
+});

@@ -1,0 +1,98 @@
+/** Finds what a run of a plan changes: the versions that its nodes ran before, and what they download. The size is bounded. */
+import { LONGEST_URL, MOST, type NodeRolloutRun } from '../../api/refit/node-rollout.ts';
+import { factsOf } from '../gates/types.ts';
+import type { Snapshot } from '../model/decision.ts';
+import type { Role, Stage, Target } from '../model/rollout.ts';
+
+export type RunVersions = Pick<NodeRolloutRun, 'before' | 'downloads'>;
+type Before = NonNullable<NodeRolloutRun['before']>[number];
+
+const LONGEST_VERSION = 128;
+const LONGEST_SHA256 = 64;
+const LONGEST_PLATFORM = 64;
+
+/** Returns what is known when the leader sees the run for the first time. Members without entries are absent. */
+export function runVersions(snapshot: Snapshot): RunVersions {
+  const before = versionsBefore(snapshot);
+  const downloads = downloadsIn(snapshot.rollout.stages);
+  return {
+    ...(before.length > 0 ? { before } : {}),
+    ...(downloads.length > 0 ? { downloads } : {}),
+  };
+}
+
+function versionsBefore(snapshot: Snapshot): Before[] {
+  let room: number = MOST.namesBefore;
+  const roles: readonly Role[] = ['controller', 'worker'];
+  return roles.flatMap((role) => {
+    const entries = entriesOf(snapshot, role, room);
+    room -= entries.reduce((sum, { nodes = [] }) => sum + nodes.length, 0);
+    return entries;
+  });
+}
+
+/**
+ * Returns the entries of one role. Up to `room` names are listed. If there are more nodes, the most common version stands for all
+ * nodes without a name, or for none of them if the others do not fit either.
+ */
+function entriesOf(snapshot: Snapshot, role: Role, room: number): Before[] {
+  const found = versionsByName(snapshot, role);
+  const groups = Map.groupBy(found.keys(), (name) => found.get(name) ?? '');
+  const most = MOST.before / 2;
+  const bySize = [...groups].toSorted(([, a], [, b]) => b.length - a.length);
+  const isWhole = bySize.length <= most;
+  const common = bySize.find(([version]) => version !== '');
+  const mustFold = found.size > room || !isWhole;
+  const rest = bySize.filter((group) => !mustFold || group !== common);
+  const named = rest.reduce((sum, [, names]) => sum + names.length, 0);
+  const fits = isWhole && named <= room;
+  let left = room;
+  const entries = rest.slice(0, most - 1).flatMap(([version, names]): Before[] => {
+    const nodes = names.slice(0, left);
+    left -= nodes.length;
+    return nodes.length === 0 ? [] : [{ role, ...(version === '' ? {} : { version }), nodes }];
+  });
+  if (!mustFold || !fits || common === undefined) return entries;
+  const [version] = common;
+  return [{ role, version, others: true }, ...entries];
+}
+
+/** Returns the first version of each target: a later stage of the same plan upgrades it from the version of an earlier one. */
+function versionsByName(snapshot: Snapshot, role: Role): Map<string, string | undefined> {
+  const found = new Map<string, string | undefined>();
+  for (const stage of snapshot.rollout.stages) {
+    if (stage.role !== role || stage.keepsVersion === true) continue;
+    for (const target of stage.targets)
+      found.getOrInsertComputed(target.name, () => versionOf(snapshot, stage, target));
+  }
+  return found;
+}
+
+/** Returns undefined if the version before is unknown, because the target has reached the new version already. */
+function versionOf(snapshot: Snapshot, stage: Stage, target: Target): string | undefined {
+  const { version, observation, isThere } = factsOf(snapshot, target);
+  const reported = 'report' in observation ? observation.report?.from : undefined;
+  const isMoved = target.state !== 'pending' && (isThere === true || version === stage.version);
+  const before = reported ?? (isMoved ? undefined : version);
+  return before === undefined || before.length > LONGEST_VERSION ? undefined : before;
+}
+
+function downloadsIn(stages: readonly Stage[]): NonNullable<NodeRolloutRun['downloads']> {
+  const all = stages
+    .filter(({ keepsVersion, targets }) => keepsVersion !== true && targets.length > 0)
+    .flatMap(({ version, payloads = {} }) =>
+      Object.entries(payloads).map(([platform, payload]) => ({ version, platform, ...payload })),
+    );
+  const unique = new Map(all.map((each) => [`${each.version} ${each.platform}`, each]));
+  return [...unique.values()].filter(isShort).slice(0, MOST.downloads);
+}
+
+function isShort(download: { version: string; platform: string; url: string; sha256?: string }) {
+  const { version, platform, url, sha256 = '' } = download;
+  return (
+    version.length <= LONGEST_VERSION &&
+    platform.length <= LONGEST_PLATFORM &&
+    url.length <= LONGEST_URL &&
+    sha256.length <= LONGEST_SHA256
+  );
+}
