@@ -1,9 +1,10 @@
-/** Lists the commands that change how plans are carried out: pause, resume, abort, retry, start, hold, unhold, approve and accept. */
+/** Lists the commands that change how plans are carried out: pause, resume, abort, rollback, retry, start, hold, unhold, approve and accept. */
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import type { Control } from '../cli/controls/control.ts';
 import type { ControlFlags } from '../cli/controls/control-command.ts';
 import * as common from '../cli/options.ts';
 import type { CommandCall, CommandSpec } from '../cli/program.ts';
+import type { RollBackFlags } from '../dialects/autopilot/command/roll-back-command.ts';
 import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import { partsOf } from './session-parts.ts';
@@ -50,6 +51,34 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     ],
     run: async (flags: ControlFlags & { reason?: string }, call) =>
       await (await import('../cli/controls/pause-abort.ts')).carryOutAbort(
+        { ...flags, ...planOf(flags, call) },
+        await partsOf(call),
+      ),
+  },
+  {
+    name: 'rollback',
+    summary:
+      'Takes the nodes of an ended or aborted k0s Plan back to the versions that they ran before it: workers first, then controllers.',
+    argument: PLAN_ARGUMENT,
+    options: [
+      ...common.CONNECTION_OPTIONS,
+      PLAN_OPTION,
+      new Option('--run <id>', 'the run to roll back; default: the last one of the plan'),
+      new Option(
+        '--url <platform=url>',
+        'download of the old version, such as linux-amd64=https://…; default: as an earlier run recorded it',
+      ).argParser(common.addValue),
+      new Option(
+        '--sha256 <platform=hex>',
+        'with --url: the SHA-256 of that file; may be repeated',
+      ).argParser(common.addValue),
+      new Option('--reason <text>', 'reason that is kept with the Plan').makeOptionMandatory(),
+      common.outputForm('text', 'yaml'),
+      new Option('--yes', 'do not ask'),
+      common.DRY_RUN,
+    ],
+    run: async (flags: RollBackFlags, call) =>
+      await (await import('../dialects/autopilot/command/roll-back-command.ts')).rollBack(
         { ...flags, ...planOf(flags, call) },
         await partsOf(call),
       ),

@@ -1,0 +1,258 @@
+/** Implements `refit rollback`: puts a Plan in the place of the ended one that takes its nodes back to the versions before it. */
+import { createInterface } from 'node:readline/promises';
+import { PLAN_NAME, type Plan, plans } from '../../../api/autopilot/plan.ts';
+import { nodeRollouts } from '../../../api/kinds.ts';
+import type { NodeRollout, NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
+import { type ControlFlags, choosePlan } from '../../../cli/controls/control-command.ts';
+import { dryRunLines } from '../../../cli/controls/dry-run.ts';
+import { table, wrapped } from '../../../cli/phrases.ts';
+import { askLeader } from '../../../cli/status/load.ts';
+import { type Inspection, inspectAll } from '../../../cli/status/observe.ts';
+import { noPlan } from '../../../cli/status/plan-names.ts';
+import {
+  inSession,
+  plansIn,
+  type Session,
+  type SessionParts,
+} from '../../../cli/status/status-session.ts';
+import { askUserName } from '../../../cli/user-name.ts';
+import { isFinal } from '../../../engine/model/rollout.ts';
+import { placeOf } from '../../../engine/report/node-rollout-object.ts';
+import { platformOf } from '../../../engine/snapshot/gather.ts';
+import { kubeletVersionOf, nodes } from '../../../kube/resources.ts';
+import { ifFound } from '../../../kube/status-error.ts';
+import { controlNodes, isK0sLeader, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
+import { rfc3339 } from '../../../util/clock.ts';
+import { failing, messageOf, RefitError } from '../../../util/errors.ts';
+import { listed } from '../../../util/phrases.ts';
+import { printable } from '../../../util/printable.ts';
+import { writeYaml } from '../../../util/yaml.ts';
+import {
+  type PresentNode,
+  planBack,
+  stuckControllers,
+  type WaysBack,
+  waysBack,
+} from './roll-back-plan.ts';
+
+export interface RollBackFlags extends ControlFlags {
+  readonly run?: string;
+  /** Each as `<platform>=<value>`. */
+  readonly url?: readonly string[];
+  readonly sha256?: readonly string[];
+  readonly reason: string;
+  readonly output?: 'text' | 'yaml';
+  readonly yes?: boolean;
+}
+
+/** The annotation with who rolled back, and why, for people. */
+const REASON_ANNOTATION = 'upgrade.refit.dev/rolls-back-reason';
+const refuse = failing('REFIT_CONTROL');
+
+export async function rollBack(flags: RollBackFlags, parts: SessionParts): Promise<void> {
+  const { clock, output } = parts;
+  await inSession(flags, parts, 'refit-control', async (session) => {
+    const now = clock.now();
+    const old = await planFor(session, flags, now);
+    const { history, run } = await runFor(session, old, flags);
+    const ways = waysBack(run, presentNodes(old));
+    refuseImpossible(ways, run);
+    const [command] = (old.plan as Plan).spec.commands;
+    const concurrent = command?.k0supdate?.targets.workers?.limits?.concurrent ?? 1;
+    const downloads = [...given(flags, ways), ...history.flatMap((each) => each.downloads ?? [])];
+    const by = await askUserName(session);
+    const made = planBack(
+      ways,
+      { run: `${run.planUid}/${run.id}`, downloads, concurrent },
+      rfc3339(now),
+    );
+    const plan = annotated(made, `${by}: ${flags.reason.trim()}`);
+    if (flags.output === 'yaml') return output.write(writeYaml(plan));
+    const { columns } = output.size();
+    const say = (lines: readonly string[]): void =>
+      output.write(`${lines.flatMap((text) => wrapped(printable(text), columns)).join('\n')}\n`);
+    say([...shown(ways, run), ...dryRunLines(flags)]);
+    if (flags.dryRun === 'client') return;
+    await check(session, old, plan);
+    if (flags.dryRun === 'server') return;
+    if (flags.yes !== true && !(await isConfirmed(parts))) return say(['Nothing was written.']);
+    await replace(session, old, plan);
+    say(['The Plan that goes back is written. Follow it with: refit status --watch']);
+  });
+}
+
+async function planFor(session: Session, flags: RollBackFlags, now: number): Promise<Inspection> {
+  const { loaded, viewParts } = session;
+  const { inspections, unreadable } = await inspectAll(loaded, viewParts, now);
+  const [fault] = unreadable;
+  if (inspections.length === 0 && fault !== undefined) throw fault;
+  if (inspections.length === 0) return refuse(noPlan(plansIn(loaded), { plan: flags.plan }));
+  const plan = choosePlan(inspections, flags.plan);
+  refuseOtherDialects(plan);
+  const { rollout, controls } = plan.snapshot;
+  if (!isFinal(rollout))
+    return refuse(
+      controls.abort === undefined
+        ? 'the plan still runs: end it first with refit abort'
+        : 'the plan was aborted, and nodes of it are still in progress: run this again when they have finished',
+    );
+  const leader = await askLeader(session, now);
+  if ('holder' in leader && leader.state !== 'silent' && isK0sLeader(leader.holder))
+    return refuse(
+      `k0s's own leader (${leader.holder}) carries plans out, and it would start controllers at once: run this when refit controller holds the Lease`,
+    );
+  return plan;
+}
+
+/** What to do for plans that this command does not write. */
+const BY_HAND: Readonly<Record<string, string>> = {
+  cattle: 'set spec.version of the Plan back, if its image can install an older version',
+  kubeadm:
+    'kubeadm does not support an older version: continue with refit kubeadm apply, or restore etcd',
+  capi: 'set the version back in the KubeadmControlPlane, K0sControlPlane or MachineDeployment that owns the Machine',
+};
+
+function refuseOtherDialects({ dialect }: Inspection): void {
+  const byHand = BY_HAND[dialect.name];
+  if (byHand === undefined) return;
+  throw new RefitError(
+    'REFIT_CONTROL',
+    `refit rollback writes only Plans of k0s; for this plan: ${byHand}`,
+    {
+      hint: 'see docs/roll-back.md',
+    },
+  );
+}
+
+async function runFor(
+  { client, abort }: Session,
+  { dialect, plan }: Inspection,
+  flags: RollBackFlags,
+) {
+  const place = placeOf(dialect, plan);
+  const object: NodeRollout | undefined =
+    place &&
+    (await ifFound(client.get(nodeRollouts, place.name, { namespace: place.namespace, abort })));
+  const history: readonly NodeRolloutRun[] = object?.status?.history ?? [];
+  const ids = history.map(({ id }) => id);
+  const run = history.find(({ id, planUid }) =>
+    flags.run === undefined ? planUid === plan.metadata.uid : id === flags.run,
+  );
+  if (run === undefined)
+    return refuse(
+      `the history of the NodeRollout has no run ${flags.run ?? 'of this plan'}; it has ${listed(ids, ids.length) || 'none'}`,
+    );
+  return { history, run };
+}
+
+function presentNodes({ world }: Inspection): PresentNode[] {
+  const controllers = world.list(controlNodes);
+  const names = new Set(controllers.map(({ metadata }) => metadata.name));
+  const workers = world.list(nodes).filter(({ metadata }) => !names.has(metadata.name));
+  const uidOn = (annotations: Readonly<Record<string, string>> = {}): string | undefined =>
+    annotations[ROLLOUT_ANNOTATION]?.split('/')[0];
+  return [
+    ...workers.map((node) => ({
+      role: 'worker' as const,
+      name: node.metadata.name,
+      version: kubeletVersionOf(node),
+      platform: platformOf(node),
+      signalledBy: uidOn(node.metadata.annotations),
+    })),
+    ...controllers.map((node) => ({
+      role: 'controller' as const,
+      name: node.metadata.name,
+      version: node.status?.k0sVersion,
+      platform: platformOf(node),
+      signalledBy: uidOn(node.metadata.annotations),
+    })),
+  ];
+}
+
+function refuseImpossible(ways: WaysBack, run: NodeRolloutRun): void {
+  const [stuck] = stuckControllers(ways);
+  if (stuck !== undefined)
+    throw new RefitError(
+      'REFIT_CONTROL',
+      `controller ${stuck.name} would go from ${stuck.from} to the older minor version ${stuck.to}, which Kubernetes does not support: the newer API server may have stored objects that the older one cannot read`,
+      { hint: 'restore a backup of etcd instead, and lose everything that was written since' },
+    );
+  if (ways.moves.length === 0)
+    refuse([`no node goes back from run ${run.id}`, ...ways.left].join('; '));
+}
+
+/** Returns the downloads that the user named, for each version that a node goes back to. */
+function given({ url = [], sha256 = [] }: RollBackFlags, { moves }: WaysBack) {
+  const sums = new Map(sha256.map(pairOf));
+  const versions = new Set(moves.map(({ to }) => to));
+  return url.flatMap((text) => {
+    const [platform, address] = pairOf(text);
+    const sum = sums.get(platform);
+    return [...versions].map((version) => ({
+      version,
+      platform,
+      url: address,
+      ...(sum === undefined ? {} : { sha256: sum }),
+    }));
+  });
+}
+
+function pairOf(text: string): [string, string] {
+  const at = text.indexOf('=');
+  if (at <= 0)
+    throw new RefitError('REFIT_USAGE', `${text} names no platform: write it as linux-amd64=…`);
+  return [text.slice(0, at), text.slice(at + 1)];
+}
+
+function annotated(plan: Plan, reason: string): Plan {
+  const { metadata } = plan;
+  return {
+    ...plan,
+    metadata: {
+      ...metadata,
+      annotations: { ...metadata.annotations, [REASON_ANNOTATION]: reason },
+    },
+  };
+}
+
+function shown({ moves, left }: WaysBack, run: NodeRolloutRun): string[] {
+  const rows = moves.map(({ name, role, from, to }) => [name, role, from, to]);
+  return [
+    `Run ${run.id} goes back, workers first and then controllers, one controller at a time:`,
+    ...table(['NODE', 'ROLE', 'FROM', 'TO'], rows, Number.POSITIVE_INFINITY),
+    ...left.map((sentence) => `left alone: ${sentence}`),
+    'The Plan is replaced, and its record with it; the NodeRollout keeps its history. Image bundles stay on the disk.',
+  ];
+}
+
+/** Lets the API server check the new spec, before the old Plan is deleted. */
+async function check(
+  { client, abort }: Session,
+  { plan: old }: Inspection,
+  { spec, metadata }: Plan,
+) {
+  const { resourceVersion } = old.metadata;
+  const patch = { metadata: { resourceVersion, annotations: metadata.annotations }, spec };
+  await client.patch(plans, PLAN_NAME, patch, { type: 'merge', dryRun: true, abort });
+}
+
+async function replace({ client, abort }: Session, { plan: old }: Inspection, plan: Plan) {
+  const { uid, resourceVersion } = old.metadata;
+  await client.delete(plans, PLAN_NAME, { uid, resourceVersion, abort });
+  try {
+    await client.create(plans, plan, { abort });
+  } catch (error) {
+    throw new RefitError(
+      'REFIT_CONTROL',
+      `the old Plan is deleted, and the new one could not be created (${messageOf(error)}); apply it with kubectl: ${JSON.stringify(plan)}`,
+      { cause: error },
+    );
+  }
+}
+
+async function isConfirmed({ abort }: SessionParts): Promise<boolean> {
+  if (!process.stdin.isTTY)
+    throw new RefitError('REFIT_USAGE', 'there is no terminal to ask: pass --yes');
+  using terminal = createInterface(process.stdin, process.stdout);
+  return (await terminal.question('Go back? Type yes: ', { signal: abort })).trim() === 'yes';
+}

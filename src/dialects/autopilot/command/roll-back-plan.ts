@@ -1,0 +1,143 @@
+/** Makes the Plan that rolls a run of k0s back: workers first, then controllers, each to the version that it ran before. */
+
+import { PLAN_NAME, type Plan, type PlanCommand, plans } from '../../../api/autopilot/plan.ts';
+import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
+import {
+  earlierRunsIn,
+  ROLLS_BACK_ANNOTATION,
+  versionBefore,
+} from '../../../engine/model/earlier-versions.ts';
+import type { Role } from '../../../engine/model/rollout.ts';
+import { apiVersionOf } from '../../../kube/resources.ts';
+import { RefitError } from '../../../util/errors.ts';
+import { listed } from '../../../util/phrases.ts';
+import { isNewerMinor, parseVersion } from '../../../util/version.ts';
+import { mayBePartOf } from '../../../versions/release-parts.ts';
+
+/** A node as it is now. */
+export interface PresentNode {
+  readonly role: Role;
+  readonly name: string;
+  readonly version: string | undefined;
+  /** `<os>-<architecture>`; undefined if its labels do not say it. */
+  readonly platform: string | undefined;
+  /** The uid of the plan that it was signalled for last. */
+  readonly signalledBy: string | undefined;
+}
+
+export interface GoingBack {
+  readonly role: Role;
+  readonly name: string;
+  readonly platform: string | undefined;
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface WaysBack {
+  readonly moves: readonly GoingBack[];
+  /** Sentences about nodes of the run that stay as they are. */
+  readonly left: readonly string[];
+}
+
+type Download = NonNullable<NodeRolloutRun['downloads']>[number];
+
+/** Returns which nodes go back. Nodes that do not run a version of the run have not moved, or somebody has changed them since. */
+export function waysBack(run: NodeRolloutRun, nodes: readonly PresentNode[]): WaysBack {
+  const record = earlierRunsIn([run])[0];
+  if (record === undefined)
+    throw new RefitError(
+      'REFIT_CONTROL',
+      `run ${run.id} does not record what its nodes ran before, so nothing shows where to go back to`,
+      { hint: 'write a Plan with the old version by hand: docs/roll-back.md' },
+    );
+  const reached = (run.downloads ?? []).map(({ version }) => version);
+  const moves: GoingBack[] = [];
+  const left: string[] = [];
+  for (const { role, name, version, platform, signalledBy } of nodes) {
+    const isMember = signalledBy === run.planUid;
+    const isNamed = record.before.some((each) => each.role === role && each.nodes.includes(name));
+    if (!isMember && !isNamed) continue;
+    const to = versionBefore(record, role, name, isMember);
+    if (to === undefined) left.push(`${name}: what it ran before is not recorded`);
+    else if (version === undefined) left.push(`${name}: its present version is unknown`);
+    else if (mayBePartOf(version, to)) left.push(`${name} runs ${to} and has not moved`);
+    else if (!reached.some((each) => mayBePartOf(version, each)))
+      left.push(`${name} runs ${version}, which this run did not bring`);
+    else moves.push({ role, name, platform, from: version, to });
+  }
+  return { moves, left };
+}
+
+/** Returns the controllers that would go to an older minor version, which Kubernetes does not support. */
+export function stuckControllers({ moves }: WaysBack): GoingBack[] {
+  return moves.filter(({ role, from, to }) => {
+    const [now, before] = [from, to].map((version) => parseVersion(version));
+    return role === 'controller' && !(now && before && !isNewerMinor(now, before));
+  });
+}
+
+/** Returns the Plan. Throws REFIT_CONTROL if the download of a version is unknown. */
+export function planBack(
+  { moves }: WaysBack,
+  {
+    run,
+    downloads,
+    concurrent,
+  }: {
+    readonly run: string;
+    readonly downloads: readonly Download[];
+    readonly concurrent: number;
+  },
+  now: string,
+): Plan {
+  const roles: readonly Role[] = ['worker', 'controller'];
+  const commands = roles.flatMap((role): PlanCommand[] => {
+    const byVersion = Map.groupBy(
+      moves.filter((move) => move.role === role),
+      ({ to }) => to,
+    );
+    return [...byVersion].map(([version, group]) => {
+      const nodes = group.map(({ name }) => name);
+      const targets = { discovery: { static: { nodes } } };
+      return {
+        k0supdate: {
+          version,
+          platforms: platformsFor(version, group, downloads),
+          targets:
+            role === 'worker'
+              ? { workers: { ...targets, limits: { concurrent } } }
+              : { controllers: targets },
+        },
+      };
+    });
+  });
+  return {
+    apiVersion: apiVersionOf(plans),
+    kind: plans.kind,
+    metadata: { name: PLAN_NAME, annotations: { [ROLLS_BACK_ANNOTATION]: run } },
+    spec: { id: `back-${now}`, timestamp: now, commands },
+  };
+}
+
+function platformsFor(version: string, group: readonly GoingBack[], known: readonly Download[]) {
+  const own = known.filter(
+    (each) => each.version === version || mayBePartOf(version, each.version),
+  );
+  const needed = new Set(group.map(({ platform }) => platform ?? 'an unknown platform'));
+  const missing = [...needed].filter((each) => !own.some(({ platform }) => platform === each));
+  if (missing.length > 0)
+    throw new RefitError(
+      'REFIT_CONTROL',
+      `no recorded run downloaded ${version} for ${listed(missing)}`,
+      { hint: `add --url ${missing[0]}=https://… and --sha256 ${missing[0]}=…` },
+    );
+  return Object.fromEntries(
+    // What comes first wins: the user's downloads, and then the newest run.
+    own
+      .toReversed()
+      .map(({ platform, url, sha256 }) => [
+        platform,
+        sha256 === undefined ? { url } : { url, sha256 },
+      ]),
+  );
+}
