@@ -7,13 +7,14 @@ import { type FetchRequest, type FetchTools, limitsFor } from './download/fetch.
 import { hashFile, stampOf } from './download/hash-file.ts';
 import { wantedHash } from './download/partial-file.ts';
 import { discardBundle, placeBundle } from './download/place-bundle.ts';
-import { discardDownload, download } from './download/stage-binary.ts';
+import { type DownloadRequest, discardDownload, download } from './download/stage-binary.ts';
 import { type ActiveJournal, type BundleJournal, isBundle, type UpdateJournal } from './journal.ts';
 import { DrainLateError, type Maintenance } from './maintenance/node-maintenance.ts';
 import { endProcess, identityOf } from './service/processes.ts';
 import type { ServiceRestarter } from './service/service-restarter.ts';
 import { type Files, replaceDurably, syncPath } from './state/durable-files.ts';
 import { copyAttributes } from './state/file-attributes.ts';
+import type { KeptBinary } from './state/kept-binary.ts';
 import { pathsIn, upgradePathsOf } from './state/state-directory.ts';
 import type { FileTrust } from './state/trusted-path.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
@@ -36,6 +37,8 @@ export interface EffectTools
    * hashed again.
    */
   readonly tried?: Map<string, string>;
+  /** Knows the previous binary. Without it that binary is neither recorded nor verified. */
+  readonly kept?: KeptBinary;
 }
 
 const TRIAL_TIMEOUT_MS = 10_000;
@@ -90,7 +93,10 @@ async function updateEffectOf(
   const prepare = async (): Promise<void> => await fileTrust.makePrivate(staging);
   const effects: Effects = {
     download: async () =>
-      await download({ url, sha256, staged, paths, userAgent, limits, prepare }, tools),
+      await download(
+        { url, sha256, staged, paths, userAgent, limits, prepare, ...spareFor(work, tools) },
+        tools,
+      ),
     'trial-run': async () => {
       const wanted = await wantedHash(sha256, paths.record, files);
       const anyVersion = forceupdate === true && tools.checkForced !== true;
@@ -125,6 +131,23 @@ async function updateEffectOf(
   await effects[step.kind]?.(step as never);
 }
 
+/** Returns how a download can use the kept binary, or its room. */
+function spareFor(
+  { binary, signal: { created } }: UpdateJournal['work'],
+  { kept, fileTrust }: RunningTools,
+): Pick<DownloadRequest, 'takeKept' | 'makeRoom'> {
+  const { previous } = upgradePathsOf(binary);
+  if (kept === undefined) return {};
+  return {
+    takeKept: async (sha256, staged) => {
+      await fileTrust.assertReplaceable(binary);
+      return await kept.take(previous, sha256, staged);
+    },
+    // A download ahead has no signal. Nobody needs it yet, so it does not cost the way back.
+    ...(created !== '' && { makeRoom: async () => await kept.sacrifice(binary, previous) }),
+  };
+}
+
 /**
  * Returns the steps that replace one file by another. The new file gets the owner, mode and extended attributes of the
  * old one.
@@ -136,7 +159,7 @@ function replacementsOf(
 ): Pick<Effects, 'keep-previous' | 'swap' | 'roll-back'> {
   const { sha256, forceupdate } = work.signal.command;
   const { staged, previous } = upgradePathsOf(work.binary);
-  const { files, fileTrust, copyAttributes: copy = copyAttributes } = tools;
+  const { files, fileTrust, kept, copyAttributes: copy = copyAttributes } = tools;
   const cannot = (problem: string): void => tools.log.warn(problem);
   const withAttributesOf = async (from: string, to: string, isSameContent = false) => {
     await copy(from, to, { cannot, isSameContent });
@@ -145,13 +168,16 @@ function replacementsOf(
   return {
     'keep-previous': async () => {
       await fileTrust.assertReplaceable(work.binary);
-      await replaceDurably(work.binary, previous, files, async (path, isCopy) => {
-        if (isCopy) await withAttributesOf(work.binary, path, true);
-        if (!forceupdate && (await isSameContent(path, staged, files)))
-          throw new Error(
-            `${work.binary} is the wanted version already: another agent put it in place`,
-          );
-      });
+      const keep = async (): Promise<void> =>
+        await replaceDurably(work.binary, previous, files, async (path, isCopy) => {
+          if (isCopy) await withAttributesOf(work.binary, path, true);
+          if (!forceupdate && (await isSameContent(path, staged, files)))
+            throw new Error(
+              `${work.binary} is the wanted version already: another agent put it in place`,
+            );
+        });
+      const next = { path: previous, version: work.from, keepMs: work.policy?.keepPreviousMs };
+      await (kept ? kept.replace(next, keep) : keep());
     },
     swap: async () => {
       await fileTrust.assertReplaceable(work.binary);
@@ -167,6 +193,7 @@ function replacementsOf(
     },
     'roll-back': async () => {
       await fileTrust.assertReplaceable(previous);
+      await kept?.verify(previous);
       // A missing attribute must not stop this, because a node without a working binary is worse.
       const copyAttributesIfPossible = async (path: string): Promise<void> =>
         await withAttributesOf(previous, path, true).catch((error) => cannot(messageOf(error)));

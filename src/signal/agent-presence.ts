@@ -3,11 +3,11 @@
  * on a node.
  */
 import { type KubeObject, readyCondition } from '../kube/resources.ts';
-import { isRecord, parseJson } from '../util/json.ts';
+import { defined, isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import { printable } from '../util/printable.ts';
 import { decodeReport, decodeSignal } from './annotations.ts';
-import { anAmount, aText, exactly, type Members, readMembers } from './members.ts';
+import { anAmount, aText, exactly, type Members, readMembers, recordOf } from './members.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from './names.ts';
 import { isAllowance } from './node-configuration.ts';
 
@@ -40,6 +40,22 @@ export interface DownloadAnswer extends Members<typeof ANSWER> {
 /** Says whether a kubelet refuses to start on cgroup v1, or is allowed to. */
 export type CgroupV1 = 'refused' | 'allowed';
 
+const KEPT = {
+  /** The version of the binary. */
+  version: aReason,
+  sha256: (value: unknown) =>
+    typeof value === 'string' && /^[0-9a-f]{64}$/.test(value) ? value : undefined,
+  /** When the agent removes it, in RFC 3339 format. Absent: with the next upgrade. */
+  until: (value: unknown) =>
+    typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? value.slice(0, 40) : undefined,
+  /** Says why the agent has removed it: its time was over, or a download needed the room. */
+  gone: (value: unknown): 'Expired' | 'DiskFull' | undefined =>
+    value === 'Expired' || value === 'DiskFull' ? value : undefined,
+};
+
+/** The binary that the host keeps for a way back, or has removed. */
+export type KeptFacts = Members<typeof KEPT>;
+
 const PRESENCE = {
   /** True while the agent leaves every signal to k0s's own agent. */
   aside: exactly(true),
@@ -65,6 +81,8 @@ const PRESENCE = {
     isRecord(value) && typeof value['id'] === 'string'
       ? { id: value['id'], ...readMembers(value, ANSWER) }
       : undefined,
+  /** The previous binary of this host. Absent for an agent of a version that does not announce it, and if there is none. */
+  kept: recordOf(KEPT),
 };
 
 export interface AgentPresence extends Members<typeof PRESENCE> {
@@ -99,6 +117,8 @@ export interface NodeAgent {
   readonly doubt?: string;
   /** True if the agent excludes its node from plans. */
   readonly excluded?: true;
+  /** The previous binary of the host, as its agent announces it. */
+  readonly kept?: KeptFacts;
 }
 
 /** Returns the procedure of the agent that acts on the node's signals; undefined if that is not an agent of Refit. */
@@ -169,7 +189,8 @@ function actingAgent(object: KubeObject, presence: AgentPresence | undefined): N
     };
   if (isAside && presence !== undefined)
     return { ...THEIRS, title: `k0s's own (Refit ${presence.version} stands aside)` };
-  if (presence !== undefined) return { ours: true, title: `Refit ${presence.version}` };
+  if (presence !== undefined)
+    return { ours: true, title: `Refit ${presence.version}`, ...defined({ kept: presence.kept }) };
   return isAside ? { ...THEIRS, title: "k0s's own" } : { ours: false, title: 'unknown' };
 }
 

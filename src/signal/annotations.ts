@@ -196,6 +196,11 @@ const POLICY = {
   requireHttps: exactly(true),
   /** A download leaves this many bytes free on its disk. */
   diskReserveBytes: anAmount,
+  /**
+   * The agent removes the previous binary after this many milliseconds; 0 removes it once the upgrade has succeeded.
+   * Absent: it stays until the next upgrade.
+   */
+  keepPreviousMs: anAmount,
   drain: recordOf(DRAIN),
   /**
    * `leader` means that the leader that wrote the signal cordons, drains and uncordons the node. If it is absent, the

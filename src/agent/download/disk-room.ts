@@ -89,13 +89,14 @@ async function measure(
 
 /**
  * Calls `work` with the time that is left. If the disk is full, `discard` removes what it wrote, and `work` is called
- * again once there is room.
+ * again once there is room. `makeRoom` resolves with true if it removed something else, and is asked first.
  */
 export async function whenThereIsRoom<T extends { readonly totalMs: number }>(
   work: (left: T) => Promise<void>,
   discard: () => Promise<void>,
   limits: T,
   { clock, random, log, abort }: Tools & { readonly abort: AbortSignal },
+  makeRoom?: () => Promise<boolean>,
 ): Promise<void> {
   const deadline = clock.monotonic() + limits.totalMs;
   let waits = 0;
@@ -111,6 +112,7 @@ export async function whenThereIsRoom<T extends { readonly totalMs: number }>(
     } catch (error) {
       if (!(error instanceof NoRoomError) && !isDiskFull(error)) throw error;
       await discard();
+      if ((await makeRoom?.()) === true) continue;
       if (fills === MOST_FILLS)
         throw new Error(`the disk was full ${fills} times`, { cause: error });
       log.warn('the disk is full: the download was removed and waits for room', {

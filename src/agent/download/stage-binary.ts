@@ -13,6 +13,10 @@ export interface DownloadRequest extends FetchRequest {
   /** The path of the verified payload. It is in the same directory as `paths.part`. */
   readonly staged: string;
   readonly prepare: () => Promise<void>;
+  /** Stages the kept binary if it has this hash, and resolves with true then. */
+  readonly takeKept?: (sha256: string, staged: string) => Promise<boolean>;
+  /** Removes what the host can do without. Resolves with true if that freed room. */
+  readonly makeRoom?: () => Promise<boolean>;
 }
 
 const EXECUTABLE = 0o755;
@@ -22,7 +26,7 @@ export async function download(request: DownloadRequest, tools: FetchTools): Pro
   const discard = async (): Promise<void> => await discardDownload(request, tools.files);
   const stage = async (limits: DownloadLimits): Promise<void> =>
     await stageOnce({ ...tools, ...request, limits });
-  await whenThereIsRoom(stage, discard, request.limits, tools);
+  await whenThereIsRoom(stage, discard, request.limits, tools, request.makeRoom);
 }
 
 async function stageOnce(asked: DownloadRequest & FetchTools): Promise<void> {
@@ -30,6 +34,7 @@ async function stageOnce(asked: DownloadRequest & FetchTools): Promise<void> {
   await asked.prepare();
   await using part = await openPartial({ url, sha256: sha256?.toLowerCase() }, paths, files);
   if (part.wanted !== undefined && (await isStaged(staged, part.wanted, files))) return;
+  if (part.wanted !== undefined && (await asked.takeKept?.(part.wanted, staged)) === true) return;
   if (part.wanted === undefined || part.sha256 !== part.wanted)
     await fetchVerified({
       ...asked,

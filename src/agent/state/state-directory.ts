@@ -67,7 +67,7 @@ async function makeDirectory(path: string): Promise<void> {
 
 /** The names of all files that agents and their locks write there, and of their temporary files. */
 const OWN =
-  /^(?:(?:finished-)?journal|download|airgap-bundles|own-agent)[a-z-]*\.json(?:\.|$)|^(?:agent|host)\.lock[.-]/;
+  /^(?:(?:finished-)?journal|download|airgap-bundles|own-agent|kept-binary)[a-z-]*\.json(?:\.|$)|^(?:agent|host)\.lock[.-]/;
 
 /** Removes what agents wrote to the directory. The directory goes, too, unless it has other files. */
 export async function removeState(path: string): Promise<void> {
@@ -118,6 +118,8 @@ export interface StatePaths {
   readonly bundles: string;
   /** The record of whether the running service has an agent of its own. */
   readonly ownAgent: string;
+  /** The record of the previous binary. */
+  readonly kept: string;
 }
 
 /** Returns the paths of all files in the state directory. */
@@ -131,5 +133,6 @@ export function pathsIn(stateDirectory: string): StatePaths {
     bundleRecord: join(stateDirectory, 'download-airgap.json'),
     bundles: join(stateDirectory, 'airgap-bundles.json'),
     ownAgent: join(stateDirectory, 'own-agent.json'),
+    kept: join(stateDirectory, 'kept-binary.json'),
   };
 }

@@ -245,6 +245,11 @@ export const upgradePolicySpecSchema = object(
       'How long a restarted service must keep running before its node counts as done; 5s.',
       durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),
     ),
+    keepPrevious: optional(
+      'How long the agent of a k0s node keeps the previous binary after the upgrade, such as `720h`; until the next upgrade by default. ' +
+        '`0s`: it goes as soon as the upgrade has succeeded.',
+      durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),
+    ),
     settle: duration(
       'How long an upgraded node must work, Ready and uncordoned, before its slot is free for the next node; no time by default.',
     ),

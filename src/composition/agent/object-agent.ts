@@ -26,19 +26,24 @@ import {
   type TrustedAnswer,
 } from '../../agent/service/trusted-service.ts';
 import { type OwnAgentFacts, ownAgentOf } from '../../agent/service/worker-profile.ts';
-import { finishedSignals } from '../../agent/state/finished-signals.ts';
+import { type FinishedSignals, finishedSignals } from '../../agent/state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../../agent/state/journal-file.ts';
+import type { KeptBinary } from '../../agent/state/kept-binary.ts';
 import { upgradePathsOf } from '../../agent/state/state-directory.ts';
 import { fileTrust } from '../../agent/state/trusted-path.ts';
 import { afterReboot } from '../../agent/transitions.ts';
 import { fetchBinaries } from '../../dialects/kubeadm/agent/fetch-binaries.ts';
 import type { Host } from '../../dialects/kubeadm/host/host.ts';
-import type { AgentPresence, CgroupV1 } from '../../signal/agent-presence.ts';
+import type { AgentPresence, CgroupV1, KeptFacts } from '../../signal/agent-presence.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
 import { SIGNAL_OBJECTS } from '../../signal/names.ts';
-import { rfc3339 } from '../../util/clock.ts';
+import { type Clock, rfc3339 } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
 
 export interface AgentHost extends HostParts {
+  /** Knows the previous binary of the host; one for all agents of the host. */
+  readonly kept?: KeptBinary;
   /** The host, if kubeadm manages its kubelet and control plane. */
   readonly kubeadm?: Host;
 }
@@ -117,8 +122,15 @@ export async function announce(
       if (ownAgentDoubt !== undefined)
         return { ...known, ...ground, aside: true, doubt: ownAgentDoubt };
     }
-    return { ...own, ...ground, checked: await checks(object.newest?.metadata.annotations) };
+    const kept = defined({ kept: await keptFacts() });
+    return {
+      ...own,
+      ...ground,
+      checked: await checks(object.newest?.metadata.annotations),
+      ...kept,
+    };
   };
+  const keptFacts = factsOfKept(host);
   const room = async (): Promise<number | undefined> => {
     const directory = host.kubeadm
       ? options.stateDirectory
@@ -261,6 +273,52 @@ export function createObjectAgent(
       }),
     beside,
     onRest: () => void clock.schedule(SETTLE_MS, collectGarbage),
-    finished: finishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
+    finished: withKept(
+      finishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
+      host,
+    ),
   });
+}
+
+/** Starts the time of the previous binary when an update of a binary has succeeded. */
+function withKept(
+  finished: FinishedSignals,
+  { kept, log }: Pick<AgentHost, 'kept' | 'log'>,
+): FinishedSignals {
+  return {
+    ...finished,
+    async add(signal, end) {
+      await finished.add(signal, end);
+      if (end !== 'Completed' || signal.command.kind !== 'k0supdate') return;
+      // If this fails, the binary stays until the next upgrade. The signal has ended all the same.
+      await kept
+        ?.settle()
+        .catch((error: unknown) =>
+          log.warn('cannot start the time of the kept binary', { reason: messageOf(error) }),
+        );
+    },
+  };
+}
+
+/** The facts change only with an upgrade or after days, and each change is a write to the API server. */
+const KEPT_FACTS_MS = 55_000;
+
+/** Returns a function that tends the previous binary and returns what to announce about it. It never rejects. */
+function factsOfKept({
+  kept,
+  clock,
+  log,
+}: Pick<AgentHost, 'kept' | 'log'> & { readonly clock: Clock }) {
+  let last: { readonly at: number; readonly facts: KeptFacts | undefined } | undefined;
+  return async (): Promise<KeptFacts | undefined> => {
+    const at = clock.monotonic();
+    if (last !== undefined && at - last.at < KEPT_FACTS_MS) return last.facts;
+    await kept
+      ?.tend()
+      .catch((error: unknown) =>
+        log.warn('cannot remove the kept binary', { reason: messageOf(error) }),
+      );
+    last = { at, facts: await kept?.facts() };
+    return last.facts;
+  };
 }

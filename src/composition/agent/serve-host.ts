@@ -4,6 +4,7 @@
  */
 
 import { existsSync } from 'node:fs';
+import * as files from 'node:fs/promises';
 import { keepConfigured } from '../../agent/configuration/keep-configured.ts';
 import { ROOT } from '../../agent/host-parts.ts';
 import { leaseDelegation } from '../../agent/maintenance/lease-delegation.ts';
@@ -13,6 +14,7 @@ import { controlNodeName, nodeName } from '../../agent/registration/host-name.ts
 import { describeController, keepRegistered } from '../../agent/registration/keep-registered.ts';
 import { askService, STATUS_TIMEOUT_MS } from '../../agent/service/trusted-service.ts';
 import { loadJournal } from '../../agent/state/journal-file.ts';
+import { keptBinary } from '../../agent/state/kept-binary.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { nodes } from '../../kube/resources.ts';
 import { describeProblem, isForbidden, isNotFound } from '../../kube/status-error.ts';
@@ -61,7 +63,8 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
     mostBytes: MOST_ANSWER_BYTES,
     mostItems: MOST_ITEMS,
   });
-  const host = { ...basis, client, userAgent, log, delegation: leaseDelegation(client) };
+  const kept = keptBinary({ record: paths.kept, files, clock, log });
+  const host = { ...basis, client, userAgent, log, kept, delegation: leaseDelegation(client) };
   const { phase } = await loadJournal(paths.journal);
   // Work that was started continues without an API server, because the API server may run on this
   // host.

@@ -213,18 +213,21 @@ function readTime(field: string, text: string | undefined, complain: Complain): 
   return undefined;
 }
 
-function timesOf({ deadlines = {}, drain, soak, settle }: UpgradePolicySpec, complain: Complain) {
+function timesOf(spec: UpgradePolicySpec, complain: Complain) {
+  const { deadlines = {}, drain, soak, settle, keepPrevious } = spec;
   const read = (field: string, text: string | undefined) => readTime(field, text, complain);
   const step = (name: TimedStep): number =>
     read(`deadlines.${name}`, deadlines[name]) ?? DEFAULT_POLICY.stepDeadlines[name];
   const restartTimeoutMs = read('deadlines.restart', deadlines.restart);
   const soakMs = soak === '0s' ? 0 : read('soak', soak);
+  const keepPreviousMs = keepPrevious === '0s' ? 0 : read('keepPrevious', keepPrevious);
   const settleMs = read('settle', settle);
   const ready = step('ready');
   const answer = step('answer');
   const download = step('download');
   const agent: AgentPolicy = defined({
     soakMs,
+    keepPreviousMs,
     restartTimeoutMs,
     readyTimeoutMs: deadlines.ready === undefined ? undefined : ready,
     downloadTimeoutMs: deadlines.download === undefined ? undefined : download,

@@ -1,0 +1,127 @@
+/** The previous binary of a host: how long it stays, and when it is used or given up. */
+
+import { createHash } from 'node:crypto';
+import * as files from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { rfc3339 } from '../../util/clock.ts';
+import { silentLogger } from '../../util/log.ts';
+import { keptBinary } from './kept-binary.ts';
+
+const HOUR = 3_600_000;
+const sha = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** A host with an installed binary, and a clock whose two times are set by hand. */
+async function place(keepMs?: number) {
+  const directory = await files.mkdtemp(join(tmpdir(), 'refit-kept-'));
+  onTestFinished(async () => await files.rm(directory, { recursive: true }));
+  const time = { wall: Date.parse('2026-11-20T10:00:00Z'), steady: 0 };
+  const clock = { now: () => time.wall, monotonic: () => time.steady };
+  const binary = join(directory, 'k0s');
+  const path = `${binary}.previous`;
+  const parts = { record: join(directory, 'kept.json'), files, clock, log: silentLogger };
+  const open = () => keptBinary(parts);
+  const kept = open();
+  await files.writeFile(binary, 'old');
+  await kept.replace({ path, version: 'v1', keepMs }, async () => {
+    await files.link(binary, path);
+    await files.rm(binary);
+    await files.writeFile(binary, 'new');
+  });
+  const isThere = async () =>
+    await files.access(path).then(
+      () => true,
+      () => false,
+    );
+  const pass = (ms: number): void => {
+    time.wall += ms;
+    time.steady += ms;
+  };
+  return { kept, open, time, pass, binary, path, isThere, directory };
+}
+
+test('without a time it stays', async () => {
+  const { kept, pass, isThere } = await place();
+  await kept.settle();
+  pass(9_000 * HOUR);
+  await kept.tend();
+  expect([await isThere(), await kept.facts()]).toEqual([
+    true,
+    { version: 'v1', sha256: sha('old') },
+  ]);
+});
+
+test('its time begins with the success of the upgrade, and removes it at its end', async () => {
+  const { kept, pass, isThere, time } = await place(2 * HOUR);
+  pass(5 * HOUR);
+  await kept.tend();
+  expect(await isThere()).toBe(true);
+  await kept.settle();
+  expect(await kept.facts()).toMatchObject({ until: rfc3339(time.wall + 2 * HOUR) });
+  pass(HOUR);
+  await kept.tend();
+  expect(await isThere()).toBe(true);
+  pass(HOUR);
+  await kept.tend();
+  expect(await isThere()).toBe(false);
+  expect(await kept.facts()).toEqual({ version: 'v1', sha256: sha('old'), gone: 'Expired' });
+});
+
+test('0s removes it after the success, not before', async () => {
+  const { kept, isThere } = await place(0);
+  await kept.tend();
+  expect(await isThere()).toBe(true);
+  await kept.settle();
+  expect(await isThere()).toBe(false);
+});
+
+test('a wall clock that jumps does not remove it early, and corrects the announced time', async () => {
+  const { kept, time, isThere } = await place(2 * HOUR);
+  await kept.settle();
+  time.wall += 1_000 * HOUR;
+  await kept.tend();
+  expect([await isThere(), (await kept.facts())?.until]).toEqual([
+    true,
+    rfc3339(time.wall + 2 * HOUR),
+  ]);
+  time.wall -= 2_000 * HOUR;
+  await kept.tend();
+  expect((await kept.facts())?.until).toBe(rfc3339(time.wall + 2 * HOUR));
+});
+
+test('a restarted agent continues the count', async () => {
+  const { kept, open, pass, isThere } = await place(3 * HOUR);
+  await kept.settle();
+  pass(2 * HOUR);
+  await kept.tend();
+  const next = open();
+  pass(HOUR);
+  await next.tend();
+  expect(await isThere()).toBe(false);
+});
+
+test('a changed file is not used', async () => {
+  const { kept, path, directory } = await place();
+  await kept.verify(path);
+  const staged = join(directory, 'staged');
+  expect(await kept.take(path, sha('old'), staged)).toBe(true);
+  expect(await files.readFile(staged, 'utf8')).toBe('old');
+  await files.rm(path);
+  await files.writeFile(path, 'evil');
+  await expect(kept.verify(path)).rejects.toThrow('is not the binary that was kept');
+  expect(await kept.take(path, sha('old'), join(directory, 'other'))).toBe(false);
+  expect(await kept.take(path, sha('evil'), join(directory, 'other'))).toBe(false);
+});
+
+test('it makes room only after the success, and only beside a working binary', async () => {
+  const { kept, binary, path, isThere } = await place();
+  expect(await kept.sacrifice(binary, path)).toBe(false);
+  await kept.settle();
+  await files.truncate(binary);
+  expect(await kept.sacrifice(binary, path)).toBe(false);
+  await files.writeFile(binary, 'new');
+  expect([await kept.sacrifice(binary, path), await isThere()]).toEqual([true, false]);
+  expect(await kept.facts()).toMatchObject({ gone: 'DiskFull' });
+  expect(await kept.sacrifice(binary, path)).toBe(false);
+});

@@ -1,0 +1,186 @@
+/**
+ * Keeps the binary to which a node can go back: what it is, whether it is unchanged, and how long it stays. The record
+ * is in the state directory, which only root can change.
+ */
+import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { KeptFacts } from '../../signal/agent-presence.ts';
+import { anAmount, aText, exactly, type Members, readMembers } from '../../signal/members.ts';
+import { type Clock, rfc3339 } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import { isRecord, parseJson } from '../../util/json.ts';
+import type { Logger } from '../../util/log.ts';
+import { hashFile } from '../download/hash-file.ts';
+import { type Files, replaceDurably, syncPath, writeDurably } from './durable-files.ts';
+
+const RECORD = {
+  /** Milliseconds that the binary still stays, counted while an agent runs. Absent: until the next upgrade. */
+  leftMs: anAmount,
+  /** When the binary goes, by the wall clock, in RFC 3339 format. It is for people: `leftMs` decides. */
+  until: aText,
+  /** True once the upgrade has succeeded. Before that the binary is never removed, because a roll-back needs it. */
+  settled: exactly(true),
+  /** Says why the binary was removed. */
+  gone: (value: unknown) => (value === 'Expired' || value === 'DiskFull' ? value : undefined),
+};
+
+interface KeptRecord extends Members<typeof RECORD> {
+  readonly path: string;
+  readonly version: string;
+  readonly sha256: string;
+}
+
+export interface KeptBinary {
+  /** Returns what is kept, or what was removed and why; undefined if nothing is known. */
+  readonly facts: () => Promise<KeptFacts | undefined>;
+  /** Calls `keep`, which replaces the file at `path`, and records the new one. `keepMs` counts from `settle`. */
+  readonly replace: (
+    next: { readonly path: string; readonly version: string; readonly keepMs: number | undefined },
+    keep: () => Promise<void>,
+  ) => Promise<void>;
+  /** The upgrade has succeeded: the time of the binary begins. */
+  readonly settle: () => Promise<void>;
+  /** Removes the binary once its time is over. */
+  readonly tend: () => Promise<void>;
+  /** Rejects if the file at `path` is not the one that was recorded. Without a record every file passes. */
+  readonly verify: (path: string) => Promise<void>;
+  /** Stages the kept binary if it has this hash, and returns true then. */
+  readonly take: (path: string, sha256: string, staged: string) => Promise<boolean>;
+  /** Removes the binary to make room, unless a roll-back needs it. Returns true if that freed its bytes. */
+  readonly sacrifice: (binary: string, path: string) => Promise<boolean>;
+}
+
+export interface KeptParts {
+  /** The path of the record. */
+  readonly record: string;
+  readonly files: Files;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+}
+
+/** The counted time is saved this often, so a restart of the agent keeps the binary at most that much longer. */
+const SAVE_MS = 3_600_000;
+/** `until` is corrected only if it is wrong by more, because each change is a write to the API server. */
+const DRIFT_MS = 600_000;
+
+/** Returns functions that work one after the other. Use one instance for each record. */
+export function keptBinary(parts: KeptParts): KeptBinary {
+  const { files, clock, log } = parts;
+  let turn: Promise<unknown> = Promise.resolve();
+  const alone = async <T>(work: () => Promise<T>): Promise<T> => {
+    const mine = turn.then(work);
+    turn = mine.catch(() => undefined);
+    return await mine;
+  };
+  let counted = clock.monotonic();
+  const load = async () => await loadRecord(parts.record);
+  const save = async (next: KeptRecord): Promise<void> =>
+    await writeDurably(parts.record, `${JSON.stringify(next)}\n`, files);
+  const remove = async (known: KeptRecord, gone: 'Expired' | 'DiskFull'): Promise<void> => {
+    const { leftMs: _left, until: _until, ...rest } = known;
+    await files.rm(known.path, { force: true });
+    await syncPath(dirname(known.path), files);
+    log.warn('removed the kept binary', { version: known.version, reason: gone });
+    // On a full disk the record may not be writable. Without its file it does no harm: `facts` says that it is gone.
+    await save({ ...rest, gone }).catch((error: unknown) =>
+      log.warn('cannot record it', { reason: messageOf(error) }),
+    );
+  };
+  return {
+    facts: async () =>
+      await alone(async () => {
+        const known = await load();
+        if (known === undefined) return undefined;
+        const { version, sha256, until, gone } = known;
+        if (gone !== undefined) return { version, sha256, gone };
+        const isThere = (await files.lstat(known.path).catch(() => undefined))?.isFile() === true;
+        if (!isThere) return undefined;
+        return { version, sha256, ...(until !== undefined && { until }) };
+      }),
+    replace: async ({ path, version, keepMs }, keep) =>
+      await alone(async () => {
+        // A record of the file before would refuse the new one. Without a record a roll-back is possible, unverified.
+        await files.rm(parts.record, { force: true });
+        await keep();
+        const sha256 = await hashFile(path, files);
+        const left = keepMs === undefined ? {} : { leftMs: keepMs };
+        if (sha256 === undefined) return;
+        await save({ path, version, sha256, ...left }).catch((error: unknown) =>
+          log.warn('cannot record the kept binary', { reason: messageOf(error) }),
+        );
+      }),
+    settle: async () =>
+      await alone(async () => {
+        const known = await load();
+        if (known === undefined || known.settled === true || known.gone !== undefined) return;
+        counted = clock.monotonic();
+        if (known.leftMs === 0) return await remove(known, 'Expired');
+        await save({ ...known, settled: true, ...untilOf(known.leftMs, clock.now()) });
+      }),
+    tend: async () =>
+      await alone(async () => {
+        const known = await load();
+        const { settled, gone, leftMs } = known ?? {};
+        if (known === undefined || settled !== true || gone !== undefined || leftMs === undefined)
+          return;
+        // Only the steady clock counts: if the wall clock jumps, the binary does not go early.
+        const passed = clock.monotonic() - counted;
+        const left = Math.max(0, leftMs - passed);
+        if (left === 0) return await remove(known, 'Expired');
+        const expected = clock.now() + left;
+        const isRight = Math.abs(Date.parse(known.until ?? '') - expected) <= DRIFT_MS;
+        if (isRight && passed < SAVE_MS) return;
+        await save({ ...known, leftMs: left, ...(isRight ? {} : untilOf(left, clock.now())) });
+        counted += passed;
+      }),
+    verify: async (path) =>
+      await alone(async () => {
+        const known = await load();
+        if (known === undefined || known.path !== path || known.gone !== undefined) return;
+        const found = await hashFile(path, files);
+        if (found !== undefined && found !== known.sha256)
+          throw new Error(
+            `${path} is not the binary that was kept (sha256 ${found}, was ${known.sha256}): put the binary of ${known.version} there`,
+          );
+      }),
+    take: async (path, sha256, staged) =>
+      await alone(async () => {
+        const known = await load();
+        const isWanted = known?.path === path && known.sha256 === sha256;
+        if (!isWanted || known.gone !== undefined) return false;
+        const found = await files.lstat(path).catch(() => undefined);
+        if (found?.isFile() !== true || (await hashFile(path, files)) !== sha256) return false;
+        await replaceDurably(path, staged, files);
+        log.info('took the kept binary instead of a download', { version: known.version });
+        return true;
+      }),
+    sacrifice: async (binary, path) =>
+      await alone(async () => {
+        const known = await load();
+        // Before the upgrade has succeeded, a roll-back needs it. A file without a record may be another agent's.
+        if (known?.path !== path || known.settled !== true || known.gone !== undefined)
+          return false;
+        const installed = await files.lstat(binary).catch(() => undefined);
+        const kept = await files.lstat(path).catch(() => undefined);
+        const isWorking = installed?.isFile() === true && installed.size > 0;
+        // A second name of the installed binary takes no room.
+        if (!isWorking || kept?.isFile() !== true || kept.ino === installed.ino) return false;
+        await remove(known, 'DiskFull');
+        return true;
+      }),
+  };
+}
+
+function untilOf(leftMs: number | undefined, now: number): Pick<KeptRecord, 'until'> {
+  return leftMs === undefined ? {} : { until: rfc3339(now + leftMs) };
+}
+
+/** Returns undefined if there is no record, or if it is damaged. */
+async function loadRecord(path: string): Promise<KeptRecord | undefined> {
+  const value = parseJson(await readFile(path, 'utf8').catch(() => undefined));
+  if (!isRecord(value)) return undefined;
+  const { path: at, version, sha256 } = value;
+  if (typeof at !== 'string' || typeof version !== 'string' || typeof sha256 !== 'string')
+    return undefined;
+  return { path: at, version, sha256, ...readMembers(value, RECORD) };
+}
