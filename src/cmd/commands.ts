@@ -202,6 +202,18 @@ export const COMMANDS: readonly CommandSpec[] = [
             await partsOf(call),
           ),
   },
+  {
+    name: 'history',
+    summary: 'Shows the last runs of each plan, and why they ended.',
+    argument: new Argument('[plan]', 'only this plan'),
+    options: [...common.CLUSTER_OPTIONS, common.outputForm('text', 'json')],
+    run: async (flags, call) =>
+      await (await import('../cli/history/history-command.ts')).showHistory(
+        call.argument,
+        flags,
+        await partsOf(call),
+      ),
+  },
   ...CONTROL_COMMANDS,
   {
     name: 'updates',

@@ -1,0 +1,96 @@
+/** Shows what `refit history` says of runs of every end, and by which names it finds a plan. */
+import { expect, test } from 'vitest';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
+import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
+import { historyLines, historyOf, isHistoryOf } from './history.ts';
+
+const NOW = T0 + 60 * MINUTE;
+const COUNTS = { total: 8, done: 8, failed: 0, inProgress: 0, pending: 0, skipped: 0 };
+const RUN: NodeRolloutRun = {
+  id: 'one',
+  version: 'v1',
+  started: later(0),
+  phase: 'done',
+  counts: COUNTS,
+};
+const SCREEN = { hasColours: false, size: () => ({ columns: 100, rows: 50 }) };
+
+function rolloutWith(history: NodeRolloutRun[], planDeleted?: string): NodeRollout {
+  return {
+    metadata: {
+      name: 'cattle-p',
+      namespace: 'system-upgrade',
+      labels: { [DIALECT_LABEL]: 'cattle' },
+    },
+    spec: {
+      plan: {
+        apiVersion: 'upgrade.cattle.io/v1',
+        kind: 'Plan',
+        name: 'p',
+        namespace: 'system-upgrade',
+      },
+    },
+    status: { phase: 'done', history, ...(planDeleted === undefined ? {} : { planDeleted }) },
+  };
+}
+
+function linesOf(...history: NodeRolloutRun[]): string[] {
+  return historyLines([historyOf(rolloutWith(history))], NOW, SCREEN).slice(1);
+}
+
+test.each<[string, Partial<NodeRolloutRun>, readonly string[]]>([
+  [
+    'is done',
+    { ended: later(10 * MINUTE) },
+    [`  ${later(0)}  done 8/8 after 10 min, 50 min ago  to v1  (one)`],
+  ],
+  [
+    'runs',
+    { phase: 'running', counts: { ...COUNTS, done: 3 } },
+    [`  ${later(0)}  running 3/8 for 1 h  to v1  (one)`],
+  ],
+  [
+    'failed, with the cause of each node',
+    {
+      phase: 'failed',
+      ended: later(MINUTE),
+      counts: { ...COUNTS, done: 5, failed: 3 },
+      reason: 'TargetFailed',
+      message: 'w1 failed',
+      failures: [{ node: 'w1', message: 'no space left' }, { node: 'w2' }],
+    },
+    [
+      `  ${later(0)}  failed 5/8 after 1 min, 59 min ago  to v1  (one)`,
+      '      w1 failed (TargetFailed)',
+      '      w1 failed: no space left',
+      '      w2 failed',
+      '      1 more nodes failed',
+    ],
+  ],
+])('a run that %s', (_name, run, lines) => {
+  expect(linesOf({ ...RUN, ...run })).toEqual(lines);
+});
+
+test('text of the cluster has no control characters, and a deleted plan says so', () => {
+  const hostile = rolloutWith([{ ...RUN, message: 'a\u001B[31mb\nc' }], later(30 * MINUTE));
+  const text = historyLines([historyOf(hostile)], NOW, SCREEN).join('\n');
+  expect(text).not.toContain('\u001B');
+  expect(text).toContain('Plan system-upgrade/p  deleted 30 min ago');
+  expect(historyLines([], NOW, SCREEN)).toEqual([
+    'There is no NodeRollout, so no run is recorded.',
+  ]);
+  expect(linesOf()).toEqual(['  no run is recorded']);
+});
+
+test.each([
+  ['p', true],
+  ['system-upgrade/p', true],
+  ['cattle/p', true],
+  ['cattle/system-upgrade/p', true],
+  ['plan/p', true],
+  ['kubeadm/p', false],
+  ['q', false],
+])('the name %s means the plan: %s', (name, isMeant) => {
+  expect(isHistoryOf(historyOf(rolloutWith([])), name)).toBe(isMeant);
+});

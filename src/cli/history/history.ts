@@ -1,0 +1,85 @@
+/** Makes the view of `refit history` from NodeRollouts: the last runs of each plan, with what ended them. */
+import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
+import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
+import { type Medium, mediumOf, type Output } from '../output.ts';
+import { age, wrapped } from '../phrases.ts';
+import { fullNameOf } from '../status/text.ts';
+import { harmless } from '../status/view.ts';
+
+/** The JSON form of one plan. The runs come newest first, with the fields of `status.history`. */
+export interface PlanHistory {
+  readonly dialect: string;
+  readonly kind: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+  /** RFC 3339 time at which the plan was found to be deleted. */
+  readonly deleted?: string | undefined;
+  readonly runs: readonly NodeRolloutRun[];
+}
+
+export function historyOf({ metadata, spec, status }: NodeRollout): PlanHistory {
+  const { kind, name, namespace } = spec.plan;
+  return harmless({
+    dialect: metadata.labels?.[DIALECT_LABEL] ?? '',
+    kind,
+    namespace,
+    name,
+    deleted: status?.planDeleted,
+    runs: status?.history ?? [],
+  });
+}
+
+/** Returns true if `named` is a name of the plan, in one of the forms that `--plan` of `refit status` takes. */
+export function isHistoryOf(history: PlanHistory, named: string): boolean {
+  const { dialect, kind, namespace, name } = history;
+  const heads = [dialect, kind, kind.toLowerCase()];
+  const place = namespace === undefined ? [] : [namespace, `${dialect}/${namespace}`];
+  return [name, ...[...heads, ...place].map((head) => `${head}/${name}`)].includes(named);
+}
+
+export function historyLines(
+  histories: readonly PlanHistory[],
+  now: number,
+  output: Pick<Output, 'hasColours' | 'size'>,
+): string[] {
+  if (histories.length === 0) return ['There is no NodeRollout, so no run is recorded.'];
+  const medium = mediumOf(output);
+  return histories.flatMap((history, index) => [
+    ...(index === 0 ? [] : ['']),
+    ...planLines(history, now, medium),
+  ]);
+}
+
+function planLines(history: PlanHistory, now: number, medium: Medium): string[] {
+  const { deleted, runs } = history;
+  const gone = deleted === undefined ? '' : `  deleted ${age(deleted, now)} ago`;
+  const title = `${medium.paint('bold', fullNameOf(history))}${gone}`;
+  if (runs.length === 0) return [title, '  no run is recorded'];
+  return [title, ...runs.flatMap((run) => runLines(run, now, medium))];
+}
+
+function runLines(run: NodeRolloutRun, now: number, { paint, width }: Medium): string[] {
+  const { id, version, started, ended, phase, counts, message, reason, failures = [] } = run;
+  const end =
+    ended === undefined
+      ? `for ${age(started, now)}`
+      : `after ${age(started, Date.parse(ended))}, ${age(ended, now)} ago`;
+  const to = version === undefined ? '' : `  to ${version}`;
+  const sum = `${phase} ${counts.done}/${counts.total}`;
+  const style = phase === 'done' ? 'green' : 'red';
+  const shown = paint(ended === undefined ? 'cyan' : style, sum);
+  const code = reason === undefined ? '' : ` (${reason})`;
+  const causes = [
+    ...(message === undefined ? [] : [`${message}${code}`]),
+    ...failures.map(
+      ({ node, message: why }) => `${node} failed${why === undefined ? '' : `: ${why}`}`,
+    ),
+    ...(counts.failed > failures.length
+      ? [`${counts.failed - failures.length} more nodes failed`]
+      : []),
+  ];
+  return [
+    `  ${started}  ${shown} ${end}${to}  (${id})`,
+    ...causes.flatMap((line) => wrapped(line, width - 6)).map((line) => `      ${line}`),
+  ];
+}
