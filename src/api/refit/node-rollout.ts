@@ -11,6 +11,7 @@ export const MOST = {
   approvals: 100,
   accepted: 100,
   checks: 100,
+  checkNodes: 100,
   before: 50,
   namesBefore: 500,
   downloads: 20,
@@ -107,6 +108,10 @@ const checkSchema = object('The last result of one health check.', {
   value: text('The value that was found.', LONGEST.name),
   since: optional('Since when the check has this result.', time('Its begin.')),
   at: optional('When the check was made last.', time('Its time.')),
+  nodes: optional(
+    'The Nodes that a failing check is about; absent if it is about the whole cluster, or about more than 100 Nodes.',
+    z.array(nameSchema).max(MOST.checkNodes),
+  ),
 });
 
 const failureSchema = object('One node that failed.', {

@@ -180,7 +180,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     cordoned: cordoned.length === 0 ? undefined : cordoned,
     // Warnings are about the future, such as another plan for the same nodes. An ended plan has no use for them.
     warnings: warnings.length === 0 || isFinal(rollout) ? undefined : warnings,
-    checks: checksShown(snapshot.health)?.map(({ at: _at, ...check }) => check),
+    checks: checksShown(snapshot.health)?.map(({ at: _at, nodes: _nodes, ...check }) => check),
     unseen: unseen.length === 0 ? undefined : unseen,
   });
 }

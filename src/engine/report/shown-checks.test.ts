@@ -38,6 +38,16 @@ test('a result is shown with its state and times, and read back for the same pla
   expect(checksShown([])).toBeUndefined();
 });
 
+test('the Nodes that a check is about are shown and read back, unless there are too many', () => {
+  const about = (count: number): CheckResult => ({
+    ...FAILING,
+    nodes: Array.from({ length: count }, (_, at) => `w${at}`),
+  });
+  expect(resultsIn(rolloutWith(checksShown([about(2)])), 'u')).toEqual([about(2)]);
+  expect(resultsIn(rolloutWith(checksShown([about(100)])), 'u')).toEqual([about(100)]);
+  expect(resultsIn(rolloutWith(checksShown([about(101)])), 'u')).toEqual([FAILING]);
+});
+
 test.each<[string, Partial<CheckResult>, 'kept' | 'written']>([
   ['another value soon after', { message: 'the value is 0.08', at: T0 + 30_000 }, 'kept'],
   ['another value a minute later', { message: 'the value is 0.08', at: T0 + 75_000 }, 'written'],

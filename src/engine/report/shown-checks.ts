@@ -7,6 +7,7 @@ import {
 } from '../../api/refit/node-rollout.ts';
 import type { CheckResult, CheckState } from '../../health/checks.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { defined } from '../../util/json.ts';
 
 export type ShownCheck = NonNullable<NodeRolloutStatus['checks']>[number];
 
@@ -23,12 +24,14 @@ const STATES: Readonly<Record<ShownCheck['state'], CheckState>> = {
 /** Returns the results as a NodeRollout shows them; undefined if there are none. */
 export function checksShown(results: readonly CheckResult[] = []): ShownCheck[] | undefined {
   if (results.length === 0) return undefined;
-  return results.slice(0, MOST.checks).map(({ name, state, message, since, at }) => ({
+  return results.slice(0, MOST.checks).map(({ name, state, message, since, at, nodes = [] }) => ({
     name,
     state: SHOWN[state],
     message: message.slice(0, LONGEST_MESSAGE),
     since: rfc3339(since),
     at: rfc3339(at),
+    // A part of the names would say that the check passes for the other Nodes.
+    ...(nodes.length === 0 || nodes.length > MOST.checkNodes ? {} : { nodes: [...nodes] }),
   }));
 }
 
@@ -53,7 +56,8 @@ export function resultsIn(
 ): readonly CheckResult[] | undefined {
   const { checks } = shown?.status ?? {};
   if (checks === undefined || shown?.spec.plan.uid !== planUid) return undefined;
-  return checks.map(({ name, state, message = '', since = '', at = since }) => ({
+  return checks.map(({ name, state, message = '', since = '', at = since, nodes }) => ({
+    ...defined({ nodes }),
     name,
     state: STATES[state],
     message,
