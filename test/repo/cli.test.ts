@@ -211,6 +211,7 @@ const EVERYTHING: Complete<StatusView> = {
               runs: '',
               gone: true,
               held: { by: '', reason: '', since: '', until: '' },
+              wayBack: { state: 'open', until: '', message: '' },
             },
           ],
         },
@@ -235,6 +236,7 @@ const EVERYTHING: Complete<StatusView> = {
       warnings: [''],
       checks: [{ name: '', state: 'Passing', message: '', since: '' }],
       unseen: [''],
+      wayBack: { state: 'open', until: '', message: '' },
     },
   ],
 };
@@ -306,6 +308,7 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
         ],
         unseen: '',
       },
+      noReturn: [''],
       duration: {
         ms: 1,
         perTargetMs: 1,

@@ -114,6 +114,17 @@ const checkSchema = object('The last result of one health check.', {
   ),
 });
 
+const wayBackSchema = object(
+  'Whether the nodes that are done can go back to their earlier versions.',
+  {
+    state: z
+      .enum(['open', 'closing', 'closed', 'unknown'])
+      .describe('`closing`: open until `until`. `unknown`: too little is known.'),
+    until: optional('When the way closes.', time('Its end.')),
+    message: sentence('Which nodes decide that, and why.'),
+  },
+);
+
 const failureSchema = object('One node that failed.', {
   node: nameSchema.describe('The name of the node.'),
   message: sentence('Why it failed.'),
@@ -189,6 +200,7 @@ const statusSchema = object('Written by the controller only.', {
     'The results of the health checks of the policy, at most a minute old; absent once the plan has ended.',
     z.array(checkSchema).max(MOST.checks).meta(byKey('name')),
   ),
+  wayBack: wayBackSchema.exactOptional(),
   history: optional('The last ten runs, the newest first.', z.array(runSchema).max(MOST.runs)),
 });
 

@@ -5,6 +5,7 @@ import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { cattlePlanKind, upgradePolicyKind } from '../../api/schemas.ts';
 import { refusalsOf, versionVerdict } from '../../engine/assess/advance.ts';
 import { NOTHING_DONE, planEndOf } from '../../engine/assess/ended.ts';
+import { pointsOfNoReturn } from '../../engine/explain/way-back.ts';
 import { isFinal, type Rollout } from '../../engine/model/rollout.ts';
 import { readPolicy } from '../../engine/policy/read-policy.ts';
 import { gather } from '../../engine/snapshot/gather.ts';
@@ -194,6 +195,7 @@ async function previewAt(
   const drains = await lookAtDrains(inspection, parts.sources);
   const policy = policyRule(parts.policies, inspection.dialect.name, inspection.plan);
   const stages = stagePreviews(view, inspection, now);
+  const finals = isFinal(inspection.snapshot.rollout) ? [] : pointsOfNoReturn(inspection);
   const duration = durationOf(stages, inspection, now);
   const { dialect, kind, name, id, phase, timeZone, paused } = view;
   const { waits, cordoned, warnings } = view;
@@ -225,6 +227,7 @@ async function previewAt(
     warnings,
     policy,
     drains,
+    noReturn: finals.length > 0 ? finals : undefined,
     duration,
     checks: view.checks,
     unseen,

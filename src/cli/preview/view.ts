@@ -41,6 +41,8 @@ export interface PlanPreview
   readonly stages: readonly StagePreview[];
   readonly policy?: PolicyRule | undefined;
   readonly drains?: PlanDrainPreview | undefined;
+  /** Steps that cannot be undone, one sentence each. */
+  readonly noReturn?: readonly string[] | undefined;
   /** The expected duration; absent if no node will start or finish. */
   readonly duration?: Duration | undefined;
 }
@@ -96,6 +98,7 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
     ...cordonLines(plan).map((text) => line('cordon', text)),
     ...warnings.map((text) => line('warning', text)),
     ...(plan.drains ? drainLines(plan.drains) : []),
+    ...noReturnLines(plan),
     // A plan that will be refused takes no time.
     ...(plan.duration && problems.length === 0 ? durationLines(plan.duration, plan.timeZone) : []),
     ...checkSection(plan, now).lines.map((text) => line('checks', text)),
@@ -104,6 +107,11 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
       ? []
       : [line('nothing', 'the plan lists or selects no target: check its selectors and limits')]),
   ];
+}
+
+function noReturnLines({ noReturn = [] }: PlanPreview): string[] {
+  const advice = 'take one before the start, on a controller: `k0s backup --save-path DIRECTORY`';
+  return noReturn.map((sentence) => line('final', `${sentence}; ${advice}`));
 }
 
 /** Returns the reasons why the plan will be refused, one for each line of output. */

@@ -52,6 +52,7 @@ export function renderPlan(
     warningSection(plan),
     checkSection(plan, now),
     { heading: 'unknown', lines: plan.unseen ?? [] },
+    ...(form === 'wide' ? [wayBackSection(plan.wayBack)] : []),
     { heading: 'agents', lines: agentLines(plan) },
     {
       heading: 'ahead',
@@ -73,6 +74,11 @@ export function renderPlan(
 /** Returns the section that says why targets of an ended plan never started. */
 export function stoppedSection({ stopped }: Pick<PlanView, 'stopped'>): Section {
   return { heading: 'stopped', lines: stopped === undefined ? [] : [stopped] };
+}
+
+/** Returns the section that says whether upgraded nodes can go back. */
+export function wayBackSection(way: PlanView['wayBack']): Section {
+  return { heading: 'way back', lines: way === undefined ? [] : [`${way.state}: ${way.message}`] };
 }
 
 /** Returns the section of the targets that people hold. */

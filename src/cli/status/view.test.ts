@@ -54,6 +54,9 @@ const THEIRS = {
   lacks: 'no roll-back, no resumed download, no proof that the node is Ready',
 };
 
+const NO_RETURN =
+  'controllers cannot go back from v1.36 to v1.35, because etcd may hold objects that v1.35 cannot read: only a backup from before the upgrade brings v1.35 back';
+
 const EXPECTED: StatusView = {
   leader: { state: 'held', holder: 'abc', since: '2026-11-20T08:00:00Z' },
   plans: [
@@ -82,6 +85,7 @@ const EXPECTED: StatusView = {
               agent: UNKNOWN,
               from: 'v1.35.5+k0s.0',
               spent: { Downloading: 1200, Restart: 900 },
+              wayBack: { state: 'closed', message: NO_RETURN },
             },
           ],
         },
@@ -123,6 +127,7 @@ const EXPECTED: StatusView = {
         },
       ],
       next: ['w2'],
+      wayBack: { state: 'closed', message: `c1: ${NO_RETURN}` },
     },
   ],
 };

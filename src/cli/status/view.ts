@@ -7,6 +7,7 @@ import { stepEnd } from '../../engine/assess/evaluate-target.ts';
 import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
+import { wayBackOf, wayBackOfRollout } from '../../engine/explain/way-back.ts';
 import { isTargetHeld } from '../../engine/gates/held-targets.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type {
@@ -35,6 +36,7 @@ import { type Hold, isHeld } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { zoneOf } from '../../util/maintenance-windows.ts';
 import { printable } from '../../util/printable.ts';
+import type { WayBack } from '../../versions/way-back.ts';
 import type { LeaderView } from './load.ts';
 
 export interface TargetView extends Pick<TargetReport, 'from' | 'spent' | 'rolledBack'> {
@@ -69,6 +71,8 @@ export interface TargetView extends Pick<TargetReport, 'from' | 'spent' | 'rolle
   readonly gone?: boolean | undefined;
   /** The hold that keeps a pending or skipped target from starting. */
   readonly held?: HoldView | undefined;
+  /** Whether a done target can go back to its earlier version. */
+  readonly wayBack?: WayBack | undefined;
 }
 
 /** Who holds a target and why. `since` and `until` are RFC 3339 times; without `until`, only `refit unhold` ends the hold. */
@@ -118,6 +122,8 @@ export interface PlanView
   readonly checks?: readonly CheckView[] | undefined;
   /** Checks that could not run, one sentence each. */
   readonly unseen?: readonly string[] | undefined;
+  /** Whether all targets that are done can go back to their earlier versions. */
+  readonly wayBack?: WayBack | undefined;
 }
 
 export type CheckView = Pick<ShownCheck, 'name' | 'state' | 'message' | 'since'>;
@@ -182,6 +188,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     warnings: warnings.length === 0 || isFinal(rollout) ? undefined : warnings,
     checks: checksShown(snapshot.health)?.map(({ at: _at, nodes: _nodes, ...check }) => check),
     unseen: unseen.length === 0 ? undefined : unseen,
+    wayBack: wayBackOfRollout(look),
   });
 }
 
@@ -276,6 +283,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
     runs: otherVersion(snapshot, stage, target),
     gone: !exists || undefined,
     held: phase === 'pending' || phase === 'skipped' ? holdNow(facts, look.now) : undefined,
+    wayBack: wayBackOf(look, stage, target),
   };
   if (observation.kind === 'none')
     return { name: target.name, phase, since: target.since, ...always };

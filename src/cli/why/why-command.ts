@@ -148,6 +148,7 @@ function nodeBlocks(
         ...text.renderSections(
           [
             ...sectionsOf(status, plan, stage, target, now),
+            text.wayBackSection(target.wayBack),
             cordonSection(plan, target),
             text.warningSection(plan),
             agentSection(target),

@@ -60,7 +60,6 @@ function input({
     rollout: buildRollout([stage]),
     facts,
     run: 'plan-uid/id1',
-    rollout: buildRollout([]),
     earlier,
     apiServers: named?.map(([name, version]) => ({ name, version })),
     controlPlane: undefined,

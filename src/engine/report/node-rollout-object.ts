@@ -45,6 +45,7 @@ const OWN_FIELDS = [
   'planDeleted',
   'conditions',
   'checks',
+  'wayBack',
   'history',
 ] as const satisfies readonly (keyof NodeRolloutStatus)[];
 

@@ -2,6 +2,7 @@
  * Computes the status of a NodeRollout from one assessment and from the status before it. It is computed in two steps: `viewOf` takes
  * from the assessment what people see, and `statusOf` adds what only time shows, such as the history of runs.
  */
+
 import {
   LONGEST_MESSAGE,
   MOST,
@@ -15,6 +16,7 @@ import { defined } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { type PlanEnd, planEndOf } from '../assess/ended.ts';
+import { wayBackOfRollout } from '../explain/way-back.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot, Wait } from '../model/decision.ts';
 import {
@@ -61,6 +63,7 @@ export interface RolloutView {
   readonly waits: readonly Wait[];
   readonly failures: Failures;
   readonly checks: NodeRolloutStatus['checks'];
+  readonly wayBack: NodeRolloutStatus['wayBack'];
 }
 
 /** An expected end that differs by less is not written again, because it moves a little in each turn. */
@@ -96,6 +99,7 @@ export function viewOf({ plan, assessment }: Turn, waits: readonly Wait[]): Roll
     waits,
     failures: failuresOf(snapshot),
     checks: isOver ? undefined : checksShown(snapshot.health),
+    wayBack: shownWayBack(assessment),
   };
 }
 
@@ -196,9 +200,15 @@ export function statusOf(
     eta: steadyEta(view.eta, isSame ? before.eta : undefined),
     waiting: waitingOf(view, now),
     checks: steadyChecks(view.checks, isSame ? before.checks : undefined),
+    wayBack: view.wayBack,
     conditions: [...conditionsAt(view, known, previous?.metadata.generation, now)],
     history: historyOf(view, before.history ?? [], now),
   });
+}
+
+function shownWayBack(assessment: Turn['assessment']): NodeRolloutStatus['wayBack'] {
+  const way = wayBackOfRollout(assessment);
+  return way && { ...way, message: clipped(way.message) };
 }
 
 function steadyEta(next: Eta | undefined, before: Eta | undefined): Eta | undefined {

@@ -54,7 +54,6 @@ export function input(
     rollout: buildRollout([stage]),
     facts: buildFacts(facts),
     run: 'plan-uid/id1',
-    rollout: buildRollout([]),
     earlier: [],
     ...common,
     ...context,

@@ -1,0 +1,61 @@
+/** Says for people whether the upgraded nodes of a rollout can go back. No decision depends on it. */
+import {
+  pointOfNoReturn,
+  type UpgradedNode,
+  type WayBack,
+  wayBackOfAll,
+  wayBackOfNode,
+} from '../../versions/way-back.ts';
+import type { DecisionContext } from '../gates/types.ts';
+import { factsOf } from '../gates/types.ts';
+import { inState, type Stage, type Target } from '../model/rollout.ts';
+
+type Context = Pick<DecisionContext, 'snapshot' | 'now'>;
+
+/** Returns whether one target can go back; undefined if it was not upgraded, or if nothing is known about that. */
+export function wayBackOf(context: Context, stage: Stage, target: Target): WayBack | undefined {
+  const node = upgradedNode(context, stage, target);
+  return node?.from === undefined ? undefined : wayOf(context, node);
+}
+
+/** Returns whether all upgraded targets can go back; undefined if nothing is known about any of them. */
+export function wayBackOfRollout(context: Context): WayBack | undefined {
+  if (!context.snapshot.apiServers) return undefined;
+  const upgraded = context.snapshot.rollout.stages.flatMap((stage) =>
+    inState(stage, 'done').flatMap((target) => upgradedNode(context, stage, target) ?? []),
+  );
+  if (upgraded.every(({ from }) => from === undefined)) return undefined;
+  return wayBackOfAll(upgraded.map((node) => ({ ...wayOf(context, node), name: node.name })));
+}
+
+function upgradedNode(
+  { snapshot }: Context,
+  stage: Stage,
+  target: Target,
+): UpgradedNode | undefined {
+  if (!snapshot.apiServers || target.state !== 'done' || stage.keepsVersion === true)
+    return undefined;
+  const { agent, observation } = factsOf(snapshot, target);
+  const from = observation.kind === 'none' ? undefined : observation.report?.from;
+  // A target that had the version before was not upgraded.
+  if (from === stage.version) return undefined;
+  return { name: target.name, role: stage.role, from, to: stage.version, kept: agent?.kept };
+}
+
+function wayOf({ snapshot: { apiServers = [] }, now }: Context, node: UpgradedNode): WayBack {
+  const servers = apiServers.map(({ version }) => version);
+  return wayBackOfNode(node, servers, now);
+}
+
+/** Returns sentences about the steps that have not begun and cannot be undone. */
+export function pointsOfNoReturn({ snapshot }: Pick<Context, 'snapshot'>): string[] {
+  if (!snapshot.apiServers) return [];
+  const sentences = snapshot.rollout.stages
+    .filter(({ role, keepsVersion }) => role === 'controller' && keepsVersion !== true)
+    .flatMap((stage) =>
+      inState(stage, 'pending').flatMap(
+        (target) => pointOfNoReturn(factsOf(snapshot, target).version, stage.version) ?? [],
+      ),
+    );
+  return [...new Set(sentences)];
+}

@@ -1,0 +1,176 @@
+/** Whether the way back is open, in every situation that is told apart. */
+import { describe, expect, test } from 'vitest';
+import { pointOfNoReturn, type UpgradedNode, wayBackOfAll, wayBackOfNode } from './way-back.ts';
+
+const NOW = Date.parse('2026-11-20T10:00:00Z');
+const SOON = '2026-11-20T11:00:00Z';
+const LATER = '2026-12-20T11:00:00Z';
+const PAST = '2026-11-20T09:00:00Z';
+const OLD = 'v1.36.2+k0s.0';
+const PATCH = 'v1.36.3+k0s.0';
+const MINOR = 'v1.37.0+k0s.0';
+const KEPT = { version: OLD };
+
+const node = (more: Partial<UpgradedNode> = {}): UpgradedNode => ({
+  name: 'w1',
+  role: 'worker',
+  from: OLD,
+  to: PATCH,
+  kept: KEPT,
+  ...more,
+});
+
+describe('one node', () => {
+  test.each<[string, Partial<UpgradedNode>, (string | undefined)[], string, RegExp]>([
+    [
+      'a worker with its binary',
+      {},
+      [PATCH],
+      'open',
+      /^the host keeps v1\.36\.2\+k0s\.0 until its next upgrade$/,
+    ],
+    ['a worker a minor version back', { to: MINOR }, [MINOR], 'open', /keeps/],
+    [
+      'three minor versions behind',
+      { from: 'v1.34.1', kept: { version: 'v1.34.1' } },
+      [MINOR],
+      'open',
+      /keeps/,
+    ],
+    [
+      'four minor versions behind',
+      { from: 'v1.33.1', kept: { version: 'v1.33.1' } },
+      [MINOR],
+      'closed',
+      /^a kubelet of v1\.33 is too old/,
+    ],
+    [
+      'one of several API servers is too new',
+      { from: 'v1.33.1', kept: { version: 'v1.33.1' } },
+      [OLD, MINOR],
+      'closed',
+      /too old/,
+    ],
+    [
+      'a kubelet that was newer',
+      { from: MINOR, kept: { version: MINOR } },
+      [PATCH],
+      'closed',
+      /newer than the API server/,
+    ],
+    ['an API server of unknown version', {}, [undefined], 'open', /keeps/],
+    ['a controller, patch', { role: 'controller' }, [PATCH], 'open', /keeps/],
+    [
+      'a controller, minor',
+      { role: 'controller', to: MINOR },
+      [MINOR],
+      'closed',
+      /^controllers cannot go back from v1\.37 to v1\.36/,
+    ],
+    [
+      'a controller, minor, with a download',
+      { role: 'controller', to: MINOR, hasDownload: true },
+      [MINOR],
+      'closed',
+      /backup/,
+    ],
+    [
+      'a controller of a forced downgrade',
+      { role: 'controller', from: MINOR, to: OLD },
+      [OLD],
+      'closed',
+      /cannot go back from v1\.36 to v1\.37/,
+    ],
+    ['an unknown earlier version', { from: undefined }, [PATCH], 'unknown', /not known/],
+    ['an unreadable earlier version', { from: 'nightly' }, [PATCH], 'unknown', /not known/],
+    ['an old agent', { kept: undefined }, [PATCH], 'unknown', /does not say/],
+    [
+      'an old agent and a download',
+      { kept: undefined, hasDownload: true },
+      [PATCH],
+      'open',
+      /download/,
+    ],
+    [
+      'a time that ends',
+      { kept: { ...KEPT, until: SOON } },
+      [PATCH],
+      'closing',
+      /until 2026-11-20T11/,
+    ],
+    [
+      'a time that has ended',
+      { kept: { ...KEPT, until: PAST } },
+      [PATCH],
+      'closed',
+      /time was over/,
+    ],
+    [
+      'removed after its time',
+      { kept: { ...KEPT, gone: 'Expired' } },
+      [PATCH],
+      'closed',
+      /time was over/,
+    ],
+    [
+      'removed for room',
+      { kept: { ...KEPT, gone: 'DiskFull' } },
+      [PATCH],
+      'closed',
+      /needed the room/,
+    ],
+    [
+      'removed for room, with a download',
+      { kept: { ...KEPT, gone: 'DiskFull' }, hasDownload: true },
+      [PATCH],
+      'open',
+      /download/,
+    ],
+    [
+      'the next run replaced it',
+      { kept: { version: PATCH } },
+      [PATCH],
+      'closed',
+      /keeps v1\.36\.3\+k0s\.0 instead/,
+    ],
+  ])('%s', (_, more, servers, state, message) => {
+    expect(wayBackOfNode(node(more), servers, NOW)).toMatchObject({
+      state,
+      message: expect.stringMatching(message) as string,
+    });
+  });
+});
+
+describe('all nodes', () => {
+  const open = { state: 'open', message: 'a' } as const;
+  const closing = (until: string) =>
+    ({ state: 'closing', until, message: `until ${until}` }) as const;
+  const closed = { state: 'closed', message: 'it is gone' } as const;
+  test.each([
+    ['none', [], undefined],
+    ['all open', [open, open], { state: 'open' }],
+    [
+      'the first that closes counts',
+      [closing(LATER), closing(SOON), open],
+      { state: 'closing', until: SOON, message: `n1: until ${SOON}; and 1 more` },
+    ],
+    [
+      'one closed closes all',
+      [closed, closing(SOON), closed],
+      { state: 'closed', message: 'n0, n2: it is gone' },
+    ],
+  ])('%s', (_, ways, wanted) => {
+    const named = ways.map((way, index) => ({ ...way, name: `n${index}` }));
+    const found = wayBackOfAll(named);
+    if (wanted === undefined) expect(found).toBeUndefined();
+    else expect(found).toMatchObject(wanted);
+  });
+});
+
+test('only another minor version of controllers is a point of no return', () => {
+  expect(pointOfNoReturn(OLD, PATCH)).toBeUndefined();
+  expect(pointOfNoReturn(undefined, MINOR)).toBeUndefined();
+  expect(pointOfNoReturn(OLD, MINOR)).toMatch(
+    /^after the first controller runs v1\.37, controllers cannot go back/,
+  );
+});

@@ -1,0 +1,133 @@
+/** Says whether upgraded nodes can go back to the version that they had before, and what closes that way. */
+import { listed } from '../util/phrases.ts';
+import { isNewerMinor, parseVersion, type Version } from '../util/version.ts';
+
+/** What is known about one upgraded node. */
+export interface UpgradedNode {
+  readonly name: string;
+  readonly role: 'controller' | 'worker';
+  /** The version before the upgrade; undefined if it is unknown. */
+  readonly from?: string | undefined;
+  /** The version that the upgrade brought. */
+  readonly to: string;
+  /** The binary that the host keeps, or has removed; undefined if its agent does not say. */
+  readonly kept?: KeptForWayBack | undefined;
+  /** True if a download of the earlier version is known. */
+  readonly hasDownload?: boolean;
+}
+
+interface KeptForWayBack {
+  readonly version?: string;
+  readonly until?: string;
+  readonly gone?: 'Expired' | 'DiskFull';
+}
+
+/** `closing`: open until a known time. `unknown`: too little is known to say more. */
+export interface WayBack {
+  readonly state: 'open' | 'closing' | 'closed' | 'unknown';
+  /** When a closing way closes, in RFC 3339 format. */
+  readonly until?: string;
+  /** One sentence without a full stop. */
+  readonly message: string;
+}
+
+/** The number of minor versions that a kubelet may be older than an API server. */
+const MOST_BEHIND = 3;
+
+/** Returns whether one node can go back. `servers` are the versions of all API servers, and `now` is in milliseconds. */
+export function wayBackOfNode(
+  node: UpgradedNode,
+  servers: readonly (string | undefined)[],
+  now: number,
+): WayBack {
+  const { from } = node;
+  const earlier = parseVersion(from);
+  const later = parseVersion(node.to);
+  if (from === undefined || !earlier || !later)
+    return { state: 'unknown', message: 'the version before the upgrade is not known' };
+  if (node.role === 'controller' && isOtherMinor(earlier, later))
+    return { state: 'closed', message: noReturn(earlier, later) };
+  const skew = node.role === 'worker' ? skewOf(earlier, servers) : undefined;
+  return skew === undefined ? wayBackOfBinary(node, from, now) : { state: 'closed', message: skew };
+}
+
+/** Returns whether all of these nodes can go back; undefined without nodes. */
+export function wayBackOfAll(
+  nodes: readonly (WayBack & { readonly name: string })[],
+): WayBack | undefined {
+  if (nodes.length === 0) return undefined;
+  const inState = (state: WayBack['state']) => nodes.filter((node) => node.state === state);
+  const closed = inState('closed');
+  const unknown = inState('unknown');
+  const closing = inState('closing').toSorted((a, b) => timeOf(a) - timeOf(b));
+  const [worst] = [...closed, ...unknown, ...closing];
+  if (worst === undefined)
+    return { state: 'open', message: 'every upgraded node can go back to its earlier version' };
+  const same = nodes.filter(
+    ({ state, message }) => state === worst.state && message === worst.message,
+  );
+  const others = nodes.filter(({ state }) => state === worst.state).length - same.length;
+  const more = others === 0 ? '' : `; and ${others} more`;
+  const message = `${listed(same.map(({ name }) => name))}: ${worst.message}${more}`;
+  const { state, until } = worst;
+  return { state, message, ...(until === undefined ? {} : { until }) };
+}
+
+/** Returns what the first controller makes final; undefined if controllers can go back from `to` to `from`. */
+export function pointOfNoReturn(from: string | undefined, to: string): string | undefined {
+  const earlier = parseVersion(from);
+  const later = parseVersion(to);
+  if (!earlier || !later || !isOtherMinor(earlier, later)) return undefined;
+  return `after the first controller runs v${later.major}.${later.minor}, ${noReturn(earlier, later)}`;
+}
+
+function noReturn(earlier: Version, later: Version): string {
+  const old = `v${earlier.major}.${earlier.minor}`;
+  const present = `v${later.major}.${later.minor}`;
+  return `controllers cannot go back from ${present} to ${old}, because etcd may hold objects that ${old} cannot read: only a backup from before the upgrade brings ${old} back`;
+}
+
+function isOtherMinor(a: Version, b: Version): boolean {
+  return isNewerMinor(a, b) || isNewerMinor(b, a);
+}
+
+function skewOf(kubelet: Version, servers: readonly (string | undefined)[]): string | undefined {
+  for (const text of servers) {
+    const server = parseVersion(text);
+    if (!server) continue;
+    const what = `a kubelet of v${kubelet.major}.${kubelet.minor}`;
+    if (server.major !== kubelet.major || server.minor - kubelet.minor > MOST_BEHIND)
+      return `${what} is too old for the API server of ${text}`;
+    if (isNewerMinor(kubelet, server)) return `${what} is newer than the API server of ${text}`;
+  }
+  return undefined;
+}
+
+function wayBackOfBinary({ kept, hasDownload }: UpgradedNode, from: string, now: number): WayBack {
+  const isKept = kept?.version === from && kept.gone === undefined;
+  const until = kept?.until;
+  const isOver = until !== undefined && Date.parse(until) <= now;
+  if (isKept && until === undefined)
+    return { state: 'open', message: `the host keeps ${from} until its next upgrade` };
+  if (hasDownload === true) return { state: 'open', message: `a download of ${from} is known` };
+  if (isKept && until !== undefined && !isOver)
+    return { state: 'closing', until, message: `the host keeps ${from} until ${until}` };
+  const download = 'and no download of it is known';
+  if (kept === undefined)
+    return { state: 'unknown', message: `the agent does not say whether the host keeps ${from}` };
+  if (kept.gone === 'DiskFull')
+    return { state: 'closed', message: `a download needed the room of ${from}, ${download}` };
+  if (kept.gone === 'Expired' || isKept)
+    return {
+      state: 'closed',
+      message: `the host kept ${from} until its time was over, ${download}`,
+    };
+  return {
+    state: 'closed',
+    message: `the host keeps ${kept.version ?? 'another version'} instead of ${from}, ${download}`,
+  };
+}
+
+function timeOf({ until }: WayBack): number {
+  return Date.parse(until ?? '');
+}
