@@ -65,14 +65,13 @@ const DRIFT_MS = 600_000;
 
 /** Returns functions that work one after the other. Use one instance for each record. */
 export function keptBinary(parts: KeptParts): KeptBinary {
-  const { files, clock, log } = parts;
+  const { files, log } = parts;
   let turn: Promise<unknown> = Promise.resolve();
   const alone = async <T>(work: () => Promise<T>): Promise<T> => {
     const mine = turn.then(work);
     turn = mine.catch(() => undefined);
     return await mine;
   };
-  let counted = clock.monotonic();
   const load = async () => await loadRecord(parts.record);
   const save = async (next: KeptRecord): Promise<void> =>
     await writeDurably(parts.record, `${JSON.stringify(next)}\n`, files);
@@ -86,21 +85,28 @@ export function keptBinary(parts: KeptParts): KeptBinary {
       log.warn('cannot record it', { reason: messageOf(error) }),
     );
   };
+  const desk: Desk = { ...parts, alone, load, save, remove };
+  return { ...lifeOf(desk), ...useOf(desk) };
+}
+
+/** What the functions of one instance share. */
+interface Desk extends KeptParts {
+  /** Runs the work after all earlier work of the instance. */
+  readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly load: () => Promise<KeptRecord | undefined>;
+  readonly save: (next: KeptRecord) => Promise<void>;
+  readonly remove: (known: KeptRecord, gone: 'Expired' | 'DiskFull') => Promise<void>;
+}
+
+/** Returns what decides how long the binary stays. */
+function lifeOf(desk: Desk): Pick<KeptBinary, 'replace' | 'settle' | 'tend'> {
+  const { record, files, clock, log, alone, load, save, remove } = desk;
+  let counted = clock.monotonic();
   return {
-    facts: async () =>
-      await alone(async () => {
-        const known = await load();
-        if (known === undefined) return undefined;
-        const { version, sha256, until, gone } = known;
-        if (gone !== undefined) return { version, sha256, gone };
-        const isThere = (await files.lstat(known.path).catch(() => undefined))?.isFile() === true;
-        if (!isThere) return undefined;
-        return { version, sha256, ...(until !== undefined && { until }) };
-      }),
     replace: async ({ path, version, keepMs }, keep) =>
       await alone(async () => {
         // A record of the file before would refuse the new one. Without a record a roll-back is possible, unverified.
-        await files.rm(parts.record, { force: true });
+        await files.rm(record, { force: true });
         await keep();
         const sha256 = await hashFile(path, files);
         const left = keepMs === undefined ? {} : { leftMs: keepMs };
@@ -132,6 +138,23 @@ export function keptBinary(parts: KeptParts): KeptBinary {
         if (isRight && passed < SAVE_MS) return;
         await save({ ...known, leftMs: left, ...(isRight ? {} : untilOf(left, clock.now())) });
         counted += passed;
+      }),
+  };
+}
+
+/** Returns what reads, uses or gives up the binary. */
+function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacrifice'> {
+  const { files, log, alone, load, remove } = desk;
+  return {
+    facts: async () =>
+      await alone(async () => {
+        const known = await load();
+        if (known === undefined) return undefined;
+        const { version, sha256, until, gone } = known;
+        if (gone !== undefined) return { version, sha256, gone };
+        const isThere = (await files.lstat(known.path).catch(() => undefined))?.isFile() === true;
+        if (!isThere) return undefined;
+        return { version, sha256, ...(until !== undefined && { until }) };
       }),
     verify: async (path) =>
       await alone(async () => {
