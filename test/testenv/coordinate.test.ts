@@ -4,6 +4,7 @@ import { plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { daemonSets, type KubeObject } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { buildUpgradePolicy } from '../support/builders/policies.ts';
 import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
@@ -108,5 +109,39 @@ test('a plan goes on around nodes that other tools work on, and takes them up af
   await puppets.says('coord-w1', 'Completed');
   await kubectlAs('admin', ['taint', 'node', 'coord-w2', `${taint}-`]);
   await puppets.says('coord-w2', 'Completed');
+  expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+});
+
+test('no node starts while Kured holds its lock', async () => {
+  await using puppets = await Puppets.create(admin, 'coord-k1');
+  await applyPolicy();
+  const labels = { app: 'kured' };
+  const value = { nodeID: 'w9', metadata: {}, created: '2026-01-01T00:00:00Z', TTL: 0 };
+  await admin.create(daemonSets, {
+    metadata: {
+      name: 'kured',
+      namespace: 'kube-system',
+      annotations: { 'weave.works/kured-node-lock': JSON.stringify(value) },
+    },
+    spec: {
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { nodeSelector: { none: 'x' }, containers: [{ name: 'kured', image: 'kured' }] },
+      },
+    },
+  } as KubeObject);
+  onTestFinished(
+    async () => void (await admin.delete(daemonSets, 'kured', { namespace: 'kube-system' })),
+  );
+  await puppets.plan(1);
+  await puppets.until(async () => {
+    const { stdout } = await kubectlAs('admin', ['get', 'noderollouts', '-A', '-o', 'json']);
+    expect(stdout).toContain('Kured holds its lock for w9');
+  });
+  expect(await puppets.signal('coord-k1')).toBeUndefined();
+  const free = ['annotate', 'daemonset', 'kured', 'weave.works/kured-node-lock-'];
+  await kubectlAs('admin', ['-n', 'kube-system', ...free]);
+  await puppets.says('coord-k1', 'Completed');
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
 });
