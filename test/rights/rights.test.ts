@@ -39,6 +39,8 @@ const HISTORY =
 const UNUSED: Readonly<Record<string, string>> = {
   'refit-cattle: get jobs.batch in system-upgrade': LOST,
   'refit-controller: get controlnodes.autopilot.k0sproject.io': LOST,
+  'refit-operator: patch controlnodes.autopilot.k0sproject.io':
+    'asked by `refit hold` of a controller that is no Node; the tests hold Nodes',
   'refit-controller: get statusshards.upgrade.refit.dev': SHARDS,
   'refit-controller: update statusshards.upgrade.refit.dev': SHARDS,
   'refit-controlnode-workloads:CONTROL_NODE: get leases.coordination.k8s.io NODE in kube-node-lease':

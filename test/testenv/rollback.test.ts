@@ -39,7 +39,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   expect(await leader.stop('SIGTERM')).toBe(0);
-  await deleteObjects(admin, ...CONTROLLERS);
+  for (const name of CONTROLLERS) await deleteObjects(admin, name);
   admin.close();
 });
 
