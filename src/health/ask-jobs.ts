@@ -11,8 +11,8 @@ import { formatDuration } from '../util/duration.ts';
 import { isRecord, stableStringify } from '../util/json.ts';
 import type { CheckFinding, JobCheck } from './checks.ts';
 
-export const CHECK_LABEL = 'upgrade.refit.dev/health-check';
-export const POLICY_ANNOTATION = 'upgrade.refit.dev/policy';
+const CHECK_LABEL = 'upgrade.refit.dev/health-check';
+const POLICY_ANNOTATION = 'upgrade.refit.dev/policy';
 /** When the leader created the Job, on the leader's clock: upgrades end on that clock, too. */
 export const STARTED_ANNOTATION = 'upgrade.refit.dev/health-check-started';
 /** Has the message of the run before if that failed. Until the Job ends, the check still fails with it. */

@@ -9,7 +9,7 @@ import type { HookFinding, HookRun, JobAction } from './rules.ts';
 
 /** Seconds after its end for which a Job is kept, so that people can read its logs. */
 const KEPT_SECONDS = 86_400;
-export const HOOK_LABEL = 'upgrade.refit.dev/hook';
+const HOOK_LABEL = 'upgrade.refit.dev/hook';
 const NODE_ANNOTATION = 'upgrade.refit.dev/hook-node';
 
 /** Creates the Job of the run if there is none, and returns how it stands. A Job that somebody deleted is created again. */
@@ -77,13 +77,18 @@ export function jobOfRun({ id, hook, variables, node }: HookRun, action: JobActi
 type PodSpec = Readonly<Record<string, unknown>>;
 
 /** Returns the spec with the variables in each container. They replace variables of the same names. */
+/** Returns the value if it is a list; an empty list otherwise. */
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as readonly unknown[]) : [];
+}
+
 function withVariables(spec: PodSpec, variables: HookRun['variables']): PodSpec {
   const names = new Set<unknown>(Object.keys(variables));
   const added = Object.entries(variables).map(([name, value]) => ({ name, value }));
   const filled = (container: unknown): unknown => {
     if (!isRecord(container)) return container;
     const { env } = container;
-    const own = Array.isArray(env) ? env : [];
+    const own = listOf(env);
     const others = own.filter((each) => !isRecord(each) || !names.has(each['name']));
     return { ...container, env: [...added, ...others] };
   };
@@ -107,10 +112,10 @@ function pinned(spec: PodSpec, node: string): PodSpec {
   const all = Array.isArray(terms) && terms.length > 0 ? terms : [{}];
   const nodeSelectorTerms = all.map((term: unknown) => {
     const own = isRecord(term) ? term : {};
-    const fields = Array.isArray(own['matchFields']) ? own['matchFields'] : [];
+    const fields = listOf(own['matchFields']);
     return { ...own, matchFields: [...fields, isNode] };
   });
-  const tolerations = Array.isArray(spec['tolerations']) ? spec['tolerations'] : [];
+  const tolerations = listOf(spec['tolerations']);
   return {
     ...spec,
     affinity: {

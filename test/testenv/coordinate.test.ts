@@ -131,9 +131,7 @@ test('no node starts while Kured holds its lock', async () => {
       },
     },
   } as KubeObject);
-  onTestFinished(
-    async () => void (await admin.delete(daemonSets, 'kured', { namespace: 'kube-system' })),
-  );
+  onTestFinished(async () => await admin.delete(daemonSets, 'kured', { namespace: 'kube-system' }));
   await puppets.plan(1);
   await puppets.until(async () => {
     const { stdout } = await kubectlAs('admin', ['get', 'noderollouts', '-A', '-o', 'json']);

@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
-import { HOOK_LABEL } from '../../src/hooks/job-hook.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { type Job, jobs, pods } from '../../src/kube/resources.ts';
@@ -13,6 +12,8 @@ import { apply, installKinds, kubeconfigFor, kubectlAs } from './control-plane.t
 import { PATIENCE, Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
+/** The label that Jobs of hooks have. */
+const HOOK_LABEL = 'upgrade.refit.dev/hook';
 const NAMESPACE = 'refit-hooks';
 type Hooks = NonNullable<UpgradePolicySpec['hooks']>;
 

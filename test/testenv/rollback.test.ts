@@ -53,7 +53,7 @@ async function runsOn(name: string, version: string): Promise<void> {
 /** Stands in for all agents: each signalled node runs its version at once. Returns the names in the order in which they moved. */
 function agentsOf(names: readonly string[]): { readonly moved: string[] } {
   const moved: string[] = [];
-  let isOver = false;
+  const over = new AbortController();
   const look = async (name: string): Promise<void> => {
     const resource = CONTROLLERS.includes(name) ? controlNodes : nodes;
     const object = await admin.get(resource, name);
@@ -66,13 +66,13 @@ function agentsOf(names: readonly string[]): { readonly moved: string[] } {
     await admin.patch(resource, name, { metadata: { annotations } }, { type: 'merge' });
   };
   const work = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       for (const name of names) await look(name);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   })();
   onTestFinished(async () => {
-    isOver = true;
+    over.abort();
     await work;
   });
   return { moved };

@@ -31,7 +31,6 @@ export interface GateInput
       | 'rollout'
       | 'locks'
       | 'hooks'
-      | 'rollout'
     > {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];

@@ -33,7 +33,7 @@ interface Case {
 
 test.each<[string, string, Case, boolean]>([
   ['the version that most nodes ran', 'w1', {}, true],
-  ['what its kubelet reported of it', 'w1', { to: `${OLD}` }, true],
+  ['what its kubelet reported of it', 'w1', { to: OLD }, true],
   ['a version that it did not run', 'w1', { to: 'v1.36.2+k0s.0' }, false],
   ['a node with another version before', 'w2', {}, false],
   ['its own version before', 'w2', { to: 'v1.36.0+k0s.0' }, true],
