@@ -316,7 +316,7 @@ test('a roll-back goes on after kill -9 though no API server can be reached', as
 });
 
 describe('kill -9 of the agent', () => {
-  test('at each status: the next one ends the work, with one download', async () => {
+  test('at each status: the next one ends the work, with one download of each file', async () => {
     await using rig = await startRig();
     const files = [
       ['/new', NEW],
@@ -333,7 +333,9 @@ describe('kill -9 of the agent', () => {
       rig.onStatus = () => undefined;
       agent = rig.startAgent();
       await expectUpdated(rig, version, file);
-      expect(rig.server.requests.filter(({ complete }) => complete)).toHaveLength(index + 1);
+      // From the third upgrade on, the wanted file is the one that the agent kept of the upgrade before.
+      const downloads = rig.server.requests.filter(({ complete }) => complete);
+      expect(downloads).toHaveLength(Math.min(index + 1, files.length));
       expect(rig.host.starts).toBe(index + 2);
     }
   });

@@ -45,7 +45,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'autopilot.k0sproject.io/plans': {
     controller: `${READ} create update patch delete`,
     ...LOOK,
-    operator: `${READ} patch`,
+    operator: `${READ} create patch delete`,
   },
   'autopilot.k0sproject.io/plans/status': { controller: 'update' },
   'autopilot.k0sproject.io/controlnodes': {

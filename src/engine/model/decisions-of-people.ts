@@ -1,6 +1,6 @@
 /** What people decided about one run of a plan: approved waves, and health checks that may fail. It comes from the NodeRollout. */
 import { isRecord } from '../../util/json.ts';
-import type { EarlierRun } from './earlier-versions.ts';
+import type { EarlierRun } from './earlier-runs.ts';
 import type { Rollout } from './rollout.ts';
 
 interface DecisionOfPerson {

@@ -5,18 +5,18 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { earlierRunsIn, goesBack } from './earlier-versions.ts';
 import type { Role } from './rollout.ts';
 
-const OLD = 'v1.36.1+k0s.0';
-const NEW = 'v1.36.3+k0s.0';
+const OLD = 'v1.36.1+build.0';
+const NEW = 'v1.36.3+build.0';
 const history = [
   {
     id: 'id1',
     planUid: 'old-uid',
     before: [
       { role: 'worker', version: OLD, others: true },
-      { role: 'worker', version: 'v1.36.0+k0s.0', nodes: ['w2'] },
+      { role: 'worker', version: 'v1.36.0+build.0', nodes: ['w2'] },
       { role: 'worker', nodes: ['w3'] },
       { role: 'controller', version: OLD, nodes: ['c1'] },
-      { role: 'controller', version: 'v1.35.9+k0s.0', nodes: ['c2'] },
+      { role: 'controller', version: 'v1.35.9+build.0', nodes: ['c2'] },
     ],
   },
   { id: 'id2', planUid: 'old-uid' },
@@ -34,9 +34,9 @@ interface Case {
 test.each<[string, string, Case, boolean]>([
   ['the version that most nodes ran', 'w1', {}, true],
   ['what its kubelet reported of it', 'w1', { to: OLD }, true],
-  ['a version that it did not run', 'w1', { to: 'v1.36.2+k0s.0' }, false],
+  ['a version that it did not run', 'w1', { to: 'v1.36.2+build.0' }, false],
   ['a node with another version before', 'w2', {}, false],
-  ['its own version before', 'w2', { to: 'v1.36.0+k0s.0' }, true],
+  ['its own version before', 'w2', { to: 'v1.36.0+build.0' }, true],
   ['a node whose version was unknown', 'w3', {}, false],
   ['a node that no plan of this uid signalled', 'w9', { signalledBy: 'other-uid' }, false],
   ['another attempt of this plan', 'w9', { signalledBy: 'plan-uid' }, true],
@@ -44,7 +44,7 @@ test.each<[string, string, Case, boolean]>([
   ['an annotation that names another plan', 'w2', { rollsBack: 'forged/id1' }, false],
   ['a controller after the workers', 'c1', { role: 'controller' }, true],
   ['a controller before workers', 'c1', { role: 'controller', isControllerFirst: true }, false],
-  ['a controller to an older minor', 'c2', { role: 'controller', to: 'v1.35.9+k0s.0' }, false],
+  ['a controller to an older minor', 'c2', { role: 'controller', to: 'v1.35.9+build.0' }, false],
 ])('%s', (_, name, given, expected) => {
   const { role = 'worker', to = OLD, rollsBack = 'old-uid/id1', signalledBy = 'old-uid' } = given;
   const own = { ...buildStage(role, [name]), id: 'own', version: to };

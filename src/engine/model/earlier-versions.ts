@@ -7,26 +7,11 @@ import { isRecord, isText } from '../../util/json.ts';
 import { isNewerMinor, parseVersion } from '../../util/version.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { isUnanswered, type Snapshot, type TargetFacts } from './decision.ts';
+import type { EarlierRun, VersionBefore } from './earlier-runs.ts';
 import { type Role, type Rollout, type Stage, stagesBefore, type Target } from './rollout.ts';
 
 /** The annotation on a Plan that rolls a run back. Its value is `<uid of the plan>/<id of the run>`. */
 export const ROLLS_BACK_ANNOTATION = 'upgrade.refit.dev/rolls-back';
-
-/** Nodes that ran one version before the run. */
-export interface VersionBefore {
-  readonly role: Role;
-  /** Undefined if the version is unknown. */
-  readonly version?: string;
-  readonly nodes: readonly string[];
-  /** True if every node of the role that no entry names ran this version, too. */
-  readonly others: boolean;
-}
-
-export interface EarlierRun {
-  /** `<uid of the plan>/<id of the run>`. */
-  readonly run: string;
-  readonly before: readonly VersionBefore[];
-}
 
 /** Returns the run that the Plan says it rolls back; undefined if it does not say so. */
 export function rolledBackBy({ metadata }: KubeObject): string | undefined {

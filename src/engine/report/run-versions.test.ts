@@ -5,7 +5,7 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { runVersions } from './run-versions.ts';
 
-const OLD = 'v1.36.1+k0s.0';
+const OLD = 'v1.36.1+build.0';
 
 function versionsOf(versions: Readonly<Record<string, string | undefined>>) {
   const facts = Object.fromEntries(
@@ -19,22 +19,23 @@ const many = (count: number, version: string, prefix: string) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, version]));
 
 test('a small plan names every node', () => {
-  expect(versionsOf({ w1: OLD, w2: OLD, w3: 'v1.36.0+k0s.0', w4: undefined })).toEqual([
+  expect(versionsOf({ w1: OLD, w2: OLD, w3: 'v1.36.0+build.0', w4: undefined })).toEqual([
     { role: 'worker', version: OLD, nodes: ['w1', 'w2'] },
-    { role: 'worker', version: 'v1.36.0+k0s.0', nodes: ['w3'] },
+    { role: 'worker', version: 'v1.36.0+build.0', nodes: ['w3'] },
     { role: 'worker', nodes: ['w4'] },
   ]);
 });
 
 test('of 15,000 nodes the most common version stands for all others', () => {
-  expect(versionsOf({ ...many(15_000, OLD, 'w'), odd: 'v1.36.0+k0s.0' })).toEqual([
+  expect(versionsOf({ ...many(15_000, OLD, 'w'), odd: 'v1.36.0+build.0' })).toEqual([
     { role: 'worker', version: OLD, others: true },
-    { role: 'worker', version: 'v1.36.0+k0s.0', nodes: ['odd'] },
+    { role: 'worker', version: 'v1.36.0+build.0', nodes: ['odd'] },
   ]);
 });
 
 test('if the other versions do not fit either, no version stands for nodes without a name', () => {
-  const before = versionsOf({ ...many(8000, OLD, 'a'), ...many(7000, 'v1.36.0+k0s.0', 'b') }) ?? [];
+  const before =
+    versionsOf({ ...many(8000, OLD, 'a'), ...many(7000, 'v1.36.0+build.0', 'b') }) ?? [];
   expect(before.some(({ others }) => others)).toBe(false);
   expect(before.flatMap(({ nodes = [] }) => nodes)).toHaveLength(500);
 });

@@ -24,6 +24,7 @@ import { ifFound } from '../../../kube/status-error.ts';
 import { controlNodes, isK0sLeader, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { failing, messageOf, RefitError } from '../../../util/errors.ts';
+import { ownMember } from '../../../util/own-member.ts';
 import { listed } from '../../../util/phrases.ts';
 import { printable } from '../../../util/printable.ts';
 import { writeYaml } from '../../../util/yaml.ts';
@@ -113,13 +114,13 @@ const BY_HAND: Readonly<Record<string, string>> = {
 };
 
 function refuseOtherDialects({ dialect }: Inspection): void {
-  const byHand = BY_HAND[dialect.name];
+  const byHand = ownMember(BY_HAND, dialect.name);
   if (byHand === undefined) return;
   throw new RefitError(
     'REFIT_CONTROL',
     `refit rollback writes only Plans of k0s; for this plan: ${byHand}`,
     {
-      hint: 'see docs/roll-back.md',
+      hint: 'do that instead, as the documentation of Refit on going back says',
     },
   );
 }

@@ -1,0 +1,18 @@
+/** What the leader recorded in the NodeRollout about the versions that nodes ran before a run of a plan. */
+import type { Role } from './rollout.ts';
+
+/** Nodes that ran one version before the run. */
+export interface VersionBefore {
+  readonly role: Role;
+  /** Undefined if the version is unknown. */
+  readonly version?: string;
+  readonly nodes: readonly string[];
+  /** True if every node of the role that no entry names ran this version, too. */
+  readonly others: boolean;
+}
+
+export interface EarlierRun {
+  /** `<uid of the plan>/<id of the run>`. */
+  readonly run: string;
+  readonly before: readonly VersionBefore[];
+}
