@@ -70,10 +70,10 @@ export const FEATURES: readonly FeatureGroup[] = [
         [`${T}/cattle-suite.test.ts`],
         'Plans of Rancher take them; a Plan of k0s has the nodes of its start',
       ),
-      partly(
+      yes(
         'Another version for single nodes',
-        [`${T}/autopilot/quorum.test.ts`],
-        'several commands or Plans by selector; nothing on the Node itself',
+        [`${T}/pins.test.ts`, 'src/engine/assess/pinned-targets.test.ts'],
+        '`versions.pin` of a policy',
       ),
     ],
   },
@@ -116,8 +116,8 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       partly(
         'Exclusion across plans and other tools',
-        [`${T}/both-dialects.test.ts`, `${T}/kubeadm-kubeone.test.ts`],
-        'plans of all dialects; of other tools only the labels of KubeOne',
+        [`${T}/both-dialects.test.ts`, `${T}/coordinate.test.ts`],
+        'plans of all dialects; cluster autoscaler, Karpenter, GPU Operator, the lock of Kured; Refit takes no lock of other tools',
       ),
     ],
   },
@@ -132,12 +132,20 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       yes('Evictions respect disruption budgets', [`${T}/drain.test.ts`]),
       yes('Budgets that can never allow a drain are found before it', [`${T}/drain.test.ts`]),
-      partly(
+      yes(
         'Health checks of the user',
-        ['src/engine/gates/healthy.test.ts', 'src/health/monitor.test.ts'],
-        'the gates decide; nothing of it can be set in a policy yet',
+        [
+          `${T}/health-resources.test.ts`,
+          `${T}/health-daemon-sets.test.ts`,
+          'src/health/ask-servers.test.ts',
+        ],
+        'objects by CEL, DaemonSets, HTTP, metrics, Jobs; the last three were tried with stand-ins',
       ),
-      no('Alerts stop a rollout'),
+      partly(
+        'Alerts stop a rollout',
+        ['src/health/ask-servers.test.ts'],
+        'tried with stand-ins of Prometheus and Alertmanager only',
+      ),
       no('Canaries compared with a control group'),
       yes('Check of disk space and resources', [
         'src/agent/download/disk-room.test.ts',
@@ -163,16 +171,24 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       partly(
         'Hooks before and after',
-        [`${T}/cattle.test.ts`, `${T}/capi-updaters.test.ts`],
-        '`prepare` of Rancher, updaters of Cluster API; none for k0s and kubeadm',
+        [`${T}/hooks.test.ts`, `${T}/capi-updaters.test.ts`],
+        'Jobs before the drain and after the upgrade of each node; no webhooks, none before and after the plan',
       ),
       yes(
         'Waits for jobs and critical pods',
         [`${T}/drain-rules.test.ts`, `${T}/capi-rules.test.ts`],
         '`drain.pods`, `waitForJobs`',
       ),
-      no('Waits until volumes are detached'),
-      no('Takes a node out of load balancers first'),
+      yes(
+        'Waits until volumes are detached',
+        [`${T}/drain-production.test.ts`, 'src/drain/volumes.test.ts'],
+        '`drain.volumes`, where the leader drains',
+      ),
+      yes(
+        'Takes a node out of load balancers first',
+        [`${T}/drain-production.test.ts`],
+        '`drain.loadBalancers`',
+      ),
       yes('A cordon of somebody else stays', [`${T}/drain.test.ts`, `${T}/capi-drain.test.ts`]),
       yes('Single-node clusters, and controllers that run pods', [
         `${T}/autopilot/single.test.ts`,
@@ -184,10 +200,10 @@ export const FEATURES: readonly FeatureGroup[] = [
     title: 'Failures',
     features: [
       yes('Time limit for each node', ['src/engine/assess/evaluate-target-deadlines.test.ts']),
-      partly(
+      yes(
         'Automatic retries',
-        ['src/agent/download/fetch.test.ts'],
-        'downloads, writes and evictions; a failed node waits for `refit retry`',
+        [`${T}/retry-policy.test.ts`, 'src/agent/download/fetch.test.ts'],
+        '`retry` of a policy for k0s Plans; downloads, writes and evictions everywhere',
       ),
       yes(
         'Failure budget',
@@ -212,8 +228,8 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       partly(
         'The fleet goes back with a plan',
-        ['src/engine/gates/registry-version-gates.test.ts'],
-        'a plan with the older version, if a policy allows `Downgrade`; no command writes it',
+        ['src/engine/model/earlier-versions.test.ts'],
+        '`refit rollback` for k0s Plans, not yet tried on a real API server as a whole; other dialects by hand',
       ),
       yes('A restarted controller continues', [
         `${T}/leader-gone.test.ts`,
@@ -231,7 +247,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       yes('A closed window stops a rollout between nodes', [`${T}/cattle-suite-policy.test.ts`]),
       partly(
         'Nothing starts that cannot finish in the window',
-        ['src/engine/gates/registry-policy-gates.test.ts'],
+        [`${T}/window-too-short.test.ts`, 'src/engine/gates/registry-policy-gates.test.ts'],
         'from the times of earlier nodes; the first nodes are not measured',
       ),
       yes(
