@@ -62,8 +62,8 @@ async function start(
   const guard = guardDirectory(directory);
   started.defer(async () => await guard.release());
   const keeps = flags['keep'] === true;
-  const keep = async (kubeconfig: string): Promise<void> =>
-    await keepRunning(kubeconfig, { directory, abort, say });
+  const keep = async (kubeconfig: string, more?: readonly string[]): Promise<void> =>
+    await keepRunning(kubeconfig, { directory, abort, say }, more);
   const code = await demonstration.run(flags, {
     directory,
     started,

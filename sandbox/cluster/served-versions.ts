@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type DownloadServer, startDownloadServer } from '../hosts/download-server.ts';
-import { buildStandIn } from '../hosts/stand-in.ts';
+import { type Broken, buildStandIn } from '../hosts/stand-in.ts';
 
 export interface ServedVersions {
   /** The binaries are built in its folder `payloads`. */
@@ -16,6 +16,10 @@ export interface ServedVersions {
   readonly files?: Readonly<Record<string, string>>;
   /** Nodes that get damaged bytes. */
   readonly breakFor?: readonly string[];
+  /** False for a node of `breakFor` once somebody has repaired its download. */
+  readonly isStillBroken?: (node: string) => boolean;
+  /** Versions whose file is whole, but whose build is bad. */
+  readonly badBuilds?: Readonly<Record<string, Broken>>;
 }
 
 /** Returns the path of a version on the download server. */
@@ -29,6 +33,8 @@ export async function serveVersions({
   offers,
   files: more,
   breakFor = [],
+  isStillBroken,
+  badBuilds = {},
   payloadBytes,
 }: ServedVersions): Promise<DownloadServer> {
   const files = await Promise.all(
@@ -37,6 +43,7 @@ export async function serveVersions({
       await buildStandIn({
         version,
         path,
+        ...(badBuilds[version] !== undefined && { broken: badBuilds[version] }),
         ...(payloadBytes !== undefined && { bytes: payloadBytes }),
       });
       const sha256 = createHash('sha256')
@@ -50,5 +57,6 @@ export async function serveVersions({
   return await startDownloadServer({
     files: { ...Object.fromEntries(files.flat()), ...more },
     breakFor,
+    isStillBroken,
   });
 }

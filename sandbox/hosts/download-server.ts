@@ -29,6 +29,8 @@ export interface DownloadServerOptions {
   readonly files: Readonly<Record<string, string>>;
   /** Nodes that get damaged bytes of the right number. */
   readonly breakFor?: readonly string[];
+  /** Asked with each request of such a node: false once somebody has repaired the file. */
+  readonly isStillBroken?: ((node: string) => boolean) | undefined;
   readonly faults?: readonly Fault[];
 }
 
@@ -112,7 +114,8 @@ export async function startDownloadServer(options: DownloadServerOptions): Promi
     const from = payload === undefined ? 0 : firstByte(request, payload);
     const served = { node, path: pathname, from, status: 0, bytesSent: 0, complete: false, ms: 0 };
     requests.push(served);
-    const isBroken = options.breakFor?.includes(node) ?? false;
+    const isBroken =
+      options.breakFor?.includes(node) === true && options.isStillBroken?.(node) !== false;
     void answer(response, served, isBroken ? damaged(payload) : payload, takeFault(node, pathname));
   });
   server.listen(0, '127.0.0.1');

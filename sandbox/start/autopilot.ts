@@ -1,4 +1,7 @@
 /** Demonstrates k0s Autopilot: hosts with stand-ins for k0s and agents, upgraded by one Plan. */
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import { mediumOf, standardOutput } from '../../src/cli/output.ts';
@@ -15,6 +18,15 @@ import { type Plane, startRealPlane, startSandboxPlane } from '../cluster/plane.
 import { CANARY_LINES, canaryPolicy, canarySummary } from './canary.ts';
 import type { Demonstration, Flags, Ground } from './demonstration.ts';
 import { follow } from './follow.ts';
+import {
+  BAD_BUILDS,
+  CRASHES,
+  FROM,
+  KEPT_OFFERS,
+  TO,
+  TRIAL_POLICY,
+  writePlans,
+} from './releases.ts';
 import { startShop } from './shop.ts';
 import { summarize } from './summary.ts';
 import { FOLLOWING, showReleases } from './updates.ts';
@@ -22,8 +34,6 @@ import { FOLLOWING, showReleases } from './updates.ts';
 const CONTROLLERS = 3;
 const WORKERS = 5;
 const CONCURRENT = 2;
-const FROM = 'v1.36.3+k0s.0';
-const TO = 'v1.36.3+k0s.2';
 /** For `--updates`: a patch, and the next minor version. */
 const RELEASES = ['v1.36.4+k0s.0', 'v1.37.0+k0s.0'];
 /** Shorter than the 10 s of a real unit, long enough to see the order. */
@@ -39,21 +49,24 @@ export const autopilot: Demonstration = {
     real: { type: 'boolean' },
     fail: { type: 'string' },
     canary: { type: 'boolean' },
+    'bad-release': { type: 'boolean' },
     updates: { type: 'boolean' },
   },
   help: {
     '--real':
       'use a real kube-apiserver and etcd, built on first use (see docs/internals/testenv.md)',
-    '--fail <node>': 'give this node, such as worker2, a damaged download; not with --updates',
-    '--canary':
-      'a release that breaks a shop: a health check stops it in the first wave; not with --fail or --updates',
+    '--fail <node>': 'give this node, such as worker2, a damaged download',
+    '--canary': 'a release that breaks a shop: a health check stops it in the first wave',
+    '--bad-release':
+      'a release that crashes: the agent of the first node brings the old version back',
     '--updates':
       'instead of a Plan: the cluster upgrades itself twice, from a channel of its own update server',
   },
   async run(flags, ground) {
     const { started, abort, directory } = ground;
+    refuseMixed(flags);
     const broken = brokenNodes(flags);
-    refuseMixedCanary(flags);
+    for (const node of broken) await writeFile(damageOf(directory, node), '');
     const plane = await startPlane(flags, ground);
     started.defer(async () => await plane.stop());
     abort.throwIfAborted();
@@ -63,45 +76,53 @@ export const autopilot: Demonstration = {
       controllers: CONTROLLERS,
       workers: WORKERS,
       version: FROM,
-      offers: flags['updates'] === true ? RELEASES : [TO],
+      offers: flags['updates'] === true ? RELEASES : KEPT_OFFERS,
+      badBuilds: BAD_BUILDS,
       restartDelayMs: RESTART_DELAY_MS,
       environment: FOLLOWING.environment,
       breakFor: broken,
+      isStillBroken: (node) => existsSync(damageOf(directory, node)),
     });
     started.defer(async () => await cluster.stop());
     abort.throwIfAborted();
     const code = await showerOf(flags)(cluster, plane, ground);
-    if (code !== EXIT.interrupted) await ground.keep?.(await plane.kubeconfig('admin'));
+    if (code === EXIT.interrupted || !ground.keep) return code;
+    const repair = broken.map((node) => repairOf(directory, node));
+    const plans = flags['updates'] === true ? [] : await writePlans(cluster, directory, CONCURRENT);
+    await ground.keep(await plane.kubeconfig('admin'), [...repair, ...plans]);
     return code;
   },
 };
 
-function brokenNodes({ fail, updates }: Flags): string[] {
+function brokenNodes({ fail }: Flags): string[] {
   if (fail === undefined) return [];
-  if (updates === true)
-    throw new RefitError(
-      'REFIT_USAGE',
-      '--fail does not go with --updates: a channel has one download for all nodes',
-    );
   const nodes = [...names('controller', CONTROLLERS), ...names('worker', WORKERS)];
   if (typeof fail === 'string' && nodes.includes(fail)) return [fail];
   throw new RefitError('REFIT_USAGE', `--fail takes one of ${nodes.join(', ')}`);
 }
 
-function refuseMixedCanary({ canary, fail, updates }: Flags): void {
-  if (canary !== true) return;
-  const other = updates === true ? '--updates' : '--fail';
-  if (updates !== true && fail === undefined) return;
-  throw new RefitError(
-    'REFIT_USAGE',
-    `--canary does not go with ${other}: each breaks its own way`,
-  );
+/** While this file exists, the node gets damaged bytes. */
+function damageOf(directory: string, node: string): string {
+  return join(directory, `damaged-${node}`);
+}
+
+function repairOf(directory: string, node: string): string {
+  return `  rm ${damageOf(directory, node)} && refit retry ${node}   # repair its download, and try again`;
+}
+
+/** Each of these flags is a story of its own. */
+function refuseMixed(flags: Flags): void {
+  const stories = ['canary', 'bad-release', 'updates', 'fail'];
+  const [one, other] = stories.filter((name) => flags[name] !== undefined);
+  if (one === undefined || other === undefined) return;
+  throw new RefitError('REFIT_USAGE', `--${one} does not go with --${other}: use one of them`);
 }
 
 type Show = (cluster: Cluster, plane: Plane, ground: Ground) => Promise<number>;
 
-function showerOf({ canary, updates }: Flags): Show {
+function showerOf({ canary, updates, 'bad-release': bad }: Flags): Show {
   if (updates === true) return update;
+  if (bad === true) return rollBack;
   return canary === true ? stopInFirstWave : upgrade;
 }
 
@@ -123,7 +144,7 @@ async function update(cluster: Cluster, plane: Plane, ground: Ground): Promise<n
 }
 
 async function upgrade(cluster: Cluster, plane: Plane, ground: Ground): Promise<number> {
-  return await showPlan(cluster, plane, ground, CONCURRENT, () => []);
+  return await showPlan(cluster, plane, ground, { version: TO, concurrent: CONCURRENT });
 }
 
 /** A shop on the workers goes wrong with the new version, and its health check stops the plan. */
@@ -133,7 +154,24 @@ async function stopInFirstWave(cluster: Cluster, plane: Plane, ground: Ground): 
   ground.started.defer(async () => await shop.stop());
   await cluster.client.create(upgradePolicies, canaryPolicy(shop.url));
   for (const line of CANARY_LINES) ground.say(line);
-  return await showPlan(cluster, plane, ground, 1, canarySummary);
+  return await showPlan(cluster, plane, ground, {
+    version: TO,
+    concurrent: 1,
+    ending: canarySummary,
+  });
+}
+
+/** The release crashes on the first node, whose agent brings the old version back. */
+async function rollBack(cluster: Cluster, plane: Plane, ground: Ground): Promise<number> {
+  await cluster.client.create(upgradePolicies, TRIAL_POLICY);
+  return await showPlan(cluster, plane, ground, { version: CRASHES, concurrent: CONCURRENT });
+}
+
+interface Shown {
+  readonly version: string;
+  readonly concurrent: number;
+  /** Returns lines for the end of the summary. */
+  readonly ending?: (last: PlanView) => readonly string[];
 }
 
 /** Applies a Plan, shows its progress and ends with a summary, to which `ending` may add lines. */
@@ -141,15 +179,14 @@ async function showPlan(
   cluster: Cluster,
   plane: Plane,
   ground: Ground,
-  concurrent: number,
-  ending: (last: PlanView) => readonly string[],
+  { version, concurrent, ending }: Shown,
 ): Promise<number> {
   const { say, keep, abort } = ground;
   await cluster.startController('refit-controller');
   await untilLed(cluster, abort);
-  await cluster.client.create(plans, cluster.plan({ id: 'first-minute', version: TO, concurrent }));
+  await cluster.client.create(plans, cluster.plan({ id: 'first-minute', version, concurrent }));
   say(
-    `Plan applied: all nodes from ${FROM} to ${TO},\ncontrollers 1 at a time, workers ${concurrent} at a time.\n`,
+    `Plan applied: all nodes from ${FROM} to ${version},\ncontrollers 1 at a time, workers ${concurrent} at a time.\n`,
   );
   const { code, last, waits } = await follow(
     await plane.kubeconfig('viewer'),
@@ -167,7 +204,7 @@ async function showPlan(
     : 'The cluster is removed now. With --keep it stays, to look at it and to fix it.';
   const lines = summarize(last, versions, waits, mediumOf(standardOutput));
   for (const line of ['', ...lines, ...(code === EXIT.ok ? [] : [advice])]) say(line);
-  for (const line of ending(last)) say(line);
+  for (const line of ending?.(last) ?? []) say(line);
   return code;
 }
 

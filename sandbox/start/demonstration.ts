@@ -27,6 +27,6 @@ export interface Ground {
   readonly started: AsyncDisposableStack;
   readonly abort: AbortSignal;
   readonly say: (line: string) => void;
-  /** With `--keep`: says how to use the cluster, and resolves when somebody stops it. Called when the demonstration is over. */
-  readonly keep?: ((kubeconfig: string) => Promise<void>) | undefined;
+  /** With `--keep`: says how to use the cluster, also in the lines of `more`, and resolves when somebody stops it. Called when the demonstration is over. */
+  readonly keep?: ((kubeconfig: string, more?: readonly string[]) => Promise<void>) | undefined;
 }

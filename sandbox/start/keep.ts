@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { REFIT } from '../refit.ts';
 import type { Ground } from './demonstration.ts';
 
-/** Resolves when `abort` aborts. */
+/** Resolves when `abort` aborts. `more` are lines about what else this cluster offers. */
 export async function keepRunning(
   kubeconfig: string,
   { directory, abort, say }: Pick<Ground, 'directory' | 'abort' | 'say'>,
+  more: readonly string[] = [],
 ): Promise<void> {
   const commands = join(directory, 'bin');
   await mkdir(commands);
@@ -25,6 +26,7 @@ export async function keepRunning(
     `  export PATH=${commands}:$PATH`,
     '  kubectl get nodes',
     '  refit status',
+    ...more,
     '',
     `Ctrl-C stops it and removes everything; from elsewhere: kill ${process.pid}`,
   ];

@@ -23,3 +23,10 @@ test('--canary: a real health check stops the plan in its first wave', async () 
   expect(last[2]).toMatch(/^3 nodes untouched: worker\d, worker\d, worker\d\.$/);
   expect(stdout).toMatch(/^3 nodes now run v1\.36\.3\+k0s\.0: /m);
 });
+
+test('--bad-release: the agent brings the old version back, and no other node is touched', async () => {
+  const { ok, stdout, stderr } = await run(process.execPath, [START, '--bad-release']);
+  expect(ok, stdout + stderr).toBe(false);
+  expect(stdout).toContain('controller1 failed (its previous version runs again)');
+  expect(stdout).toMatch(/^8 nodes now run v1\.36\.3\+k0s\.0: /m);
+});

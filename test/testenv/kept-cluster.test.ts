@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { kubectl } from '../../tools/controlplane/kubectl.ts';
@@ -30,6 +31,19 @@ test('a kept cluster is there for kubectl and refit, advice is given only then, 
       environment: { KUBECONFIG: kubeconfig },
     });
     expect(why.stdout).toContain('refit retry worker2');
+    const [, repair = ''] = /^ {2}rm (\S+) && refit retry worker2 /m.exec(said) ?? [];
+    await rm(repair);
+    const refit = async (...args: readonly string[]) =>
+      await run(join(path, 'refit'), args, { environment: { KUBECONFIG: kubeconfig } });
+    expect((await refit('retry', 'worker2')).ok).toBe(true);
+    expect((await refit('status', '-w')).stdout).toContain('Plan autopilot is done');
+    const [, plans = ''] = /^ {2}cd (\S+)/m.exec(said) ?? [];
+    for (const file of ['plan.yaml', 'plan-back.yaml']) {
+      expect(said).toContain(`  kubectl replace --force -f ${file} `);
+      const args = ['replace', '--force', '-f', join(plans, file)];
+      await kubectl(controlPlane().kubectl, kubeconfig, args);
+      expect((await refit('status', '-w')).stdout, file).toContain('Plan autopilot is done');
+    }
     const [, pid = ''] = /kill (\d+)\n/.exec(said) ?? [];
     expect(Number(pid)).toBe(child.pid);
     process.kill(Number(pid), 'SIGTERM');
