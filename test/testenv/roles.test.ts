@@ -370,7 +370,7 @@ test.each([
     'operator',
     [...ANNOTATE, 'configmap', 'kubeadm-config', '-n', 'kube-system', 'refit-test=operator'],
   ],
-  ['operator', ['delete', 'plans.autopilot.k0sproject.io', 'autopilot']],
+  ['operator', ['delete', 'controlnodes.autopilot.k0sproject.io', 'roles-a']],
   ['operator', ['create', '-f', 'deploy/crds/upgrade.refit.dev_upgradepolicies.yaml']],
   ['controller', ['delete', 'node', 'roles-a']],
   ['controller', ['create', 'namespace', 'roles-test']],
