@@ -1,4 +1,5 @@
 /** Runs Prometheus and Alertmanager of Debian, which scrape what a test says and judge one alert about it. */
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
@@ -14,13 +15,28 @@ const CACHE = join(cacheDirectory(process.env), '..');
 const PROMETHEUS = join(CACHE, 'prometheus/usr/bin/prometheus');
 const ALERTMANAGER = join(CACHE, 'alertmanager/usr/bin/prometheus-alertmanager');
 
-/** Debian's Alertmanager reads its templates from here, wherever it is unpacked. */
-const TEMPLATES = '/usr/share/prometheus/alertmanager/default.tmpl';
+/**
+ * Debian's Alertmanager reads its templates from /usr/share, wherever it is unpacked, and neither flag nor configuration names
+ * another place. So it runs in a mount namespace of its own, which has the unpacked folder there.
+ */
+const SHARE = join(CACHE, 'alertmanager/usr/share');
+const IN_NAMESPACE = [
+  ...(process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']),
+  '--mount',
+  'sh',
+  '-c',
+  'mount --bind "$0" /usr/share && exec "$@"',
+  SHARE,
+];
 
 /** Why the programs cannot run here; undefined if they can. */
-export const MISSING = [PROMETHEUS, ALERTMANAGER, TEMPLATES]
-  .filter((path) => !existsSync(path))
-  .map((path) => `no ${path}: .ci/run unpacks a package of Debian there`)[0];
+export const MISSING =
+  [PROMETHEUS, ALERTMANAGER]
+    .filter((path) => !existsSync(path))
+    .map((path) => `no ${path}: .ci/run unpacks a package of Debian there`)[0] ??
+  (spawnSync('unshare', [...IN_NAMESPACE, 'true']).status === 0
+    ? undefined
+    : 'no mount namespace can be made, in which Alertmanager finds its templates');
 
 /** A server that tests control. `/metrics` has the gauges; every other path answers `status`, if the token is right. */
 export class Application implements AsyncDisposable {
@@ -108,7 +124,9 @@ export async function startMonitoring(application: Application): Promise<Monitor
     return await startProcess({ name, command, args, directory, ready, clock: systemClock });
   };
   const processes: Process[] = [
-    await start('alertmanager', ALERTMANAGER, hosts.alertmanager, [
+    await start('alertmanager', 'unshare', hosts.alertmanager, [
+      ...IN_NAMESPACE,
+      ALERTMANAGER,
       `--config.file=${routes}`,
       `--storage.path=${join(directory, 'data', 'alertmanager')}`,
       `--web.listen-address=${hosts.alertmanager}`,

@@ -50,7 +50,8 @@ export class Puppets implements AsyncDisposable {
       const metadata = { name, namespace: NODE_LEASES, labels: { [CENTRAL_CORDONING_LABEL]: '' } };
       await admin.create(
         leases,
-        { metadata, spec: { holderIdentity: name } },
+        // The controller manager ignores later renewals of a lease that it first saw without a time.
+        { metadata, spec: { holderIdentity: name, renewTime: microTime(Date.now()) } },
         { namespace: NODE_LEASES },
       );
     }
