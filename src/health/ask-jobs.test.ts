@@ -144,6 +144,25 @@ test('after a failure it fails until a later run succeeds', async () => {
   expect(await rig.ask()).toMatchObject({ state: 'passing' });
 });
 
+test('a Job that starts in the second in which an upgrade ended counts', async () => {
+  const rig = new Rig();
+  await rig.ask({ ms: 700, after: START + 600 });
+  rig.ends('Complete');
+  expect(await rig.ask({ after: START + 600 })).toMatchObject({ state: 'passing' });
+  expect(rig.written).toHaveLength(1);
+});
+
+test('after a success the failure before it is over', async () => {
+  const rig = new Rig();
+  await rig.ask();
+  rig.ends('Failed', 'no pod ran');
+  await rig.ask({ ms: MINUTE });
+  rig.ends('Complete');
+  await rig.ask();
+  expect(await rig.ask({ ms: 5 * MINUTE })).toMatchObject({ isPending: true });
+  expect(await rig.ask({ ms: SECOND })).toMatchObject({ isPending: true });
+});
+
 test('a Job that nobody ends fails after its time, and is replaced', async () => {
   const rig = new Rig();
   await rig.ask();

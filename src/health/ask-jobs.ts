@@ -6,7 +6,6 @@ import { hash } from 'node:crypto';
 import type { KubeClient } from '../kube/client.ts';
 import { type Condition, type Job, jobs } from '../kube/resources.ts';
 import { ifFound, ifNew, isForbidden } from '../kube/status-error.ts';
-import { rfc3339 } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import { isRecord, stableStringify } from '../util/json.ts';
 import type { CheckFinding, JobCheck } from './checks.ts';
@@ -84,7 +83,7 @@ async function answer(
       }),
     );
   }
-  const failed = run?.end?.state === 'failing' ? run.end.message : run?.earlier;
+  const failed = run?.end?.state === 'failing' ? run.end.message : undefined;
   // If another process was faster, or the old Job is not gone yet, the next round sees it.
   await ifNew(client.create(jobs, jobOf(name, check, need, failed), options));
   return running(`Job ${namespace}/${name} starts`, failed);
@@ -171,7 +170,8 @@ function jobOf(
       labels: { 'app.kubernetes.io/managed-by': 'refit', [CHECK_LABEL]: check.name },
       annotations: {
         [POLICY_ANNOTATION]: policy,
-        [STARTED_ANNOTATION]: rfc3339(now),
+        // Whole seconds would make a Job seem older than the end of an upgrade in the same second.
+        [STARTED_ANNOTATION]: new Date(now).toISOString(),
         ...(failed === undefined ? {} : { [FAILED_ANNOTATION]: failed }),
       },
     },
