@@ -9,6 +9,7 @@ import { nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { buildUpgradePolicy } from '../support/builders/policies.ts';
 import { apply, installKinds, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
+import { Application } from './prometheus.ts';
 import { PATIENCE, Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
@@ -136,5 +137,39 @@ test('wave 2 waits until somebody who may not change plans approves it', async (
     code: 1,
     stderr: expect.stringContaining('nothing is left to decide') as unknown,
   });
+  expect(await leader.stop('SIGTERM')).toBe(0);
+});
+
+test('nodes wait for a failing health check until somebody accepts that', async () => {
+  await using application = await Application.start();
+  application.status = 503;
+  const health = { http: [{ name: 'web', url: `${application.url}/` }] };
+  await admin.create(upgradePolicies, buildUpgradePolicy('accepting', { health }));
+  onTestFinished(async () => await admin.delete(upgradePolicies, 'accepting'));
+  await using puppets = await Puppets.create(admin, 'accept-w1', 'accept-w2');
+  await using leader = await leading();
+  await puppets.plan(1);
+  const fails = 'the health check web of UpgradePolicy accepting fails';
+  const why = async (node: string): Promise<string> =>
+    (await refitAs('viewer', 'why', node)).stdout;
+  await puppets.until(async () => expect(await why('accept-w1')).toContain(fails));
+  const told = await why('accept-w1');
+  expect(told).toContain('refit accept autopilot/autopilot --check web');
+  expect(told).not.toContain('among the next to start');
+  expect(await puppets.signal('accept-w1')).toBeUndefined();
+
+  const accept = ['accept', 'autopilot/autopilot', '--check', 'web'];
+  const refused = await refitAs('viewer', ...accept);
+  expect(refused.code, refused.stderr).toBe(4);
+  const said = await refitAs('approver', ...accept, '--reason', 'the probe is broken');
+  expect(said).toMatchObject({ code: 0, stderr: '' });
+  await puppets.until(async () => expect(await puppets.signal('accept-w1')).toBeDefined());
+  const accepted =
+    /the health check web may fail, says refit-approver at \S+Z: the probe is broken/;
+  expect(await why('accept-w1')).toMatch(accepted);
+  await puppets.says('accept-w1', 'Completed');
+  await puppets.until(async () => expect(await puppets.signal('accept-w2')).toBeDefined());
+  await puppets.says('accept-w2', 'Completed');
+  expect((await puppets.end()).state).toBe('Completed');
   expect(await leader.stop('SIGTERM')).toBe(0);
 });
