@@ -137,14 +137,15 @@ export const FEATURES: readonly FeatureGroup[] = [
         [
           `${T}/health-resources.test.ts`,
           `${T}/health-daemon-sets.test.ts`,
-          'src/health/ask-servers.test.ts',
+          `${T}/health-gates.test.ts`,
+          `${T}/health-jobs.test.ts`,
         ],
-        'objects by CEL, DaemonSets, HTTP, metrics, Jobs; the last three were tried with stand-ins',
+        'objects by CEL, DaemonSets, HTTP, metrics, Jobs',
       ),
-      partly(
+      yes(
         'Alerts stop a rollout',
-        ['src/health/ask-servers.test.ts'],
-        'tried with stand-ins of Prometheus and Alertmanager only',
+        [`${T}/health-gates.test.ts`, 'src/health/ask-servers.test.ts'],
+        'of Prometheus or Alertmanager, by their labels',
       ),
       no('Canaries compared with a control group'),
       yes('Check of disk space and resources', [
