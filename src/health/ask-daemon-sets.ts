@@ -1,7 +1,8 @@
 /** Asks whether the pods of DaemonSets are Ready on nodes: a Ready node without its network, storage or other such pods is not working. */
 import type { KubeClient } from '../kube/client.ts';
-import { type Pod, pods } from '../kube/resources.ts';
+import { type Pod, pods, trueCondition } from '../kube/resources.ts';
 import { defined } from '../util/json.ts';
+import { listed } from '../util/phrases.ts';
 import type { CheckFinding, DaemonSetCheck } from './checks.ts';
 
 const CRITICAL = new Set(['system-node-critical', 'system-cluster-critical']);
@@ -27,11 +28,10 @@ export async function askDaemonSets(
   if (unready.length === 0)
     return { state: 'passing', message: `${counted.length} pods of DaemonSets are Ready` };
   const names = unready.map(nameOf).toSorted();
-  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
   const what = unready.length === 1 ? 'pod of a DaemonSet is' : 'pods of DaemonSets are';
   return {
     state: 'failing',
-    message: `${unready.length} ${what} not Ready: ${names.slice(0, MOST_NAMES).join(', ')}${more}`,
+    message: `${unready.length} ${what} not Ready: ${listed(names, MOST_NAMES)}`,
     nodes: [...new Set(unready.map((pod) => pod.spec?.nodeName ?? ''))].toSorted(),
   };
 }
@@ -68,9 +68,7 @@ function isOfDaemonSet({ metadata }: Pod): boolean {
 /** A pod that is being deleted is not Ready: its DaemonSet creates another one, which must become Ready. */
 function isReady({ metadata, status }: Pod): boolean {
   if (metadata.deletionTimestamp !== undefined) return false;
-  return (status?.conditions ?? []).some(
-    (condition) => condition.type === 'Ready' && condition.status === 'True',
-  );
+  return trueCondition(status?.conditions, 'Ready') !== undefined;
 }
 
 function nameOf({ metadata, spec }: Pod): string {

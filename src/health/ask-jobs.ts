@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import type { KubeClient } from '../kube/client.ts';
-import { type Condition, type Job, jobs } from '../kube/resources.ts';
+import { type Condition, type Job, jobs, trueCondition } from '../kube/resources.ts';
 import { ifFound, ifNew, isForbidden } from '../kube/status-error.ts';
 import { formatDuration } from '../util/duration.ts';
 import { isRecord, stableStringify } from '../util/json.ts';
@@ -123,9 +123,7 @@ function runOf(job: Job, { namespace, timeoutMs }: JobCheck, now: number): Run {
 }
 
 function endOf(conditions: readonly Condition[], label: string, now: number): End | undefined {
-  const found = conditions.find(
-    ({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True',
-  );
+  const found = trueCondition(conditions, 'Complete') ?? trueCondition(conditions, 'Failed');
   if (found === undefined) return undefined;
   const at = timeOf(found.lastTransitionTime, now);
   if (found.type === 'Complete') return { state: 'passing', message: `${label} succeeded`, at };

@@ -11,6 +11,7 @@ import {
 import { selectorText } from '../kube/selectors.ts';
 import { isForbidden } from '../kube/status-error.ts';
 import { isRecord, parseJson } from '../util/json.ts';
+import { listed } from '../util/phrases.ts';
 import { type CelProgram, compileCel } from './cel.ts';
 import type { CheckFinding, ResourceCheck } from './checks.ts';
 
@@ -125,9 +126,8 @@ class Tally {
   finding({ objectKind: kind }: ResourceCheck): CheckFinding {
     const failing = this.#failing;
     if (failing.length > 0) {
-      const more = failing.length > MOST_NAMES ? ` and ${failing.length - MOST_NAMES} more` : '';
-      const names = failing.slice(0, MOST_NAMES).join(', ');
-      const message = `${failing.length} of ${this.#count} ${kind} objects fail: ${names}${more}`;
+      const names = listed(failing, MOST_NAMES);
+      const message = `${failing.length} of ${this.#count} ${kind} objects fail: ${names}`;
       return { state: 'failing', message };
     }
     if (this.#error !== undefined) return unknown(this.#error);

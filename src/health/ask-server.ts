@@ -7,6 +7,7 @@ import { secrets } from '../kube/resources.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import { textIn } from '../util/bounded-file.ts';
 import { http } from '../util/http.ts';
+import { parseJson } from '../util/json.ts';
 import { ownMember } from '../util/own-member.ts';
 import { printableUrl } from '../util/printable-url.ts';
 
@@ -97,7 +98,7 @@ export async function jsonFrom(
   try {
     const tooLong = `the answer of ${url.host} is larger than ${MOST_BYTES / 1024 / 1024} MiB; ask for less`;
     const text = await textIn(chunksOf(response), MOST_BYTES, tooLong);
-    const body = parsed(text);
+    const body = parseJson(text);
     if (response.statusCode !== 200) {
       const said = access.hide(errorIn(body) ?? '').slice(0, LONGEST_ERROR);
       throw new Error(`${url.host} answered ${statusOf(response)}${said && `: ${said}`}`);
@@ -132,14 +133,6 @@ export function apiUrl(
 /** Returns the URL without what may be secret. */
 export function shownUrl(url: URL): string {
   return printableUrl(url.href);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Prometheus answers an error as an object, and Alertmanager as a text. */

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
+import { onceForEachWith } from '../util/memo.ts';
 import { printable } from '../util/printable.ts';
 import { aborted, semaphore } from '../util/waits.ts';
 import type { CheckFinding, CheckResult, HealthCheck } from './checks.ts';
@@ -196,5 +197,8 @@ class Monitor implements HealthMonitor {
 }
 
 function keyOf(policy: string, check: HealthCheck): string {
-  return JSON.stringify([policy, check]);
+  return keyIn(check, policy);
 }
+
+/** The keys are computed once, because every turn of every plan asks for them. */
+const keyIn = onceForEachWith((check: HealthCheck, policy) => JSON.stringify([policy, check]));

@@ -1,5 +1,6 @@
 /** Prints labels of series and alerts, within limits. */
 import { isRecord } from '../util/json.ts';
+import { listedOneByOne } from '../util/phrases.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -29,8 +30,7 @@ export function shownLabels(labels: Labels, without: readonly string[] = []): st
 
 /** Joins what is named, and counts the rest. */
 export function firstOf(all: readonly string[]): string {
-  const more = all.length > MOST_NAMED ? `; and ${all.length - MOST_NAMED} more` : '';
-  return `${all.slice(0, MOST_NAMED).join('; ')}${more}`;
+  return listedOneByOne(all, MOST_NAMED);
 }
 
 export function clipped(text: string, most = LONGEST_VALUE): string {

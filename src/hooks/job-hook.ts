@@ -1,6 +1,6 @@
 /** Carries out a hook as a Job: creates it under a name that every leader gives it, and reads how it stands. */
 import type { KubeClient } from '../kube/client.ts';
-import { type Job, jobs } from '../kube/resources.ts';
+import { type Job, jobs, trueCondition } from '../kube/resources.ts';
 import { ifFound, ifNew, isInvalid } from '../kube/status-error.ts';
 import { messageOf } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
@@ -37,10 +37,9 @@ export async function lookAtJob(
 function findingOf({ metadata, status = {} }: Job, namespace: string): HookFinding {
   const name = `Job ${namespace}/${metadata.name}`;
   const { conditions = [] } = status;
-  const isTrue = (type: string) =>
-    conditions.find((each) => each.type === type && each.status === 'True');
-  if (isTrue('Complete')) return { state: 'succeeded', message: `${name} is complete` };
-  const failed = isTrue('Failed');
+  if (trueCondition(conditions, 'Complete'))
+    return { state: 'succeeded', message: `${name} is complete` };
+  const failed = trueCondition(conditions, 'Failed');
   if (!failed) return { state: 'running', message: `${name} runs` };
   const { reason = 'Failed', message = '' } = failed;
   return { state: 'failed', message: `${name} failed: ${reason}${message && `, ${message}`}` };

@@ -191,6 +191,14 @@ export function readyCondition(
   return object?.status?.conditions?.find(({ type }) => type === 'Ready');
 }
 
+/** Returns the condition of this type if it is true; undefined otherwise. */
+export function trueCondition(
+  conditions: readonly Condition[] | undefined,
+  type: string,
+): Condition | undefined {
+  return conditions?.find((each) => each.type === type && each.status === 'True');
+}
+
 export interface OwnerReference {
   apiVersion: string;
   kind: string;

@@ -3,7 +3,7 @@
  * reason alone does not.
  */
 import type { CattleCondition, CattlePlan } from '../../../api/cattle/plan.ts';
-import type { Condition, Job } from '../../../kube/resources.ts';
+import { type Condition, type Job, trueCondition } from '../../../kube/resources.ts';
 import type { ConditionUpdate } from '../../../runtime/conditions.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { listedSentences } from '../../../util/phrases.ts';
@@ -58,9 +58,7 @@ export function stallsOf(plan: CattlePlan): string | undefined {
 }
 
 export function holds({ status }: Job, type: string): Condition | undefined {
-  return status?.conditions?.find(
-    (condition) => condition.type === type && condition.status === 'True',
-  );
+  return trueCondition(status?.conditions, type);
 }
 
 /** Returns true if the plan already has exactly this condition. */
