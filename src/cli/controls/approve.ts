@@ -18,14 +18,12 @@ import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError, unlessError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { printable } from '../../util/printable.ts';
-import { wrapped } from '../phrases.ts';
-import { type Inspection, inspectAll, viewAt } from '../status/observe.ts';
-import { noPlan, refOf } from '../status/plan-names.ts';
-import { inSession, plansIn, type Session, type SessionParts } from '../status/status-session.ts';
+import { type Inspection, viewAt } from '../status/observe.ts';
+import { refOf } from '../status/plan-names.ts';
+import { inSession, type Session, type SessionParts } from '../status/status-session.ts';
 import { stateOf, titleOf } from '../status/text.ts';
 import { askUserName } from '../user-name.ts';
-import { type ControlFlags, choosePlan } from './control-command.ts';
+import { type ControlFlags, choosePlan, inspectPlans, say } from './control-command.ts';
 import { dryRunLines } from './dry-run.ts';
 
 interface DecisionFlags extends ControlFlags {
@@ -88,7 +86,7 @@ export async function accept(flags: AcceptFlags, parts: SessionParts): Promise<v
 }
 
 async function decide(flags: DecisionFlags, parts: SessionParts, decision: Decision) {
-  const { clock, output } = parts;
+  const { clock } = parts;
   await inSession(flags, parts, 'refit-control', async (session) => {
     const now = clock.now();
     const plan = await planFor(session, flags.plan, now);
@@ -98,19 +96,13 @@ async function decide(flags: DecisionFlags, parts: SessionParts, decision: Decis
       ...(await record(session, plan, decision, { flags, by, now })),
       ...dryRunLines(flags),
     ];
-    const { columns } = output.size();
-    output.write(`${said.flatMap((text) => wrapped(printable(text), columns)).join('\n')}\n`);
+    say(parts, said);
   });
 }
 
 /** Resolves with the plan that the user named. Rejects with REFIT_CONTROL if nothing of it is left to decide. */
-async function planFor({ loaded, viewParts }: Session, named: string | undefined, now: number) {
-  const { inspections, unreadable } = await inspectAll(loaded, viewParts, now);
-  const [fault] = unreadable;
-  if (inspections.length === 0 && fault !== undefined) throw fault;
-  if (inspections.length === 0)
-    throw new RefitError('REFIT_CONTROL', noPlan(plansIn(loaded), { plan: named }));
-  const plan = choosePlan(inspections, named);
+async function planFor(session: Session, named: string | undefined, now: number) {
+  const plan = choosePlan(await inspectPlans(session, named, now), named);
   const { snapshot } = plan;
   const view = viewAt(plan, now);
   const { abort } = snapshot.controls;

@@ -30,25 +30,19 @@ export async function applyControl(
   flags: ControlFlags,
   parts: SessionParts,
 ): Promise<void> {
-  const { clock, output } = parts;
+  const { clock } = parts;
   await inSession(flags, parts, 'refit-control', async (session) => {
     const now = clock.now();
     const { change, view } = await carryOut(control, session, flags, now);
     const leader = await askLeader(session, now);
-    const { columns } = output.size();
     const notes = noteLines({ leader, plans: [view] }, now);
-    const said = [...change.said, ...(change.annotations ? dryRunLines(flags) : []), ...notes];
-    output.write(`${said.flatMap((text) => wrapped(printable(text), columns)).join('\n')}\n`);
+    say(parts, [...change.said, ...(change.annotations ? dryRunLines(flags) : []), ...notes]);
   });
 }
 
 async function carryOut(control: Control, session: Session, flags: ControlFlags, now: number) {
-  const { client, abort, loaded, viewParts } = session;
-  const { inspections, unreadable } = await inspectAll(loaded, viewParts, now);
-  const [fault] = unreadable;
-  if (inspections.length === 0 && fault !== undefined) throw fault;
-  if (inspections.length === 0)
-    throw new RefitError('REFIT_CONTROL', noPlan(plansIn(loaded), { plan: flags.plan }));
+  const { client, abort, viewParts } = session;
+  const inspections = await inspectPlans(session, flags.plan, now);
   let inspection = choosePlan(inspections, flags.plan, control.isMeant);
   const { dialect } = inspection;
   const hasOthers = inspections.length > 1;
@@ -65,6 +59,26 @@ async function carryOut(control: Control, session: Session, flags: ControlFlags,
     'REFIT_CONTROL',
     'the plan changed during each attempt, so nothing was written: run this again',
   );
+}
+
+/**
+ * Resolves with every plan that can be read, at least one. Rejects if there is none; `named` is the plan that the user asked for.
+ */
+export async function inspectPlans(
+  { loaded, viewParts }: Session,
+  named: string | undefined,
+  now: number,
+): Promise<readonly Inspection[]> {
+  const { inspections, unreadable } = await inspectAll(loaded, viewParts, now);
+  if (inspections.length > 0) return inspections;
+  const [fault] = unreadable;
+  throw fault ?? new RefitError('REFIT_CONTROL', noPlan(plansIn(loaded), { plan: named }));
+}
+
+/** Prints the sentences, wrapped to the width of the terminal. */
+export function say({ output }: Pick<SessionParts, 'output'>, sentences: readonly string[]): void {
+  const { columns } = output.size();
+  output.write(`${sentences.flatMap((text) => wrapped(printable(text), columns)).join('\n')}\n`);
 }
 
 /** Writes the annotations of the change. Returns false if the plan has changed since it was read. */

@@ -1,32 +1,30 @@
 /** Implements `refit rollback`: puts a Plan in the place of the ended one that takes its nodes back to the versions before it. */
-import { createInterface } from 'node:readline/promises';
 import { PLAN_NAME, type Plan, plans } from '../../../api/autopilot/plan.ts';
 import { nodeRollouts } from '../../../api/kinds.ts';
 import type { NodeRollout, NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
-import { type ControlFlags, choosePlan } from '../../../cli/controls/control-command.ts';
-import { dryRunLines } from '../../../cli/controls/dry-run.ts';
-import { table, wrapped } from '../../../cli/phrases.ts';
-import { askLeader } from '../../../cli/status/load.ts';
-import { type Inspection, inspectAll } from '../../../cli/status/observe.ts';
-import { noPlan } from '../../../cli/status/plan-names.ts';
+import { isConfirmed } from '../../../cli/confirm.ts';
 import {
-  inSession,
-  plansIn,
-  type Session,
-  type SessionParts,
-} from '../../../cli/status/status-session.ts';
+  type ControlFlags,
+  choosePlan,
+  inspectPlans,
+  say,
+} from '../../../cli/controls/control-command.ts';
+import { dryRunLines } from '../../../cli/controls/dry-run.ts';
+import { table } from '../../../cli/phrases.ts';
+import { askLeader } from '../../../cli/status/load.ts';
+import type { Inspection } from '../../../cli/status/observe.ts';
+import { inSession, type Session, type SessionParts } from '../../../cli/status/status-session.ts';
 import { askUserName } from '../../../cli/user-name.ts';
 import { isFinal } from '../../../engine/model/rollout.ts';
 import { placeOf } from '../../../engine/report/node-rollout-object.ts';
 import { platformOf } from '../../../engine/snapshot/gather.ts';
-import { kubeletVersionOf, nodes } from '../../../kube/resources.ts';
+import { annotated, kubeletVersionOf, nodes } from '../../../kube/resources.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import { controlNodes, isK0sLeader, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { failing, messageOf, RefitError } from '../../../util/errors.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { listed } from '../../../util/phrases.ts';
-import { printable } from '../../../util/printable.ts';
 import { writeYaml } from '../../../util/yaml.ts';
 import {
   type PresentNode,
@@ -67,28 +65,23 @@ export async function rollBack(flags: RollBackFlags, parts: SessionParts): Promi
       { run: `${run.planUid}/${run.id}`, downloads, concurrent },
       rfc3339(now),
     );
-    const plan = annotated(made, `${by}: ${flags.reason.trim()}`);
+    const plan = annotated(made, { [REASON_ANNOTATION]: `${by}: ${flags.reason.trim()}` });
     if (flags.output === 'yaml') return output.write(writeYaml(plan));
-    const { columns } = output.size();
-    const say = (lines: readonly string[]): void =>
-      output.write(`${lines.flatMap((text) => wrapped(printable(text), columns)).join('\n')}\n`);
-    say([...shown(ways, run), ...dryRunLines(flags)]);
+    say(parts, [...shown(ways, run), ...dryRunLines(flags)]);
     if (flags.dryRun === 'client') return;
     await check(session, old, plan);
     if (flags.dryRun === 'server') return;
-    if (flags.yes !== true && !(await isConfirmed(parts))) return say(['Nothing was written.']);
+    const { abort } = parts;
+    const asked = { unasked: 'there is no terminal to ask: pass --yes', abort };
+    if (flags.yes !== true && !(await isConfirmed('Go back?', asked)))
+      return say(parts, ['Nothing was written.']);
     await replace(session, old, plan);
-    say(['The Plan that goes back is written. Follow it with: refit status --watch']);
+    say(parts, ['The Plan that goes back is written. Follow it with: refit status --watch']);
   });
 }
 
 async function planFor(session: Session, flags: RollBackFlags, now: number): Promise<Inspection> {
-  const { loaded, viewParts } = session;
-  const { inspections, unreadable } = await inspectAll(loaded, viewParts, now);
-  const [fault] = unreadable;
-  if (inspections.length === 0 && fault !== undefined) throw fault;
-  if (inspections.length === 0) return refuse(noPlan(plansIn(loaded), { plan: flags.plan }));
-  const plan = choosePlan(inspections, flags.plan);
+  const plan = choosePlan(await inspectPlans(session, flags.plan, now), flags.plan);
   refuseOtherDialects(plan);
   const { rollout, controls } = plan.snapshot;
   if (!isFinal(rollout))
@@ -205,17 +198,6 @@ function pairOf(text: string): [string, string] {
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
-function annotated(plan: Plan, reason: string): Plan {
-  const { metadata } = plan;
-  return {
-    ...plan,
-    metadata: {
-      ...metadata,
-      annotations: { ...metadata.annotations, [REASON_ANNOTATION]: reason },
-    },
-  };
-}
-
 function shown({ moves, left }: WaysBack, run: NodeRolloutRun): string[] {
   const rows = moves.map(({ name, role, from, to }) => [name, role, from, to]);
   return [
@@ -249,11 +231,4 @@ async function replace({ client, abort }: Session, { plan: old }: Inspection, pl
       { cause: error },
     );
   }
-}
-
-async function isConfirmed({ abort }: SessionParts): Promise<boolean> {
-  if (!process.stdin.isTTY)
-    throw new RefitError('REFIT_USAGE', 'there is no terminal to ask: pass --yes');
-  using terminal = createInterface(process.stdin, process.stdout);
-  return (await terminal.question('Go back? Type yes: ', { signal: abort })).trim() === 'yes';
 }

@@ -2,7 +2,7 @@
  * Implements `refit kubeadm plan` and `refit kubeadm apply`: surveys the cluster, shows the plan, asks the user, and carries
  * the plan out.
  */
-import { createInterface } from 'node:readline/promises';
+import { isConfirmed } from '../../../cli/confirm.ts';
 import { plainErrors, standardOutput } from '../../../cli/output.ts';
 import { table, wrappedLines } from '../../../cli/phrases.ts';
 import { kubeletVersionOf } from '../../../kube/resources.ts';
@@ -11,7 +11,6 @@ import { listNodes } from '../../../kube/trimmed.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { EXIT, RefitError } from '../../../util/errors.ts';
 import { defined, sameJson } from '../../../util/json.ts';
-import { printable } from '../../../util/printable.ts';
 import { describeFinding, type Finding } from '../../../versions/findings.ts';
 import { attempt, type Host, saidBy } from '../host/host.ts';
 import type { HostFacts } from '../host/probe.ts';
@@ -276,13 +275,8 @@ async function ask(
   { output, abort }: KubeadmSession,
   unasked: string,
 ): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new RefitError('REFIT_USAGE', unasked);
-  using terminal = createInterface(
-    process.stdin,
-    output === plainErrors ? process.stderr : process.stdout,
-  );
-  const answer = await terminal.question(printable(`${question} Type yes: `), { signal: abort });
-  if (answer.trim() === 'yes') return true;
+  const screen = output === plainErrors ? process.stderr : process.stdout;
+  if (await isConfirmed(question, { unasked, abort, screen })) return true;
   output.write('Nothing was changed.\n');
   return false;
 }
