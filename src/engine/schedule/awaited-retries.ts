@@ -9,7 +9,7 @@ import { isUpgradedByLaterStage } from '../assess/retry.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import { type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
+import { inState, type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
 import type { RetryRule, RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /** The longest pause between two attempts in milliseconds, however often it was doubled. */
@@ -44,19 +44,22 @@ export function awaitedRetries(
 /** The list is made once for each snapshot, because every candidate of a decision asks for it. */
 const awaited = onceForEach((snapshot: Snapshot) =>
   onceForEach((rule: RetryRule) =>
-    withStages(snapshot.rollout).flatMap(
-      ({ stage, target }) => awaitedRetry(snapshot, rule, stage, target) ?? [],
+    snapshot.rollout.stages.flatMap((stage) =>
+      inState(stage, 'failed').flatMap(
+        (target) => awaitedRetry(snapshot, rule, stage, target) ?? [],
+      ),
     ),
   ),
 );
 
+/** `target` has failed. Returns undefined if it has no attempt left, or cannot be tried again. */
 function awaitedRetry(
   snapshot: Snapshot,
   rule: RetryRule,
   stage: Stage,
   target: Target,
 ): AwaitedRetry | undefined {
-  if (target.state !== 'failed' || stage.failedHoldSlots === true) return undefined;
+  if (stage.failedHoldSlots === true) return undefined;
   if (!factsOf(snapshot, target).exists) return undefined;
   if (isUpgradedByLaterStage(snapshot.rollout, stage, target)) return undefined;
   const counts = attemptsOf(snapshot);
