@@ -16,7 +16,7 @@ interface Of {
 const HASH_CHARACTERS = 20;
 
 /** Returns the run of the hook for the attempt of the target. */
-export function runOf({ snapshot, stage, target }: Of, hook: Hook): HookRun {
+export function hookRunOf({ snapshot, stage, target }: Of, hook: Hook): HookRun {
   const { rollout, controls } = snapshot;
   const { source, id, run = 0 } = rollout;
   const facts = factsOf(snapshot, target);

@@ -14,7 +14,7 @@ import type { TargetFacts } from '../model/decision.ts';
 import { type Target, withStages } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type Command, commandsFor } from '../turn/commands.ts';
-import { runOf } from './hook-runs.ts';
+import { hookRunOf } from './hook-runs.ts';
 
 const NOW = T0 + HOUR;
 
@@ -55,7 +55,7 @@ function scene({ targets = [INTENDED], isLeader = true, ...given }: Scene) {
   const [{ stage, target } = { stage: EMPTY, target: INTENDED }] = withStages(rollout);
   const known = hooks.flatMap((each): HookResult[] => {
     const state = results[each.name];
-    const { id } = runOf({ snapshot, stage, target }, each);
+    const { id } = hookRunOf({ snapshot, stage, target }, each);
     return state ? [{ id, state, message: `it is ${state}`, since: NOW - MINUTE }] : [];
   });
   const settings = buildPolicy({ name: 'careful', hooks, ...policy });

@@ -2,7 +2,7 @@
 import type { Hook, HookMoment } from '../../hooks/rules.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
-import { runOf } from './hook-runs.ts';
+import { hookRunOf } from './hook-runs.ts';
 import { type Gate, type GateInput, PASS, stop, type Verdict, wait } from './types.ts';
 
 export const hooksBefore: Gate = {
@@ -28,7 +28,7 @@ function firstUnmet(input: GateInput, when: HookMoment): Verdict {
 function verdictOf(input: GateInput, hook: Hook): Verdict {
   const { policy, target, rollout, facts, controls, stage, hooks } = input;
   const snapshot = { rollout, controls, facts: new Map([[target.key, facts]]) };
-  const run = runOf({ snapshot, stage, target }, hook);
+  const run = hookRunOf({ snapshot, stage, target }, hook);
   const result = hooks?.find(({ id }) => id === run.id);
   const name = `the hook ${hook.name} of UpgradePolicy ${policy.name}`;
   if (result?.state === 'succeeded') return PASS;

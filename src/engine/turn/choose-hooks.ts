@@ -1,7 +1,7 @@
 /** Chooses the runs of hooks that are due: those that targets with a recorded intent wait for. */
 import type { HookRun } from '../../hooks/rules.ts';
 import type { Assessment } from '../assess/assess.ts';
-import { runOf } from '../gates/hook-runs.ts';
+import { hookRunOf } from '../gates/hook-runs.ts';
 import { inState, isFinal } from '../model/rollout.ts';
 
 /** The due runs, and the names of all runs whose results are needed. */
@@ -26,7 +26,7 @@ export function hooksOf(assessment: Assessment): HooksCommand[] {
     return hookRun && next === undefined ? [hookRun] : [];
   });
   const kept = intended.flatMap((target) =>
-    hooks.map((hook) => runOf({ snapshot, stage, target }, hook).id),
+    hooks.map((hook) => hookRunOf({ snapshot, stage, target }, hook).id),
   );
   return [{ kind: 'hooks', due, kept }];
 }

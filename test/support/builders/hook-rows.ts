@@ -1,5 +1,5 @@
 /** What the gate and the verifier of hooks say, as rows for the table of all gates. */
-import { runOf } from '../../../src/engine/gates/hook-runs.ts';
+import { hookRunOf } from '../../../src/engine/gates/hook-runs.ts';
 import { hooksAfter, hooksBefore } from '../../../src/engine/gates/hooks-succeeded.ts';
 import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
 import type { Hook, HookMoment, HookState } from '../../../src/hooks/rules.ts';
@@ -17,7 +17,7 @@ function hook(when: HookMoment): Hook {
 function given(of: GateInput, when: HookMoment, state: HookState): GateInput {
   const { rollout, controls, stage, target, facts } = of;
   const snapshot = { rollout, controls, facts: new Map([[target.key, facts]]) };
-  const { id } = runOf({ snapshot, stage, target }, hook(when));
+  const { id } = hookRunOf({ snapshot, stage, target }, hook(when));
   const policy = buildPolicy({ name: 'careful', hooks: [hook(when)] });
   return { ...of, policy, hooks: [{ id, state, message: 'Job hooks/x runs', since: T0 }] };
 }
