@@ -1,16 +1,11 @@
 /** Asks whether a CEL expression is true for each object that a check selects. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubeClient } from '../kube/client.ts';
-import {
-  clusterScoped,
-  type KubeObject,
-  keyOf,
-  namespaced,
-  type Resource,
-} from '../kube/resources.ts';
+import { type KubeObject, keyOf, type Resource } from '../kube/resources.ts';
 import { selectorText } from '../kube/selectors.ts';
+import { resourceIn } from '../kube/served-kinds.ts';
 import { isForbidden } from '../kube/status-error.ts';
-import { isRecord, parseJson } from '../util/json.ts';
+import { parseJson } from '../util/json.ts';
 import { listed } from '../util/phrases.ts';
 import { type CelProgram, compileCel } from './cel.ts';
 import type { CheckFinding, ResourceCheck } from './checks.ts';
@@ -159,13 +154,6 @@ async function resourceOf(
   if (status === 404) return `the API server does not serve ${apiVersion}`;
   if (status !== 200)
     return `the API server does not say which kinds ${apiVersion} has: it answered ${status}`;
-  const list = parseJson(body);
-  const served: unknown = isRecord(list) ? list['resources'] : undefined;
-  const entries = Array.isArray(served) ? served.filter(isRecord) : [];
-  const found = entries.find(
-    (entry) => entry['kind'] === kind && !String(entry['name']).includes('/'),
-  );
-  if (found === undefined) return `the API server serves no kind ${kind} in ${apiVersion}`;
-  const make = found['namespaced'] === true ? namespaced : clusterScoped;
-  return make(apiVersion, kind, String(found['name']));
+  const found = resourceIn(parseJson(body), apiVersion, kind);
+  return found ?? `the API server serves no kind ${kind} in ${apiVersion}`;
 }

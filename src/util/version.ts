@@ -84,6 +84,11 @@ function padded(text: string): string {
   return text.replaceAll(/\d+/g, (digits) => digits.padStart(20, '0'));
 }
 
+/** Returns true if both versions belong to one minor version. */
+export function isSameMinor(a: Version, b: Version): boolean {
+  return a.major === b.major && a.minor === b.minor;
+}
+
 /** Returns true if `a` has a newer minor version than `b`, or a newer major version. */
 export function isNewerMinor(a: Version, b: Version): boolean {
   return a.major > b.major || (a.major === b.major && a.minor > b.minor);

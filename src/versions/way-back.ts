@@ -1,6 +1,6 @@
 /** Says whether upgraded nodes can go back to the version that they had before, and what closes that way. */
 import { listed } from '../util/phrases.ts';
-import { isNewerMinor, parseVersion, type Version } from '../util/version.ts';
+import { isNewerMinor, isSameMinor, parseVersion, type Version } from '../util/version.ts';
 
 /** What is known about one upgraded node. */
 export interface UpgradedNode {
@@ -45,7 +45,7 @@ export function wayBackOfNode(
   const later = parseVersion(node.to);
   if (from === undefined || !earlier || !later)
     return { state: 'unknown', message: 'the version before the upgrade is not known' };
-  if (node.role === 'controller' && isOtherMinor(earlier, later))
+  if (node.role === 'controller' && !isSameMinor(earlier, later))
     return { state: 'closed', message: noReturn(earlier, later) };
   const skew = node.role === 'worker' ? skewOf(earlier, servers) : undefined;
   return skew === undefined ? wayBackOfBinary(node, from, now) : { state: 'closed', message: skew };
@@ -77,7 +77,7 @@ export function wayBackOfAll(
 export function pointOfNoReturn(from: string | undefined, to: string): string | undefined {
   const earlier = parseVersion(from);
   const later = parseVersion(to);
-  if (!earlier || !later || !isOtherMinor(earlier, later)) return undefined;
+  if (!earlier || !later || !!isSameMinor(earlier, later)) return undefined;
   return `after the first controller runs v${later.major}.${later.minor}, ${noReturn(earlier, later)}`;
 }
 
@@ -85,10 +85,6 @@ function noReturn(earlier: Version, later: Version): string {
   const old = `v${earlier.major}.${earlier.minor}`;
   const present = `v${later.major}.${later.minor}`;
   return `controllers cannot go back from ${present} to ${old}, because etcd may hold objects that ${old} cannot read: only a backup from before the upgrade brings ${old} back`;
-}
-
-function isOtherMinor(a: Version, b: Version): boolean {
-  return isNewerMinor(a, b) || isNewerMinor(b, a);
 }
 
 function skewOf(kubelet: Version, servers: readonly (string | undefined)[]): string | undefined {

@@ -1,5 +1,5 @@
 /** What people decided about one run of a plan: approved waves, and health checks that may fail. It comes from the NodeRollout. */
-import { isRecord } from '../../util/json.ts';
+import { recordsIn } from '../../util/json.ts';
 import type { EarlierRun } from './earlier-runs.ts';
 import type { Rollout } from './rollout.ts';
 
@@ -44,7 +44,7 @@ export function runOf({ source, id, run }: Pick<Rollout, 'source' | 'id' | 'run'
 
 /** Returns the valid approvals in this list. Anything else that somebody wrote into it is left out. */
 export function approvalsIn(list: unknown): Approval[] {
-  return entriesIn(list).flatMap((entry) => {
+  return recordsIn(list).flatMap((entry) => {
     const { wave } = entry;
     const decision = decisionIn(entry);
     const isNumber = typeof wave === 'number' && Number.isSafeInteger(wave) && wave >= 1;
@@ -54,7 +54,7 @@ export function approvalsIn(list: unknown): Approval[] {
 
 /** Returns the valid acceptances in this list. Anything else that somebody wrote into it is left out. */
 export function acceptancesIn(list: unknown): Acceptance[] {
-  return entriesIn(list).flatMap((entry) => {
+  return recordsIn(list).flatMap((entry) => {
     const { check, until } = entry;
     const decision = decisionIn(entry);
     if (typeof check !== 'string' || check === '' || !decision) return [];
@@ -62,10 +62,6 @@ export function acceptancesIn(list: unknown): Acceptance[] {
     const isTime = typeof until === 'string' && !Number.isNaN(Date.parse(until));
     return isTime ? { check, ...decision, until } : [];
   });
-}
-
-function entriesIn(list: unknown): Record<string, unknown>[] {
-  return Array.isArray(list) ? list.filter(isRecord) : [];
 }
 
 function decisionIn({

@@ -3,8 +3,8 @@
  * that run in an annotation. Anybody who may write the Plan can write the annotation, so only the record proves what nodes ran.
  */
 import type { KubeObject } from '../../kube/resources.ts';
-import { isRecord, isText } from '../../util/json.ts';
-import { isNewerMinor, parseVersion } from '../../util/version.ts';
+import { isText, recordsIn } from '../../util/json.ts';
+import { isSameMinor, parseVersion } from '../../util/version.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { isUnanswered, type Snapshot, type TargetFacts } from './decision.ts';
 import type { EarlierRun, VersionBefore } from './earlier-runs.ts';
@@ -33,10 +33,6 @@ function entryOf(entry: Record<string, unknown>): VersionBefore[] {
   if (role !== 'controller' && role !== 'worker') return [];
   const named = Array.isArray(nodes) ? nodes.filter(isText) : [];
   return [{ role, ...(isText(version) ? { version } : {}), nodes: named, others: others === true }];
-}
-
-function recordsIn(list: unknown): Record<string, unknown>[] {
-  return Array.isArray(list) ? list.filter(isRecord) : [];
 }
 
 /**
@@ -86,16 +82,11 @@ export function goesBack(
   const isMember = signalledBy === rollsBack.split('/')[0] || signalledBy === source.uid;
   const before = versionBefore(run, stage.role, name, isMember);
   if (before === undefined || !mayBePartOf(before, stage.version)) return false;
-  return (
-    stage.role === 'worker' || (isSameMinor(current, stage.version) && comesLast(rollout, stage))
-  );
-}
-
-function isSameMinor(current: string | undefined, wanted: string): boolean {
+  if (stage.role === 'worker') return true;
   const from = parseVersion(current);
-  const to = parseVersion(wanted);
+  const to = parseVersion(stage.version);
   return (
-    from !== undefined && to !== undefined && !isNewerMinor(from, to) && !isNewerMinor(to, from)
+    from !== undefined && to !== undefined && isSameMinor(from, to) && comesLast(rollout, stage)
   );
 }
 

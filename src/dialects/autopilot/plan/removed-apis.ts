@@ -4,8 +4,8 @@ import type { Effects } from '../../../engine/execute/writes.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import type { KubeObject, Resource } from '../../../kube/resources.ts';
+import { resourceIn } from '../../../kube/served-kinds.ts';
 import { ifFound, StatusError } from '../../../kube/status-error.ts';
-import { isRecord } from '../../../util/json.ts';
 import { compareVersions, parseVersion } from '../../../util/version.ts';
 
 interface RemovedApi extends Pick<Resource, 'group' | 'version' | 'kind'> {
@@ -65,21 +65,7 @@ async function served(
   if (status === 404) return undefined;
   if (status !== 200)
     throw new StatusError({ kind: 'Status', code: status, message: `${path} answered ${status}` });
-  const list: unknown = JSON.parse(body);
-  const resources: unknown = isRecord(list) ? list['resources'] : undefined;
-  const entries = Array.isArray(resources) ? resources.filter(isRecord) : [];
-  const found = entries.find(
-    (entry) => entry['kind'] === kind && !String(entry['name']).includes('/'),
-  );
-  return (
-    found && {
-      group,
-      version,
-      kind,
-      plural: String(found['name']),
-      namespaced: found['namespaced'] === true,
-    }
-  );
+  return resourceIn(JSON.parse(body), `${group}/${version}`, kind);
 }
 
 /** Resolves with true if each object is also served in the version of the successor, so that none is lost. */

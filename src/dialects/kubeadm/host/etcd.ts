@@ -1,5 +1,5 @@
 /** Asks the etcd members of the control-plane hosts for their health, and judges their answers. */
-import { isRecord, parseJson } from '../../../util/json.ts';
+import { isRecord, parseJson, recordsIn } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { filledScript } from './filled-script.ts';
 
@@ -92,8 +92,7 @@ function recordIn(answer: unknown, name: string): Record<string, unknown> {
 }
 
 function listIn(answer: unknown, name: string): Record<string, unknown>[] {
-  const value = isRecord(answer) ? ownMember(answer, name) : undefined;
-  return Array.isArray(value) ? value.filter(isRecord) : [];
+  return recordsIn(isRecord(answer) ? ownMember(answer, name) : undefined);
 }
 
 export interface Problem {
