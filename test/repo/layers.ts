@@ -1,8 +1,7 @@
 /** Checks who may import whom: layers, cycles, and what the agent may reach. */
 import type { Import, SourceFile } from './tree.ts';
 
-const CORE = [
-  'engine',
+const BELOW_ENGINE = [
   'runtime',
   'api',
   'signal',
@@ -12,9 +11,9 @@ const CORE = [
   'hooks',
   'versions',
   'kube',
-  'http',
   'util',
 ];
+const CORE = ['engine', 'http', ...BELOW_ENGINE];
 const HOST = ['dialects/*/host', 'versions', 'kube', 'util'];
 const AGENT = ['agent', 'signal', 'drain', 'http', ...HOST];
 const PLAN = ['dialects/*/host', 'dialects/shared', ...CORE];
@@ -64,18 +63,7 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
   'dialects/*/agent': AGENT,
   'dialects/*/host': HOST,
   updates: CORE,
-  engine: [
-    'runtime',
-    'api',
-    'signal',
-    'coordination',
-    'drain',
-    'health',
-    'hooks',
-    'versions',
-    'kube',
-    'util',
-  ],
+  engine: BELOW_ENGINE,
   runtime: ['api', 'kube', 'util'],
   api: ['signal', 'kube', 'util'],
   agent: ['signal', 'drain', 'kube', 'http', 'versions', 'util'],
