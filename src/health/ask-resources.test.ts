@@ -41,6 +41,7 @@ async function ask(
   more: Partial<ResourceCheck>,
   server: Server,
   asked: string[] = [],
+  roundMs = Number.POSITIVE_INFINITY,
 ): Promise<CheckFinding> {
   const check: ResourceCheck = {
     kind: 'resources',
@@ -50,7 +51,8 @@ async function ask(
     expression: 'object.status.readyReplicas == object.spec.replicas',
     ...more,
   };
-  return await askResources(serving(server, asked), check, new AbortController().signal);
+  const { signal } = new AbortController();
+  return await askResources(serving(server, asked), check, signal, roundMs);
 }
 
 function sets(...ready: readonly (number | undefined)[]): KubeObject[] {
@@ -201,6 +203,12 @@ test('kinds of the core group', async () => {
   const check = { apiVersion: 'v1', objectKind: 'Secret', expression: 'true' };
   await ask(check, { objects: sets(3) }, asked);
   expect(asked).toEqual(['/api/v1', '/api/v1/secrets?']);
+});
+
+test('a round ends once its time is over', async () => {
+  const found = await ask({ expression: 'true' }, { objects: sets(3, 3) }, [], 0);
+  const message = 'the evaluation took more than 0 s for 1 objects and was stopped';
+  expect(found).toEqual({ state: 'unknown', message });
 });
 
 test('other work gets its turn while many objects are evaluated', async () => {

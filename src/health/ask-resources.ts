@@ -24,6 +24,7 @@ export async function askResources(
   client: KubeClient,
   check: ResourceCheck,
   abort: AbortSignal,
+  roundMs = ROUND_MS,
 ): Promise<CheckFinding> {
   const program = compileCel(check.expression);
   if (typeof program === 'string') return unknown(`the expression is wrong: ${program}`);
@@ -32,7 +33,7 @@ export async function askResources(
   const { kind, namespaced: isNamespaced } = resource;
   if (check.namespace !== undefined && !isNamespaced)
     return unknown(`${kind} is a kind without namespaces, but the check names a namespace`);
-  const tally = new Tally(program, kind !== 'Secret');
+  const tally = new Tally(program, kind !== 'Secret', roundMs);
   try {
     for await (const page of pagesOf(client, resource, check, abort)) {
       const obstacle = await tally.add(page, abort);
@@ -72,14 +73,16 @@ class Tally {
   readonly #program: CelProgram;
   /** False for objects whose values nobody may see in a status. */
   readonly #showsValues: boolean;
+  readonly #roundMs: number;
   readonly #failing: string[] = [];
   #error: string | undefined;
   #count = 0;
   #spentMs = 0;
 
-  constructor(program: CelProgram, showsValues: boolean) {
+  constructor(program: CelProgram, showsValues: boolean, roundMs: number) {
     this.#program = program;
     this.#showsValues = showsValues;
+    this.#roundMs = roundMs;
   }
 
   /** Resolves with the reason if there can be no answer. */
@@ -94,8 +97,8 @@ class Tally {
       const tookMs = performance.now() - start;
       this.#spentMs += tookMs;
       turnMs += tookMs;
-      if (this.#spentMs > ROUND_MS)
-        return `the evaluation took more than ${ROUND_MS / 1000} s for ${this.#count} objects and was stopped`;
+      if (this.#spentMs > this.#roundMs)
+        return `the evaluation took more than ${this.#roundMs / 1000} s for ${this.#count} objects and was stopped`;
       if (turnMs < TURN_MS) continue;
       turnMs = 0;
       await nextTurn();
