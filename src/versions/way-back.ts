@@ -77,7 +77,7 @@ export function wayBackOfAll(
 export function pointOfNoReturn(from: string | undefined, to: string): string | undefined {
   const earlier = parseVersion(from);
   const later = parseVersion(to);
-  if (!earlier || !later || !!isSameMinor(earlier, later)) return undefined;
+  if (!earlier || !later || isSameMinor(earlier, later)) return undefined;
   return `after the first controller runs v${later.major}.${later.minor}, ${noReturn(earlier, later)}`;
 }
 
