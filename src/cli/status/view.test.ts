@@ -132,6 +132,13 @@ const EXPECTED: StatusView = {
   ],
 };
 
+test('a node that was signalled before its record is in progress, and not next', async () => {
+  const w2 = signalled(buildNode('w2'), { created: later(50_000) });
+  const [view] = await lookAt([plan], [c1], [w1, w2, buildNode('w3')], T0 + 60_000);
+  expect(view?.stages[1]?.targets[1]).toMatchObject({ name: 'w2', phase: 'signalled' });
+  expect(view?.next).toEqual(['w3']);
+});
+
 test('json is what docs/reference/cli.md describes', async () => {
   expect(JSON.parse(render(await look(T0 + MINUTE), 'json', T0 + MINUTE, LOOK))).toEqual(EXPECTED);
 });

@@ -346,13 +346,21 @@ function rollBackTimes(
 }
 
 /** Returns the targets that fill the next free slots, without those that people hold. If all targets of a stage have started, these are the first ones of the next stage. */
-function nextOf({ snapshot, explanation: { waits }, upcoming, policy, now }: ViewInput): string[] {
+function nextOf(look: ViewInput): string[] {
+  const {
+    snapshot,
+    explanation: { waits },
+    upcoming,
+    policy,
+    now,
+  } = look;
   if (isFinal(upcoming) || isStopping({ ...snapshot, rollout: upcoming }, policy)) return [];
   const { rollout } = snapshot;
   const holding = waits.filter(({ ofStage, reason }) => ofStage !== true && !isUnasked(reason));
   const blocked = new Set(holding.map(({ target }) => target));
   for (const stage of rollout.stages) {
-    const pending = stage.targets.filter(({ state }) => state === 'pending');
+    // A target whose signal was sent is not next any more, even if its record is about to follow.
+    const pending = stage.targets.filter((target) => phaseOf(look, stage, target) === 'pending');
     const free = pending
       .filter((target) => !isTargetHeld({ snapshot, policy, now }, stage, target))
       .map(({ name }) => name);
