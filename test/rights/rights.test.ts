@@ -32,7 +32,6 @@ const SHARDS =
 const NAMED = 'stands for the names of Secrets, which tests have in a role of their own';
 const OLD = 'asked only of API servers that still serve removed kinds: Kubernetes before 1.32';
 
-const BACK = 'asked by `refit rollback`, which is tested in memory';
 const HISTORY =
   'changes a NodeRollout for a new plan of the same name, or deletes it 30 days after its plan: the tests do both for k0s Plans';
 
@@ -40,8 +39,6 @@ const HISTORY =
 const UNUSED: Readonly<Record<string, string>> = {
   'refit-cattle: get jobs.batch in system-upgrade': LOST,
   'refit-controller: get controlnodes.autopilot.k0sproject.io': LOST,
-  'refit-operator: create plans.autopilot.k0sproject.io': BACK,
-  'refit-operator: delete plans.autopilot.k0sproject.io': BACK,
   'refit-operator: patch controlnodes.autopilot.k0sproject.io':
     'asked by `refit hold` of a controller that is no Node; the tests hold Nodes',
   'refit-controller: get statusshards.upgrade.refit.dev': SHARDS,
