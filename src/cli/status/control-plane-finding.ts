@@ -32,7 +32,7 @@ export function doubtOf(dialect: string, health: readonly EndpointHealth[]): str
   const names = listed(down.map(({ name }) => name));
   const causes = new Set(down.map(({ detail }) => detail ?? 'not ready'));
   // This machine may have no route to the API servers, so the addresses that did not answer are not named.
-  const isSilent = [...causes].every((cause) => cause.startsWith('no answer'));
+  const isSilent = down.every((health) => health.isSilent);
   const found = isSilent
     ? `this machine gets no answer from the API server of ${names}`
     : `this machine finds the API server of ${names} not ready (${listed([...causes], MOST_CAUSES)})`;

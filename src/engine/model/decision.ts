@@ -184,6 +184,8 @@ export interface NodeView {
 export interface EndpointHealth {
   readonly name: string;
   readonly ready: boolean;
+  /** True if no answer came: perhaps the process that asked has no route to the API server. */
+  readonly isSilent?: true;
   /** The answer or the error of an API server that is not ready. */
   readonly detail?: string;
 }

@@ -8,7 +8,11 @@ const answers: Readonly<Record<string, () => Promise<number>>> = {
   '10.0.0.2': async () => await Promise.resolve(500),
   '10.0.0.3': async () => await Promise.resolve(302),
   '10.0.0.4': async () =>
-    await Promise.reject(new Error('no answer', { cause: new Error('ECONNREFUSED') })),
+    await Promise.reject(
+      new Error('GET https://10.0.0.4:6443/readyz', {
+        cause: new Error('connect ECONNREFUSED 10.0.0.4:6443'),
+      }),
+    ),
 };
 
 async function asked(host: string | undefined): Promise<EndpointHealth | undefined> {
@@ -22,7 +26,15 @@ describe('one API server', () => {
     ['200', '10.0.0.1', { ready: true }],
     ['an error', '10.0.0.2', { ready: false, detail: '/readyz says 500' }],
     ['a redirect', '10.0.0.3', { ready: false, detail: '/readyz says 302' }],
-    ['no answer', '10.0.0.4', { ready: false, detail: 'no answer: ECONNREFUSED' }],
+    [
+      'no answer',
+      '10.0.0.4',
+      {
+        ready: false,
+        isSilent: true,
+        detail: 'GET https://10.0.0.4:6443/readyz: connect ECONNREFUSED 10.0.0.4:6443',
+      },
+    ],
     ['no address', undefined, { ready: false, detail: 'has no InternalIP' }],
   ])('%s', async (_name, host, health) => {
     expect(await asked(host)).toEqual({ name: 'c', ...health });

@@ -23,7 +23,7 @@ export async function askControlPlane(
           ? { name, ready: true }
           : { name, ready: false, detail: `/readyz says ${status}` };
       } catch (error) {
-        return { name, ready: false, detail: messageOf(error) };
+        return { name, ready: false, isSilent: true, detail: messageOf(error) };
       }
     }),
   );
