@@ -46,6 +46,8 @@ test('a new version that was applied over an ended Plan: nothing ran, and nothin
   expect(text).toContain('runs v1.36.3+k0s');
   expect(text).toContain('(its spec now says v1.37.0+k0s.0)');
   expect(text).not.toContain('  to v1.37.0+k0s.0');
+  // No node went to the version that the Plan says now.
+  expect(text).toMatch(/^ {2}w1 .* worker +- +v1\.36\.3\+k0s /m);
 });
 
 test('a node that was added to the list of an ended Plan', async () => {

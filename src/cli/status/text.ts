@@ -335,7 +335,9 @@ function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
       const wait = active ? waits.get(target.name) : undefined;
       const { name, state, age: time, message } = sentences.rowOf(target, wait, now);
       const agent = hasAgents ? [target.agent?.title ?? '-'] : [];
-      return [name, state, time, role, target.from ?? '-', version, ...agent, message];
+      // Nodes never went to the version of a plan that was edited after its end.
+      const to = plan.phase === 'edited' ? (target.runs ?? version) : version;
+      return [name, state, time, role, target.from ?? '-', to, ...agent, message];
     }),
   );
   const header = [
