@@ -112,12 +112,12 @@ const FLAGS = {
   'stall-timeout': {
     value: 'time',
     preset: '60s',
-    description: 'limit without a received byte',
+    description: 'how long a download may receive nothing before it is tried again',
   },
   'restart-timeout': {
     value: 'time',
     preset: '90s',
-    description: 'limit for the new version to answer, else the agent rolls back',
+    description: 'how long the new version may take to answer; after that the agent rolls back',
   },
   soak: {
     value: 'time',
@@ -127,7 +127,8 @@ const FLAGS = {
   'ready-timeout': {
     value: 'time',
     preset: '2m',
-    description: 'limit for the node to become Ready after its first answer',
+    description:
+      'how long the node may take to become Ready after the first answer of the new version',
   },
   'require-sha256': { description: 'refuse plans without a sha256' },
   'require-https': { description: 'refuse downloads over plain http, redirects included' },

@@ -20,7 +20,7 @@ const KUBECONFIG_OPTIONS: readonly Option[] = [
 
 export const DRY_RUN = new Option(
   '--dry-run <how>',
-  'write nothing: with server, the API server checks the write; with client, nothing is sent to write',
+  'write nothing: with server, the API server checks the write; with client, no write is sent',
 ).choices(['server', 'client']);
 
 const API_PORT = new Option(

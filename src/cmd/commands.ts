@@ -38,7 +38,7 @@ const EXTENSION_OPTIONS: readonly Option[] = [
     .default(10_000, '10s'),
   new Option(
     '--delete-stuck-after <time>',
-    "delete a worker's Machine whose node reports nothing this long after the deadline of its update; default: none is deleted",
+    'delete the Machine of a worker if its node has reported nothing for this time after the deadline of its update; default: none is deleted',
   ).argParser(common.parseTime),
   new Option(
     '--management-kubeconfig <file>',

@@ -78,7 +78,7 @@ describe('a pod that the options forbid to evict', () => {
     expect(await rig.done).toBe(
       'DrainRefusedError: default/bare has no controller, so nothing would create it again; ' +
         'default/data has data in an emptyDir volume, which would be lost; ' +
-        'spec.drain.force: true and spec.drain.deleteEmptyDirData: true of an UpgradePolicy lifts this',
+        'spec.drain.force: true and spec.drain.deleteEmptyDirData: true of an UpgradePolicy allows this',
     );
     expect(rig.api.evictions).toEqual([]);
   });

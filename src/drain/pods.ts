@@ -46,7 +46,7 @@ export function describeRefusedPods(
   most = Number.POSITIVE_INFINITY,
 ): string {
   const sentences = refused.map(({ pod, reason }) => `${pod} ${reason}`);
-  return `${listedOneByOne(sentences, most)}; ${liftsOf(refused)} of an UpgradePolicy lifts this`;
+  return `${listedOneByOne(sentences, most)}; ${liftsOf(refused)} of an UpgradePolicy allows this`;
 }
 
 /** What the decision needs to know apart from the pod itself. */

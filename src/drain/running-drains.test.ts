@@ -94,7 +94,7 @@ test('a drain that the options forbid is refused with the reason', async () => {
   drains.begin('n1', OWNER, { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' });
   await clock.advance(0);
   const reason =
-    'default/bare has no controller, so nothing would create it again; spec.drain.force: true of an UpgradePolicy lifts this';
+    'default/bare has no controller, so nothing would create it again; spec.drain.force: true of an UpgradePolicy allows this';
   expect(drains.stateOf('n1', OWNER)).toEqual({
     kind: 'failed',
     options: { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' },

@@ -42,8 +42,7 @@ async function firingInPrometheus(
   const answer = await jsonFrom(address, secretName, tools, abort);
   const data = isRecord(answer) && answer['status'] === 'success' ? answer['data'] : undefined;
   const alerts = isRecord(data) ? data['alerts'] : undefined;
-  if (!Array.isArray(alerts))
-    throw new Error(`${address.host} answered something else than Prometheus does`);
+  if (!Array.isArray(alerts)) throw new Error(`${address.host} did not answer like Prometheus`);
   return alerts
     .filter((each: unknown) => isRecord(each) && each['state'] === 'firing')
     .map((each) => labelsIn((each as Readonly<Record<string, unknown>>)['labels']));
@@ -64,8 +63,7 @@ async function activeInAlertmanager(
     ),
   ]);
   const answer = await jsonFrom(address, secretName, tools, abort);
-  if (!Array.isArray(answer))
-    throw new Error(`${address.host} answered something else than Alertmanager does`);
+  if (!Array.isArray(answer)) throw new Error(`${address.host} did not answer like Alertmanager`);
   return answer
     .filter((each: unknown) => !isRecord(each) || !isMuted(each['status']))
     .map((each: unknown) => labelsIn(isRecord(each) ? each['labels'] : undefined));

@@ -24,7 +24,7 @@ export async function askMetrics(
   const odd = samples.filter(({ text }) => Number.isNaN(numberOf(text)));
   if (odd.length > 0) {
     const named = odd.map((sample) => `${clipped(sample.text)}${forLabels(sample)}`);
-    throw new Error(`the value is ${firstOf(named)}, which is within no bounds`);
+    throw new Error(`the value is ${firstOf(named)}, which cannot be compared with min and max`);
   }
   const [warning] = warningsIn(answer);
   // Values may be missing, so the good ones prove nothing.
@@ -72,7 +72,7 @@ function numberOf(text: string): number {
 
 function samplesIn(answer: unknown, host: string): Sample[] {
   const data = isRecord(answer) && answer['status'] === 'success' ? answer['data'] : undefined;
-  if (!isRecord(data)) throw new Error(`${host} answered something else than Prometheus does`);
+  if (!isRecord(data)) throw new Error(`${host} did not answer like Prometheus`);
   const { resultType, result } = data;
   if (resultType === 'scalar') return [{ labels: {}, text: textOf(result) }];
   if (resultType !== 'vector' || !Array.isArray(result)) {

@@ -109,7 +109,7 @@ test.each<[string, Answer, string, Partial<MetricCheck>?]>([
   [
     'no number',
     success(vector([{ job: 'api' }, 'NaN'])),
-    'unknown: the value is NaN for job=api, which is within no bounds',
+    'unknown: the value is NaN for job=api, which cannot be compared with min and max',
   ],
   [
     'a bad value beside no number',
@@ -148,7 +148,7 @@ test.each<[string, Answer, string, Partial<MetricCheck>?]>([
     'unknown: HOST answered 400 Bad Request: parse error',
   ],
   ['no JSON', { body: '<html>' }, 'unknown: HOST answered something that is not JSON'],
-  ['other JSON', { body: '[]' }, 'unknown: HOST answered something else than Prometheus does'],
+  ['other JSON', { body: '[]' }, 'unknown: HOST did not answer like Prometheus'],
   [
     'a redirect',
     { status: 302, headers: { location: 'http://192.0.2.1/' } },
@@ -194,12 +194,7 @@ test.each<[string, AlertCheck['source'], Answer, string]>([
     success({ alerts: [alert(CRITICAL, 'pending')] }),
     'passing: no alert with severity=critical fires',
   ],
-  [
-    'other JSON',
-    'prometheus',
-    success({}),
-    'unknown: HOST answered something else than Prometheus does',
-  ],
+  ['other JSON', 'prometheus', success({}), 'unknown: HOST did not answer like Prometheus'],
   [
     'one that is active',
     'alertmanager',
@@ -222,7 +217,7 @@ test.each<[string, AlertCheck['source'], Answer, string]>([
     'other JSON of Alertmanager',
     'alertmanager',
     success({}),
-    'unknown: HOST answered something else than Alertmanager does',
+    'unknown: HOST did not answer like Alertmanager',
   ],
 ])('an alert: %s', async (_title, source, given, expected) => {
   answer = given;

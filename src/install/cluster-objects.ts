@@ -37,7 +37,7 @@ export async function applyObjects(
   for (const object of objects) if (await isInTheWay(object, run)) foreign.push(object);
   if (foreign.length > 0) {
     const commands = deleteCommands(foreign).join(' && ');
-    const hint = `end the controller that uses this, and remove it as you installed it, such as by \`${commands}\`; then run this again`;
+    const hint = `stop the controller that uses this, and remove it in the way you installed it, such as by \`${commands}\`; then run this again`;
     const titles = foreign.map(titleOf).join(', ');
     throw new RefitError(
       'REFIT_INSTALL',

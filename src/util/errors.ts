@@ -31,7 +31,7 @@ export const ERRORS = {
   },
   REFIT_BAD_ANSWER: {
     exit: EXIT.unreachable,
-    hint: 'the fault is at that address: check that it is the API server, and not a proxy or a login page before it',
+    hint: 'the fault is at that address: check that it is the API server, and not a proxy or a login page in front of it',
   },
   REFIT_TLS: {
     exit: EXIT.unreachable,

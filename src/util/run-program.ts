@@ -59,7 +59,7 @@ export async function runProgram(
       patienceMs,
       `the script did not end within ${formatDuration(patienceMs)}`,
     ).unref();
-    if (abort) watch.use(onAbort(abort, () => giveUp('the wait for the script was ended')));
+    if (abort) watch.use(onAbort(abort, () => giveUp('the wait for the script was cancelled')));
     for (const name of ['stdout', 'stderr'] as const)
       child[name].setEncoding('utf8').on('data', (chunk: string) => {
         if (text[name].length < MOST_CHARACTERS) text[name] += chunk;

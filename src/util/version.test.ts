@@ -11,7 +11,7 @@ import {
 
 function parsed(text: string): Version {
   const version = parseVersion(text);
-  if (!version) throw new Error(`${text} is no version`);
+  if (!version) throw new Error(`${text} is not a version`);
   return version;
 }
 

@@ -46,7 +46,7 @@ test.each(KEYS_OF_KUBECTL)('a key, as kubectl reads it: %s', (written, key) => {
 });
 
 test.each(['.inf', '-.Inf', '+.INF', '.nan'])('no number of JSON: %s', (written) => {
-  const sentence = `${written} is no number of JSON, and kubectl refuses it`;
+  const sentence = `${written} is not a number in JSON, and kubectl refuses it`;
   expect(() => parseYaml(`field: ${written}\n`, fail)).toThrow(sentence);
   expect(parseYaml(`field: "${written}"\n`, fail)).toEqual([{ field: written }]);
 });

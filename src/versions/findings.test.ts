@@ -20,7 +20,7 @@ const refusal = (severity: Finding['severity'], rule: RuleName): Finding => ({
 });
 
 test.each(RULE_NAMES)('a refusal by rule %s names what lifts it, or that nothing does', (rule) => {
-  const wanted = /^(nothing lifts this($|: \w)|allow: \[\w+\] in the manifest lifts this$)/;
+  const wanted = /^(no setting allows this($|: \w)|allow: \[\w+\] in the manifest allows this$)/;
   expect(remedyOf(refusal('hard', rule))).toMatch(wanted);
   expect(remedyOf(refusal('force', rule))).toMatch(wanted);
   expect(remedyOf(warn(rule, 'x'))).toBeUndefined();
@@ -29,24 +29,24 @@ test.each(RULE_NAMES)('a refusal by rule %s names what lifts it, or that nothing
 test.each(LIFTABLE)(
   'the field allow lifts only what may be wrong about a good cluster: %s',
   (rule) => {
-    expect(remedyOf(refusal('force', rule))).toBe(`allow: [${rule}] in the manifest lifts this`);
-    expect(remedyOf(refusal('hard', rule))).toMatch(/^nothing lifts this/);
+    expect(remedyOf(refusal('force', rule))).toBe(`allow: [${rule}] in the manifest allows this`);
+    expect(remedyOf(refusal('hard', rule))).toMatch(/^no setting allows this/);
   },
 );
 
 test.each([
-  ['cgroup', 'failCgroupV1: false in ConfigMap kube-system/kubelet-config lifts this'],
-  ['SystemVerification', 'ignorePreflightErrors: [SystemVerification] lifts this'],
-  ['ContainerRuntimeVersion', 'ignorePreflightErrors: [ContainerRuntimeVersion] lifts this'],
+  ['cgroup', 'failCgroupV1: false in ConfigMap kube-system/kubelet-config allows this'],
+  ['SystemVerification', 'ignorePreflightErrors: [SystemVerification] allows this'],
+  ['ContainerRuntimeVersion', 'ignorePreflightErrors: [ContainerRuntimeVersion] allows this'],
 ] as const)('what a setting outside Refit lifts names it: %s', (lift, wanted) => {
   expect(remedyOf({ ...refusal('hard', 'kernel'), lift })).toBe(wanted);
 });
 
 test('what to do is that of the rule, or stands in the refusal itself', () => {
   expect(describeFinding(hard('F2', 'host w1 has another role', 'correct the role'))).toBe(
-    'host w1 has another role; correct the role; nothing lifts this',
+    'host w1 has another role; correct the role; no setting allows this',
   );
   expect(describeFinding(hard('R1', 'API servers are apart'))).toBe(
-    'API servers are apart; nothing lifts this: upgrade the older API servers first',
+    'API servers are apart; no setting allows this: upgrade the older API servers first',
   );
 });

@@ -68,7 +68,7 @@ const LIFTS = {
    */
   SystemVerification: 'ignorePreflightErrors: [SystemVerification]',
   ContainerRuntimeVersion: 'ignorePreflightErrors: [ContainerRuntimeVersion]',
-  kubeOneLabel: 'if that run has ended for good, --force',
+  kubeOneLabel: 'if that run will not continue, --force',
 } as const;
 
 export interface Finding {
@@ -119,10 +119,10 @@ export function isLiftable({ severity, rule }: Finding): boolean {
 export function remedyOf(finding: Finding): string | undefined {
   const { rule, severity, lift } = finding;
   if (severity === 'warn') return undefined;
-  if (lift !== undefined) return `${LIFTS[lift]} lifts this`;
-  if (isLiftable(finding)) return `allow: [${rule}] in the manifest lifts this`;
+  if (lift !== undefined) return `${LIFTS[lift]} allows this`;
+  if (isLiftable(finding)) return `allow: [${rule}] in the manifest allows this`;
   const cure = CURES[rule];
-  return cure === '' ? 'nothing lifts this' : `nothing lifts this: ${cure}`;
+  return cure === '' ? 'no setting allows this' : `no setting allows this: ${cure}`;
 }
 
 /** Returns the message, and for a refusal also its remedy. */

@@ -51,7 +51,7 @@ function* upgradeNodeFindings(
   if (before && own.minor - before.minor > 1)
     yield hard(
       'Kd',
-      `the node was last managed by kubeadm 1.${before.minor}: 1.${own.minor} is more than one minor version on`,
+      `the node was last managed by kubeadm 1.${before.minor}: 1.${own.minor} is more than one minor version newer`,
     );
   if (!cluster) return;
   if (own.minor < cluster.minor)
@@ -116,7 +116,7 @@ function unlessIgnored(
     ['all', check.toLowerCase()].includes(name.toLowerCase()),
   );
   return isIgnored
-    ? warn(rule, `${message}; ignorePreflightErrors lifts this`)
+    ? warn(rule, `${message}; ignorePreflightErrors allows this`)
     : { rule, severity: 'hard', message, lift: check };
 }
 

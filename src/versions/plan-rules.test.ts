@@ -51,7 +51,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [workers('v1.36.3+x.0', { w1: 'v1.36.3+x.2' })],
     ALL_NOW,
     [
-      'Downgrade: w1 would go from v1.36.3+x.2 down to v1.36.3+x.0 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy lifts it)',
+      'Downgrade: w1 would go from v1.36.3+x.2 down to v1.36.3+x.0 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy allows it)',
     ],
   ],
   [
@@ -78,7 +78,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [workers('v1.36.2', { w1: 'v1.36.3+x.2' })],
     ALL_NOW,
     [
-      'Downgrade: w1 would go from v1.36.3+x.2 down to v1.36.2 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy lifts it)',
+      'Downgrade: w1 would go from v1.36.3+x.2 down to v1.36.2 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy allows it)',
     ],
   ],
   [
@@ -92,7 +92,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [workers('v1.36.3+x.1', { w1: 'v1.36.3+x.10' })],
     ALL_NOW,
     [
-      'Downgrade: w1 would go from v1.36.3+x.10 down to v1.36.3+x.1 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy lifts it)',
+      'Downgrade: w1 would go from v1.36.3+x.10 down to v1.36.3+x.1 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy allows it)',
     ],
   ],
   [
@@ -100,7 +100,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [controllers('v1.36.2+x.0', { c1: NOW, c2: 'v1.36.1+x.0' })],
     ALL_NOW,
     [
-      'Downgrade: c1 would go from v1.36.3+x.0 down to v1.36.2+x.0 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy lifts it)',
+      'Downgrade: c1 would go from v1.36.3+x.0 down to v1.36.2+x.0 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy allows it)',
     ],
   ],
   [
@@ -108,7 +108,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [controllers('v1.36.3-rc.1+x.0', { c1: NOW })],
     ALL_NOW,
     [
-      'Downgrade: c1 would go from v1.36.3+x.0 down to v1.36.3-rc.1+x.0 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy lifts it)',
+      'Downgrade: c1 would go from v1.36.3+x.0 down to v1.36.3-rc.1+x.0 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy allows it)',
     ],
   ],
   [
@@ -116,7 +116,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [workers('v1.34.1+x.0', { w1: NOW })],
     ALL_NOW,
     [
-      'Downgrade: w1 would go from v1.36.3+x.0 down to v1.34.1+x.0 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy lifts it)',
+      'Downgrade: w1 would go from v1.36.3+x.0 down to v1.34.1+x.0 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy allows it)',
     ],
   ],
   [
@@ -124,7 +124,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [controllers(NEXT, { c1: OLD, c2: NOW })],
     { c1: OLD, c2: NOW },
     [
-      'SkippedMinor: c1 would go from v1.35.4+x.0 past 1.36 to v1.37.1+x.0 (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy lifts it)',
+      'SkippedMinor: c1 would go from v1.35.4+x.0 past 1.36 to v1.37.1+x.0 (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy allows it)',
     ],
   ],
   [
@@ -132,7 +132,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [controllers(NEXT, { c1: 'v1.34.0+x.0' })],
     { c1: 'v1.34.0+x.0' },
     [
-      'SkippedMinor: c1 would go from v1.34.0+x.0 past 1.35, 1.36 to v1.37.1+x.0 (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy lifts it)',
+      'SkippedMinor: c1 would go from v1.34.0+x.0 past 1.35, 1.36 to v1.37.1+x.0 (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy allows it)',
     ],
   ],
   [
@@ -140,7 +140,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [controllers('v2.0.0', { c1: NOW })],
     { c1: NOW },
     [
-      'SkippedMinor: c1 would go from v1.36.3+x.0 past the rest of its major version to v2.0.0 (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy lifts it)',
+      'SkippedMinor: c1 would go from v1.36.3+x.0 past the rest of its major version to v2.0.0 (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy allows it)',
     ],
   ],
   [
@@ -159,7 +159,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [workers(NOW, { w1: OLD }), workers('v1.36.1+x.0', { w1: OLD })],
     ALL_NOW,
     [
-      'Downgrade: w1 would go from v1.36.3+x.0 down to v1.36.1+x.0 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy lifts it)',
+      'Downgrade: w1 would go from v1.36.3+x.0 down to v1.36.1+x.0 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy allows it)',
     ],
   ],
   [
@@ -167,7 +167,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [workers(NEXT, { w1: NOW, w2: NOW })],
     ALL_NOW,
     [
-      'KubeletAhead: w1, w2 would have a kubelet of v1.37.1+x.0, newer than the API server of c1 (v1.36.3+x.0), c2 (v1.36.3+x.0), c3 (v1.36.3+x.0) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy lifts it)',
+      'KubeletAhead: w1, w2 would have a kubelet of v1.37.1+x.0, newer than the API server of c1 (v1.36.3+x.0), c2 (v1.36.3+x.0), c3 (v1.36.3+x.0) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy allows it)',
     ],
   ],
   [
@@ -175,7 +175,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [controllers(NEXT, { c1: NOW, c2: NOW }), workers(NEXT, { w1: NOW })],
     ALL_NOW,
     [
-      'KubeletAhead: w1 would have a kubelet of v1.37.1+x.0, newer than the API server of c3 (v1.36.3+x.0) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy lifts it)',
+      'KubeletAhead: w1 would have a kubelet of v1.37.1+x.0, newer than the API server of c3 (v1.36.3+x.0) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy allows it)',
     ],
   ],
   [
@@ -183,7 +183,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [workers(NEXT, { w1: NOW }), controllers(NEXT, { c1: NOW })],
     { c1: NOW },
     [
-      'KubeletAhead: w1 would have a kubelet of v1.37.1+x.0, newer than the API server of c1 (v1.36.3+x.0) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy lifts it)',
+      'KubeletAhead: w1 would have a kubelet of v1.37.1+x.0, newer than the API server of c1 (v1.36.3+x.0) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy allows it)',
     ],
   ],
   ['a newer patch than the API servers', [workers('v1.36.9+x.0', { w1: NOW })], ALL_NOW, []],
@@ -193,7 +193,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [workers('v1.36.1+x.0', { w1: NOW, w2: NOW, w3: NOW, w4: NOW, w5: NOW, w6: NOW, w7: NOW })],
     ALL_NOW,
     [
-      'Downgrade: w1, w2, w3, w4, w5 and 2 more would go from v1.36.3+x.0 down to v1.36.1+x.0 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy lifts it)',
+      'Downgrade: w1, w2, w3, w4, w5 and 2 more would go from v1.36.3+x.0 down to v1.36.1+x.0 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy allows it)',
     ],
   ],
   [
@@ -207,7 +207,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     [controllers(OLD, { c1: NOW }, FORCED), workers(NOW, { w1: OLD })],
     { c1: NOW },
     [
-      'KubeletAhead: w1 would have a kubelet of v1.36.3+x.0, newer than the API server of c1 (v1.35.4+x.0) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy lifts it)',
+      'KubeletAhead: w1 would have a kubelet of v1.36.3+x.0, newer than the API server of c1 (v1.35.4+x.0) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy allows it)',
     ],
   ],
 ])('%s', (_, stages, apiServers, problems) => {
@@ -289,7 +289,7 @@ test('fifteen thousand targets are judged in one go', () => {
   );
   const { problems, unchecked } = judgePlan([workers(OLD, targets)], servers(ALL_NOW), new Set());
   expect(problems.map(({ message }) => message)).toEqual([
-    `w1, w3, w5, w7, w9 and 7495 more would go from ${NOW} down to ${OLD} (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy lifts it)`,
+    `w1, w3, w5, w7, w9 and 7495 more would go from ${NOW} down to ${OLD} (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy allows it)`,
   ]);
   expect(unchecked).toEqual(['w0, w2, w4, w6, w8 and 7495 more: its version is unknown']);
 });

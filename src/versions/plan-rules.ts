@@ -56,7 +56,7 @@ type AllowedRules = ReadonlySet<VersionRule>;
 type RemedyOf = (rule: VersionRule) => string;
 
 function policyRemedy(rule: VersionRule): string {
-  return `; versions.allow: [${rule}] of an UpgradePolicy lifts it`;
+  return `; versions.allow: [${rule}] of an UpgradePolicy allows it`;
 }
 
 /** Judges each stage by the versions that the stages before it leave. */

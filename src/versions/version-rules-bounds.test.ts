@@ -168,16 +168,16 @@ test('a rule about a host names the check of kubeadm whose name lifts it, and a 
     );
   const old = { kernel: '4.18' };
   expect(messagesOf(33, old)).toEqual([
-    'hard Linux 4.18 is too old for 1.33, which needs 4.19; ignorePreflightErrors: [SystemVerification] lifts this',
+    'hard Linux 4.18 is too old for 1.33, which needs 4.19; ignorePreflightErrors: [SystemVerification] allows this',
   ]);
   expect(messagesOf(33, { ...old, ignores: ['SystemVerification'] })).toEqual([
-    'warn Linux 4.18 is too old for 1.33, which needs 4.19; ignorePreflightErrors lifts this',
+    'warn Linux 4.18 is too old for 1.33, which needs 4.19; ignorePreflightErrors allows this',
   ]);
   expect(messagesOf(38, { containerd: '1.7.29' })).toEqual([
-    'hard containerd 1.7.29 is too old for 1.38; ignorePreflightErrors: [ContainerRuntimeVersion] lifts this',
+    'hard containerd 1.7.29 is too old for 1.38; ignorePreflightErrors: [ContainerRuntimeVersion] allows this',
   ]);
   expect(messagesOf(38, { containerd: '1.7.29', ignores: ['containerruntimeversion'] })).toEqual([
-    'warn containerd 1.7.29 is too old for 1.38; ignorePreflightErrors lifts this',
+    'warn containerd 1.7.29 is too old for 1.38; ignorePreflightErrors allows this',
   ]);
 });
 
@@ -188,7 +188,7 @@ test('a Node whose version is none is named', () => {
   }));
   const told = judgeVersions({ apiServers: ['v1.21.0'], kubelets });
   expect(told.map(({ message }) => message)).toEqual([
-    'kubelet of n0: "fake" is no version, so no rule of versions is checked for it',
+    'kubelet of n0: "fake" is not a version, so no rule of versions is checked for it',
     'kubelet of n2 reports no version, so no rule of versions is checked for it',
   ]);
 });

@@ -323,7 +323,7 @@ const ELSEWHERE: Readonly<Record<number, string>> = {
   61: KUBECTL,
   62: KUBECTL,
   63: KUBECTL,
-  107: "KubeOne's label on a worker is no version: preflight-refusals.test.ts refuses it by F4, where KubeOne passes",
+  107: "KubeOne's label on a worker is not a version: preflight-refusals.test.ts refuses it by F4, where KubeOne passes",
   108: "KubeOne's label on a control-plane host: refused by F4 as there, unless --force lifts it",
 };
 

@@ -74,11 +74,11 @@ function unreadableFindings(facts: VersionFacts): Finding[] {
   ].filter(isUnreadable);
   const told = kubelets.filter(({ version }) => isUnreadable(version));
   return [
-    ...(needed.length > 0 ? [hard('Km1', `${needed.join(', ')} is no version`)] : []),
+    ...(needed.length > 0 ? [hard('Km1', `${needed.join(', ')} is not a version`)] : []),
     ...told.map(({ name, version, target: next }) => {
       const who = name === undefined ? 'kubelet' : `kubelet of ${name}`;
       const found =
-        version === '' ? `${who} reports no version` : `${who}: "${version}" is no version`;
+        version === '' ? `${who} reports no version` : `${who}: "${version}" is not a version`;
       return next === undefined
         ? warn('Km1', `${found}, so no rule of versions is checked for it`)
         : hard('Km1', found);
@@ -275,7 +275,7 @@ function ends(versions: readonly Version[]): readonly [Version | undefined, Vers
 
 function read(version: string): Version {
   const parsed = parseVersion(version);
-  if (!parsed) throw new RangeError(`${version} is no version`);
+  if (!parsed) throw new RangeError(`${version} is not a version`);
   return parsed;
 }
 

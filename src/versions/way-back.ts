@@ -112,11 +112,14 @@ function wayBackOfBinary({ kept, hasDownload }: UpgradedNode, from: string, now:
   if (kept === undefined)
     return { state: 'unknown', message: `the agent does not say whether the host keeps ${from}` };
   if (kept.gone === 'DiskFull')
-    return { state: 'closed', message: `a download needed the room of ${from}, ${download}` };
+    return {
+      state: 'closed',
+      message: `the agent removed ${from} to make room for a download, ${download}`,
+    };
   if (kept.gone === 'Expired' || isKept)
     return {
       state: 'closed',
-      message: `the host kept ${from} until its time was over, ${download}`,
+      message: `the host no longer keeps ${from}, because its time to keep it is over, ${download}`,
     };
   return {
     state: 'closed',

@@ -40,7 +40,7 @@ test.each<[string, Case]>([
       statuses: NOT_DONE,
       left: 1,
       reason:
-        /^default\/app has data in an emptyDir volume, which would be lost; spec\.drain\.deleteEmptyDirData: true of an UpgradePolicy lifts this$/,
+        /^default\/app has data in an emptyDir volume, which would be lost; spec\.drain\.deleteEmptyDirData: true of an UpgradePolicy allows this$/,
     },
   ],
   [

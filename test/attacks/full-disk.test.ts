@@ -14,7 +14,7 @@ useCluster();
 
 const MIB = 1024 * 1024;
 const RESERVE = 24 * MIB;
-const FULL = 'the disk is full: the download was removed and waits for room';
+const FULL = 'the disk is full: the agent removed the download, and tries again when there is room';
 
 async function startOn(disk: SmallDisk): Promise<Rig> {
   return await startNode({

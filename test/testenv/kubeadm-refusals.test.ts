@@ -54,7 +54,7 @@ function refusals(startServer: StartServer): void {
       'v1.38.0',
       () => undefined,
       1,
-      /^REFIT_REFUSED: .*R2: API servers are at v1\.36\.2: go to v1\.37 first, then to v1\.38\.0; nothing lifts this: set version to the next minor version, .*\n$/,
+      /^REFIT_REFUSED: .*R2: API servers are at v1\.36\.2: go to v1\.37 first, then to v1\.38\.0; no setting allows this: set version to the next minor version, .*\n$/,
     ],
     [
       'an unknown field',
@@ -84,7 +84,7 @@ function refusals(startServer: StartServer): void {
     expect([await refused.ended, refused.stderr]).toEqual([
       1,
       expect.stringMatching(
-        `F4: a KubeOne upgrade is in progress on ${where}; finish it, then remove the label ${label}; if that run has ended for good, --force lifts this`,
+        `F4: a KubeOne upgrade is in progress on ${where}; finish it, then remove the label ${label}; if that run will not continue, --force allows this`,
       ),
     ]);
     const forced = scene.refit('plan', '-m', manifest, '--force');
@@ -156,7 +156,7 @@ function refusals(startServer: StartServer): void {
       };
     });
     const run = scene.refit('plan', '-o', 'json', '-m', path);
-    const remedy = 'nothing lifts this: correct that on the host, or in the manifest';
+    const remedy = 'no setting allows this: correct that on the host, or in the manifest';
     const found = [
       `cp1: binaries.kubeadm has version ${FROM}, expected ${TO}`,
       'cp1: binaries.kubelet.sha256 does not match the file',

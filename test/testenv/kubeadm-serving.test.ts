@@ -113,7 +113,7 @@ test('what is right is approved and signed; what is not stays pending, and is na
     return `${of}: ${why}`;
   });
   expect(problems).toEqual([
-    'foreign: it does not come from a host of this run',
+    'foreign: the Node that made it is not a host of this run',
     'wrong: the status of its Node lacks 10.96.0.1',
   ]);
 });

@@ -68,7 +68,7 @@ test('a plan that is edited to skip a minor version starts no other node and end
 
   expect(await puppets.end()).toEqual({
     state: 'Warning',
-    description: `SkippedMinor: version-w2 would go from ${NOW} past 1.37 to ${TOO_NEW} (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy lifts it)`,
+    description: `SkippedMinor: version-w2 would go from ${NOW} past 1.37 to ${TOO_NEW} (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy allows it)`,
   });
   expect(await puppets.recorded()).toEqual({
     'version-w1': 'SignalCompleted',
@@ -102,7 +102,7 @@ test('nodes wait for an old API server until its object reports a version that i
   expect(await stateOf()).toBe('Schedulable');
   const { stdout } = await runRefit('why', '--kubeconfig', await kubeconfigFor('viewer'));
   expect(stdout.join('\n')).toContain(
-    `version-w4 would have a kubelet of ${NEXT}, newer than the API server of ${CONTROLLER} (${NOW}) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy lifts it)`,
+    `version-w4 would have a kubelet of ${NEXT}, newer than the API server of ${CONTROLLER} (${NOW}) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy allows it)`,
   );
   expect(await puppets.signal('version-w4')).toBeUndefined();
 

@@ -113,14 +113,14 @@ test.each<
     {},
     { c1: 'intended' },
     [],
-    'c2 waits for c1, which started early although `order` of UpgradePolicy ordered puts it later',
+    'c2 waits for c1, which started earlier than `order` of UpgradePolicy ordered says',
   ],
   [
     'a node that is tried again waits for the later zone at work',
     { failureBudget: 1 },
     { ...DONE, w4: 'done', w1: 'intended' },
     [],
-    'w2 waits for w1, which started early although `order` of UpgradePolicy ordered puts it later',
+    'w2 waits for w1, which started earlier than `order` of UpgradePolicy ordered says',
   ],
   [
     'not after a failed control plane',

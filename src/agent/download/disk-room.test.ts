@@ -160,7 +160,7 @@ test('a download that lacked room is told the time that is left, and the log say
     {
       time: expect.any(String) as string,
       level: 'warn',
-      msg: 'the disk is full: the download was removed and waits for room',
+      msg: 'the disk is full: the agent removed the download, and tries again when there is room',
       reason: 'ENOSPC: no space left',
     },
   ]);

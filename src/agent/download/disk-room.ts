@@ -115,9 +115,12 @@ export async function whenThereIsRoom<T extends { readonly totalMs: number }>(
       if ((await makeRoom?.()) === true) continue;
       if (fills === MOST_FILLS)
         throw new Error(`the disk was full ${fills} times`, { cause: error });
-      log.warn('the disk is full: the download was removed and waits for room', {
-        reason: messageOf(error),
-      });
+      log.warn(
+        'the disk is full: the agent removed the download, and tries again when there is room',
+        {
+          reason: messageOf(error),
+        },
+      );
       await pause(error, error instanceof NoRoomError ? RETRY.cap : BLIND_CAP_MS);
       if (error instanceof NoRoomError) while (!(await error.hasRoom())) await pause(error);
     }

@@ -68,7 +68,7 @@ export function openWindow(
       annotations: { [OPEN_WINDOW_ANNOTATION]: JSON.stringify(defined(opening)) },
       said: [
         `The maintenance window of ${title} is open until ${opening.until}.`,
-        ...(isOpenAnyway ? ['It is open now without that, too.'] : []),
+        ...(isOpenAnyway ? ['It would be open now without this command, too.'] : []),
         'No node starts after that time outside of the windows of the policy; nodes in progress finish.',
         ...(next.length > 0 ? [`Next: ${listed(next)}.`] : []),
         ...holding.map(

@@ -214,7 +214,7 @@ test('what stands against the plan at the API server, and what its policy forbid
   });
   const file = buildPlan({ commands: [{ k0supdate: update }] });
   expect((await previewIn({ policies, file })).reason).toMatch(
-    /comes over plain http, and UpgradePolicy all requires https; spec.payloads.requireHttps: false there lifts this$/,
+    /comes over plain http, and UpgradePolicy all requires https; spec.payloads.requireHttps: false there allows this$/,
   );
 });
 
@@ -268,7 +268,7 @@ test('every drain of the plan: how many pods, which budgets hold which of them, 
   expect(textOf(view)).toContain(`
   drains   9 pods would be evicted from 3 nodes
   blocked  w2 cannot be drained: PodDisruptionBudget shop/web blocks shop/web-1: it wants all of them
-  blocked  w3 cannot be drained: shop/db has data in an emptyDir volume, which would be lost; spec.drain.deleteEmptyDirData: true of an UpgradePolicy lifts this
+  blocked  w3 cannot be drained: shop/db has data in an emptyDir volume, which would be lost; spec.drain.deleteEmptyDirData: true of an UpgradePolicy allows this
 `);
   const policies = [buildUpgradePolicy('all', { drain: { enabled: false } })];
   expect((await previewIn({ sources: { drainPreview }, policies })).drains).toBeUndefined();

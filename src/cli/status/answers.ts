@@ -123,7 +123,7 @@ export function inspectionAnswers(
       case 'drain': {
         const { node, since } = question;
         const drain = async () => await sources.drain(node, options);
-        drains.set(node, drainStateOf(await asking('how far drains are', drain, undefined), since));
+        drains.set(node, drainStateOf(await asking('drain progress', drain, undefined), since));
       }
     }
   };

@@ -91,7 +91,7 @@ describe('at the end', () => {
       "Led by k0s's own leader for 1 min: it ignores policies, controls and version rules. The output below shows what Refit would do.",
     );
     expect(lines).toContain(
-      '  waits   Refit starts nothing new: w2 would go from v1.37.0+k0s down to v1.36.3+k0s.2 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy lifts it) (FinishingInFlight, 59 s)',
+      '  waits   Refit starts nothing new: w2 would go from v1.37.0+k0s down to v1.36.3+k0s.2 (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy allows it) (FinishingInFlight, 59 s)',
     );
   });
 

@@ -104,7 +104,7 @@ test('a Plan that a leader refused with RemovedApis: what to do with the objects
 });
 
 const UNVERIFIED =
-  'the download of command 0 for linux-amd64 has no sha256, and UpgradePolicy nightly requires one; spec.payloads.requireSha256: false there lifts this';
+  'the download of command 0 for linux-amd64 has no sha256, and UpgradePolicy nightly requires one; spec.payloads.requireSha256: false there allows this';
 
 test.each([
   ['as it was', {}, 'invalid', UNVERIFIED],

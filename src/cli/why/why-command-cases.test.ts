@@ -172,7 +172,7 @@ test.each<[string, Case, readonly string[]]>([
       },
     },
     [
-      'w1 cannot be drained: shop/db has data in an emptyDir volume, which would be lost; spec.drain.deleteEmptyDirData: true of an UpgradePolicy lifts this',
+      'w1 cannot be drained: shop/db has data in an emptyDir volume, which would be lost; spec.drain.deleteEmptyDirData: true of an UpgradePolicy allows this',
       'ends    when those pods are gone, or an UpgradePolicy has spec.drain.deleteEmptyDirData: true',
     ],
   ],

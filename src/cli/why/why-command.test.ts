@@ -307,7 +307,7 @@ test('an API server that is behind: what would be newer than it, and what ends t
   const views = await lookAt([waiting], [behind], [W2, W3], NOW);
   for (const name of ['w2', 'w3']) {
     expect(why(views, name)[0]).toContain(
-      'newer than the API server of c1 (v1.35.4+k0s.0) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy lifts it)',
+      'newer than the API server of c1 (v1.35.4+k0s.0) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy allows it)',
     );
     expect(why(views, name)[0]).toContain('\n  ends    when those API servers are upgraded');
   }

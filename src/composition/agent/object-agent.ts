@@ -291,11 +291,11 @@ function withKept(
       await finished.add(signal, end);
       if (end !== 'Completed' || signal.command.kind !== 'k0supdate') return;
       // If this fails, the binary stays until the next upgrade. The signal has ended all the same.
-      await kept
-        ?.settle()
-        .catch((error: unknown) =>
-          log.warn('cannot start the time of the kept binary', { reason: messageOf(error) }),
-        );
+      await kept?.settle().catch((error: unknown) =>
+        log.warn('cannot record from when on the previous binary is kept', {
+          reason: messageOf(error),
+        }),
+      );
     },
   };
 }

@@ -185,7 +185,7 @@ test.each<[string, Situation, string[]]>([
 test('the end names the target, both versions and the rule', () => {
   const [, { record }] = decided({ stages: stage(done, 'w2'), facts: { w2: { version: OLD } } });
   expect(record?.reason?.message).toBe(
-    'w2 would go from v1.34.9+x.0 past 1.35 to v1.36.3+x.2 (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy lifts it)',
+    'w2 would go from v1.34.9+x.0 past 1.35 to v1.36.3+x.2 (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy allows it)',
   );
 });
 
@@ -195,6 +195,6 @@ test('what is about to end says so, with the rule, while others finish', () => {
     facts: { w1: ATWORK, w2: { version: OLD } },
   });
   expect(waits.find(({ target }) => target === 'w2')?.reason.message).toBe(
-    'Refit starts nothing new: w2 would go from v1.34.9+x.0 past 1.35 to v1.36.3+x.2 (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy lifts it)',
+    'Refit starts nothing new: w2 would go from v1.34.9+x.0 past 1.35 to v1.36.3+x.2 (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy allows it)',
   );
 });

@@ -87,7 +87,7 @@ test.each<[string, Scene, string | undefined]>([
       health: [result({ state: 'passing', message: '0 pods are not Ready' })],
       rules: { checks: [{ ...CHECK, forMs: 2 * MINUTE }] },
     },
-    `HealthCheckFailing: ${NAME} passes, but not for 2 min yet: 0 pods are not Ready`,
+    `HealthCheckFailing: ${NAME} passes, but has not passed for 2 min yet: 0 pods are not Ready`,
   ],
   [
     'passing for long enough',

@@ -65,10 +65,15 @@ function verdictOf(
   const check = `the health check ${name} of UpgradePolicy ${policy.name}`;
   if (!result || result.isPending === true) {
     const asked = [`${check} is being asked`, result?.message].filter((part) => part !== undefined);
-    return wait('HealthUnknown', asked.join(': '), 'it has answered, or failed to', {
-      isPassing: true,
-      recheckMs: RECHECK_MS,
-    });
+    return wait(
+      'HealthUnknown',
+      asked.join(': '),
+      'it has answered, or the leader has stopped waiting for the answer',
+      {
+        isPassing: true,
+        recheckMs: RECHECK_MS,
+      },
+    );
   }
   const { state, message } = result;
   const since = rfc3339(result.since);
@@ -85,7 +90,7 @@ function verdictOf(
   const period = formatDuration(forMs);
   return wait(
     'HealthCheckFailing',
-    `${check} passes, but not for ${period} yet: ${message}`,
+    `${check} passes, but has not passed for ${period} yet: ${message}`,
     `it has passed for ${period}`,
     { since, until: rfc3339(now + leftMs), recheckMs: leftMs },
   );

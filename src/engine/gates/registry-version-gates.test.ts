@@ -84,8 +84,8 @@ function said(verdict: Verdict): string {
   return `${kind}${passing} ${verdict.reason.code}: ${verdict.reason.message}`;
 }
 
-const SKIPPED = `SkippedMinor: n1 would go from ${OLD} past 1.36 to ${NEXT} (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy lifts it)`;
-const LOWERED = `Downgrade: n1 would go from ${NEXT} down to ${NOW} (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy lifts it)`;
+const SKIPPED = `SkippedMinor: n1 would go from ${OLD} past 1.36 to ${NEXT} (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy allows it)`;
+const LOWERED = `Downgrade: n1 would go from ${NEXT} down to ${NOW} (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy allows it)`;
 const NOT_YET_SIGNALLED = `an earlier command upgraded it to ${NOW}, which it does not report yet`;
 
 test.each<[string, Given, string]>([
@@ -156,7 +156,7 @@ test.each<[string, Given, string]>([
 });
 
 const ahead = (...behind: readonly string[]): string =>
-  `KubeletAhead: n1 would have a kubelet of ${NEXT}, newer than the API server of ${behind.join(', ')} (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy lifts it)`;
+  `KubeletAhead: n1 would have a kubelet of ${NEXT}, newer than the API server of ${behind.join(', ')} (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy allows it)`;
 const MIXED = { c1: NEXT, c2: NOW };
 
 test.each<[string, Given, string]>([

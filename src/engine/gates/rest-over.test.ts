@@ -26,7 +26,7 @@ test('the slot stays taken until the node has worked for the whole period', () =
     reason: {
       code: 'Resting',
       message:
-        'w1 works for 1 h before its slot is free, because UpgradePolicy careful has settle: 1 h',
+        'w1 runs the new version for 1 h before its slot is free, because UpgradePolicy careful has settle: 1 h',
     },
     until: later(HOUR),
   });

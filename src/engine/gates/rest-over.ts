@@ -20,7 +20,7 @@ export const restOver: Gate = {
     const period = formatDuration(restMs);
     const message =
       restMs === settleMs
-        ? `${target.name} works for ${period} before its slot is free, because UpgradePolicy ${policy.name} has settle: ${period}`
+        ? `${target.name} runs the new version for ${period} before its slot is free, because UpgradePolicy ${policy.name} has settle: ${period}`
         : `${target.name} rests for ${period} before its slot is free`;
     return wait('Resting', message, 'its rest is over', {
       recheckMs: until - now,

@@ -57,7 +57,7 @@ export const REASONS = {
   Paused: 'the plan or its policy is paused',
   WaveSettles: 'an earlier wave is done, and its settle time is not over',
   WaveNeedsApproval: 'the policy wants a person to approve the next wave, and nobody has yet',
-  DomainFull: 'the nodes with the same label value that may be unavailable already are',
+  DomainFull: 'as many nodes with the same label value as perDomain allows are already unavailable',
   PausedByFailures:
     'failures used up the budget, and the policy pauses the plan instead of ending it',
   HealthCheckFailing: 'a health check of the policy fails, or does not pass for long enough yet',
@@ -222,7 +222,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   Held: { act: 'run `refit unhold` for the node, or wait until the hold ends' },
   OtherToolAtWork: {
-    act: 'let the other tool finish, or repair it, as the message of `refit why` says; or take it off `coordinate` of the policy',
+    act: 'let the other tool finish, or repair it, as the message of `refit why` says; or remove it from `coordinate` of the policy',
   },
   WindowClosed: { ends: 'the next maintenance window opens' },
   WindowOpened: null,

@@ -36,6 +36,6 @@ test.each([
   const { problems, planWindows } = read(value);
   expect(planWindows).toBeUndefined();
   expect(problems[0]?.message).toContain(
-    'is no list of windows; write it as spec.windows of an UpgradePolicy',
+    'is not a list of windows; write it as spec.windows of an UpgradePolicy',
   );
 });

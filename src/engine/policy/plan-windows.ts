@@ -26,6 +26,6 @@ export function withPlanWindows({ metadata }: KubeObject, policy: RolloutPolicy)
   const planLeadMs = parseDuration(metadata.annotations?.[LEAD_TIME_ANNOTATION] ?? '');
   if (known.length > 0 && known.length === windows?.length)
     return { ...policy, planWindows: known, ...(planLeadMs && { planLeadMs }) };
-  const message = `annotation ${PLAN_WINDOWS_ANNOTATION} is no list of windows; write it as spec.windows of an UpgradePolicy, or remove it`;
+  const message = `annotation ${PLAN_WINDOWS_ANNOTATION} is not a list of windows; write it as spec.windows of an UpgradePolicy, or remove it`;
   return { ...policy, problems: [...policy.problems, because('PolicyUnreadable', message)] };
 }

@@ -30,9 +30,9 @@ function policy(more: Partial<RolloutPolicy>): RolloutPolicy {
 const HASH = { requireSha256: true };
 const HTTPS = { requireHttps: true };
 const hashless = (where: string): string =>
-  `${where} has no sha256, and UpgradePolicy strict requires one; spec.payloads.requireSha256: false there lifts this`;
+  `${where} has no sha256, and UpgradePolicy strict requires one; spec.payloads.requireSha256: false there allows this`;
 const plain = (where: string): string =>
-  `${where} comes over plain http, and UpgradePolicy strict requires https; spec.payloads.requireHttps: false there lifts this`;
+  `${where} comes over plain http, and UpgradePolicy strict requires https; spec.payloads.requireHttps: false there allows this`;
 const of = (command: number, platform = 'linux-amd64'): string =>
   `the download of command ${command} for ${platform}`;
 

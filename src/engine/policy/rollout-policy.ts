@@ -242,11 +242,11 @@ export function payloadProblems(
   return downloadsOf(stages).flatMap(({ where, hasHash, isPlain }) => {
     const noHash = because(
       'Unverified',
-      `${where} has no sha256, and UpgradePolicy ${name} requires one; spec.payloads.requireSha256: false there lifts this`,
+      `${where} has no sha256, and UpgradePolicy ${name} requires one; spec.payloads.requireSha256: false there allows this`,
     );
     const plain = because(
       'Unverified',
-      `${where} comes over plain http, and UpgradePolicy ${name} requires https; spec.payloads.requireHttps: false there lifts this`,
+      `${where} comes over plain http, and UpgradePolicy ${name} requires https; spec.payloads.requireHttps: false there allows this`,
     );
     return [
       ...(requireSha256 && !hasHash ? [noHash] : []),

@@ -89,7 +89,10 @@ export function isRemarkable({ gate, reason }: Wait): boolean {
   return !ORDINARY.has(gate) && !isUnasked(reason);
 }
 
-const FREE = { reason: 'NothingWaits', message: 'targets wait only for slots and stages' };
+const FREE = {
+  reason: 'NothingWaits',
+  message: 'targets wait only for a free slot or for an earlier stage',
+};
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 
 /** Returns the milliseconds until a wait that has just begun has lasted long enough to be shown; undefined if there is none. */

@@ -87,7 +87,7 @@ export function orderCheck(
     const message =
       group > first
         ? `${target.name} comes after ${listed(names)} in ${order ? 'the order' : 'the waves'} of UpgradePolicy ${name}`
-        : `${target.name} waits for ${listed(names)}, which started early although \`order\` of UpgradePolicy ${name} puts ${names.length === 1 ? 'it' : 'them'} later`;
+        : `${target.name} waits for ${listed(names)}, which started earlier than \`order\` of UpgradePolicy ${name} says`;
     const isPassing = before.some(({ state }) => state === 'intended');
     return {
       ...wait('EarlierNodes', message, ENDS, isPassing ? { isPassing } : {}),

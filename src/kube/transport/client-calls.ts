@@ -67,7 +67,7 @@ export function listCheck(kind: string): (answer: unknown) => string | undefined
     const problem = checkList(answer);
     if (problem !== undefined || !isRecord(answer)) return problem;
     const items = answer['items'] ?? [];
-    if (!Array.isArray(items)) return 'it answered with a list whose items are no array';
+    if (!Array.isArray(items)) return 'it answered with a list whose items are not an array';
     return items.map(checkItem).find((found) => found !== undefined);
   };
 }

@@ -166,7 +166,7 @@ test.each<readonly [string, Wanted, string]>([
   [
     'half a hash',
     { file: { k0s: 'k0s', k0sSha256: 'ab' } },
-    'releases[0].files[0].k0sSha256: "ab" is no SHA-256: use 64 hexadecimal digits',
+    'releases[0].files[0].k0sSha256: "ab" is not a SHA-256: use 64 hexadecimal digits',
   ],
   [
     'a channel with another release',

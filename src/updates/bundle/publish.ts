@@ -144,7 +144,7 @@ export function problem(message: string, cause?: unknown): RefitError {
   });
 }
 
-const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/, 'is no SHA-256: use 64 hexadecimal digits');
+const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/, 'is not a SHA-256: use 64 hexadecimal digits');
 
 const sourceSchema = z.strictObject({
   platform: z

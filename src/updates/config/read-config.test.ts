@@ -85,9 +85,9 @@ test.each<readonly [string, Spec, string]>([
   [
     'no length',
     periodic({ length: undefined }),
-    'length: "" is not a length up to 168h; use for example 2h30m',
+    'length: "" is not a duration up to 168h; use for example 2h30m',
   ],
-  ['a month', periodic({ length: '720h' }), 'length: "720h" is not a length up to 168h'],
+  ['a month', periodic({ length: '720h' }), 'length: "720h" is not a duration up to 168h'],
   ['no strategy', {}, 'spec.upgradeStrategy.type: nothing is not a strategy; use periodic or cron'],
   [
     'five fields',

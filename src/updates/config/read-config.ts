@@ -152,7 +152,7 @@ function lengthOf(
   const text = ownMember(annotations, annotation);
   const ms = text === undefined ? undefined : parseDuration(text);
   if (text !== undefined && ms === undefined)
-    fail(`metadata.annotations[${annotation}]`, text, `is not a length; ${advice}`);
+    fail(`metadata.annotations[${annotation}]`, text, `is not a duration; ${advice}`);
   return text === undefined || ms === undefined ? undefined : { text, ms };
 }
 
@@ -221,7 +221,7 @@ function periodicOf(
     timeZone,
   };
   const complain = (): void =>
-    fail(`${AT}.length`, length, 'is not a length up to 168h; use for example 2h30m');
+    fail(`${AT}.length`, length, 'is not a duration up to 168h; use for example 2h30m');
   const window = readWindow(written, '', complain);
   return window && isTime && known.length === days.length
     ? { kind: 'periodic', window, written, lead }

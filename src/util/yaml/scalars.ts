@@ -54,7 +54,9 @@ export const KUBECTL_SCALARS: ScalarTag[] = [
     default: true,
     test: NO_JSON_NUMBER,
     resolve: (text, onError) => {
-      onError(`${text} is no number of JSON, and kubectl refuses it; quote it if it is a text`);
+      onError(
+        `${text} is not a number in JSON, and kubectl refuses it; if it is a text, put it in quotes`,
+      );
       return text;
     },
   },

@@ -45,6 +45,6 @@ export function quirksOf(version: string): Quirks {
 
 function read(version: string): NonNullable<ReturnType<typeof parseVersion>> {
   const parsed = parseVersion(version);
-  if (parsed === undefined) throw new Error(`${version} is no version`);
+  if (parsed === undefined) throw new Error(`${version} is not a version`);
   return parsed;
 }

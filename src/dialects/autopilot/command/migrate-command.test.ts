@@ -207,7 +207,7 @@ test.each<[string, Scene, string]>([
   ['a plan under way', { state: 'SchedulableWait' }, 'a Plan is under way'],
 ])('in the way: %s', async (_name, scene, words) => {
   expect(problemsOf(await factsOf(scene)).join()).toContain(words);
-  expect(await check(scene)).toContain(`\nin the way: ${words}`);
+  expect(await check(scene)).toContain(`\nblocks the migration: ${words}`);
 });
 
 test.each(['v1.35.1+k0s', 'v1.35.1+k0s.0', 'v1.37.0+k0s'])('%s heeds the flag', async (version) => {

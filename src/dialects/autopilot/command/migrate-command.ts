@@ -72,7 +72,7 @@ export function checkLines(
     ...table(['NODE', 'ROLE', 'K0S', 'AGENT', 'NEXT'], rows, width),
     `leader: ${leads}${ended}`,
     `worker profiles that leave k0s's own agent on: ${profilesOn === undefined ? 'unknown, no right to read them' : listed(profilesOn, MOST_NAMES) || 'none'}`,
-    ...problems.map((problem) => `in the way: ${problem}`),
+    ...problems.map((problem) => `blocks the migration: ${problem}`),
     ...(problems.length > 0 ? [] : endOf(facts)),
   ];
 }

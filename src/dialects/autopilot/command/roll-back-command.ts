@@ -194,7 +194,7 @@ function given({ url = [], sha256 = [] }: RollBackFlags, { moves }: WaysBack) {
 function pairOf(text: string): [string, string] {
   const at = text.indexOf('=');
   if (at <= 0)
-    throw new RefitError('REFIT_USAGE', `${text} names no platform: write it as linux-amd64=…`);
+    throw new RefitError('REFIT_USAGE', `${text} has no platform: write it as linux-amd64=…`);
   return [text.slice(0, at), text.slice(at + 1)];
 }
 

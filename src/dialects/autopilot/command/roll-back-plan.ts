@@ -60,9 +60,9 @@ export function waysBack(run: NodeRolloutRun, nodes: readonly PresentNode[]): Wa
     const to = versionBefore(record, role, name, isMember);
     if (to === undefined) left.push(`${name}: what it ran before is not recorded`);
     else if (version === undefined) left.push(`${name}: its present version is unknown`);
-    else if (mayBePartOf(version, to)) left.push(`${name} runs ${to} and has not moved`);
+    else if (mayBePartOf(version, to)) left.push(`${name} still runs ${to}`);
     else if (!reached.some((each) => mayBePartOf(version, each)))
-      left.push(`${name} runs ${version}, which this run did not bring`);
+      left.push(`${name} runs ${version}, which this run did not install`);
     else moves.push({ role, name, platform, from: version, to });
   }
   return { moves, left };

@@ -271,13 +271,13 @@ test.each([
   ['v1.33.1-k0s', 'v1.33.1+k0s'],
 ])('a version with the dash of an image tag: no node reports %s', (version, right) => {
   expect(found(withUpdate({ version }))).toEqual([
-    `${AT}.version: "${version}" is no version that a node can report; use ${right}`,
+    `${AT}.version: "${version}" is not a version that a node can report; use ${right}`,
   ]);
 });
 
 test('a version without v: no node reports one', () => {
   expect(found(withUpdate({ version: '1.36.3+k0s.0' }))).toEqual([
-    `${AT}.version: "1.36.3+k0s.0" is no version that a node can report; use v1.36.3+k0s.0`,
+    `${AT}.version: "1.36.3+k0s.0" is not a version that a node can report; use v1.36.3+k0s.0`,
   ]);
 });
 
@@ -347,7 +347,7 @@ describe('a plan that was changed while it ran', () => {
 test('a refusal that shows a whole long value is about the same as one that shows its beginning', () => {
   const field = 'spec.commands[0].k0supdate.version';
   const whole = `${field}: "${'v'.repeat(600)}" is not a version`;
-  const shortened = `${field}: "${'v'.repeat(500)}…" is no version`;
+  const shortened = `${field}: "${'v'.repeat(500)}…" is not a version`;
   expect(subjectOf(whole)).toBe(subjectOf(shortened));
   expect(subjectOf(`${field}: "v1" is not a version`)).toBe(`${field}: "v1"`);
   expect(subjectOf('spec.commands: 101 is too many commands')).toBe('spec.commands: 101');

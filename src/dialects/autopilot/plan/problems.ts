@@ -178,7 +178,7 @@ function versionProblems(
   const isOver = phase !== 'invalid' && isFinal({ phase });
   if (version === reported || isStartedByForce || isOver) return [];
   return [
-    problem(`${at}.version`, version, 'is no version that a node can report', `use ${reported}`),
+    problem(`${at}.version`, version, 'is not a version that a node can report', `use ${reported}`),
   ];
 }
 

@@ -49,7 +49,7 @@ test.each<[string, Plan]>([
     'names that fill the object',
     workers(listed(...Array.from({ length: 8_000 }, (_, index) => `${index}`.padStart(250, 'n')))),
   ],
-  ['a text that is no version', update({ version: 'latest' })],
+  ['a text that is not a version', update({ version: 'latest' })],
   ['a version that no node reports', update({ version: 'v1.36.3-k0s.0' })],
   ['an image bundle without a version', bundle('')],
   ['an image bundle without platforms', bundle('v1.36.3+k0s.0')],
@@ -80,7 +80,7 @@ test.each([
   const target = { name: 'w1', current };
   const stage = { role: 'worker', version, forced: false, targets: [target] } as const;
   const { problems } = judgePlan([stage], [{ name: 'c1', version: server }], new Set());
-  const lifts = `versions.allow: [${rule}] of an UpgradePolicy lifts it`;
+  const lifts = `versions.allow: [${rule}] of an UpgradePolicy allows it`;
   expect(problems).toEqual([{ code: rule, message: expect.stringContaining(lifts) as unknown }]);
   expect(remedyOf(rule)).toContain(`versions.allow: [${rule}]`);
 });

@@ -71,7 +71,7 @@ test.each<[string, Specs, Specs, string[], boolean]>([
   ['nothing to do', V('v1.35.0'), V('v1.35.0'), [], false],
   ['a version', V('v1.35.0'), V('v1.35.1'), ['machine.spec.version'], true],
   ['no version at all', V('v1.35.0'), { machine: {} }, ['machine.spec.version'], false],
-  ['what is no version', V('v1.35.0'), V('latest'), ['machine.spec.version'], false],
+  ['what is not a version', V('v1.35.0'), V('latest'), ['machine.spec.version'], false],
   [
     'the failure domain',
     V('v1.35.0'),

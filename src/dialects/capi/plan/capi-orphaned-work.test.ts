@@ -52,7 +52,7 @@ test('later the node ends its work first, then it is uncordoned, and only then t
   await leadUntilCalm(scene, 'w1');
   expect(scene.node('w1').spec?.unschedulable).toBe(true);
   expect((await scene.ask('w1')).message).toContain(
-    'w1 is being freed from an update whose request was removed',
+    'cleaning up an earlier update of node w1, whose request was removed',
   );
   scene.report('w1', 'UnCordoning');
   await leadUntilCalm(scene, 'w1');

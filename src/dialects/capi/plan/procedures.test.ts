@@ -87,7 +87,7 @@ test('a version of k0s with the dash of an image tag: the answer says the right 
   const scene = new MachineScene(['w1']);
   scene.want('w1', 'v1.35.1-k0s.0');
   const message =
-    'spec.version of Machine m-w1: v1.35.1-k0s.0 is no version that a node can report; use v1.35.1+k0s.0';
+    'spec.version of Machine m-w1: v1.35.1-k0s.0 is not a version that a node can report; use v1.35.1+k0s.0';
   expect(await scene.ask('w1', 'v1.35.1-k0s.0')).toMatchObject({ status: 'Failure', message });
 });
 

@@ -44,7 +44,7 @@ export function refusalByProcedure(
   if (wanted === undefined) return unknownProvider(machine);
   const reported = withPlusSign(version);
   if (wanted === 'k0s' && version !== reported)
-    return `spec.version of Machine ${machine.metadata.name}: ${version} is no version that a node can report; use ${reported}`;
+    return `spec.version of Machine ${machine.metadata.name}: ${version} is not a version that a node can report; use ${reported}`;
   if (found === undefined || found === wanted) return undefined;
   return `the agent on node ${node.metadata.name} is for ${found}: its Machine needs one with --procedure ${wanted}`;
 }

@@ -92,7 +92,7 @@ test('a version that breaks a rule is refused, whatever CanUpdateMachine was ask
   expect(await scene.ask('w1', 'v1.34.9')).toMatchObject({
     status: 'Failure',
     message: expect.stringMatching(
-      /^w1 would go from v1\.35\.0 down to v1\.34\.9 \(rule Downgrade\); the setting /,
+      /^w1 would go from v1\.35\.0 down to v1\.34\.9 \(rule Downgrade\); to allow it, add the name of the rule to the setting /,
     ) as unknown,
   });
   expect(updateOn(scene.node('w1'))).toBeUndefined();

@@ -115,7 +115,7 @@ async function follow(parts: CallParts, wanted: Wanted, found: MachineWithNode) 
   if (kubeletVersionOf(node) === wanted.version) {
     if (orphanOn(node) === undefined) return DONE;
     return underWay(
-      `node ${node.metadata.name} is being freed from an update whose request was removed`,
+      `the leader is still cleaning up an earlier update of node ${node.metadata.name}, whose request was removed`,
     );
   }
   return await begin(parts, wanted, found);

@@ -35,7 +35,8 @@ export async function judgeMachines(
   );
   const [broken] = problems;
   return {
-    problem: broken && `${broken.message}; the setting ${ALLOW} lifts rules by their names`,
+    problem:
+      broken && `${broken.message}; to allow it, add the name of the rule to the setting ${ALLOW}`,
     unchecked:
       unchecked.length === 0
         ? undefined

@@ -35,7 +35,7 @@ import { type ClusterState, checkCluster, isRight, verifyCluster } from './verif
 const LATER = 'kubelet, once every API server has the version';
 const GOES_ON = 'has begun: it continues where it stopped.';
 const ENDS =
-  'The next run finishes the hosts that have begun, and ends it; the run after that starts again.';
+  'The next run finishes the hosts that have begun and ends this upgrade; the run after it starts a new one.';
 
 /** The most milliseconds to wait until CoreDNS and kube-proxy have rolled out. */
 const ROLLED_OUT_MS = 300_000;
@@ -94,7 +94,7 @@ async function showDiff(
     );
   if (without === '' && LOST_LINE.test(stdout))
     output.write(
-      'Did patches make what it takes away? Then set kubeadm.patches in the manifest, or it is lost.\n',
+      'If patches made the lines that it removes, set kubeadm.patches in the manifest. Otherwise the lines are lost.\n',
     );
 }
 

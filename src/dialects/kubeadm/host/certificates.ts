@@ -92,7 +92,7 @@ export function endingSoon(
     if (now < soon || (isRenewed && renewal !== undefined)) return [];
     const byKubeadm =
       renewal === undefined
-        ? 'its authority has its key elsewhere: renew it there'
+        ? 'the key of its authority is not on this host: renew it where that key is'
         : 'run kubeadm certs renew all';
     const ofKubelet = 'the kubelet does not renew it: see journalctl -u kubelet on the host';
     const ofLeaf = isOfKubelet ? ofKubelet : byKubeadm;

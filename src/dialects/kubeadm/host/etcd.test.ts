@@ -170,7 +170,9 @@ test.each<[string, Answers, readonly string[]]>([
   [
     'no leader',
     of(member('10'), member('11', { leader: '0' }), member('12')),
-    ['the member on cp2 sees no leader; it needs most of the members'],
+    [
+      'the member on cp2 sees no leader; start the other members, because etcd needs a majority of them',
+    ],
   ],
   [
     'another cluster',

@@ -126,7 +126,7 @@ export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[
       .filter(({ leader }) => leader === '0')
       .map(({ host }) => ({
         found: `the member on ${host} sees no leader`,
-        cure: 'it needs most of the members',
+        cure: 'start the other members, because etcd needs a majority of them',
       })),
     ...[...alarms].map((alarm) => ({
       found: `alarm ${alarm}`,

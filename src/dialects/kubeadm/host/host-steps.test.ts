@@ -127,7 +127,7 @@ describe('before its etcd restarts', () => {
         await Promise.resolve(answers(member('10'), member('11', { leader: '0' }))),
     });
     expect(await outcome(steps.untilEtcdIsHealthy(on))).toBe(
-      'etcd: the member on cp2 sees no leader; it needs most of the members',
+      'etcd: the member on cp2 sees no leader; start the other members, because etcd needs a majority of them',
     );
     expect(clock.monotonic()).toBe(120_000);
     expect(scripts).toEqual([]);
@@ -214,7 +214,7 @@ describe('the check before the drain', () => {
     expect(error).toMatchObject({
       code: 'REFIT_REFUSED',
       message:
-        'no room; nothing lifts this: correct that on the host, or in the manifest; kubeadm, process 12, runs on this host: wait for its end, or end it if it hangs',
+        'no room; no setting allows this: correct that on the host, or in the manifest; kubeadm, process 12, runs on this host: wait for its end, or end it if it hangs',
     });
     expect(warnings()).toEqual(['swap is on']);
     expect(scripts).toHaveLength(1);

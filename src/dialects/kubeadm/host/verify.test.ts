@@ -274,7 +274,7 @@ test.each<[string, object, boolean, string | undefined]>([
     'a leaf that kubeadm did not make',
     { ...LEAF, ...ENDING, renewal: undefined },
     true,
-    'its authority has its key elsewhere: renew it there',
+    'the key of its authority is not on this host: renew it where that key is',
   ],
   [
     'an authority, whatever kubeadm renews',

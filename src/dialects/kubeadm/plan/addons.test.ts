@@ -167,18 +167,20 @@ test('an object in two addons is refused, whether its namespace is written out o
 test.each([
   [
     '["configmaps a -n default","configmaps b -n x"]',
-    ['applied before, in no file now; Refit leaves it: kubectl get configmaps b -n x'],
+    [
+      'an earlier run applied it, and no file has it now; Refit does not delete it: kubectl get configmaps b -n x',
+    ],
   ],
   [
     '[{"a":1}]',
     [
-      'applied before, in no file now; Refit leaves it: kubectl get configmaps refit-addons -n kube-system (it is broken)',
+      'an earlier run applied it, and no file has it now; Refit does not delete it: kubectl get configmaps refit-addons -n kube-system (it is broken)',
     ],
   ],
   [
     '{',
     [
-      'applied before, in no file now; Refit leaves it: kubectl get configmaps refit-addons -n kube-system (it is broken)',
+      'an earlier run applied it, and no file has it now; Refit does not delete it: kubectl get configmaps refit-addons -n kube-system (it is broken)',
     ],
   ],
 ])('after a record %s, people are told: %j', async (record, notes) => {

@@ -115,7 +115,8 @@ export async function planAddons(
       z.array(z.string()).safeParse(parseJson(ownMember(map?.data, name) ?? '[]')).data ?? broken;
     const left = known.filter((identity) => !files.has(identity));
     const notes = left.map(
-      (each) => `${name}: applied before, in no file now; Refit leaves it: kubectl get ${each}`,
+      (each) =>
+        `${name}: an earlier run applied it, and no file has it now; Refit does not delete it: kubectl get ${each}`,
     );
     return { name, objects, force, notes, ...(await tryOut(tools, { name, objects })) };
   });

@@ -49,7 +49,7 @@ describe('F4', () => {
 
   test('names who wrote the label and when, and what lifts the refusal', () => {
     expect(told(labelled(['kubeone']), false)).toEqual([
-      `hard F4 a KubeOne upgrade is in progress on cp1 (written by kubeone, last at ${TIME}); finish it, then remove the label ${KUBEONE_LABEL}; if that run has ended for good, --force lifts this`,
+      `hard F4 a KubeOne upgrade is in progress on cp1 (written by kubeone, last at ${TIME}); finish it, then remove the label ${KUBEONE_LABEL}; if that run will not continue, --force allows this`,
     ]);
   });
 

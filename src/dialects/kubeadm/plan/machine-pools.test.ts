@@ -200,7 +200,7 @@ test.each<[string, Given[] | undefined, string]>([
   [
     'has no version',
     [{ version: 'latest' }],
-    'hard Km1 kubelet of MachineDeployment p: "latest" is no version',
+    'hard Km1 kubelet of MachineDeployment p: "latest" is not a version',
   ],
   [
     'is paused',

@@ -19,7 +19,7 @@ import { type KubeOneParts, kubeOneManifest } from './kubeone.ts';
 const filledText = z.string().min(1);
 const optionalText = filledText.exactOptional();
 
-const hash = z.string().regex(/^[0-9a-fA-F]{64}$/, 'is no SHA-256: use 64 hexadecimal digits');
+const hash = z.string().regex(/^[0-9a-fA-F]{64}$/, 'is not a SHA-256: use 64 hexadecimal digits');
 
 /** The processors for which Kubernetes is built. */
 const architecture = z

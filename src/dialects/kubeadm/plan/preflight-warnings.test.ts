@@ -15,7 +15,7 @@ import { assess, type Survey } from './preflight.ts';
 
 describe('a host with cgroup v1', () => {
   const refusal =
-    'hard cgroup w1: the kubelet of 1.36 refuses cgroup v1; failCgroupV1: false in ConfigMap kube-system/kubelet-config lifts this';
+    'hard cgroup w1: the kubelet of 1.36 refuses cgroup v1; failCgroupV1: false in ConfigMap kube-system/kubelet-config allows this';
   const wanted =
     'warn cgroup w1: failCgroupV1: false allows cgroup v1; kubeadm needs ignorePreflightErrors';
   test.each<[string, boolean, string]>([
@@ -45,7 +45,7 @@ test('what a drain would wait for is told before anybody agrees, and refuses not
   ]);
   const { findings } = assess({ ...fresh, drainPreviews });
   expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual([
-    'warn drain w1 cannot be drained now: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller, so nothing would create it again; spec.drain.force: true of an UpgradePolicy lifts this',
+    'warn drain w1 cannot be drained now: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller, so nothing would create it again; spec.drain.force: true of an UpgradePolicy allows this',
   ]);
 });
 

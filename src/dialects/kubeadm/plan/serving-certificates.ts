@@ -61,7 +61,7 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
     const open = items.filter(({ status }) => (status?.conditions ?? []).length === 0);
     const makers = manifest.hosts.map(({ name }) => `${NODE_USER}${name}`);
     for (const request of open.filter(({ spec }) => !makers.includes(spec.username ?? '')))
-      leave(request, 'it does not come from a host of this run');
+      leave(request, 'the Node that made it is not a host of this run');
     const own = open.filter(({ spec }) => spec.username === `${NODE_USER}${host.name}`);
     let known: Known | undefined;
     for (const request of own.toSorted(newestFirst).slice(0, MOST_REQUESTS)) {

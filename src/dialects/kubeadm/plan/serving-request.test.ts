@@ -223,7 +223,7 @@ test.each<[string, Asked, string]>([
   [
     'a name that only its Node reports',
     { names: [{ dNSName: 'w1.example.com' }] },
-    'the manifest does not have w1.example.com for this host',
+    'w1.example.com is neither the name nor the address of this host in the manifest',
   ],
   ['a pattern', { names: [{ dNSName: '*' }] }, 'the status of its Node lacks *'],
   [

@@ -82,7 +82,7 @@ function problemOfName(
   if (dns !== undefined)
     return [host.name, host.address].includes(dns)
       ? undefined
-      : `the manifest does not have ${dns} for this host`;
+      : `${dns} is neither the name nor the address of this host in the manifest`;
   if (isOfService(ip, services)) return `${ip} is in the range of Services`;
   const others = hosts.filter(({ name }) => name !== host.name).map(({ address = '' }) => address);
   if (holders.length > 1 || has(others)) return `${ip} is also an address of another host or Node`;

@@ -62,8 +62,8 @@ describe('a version that breaks a rule', () => {
     async (_name, from, to, why, rule) => {
       const scene = sceneOf(from);
       const refused = await scene.ask('CanUpdateMachine', ...change(from, to));
-      const lifts = 'the setting allowedVersionRules lifts rules by their names';
-      expect(refused.message).toBe(`covers nothing: ${why} (rule ${rule}); ${lifts}`);
+      const allows = 'to allow it, add the name of the rule to the setting allowedVersionRules';
+      expect(refused.message).toBe(`covers nothing: ${why} (rule ${rule}); ${allows}`);
       expect(refused.machinePatch).toBeUndefined();
       const lifted = await scene.ask('CanUpdateMachine', ...change(from, to), {
         allowedVersionRules: `Other, ${rule}`,

@@ -64,7 +64,7 @@ test.each<[string, Updater[], string[]]>([
   [
     'the same name twice',
     [buildUpdater('a'), buildUpdater('a')],
-    ['spec.updaters[1].name: a is there twice, expected a name of its own'],
+    ['spec.updaters[1].name: a is used twice, expected a name that no other updater has'],
   ],
   [
     'Refit twice',

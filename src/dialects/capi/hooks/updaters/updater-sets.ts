@@ -83,7 +83,7 @@ function updaterProblems(updater: Updater, index: number, names: readonly string
   const unclear = `${field}: sets ${given.join(' and ') || 'none of them'}, expected exactly one of refit, nodeConfiguration, url and service`;
   if (given.length !== 1) return [unclear];
   if (names.indexOf(name) !== index)
-    return [`${field}.name: ${name} is there twice, expected a name of its own`];
+    return [`${field}.name: ${name} is used twice, expected a name that no other updater has`];
   if (refit ?? nodeConfiguration)
     return caBundle || clientCertificate || handlers
       ? [
