@@ -246,10 +246,14 @@ export const FEATURES: readonly FeatureGroup[] = [
       yes('Named time zones', ['src/util/maintenance-windows.test.ts']),
       yes('Windows across midnight', ['src/util/maintenance-windows.test.ts']),
       yes('A closed window stops a rollout between nodes', [`${T}/cattle-suite-policy.test.ts`]),
-      partly(
+      yes(
         'Nothing starts that cannot finish in the window',
-        [`${T}/window-too-short.test.ts`, 'src/engine/gates/registry-policy-gates.test.ts'],
-        'from the times of earlier nodes; the first nodes are not measured',
+        [
+          `${T}/window-too-short.test.ts`,
+          'src/engine/gates/registry-policy-gates.test.ts',
+          'src/dialects/autopilot/plan/autopilot-signal-earlier.test.ts',
+        ],
+        'from the times of earlier nodes, and for the first nodes of earlier plans; Plans of Rancher measure none',
       ),
       yes(
         'Blackouts, and one opening of a closed window',

@@ -89,9 +89,33 @@ export function annotationSignal({
     cancel: (world, _rollout, stage, target, { message }, now) =>
       replacing(stage, withStatus(objectOf(world, stage, target), 'Failed', now, message)),
 
+    earlierMs(world, rollout, stage, target) {
+      const object = objectOf(world, stage, target);
+      const last = object && lastUpgrade(object);
+      if (object === undefined || last === undefined || last.kind !== kindOf(stage))
+        return undefined;
+      // Kubelets can write annotations, so only the label of the leader shows that the Node was signalled.
+      const isSent = resourceOf(stage) !== nodes || last.isLabelled;
+      return isSent && signalFor(object, rollout, stage) === undefined ? last.ms : undefined;
+    },
+
     downloads: annotationDownloads(resourceOf),
   };
 }
+
+/** The limit for the time of one upgrade, in milliseconds. A longer one waited for people or is wrong, so it predicts nothing. */
+const LONGEST_UPGRADE_MS = 24 * 60 * 60 * 1000;
+
+/** Returns how long the last upgrade of the object took, as its agent reported; undefined if it did not succeed or the time is unusable. */
+const lastUpgrade = onceForEach(({ metadata: { annotations, labels } }: KubeObject) => {
+  const signal = decodeSignal(annotations);
+  if (signal?.status?.status !== 'Completed') return undefined;
+  const { created, command } = signal;
+  const { spent = {} } = decodeReport(annotations, created) ?? {};
+  const ms = Object.values(spent).reduce((sum, each) => sum + each, 0);
+  const isLabelled = labels?.[ATTEMPT_LABEL]?.endsWith(attemptLabel('', created)) === true;
+  return ms > 0 && ms <= LONGEST_UPGRADE_MS ? { kind: command.kind, ms, isLabelled } : undefined;
+});
 
 /** Returns the signal on the object if it belongs to this stage of the rollout; otherwise undefined. */
 export function signalFor(

@@ -70,6 +70,11 @@ export interface Signal<P extends KubeObject = KubeObject> {
     target: Target,
     plan: P,
   ): Instruction | undefined;
+  /**
+   * Returns the milliseconds that the target took for its last successful attempt, if that belongs to an earlier stage or rollout;
+   * undefined if nothing trustworthy shows it. Without this member, only the targets of a stage show how long the others take.
+   */
+  earlierMs?(world: World, rollout: Rollout, stage: Stage, target: Target): number | undefined;
   /** Lets targets download ahead. Without it, targets download only once they are signalled. */
   readonly downloads?: DownloadRequests;
 }

@@ -91,7 +91,9 @@ export function evaluate(gates: readonly Gate[], input: GateInput): Passed | Ref
   for (const gate of gates) {
     const verdict = gate.evaluate(input);
     if (verdict.kind === 'pass') continue;
-    const { name, ofRollout = false, probesEachTarget = false, isOfTargetAlone = false } = gate;
+    const { name, probesEachTarget = false, isOfTargetAlone = false } = gate;
+    const isOfOne = verdict.kind === 'wait' && verdict.isOfThisTarget === true;
+    const ofRollout = gate.ofRollout === true && !isOfOne;
     return { ...verdict, gate: name, ofRollout, probesEachTarget, isOfTargetAlone };
   }
   return { kind: 'pass' };

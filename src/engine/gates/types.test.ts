@@ -1,4 +1,4 @@
-/** What gates are asked is made of the snapshot, and of nothing else that a decision holds. */
+/** What gates are asked is made of the snapshot, and of nothing else that a decision holds; how long a target is expected to take. */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -6,6 +6,7 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
+import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import { gateInput } from './types.ts';
 
 test('what else a decision holds neither reaches a gate nor hides a fact', () => {
@@ -24,4 +25,24 @@ test('what else a decision holds neither reaches a gate nor hides a fact', () =>
   expect(input).not.toHaveProperty('snapshot');
   expect(input).not.toHaveProperty('plan');
   expect(input.controls).toBe(snapshot.controls);
+});
+
+type Times = Pick<Snapshot, 'paceMs' | 'earlierMs'>;
+
+test.each<[string, Times, Partial<TargetFacts>, number, number | undefined]>([
+  ['nothing is known', {}, {}, 9, undefined],
+  ['its own last time', { earlierMs: { 'worker/0': 3 } }, { earlierMs: 5 }, 9, 5],
+  ['a node without one: that of its stage', { earlierMs: { 'worker/0': 3 } }, {}, 9, 3],
+  ['not that of another stage', { earlierMs: { other: 3 } }, {}, 9, undefined],
+  ['nodes of this plan count before', { paceMs: 4 }, { earlierMs: 5 }, 9, 4],
+  ['never more than its deadline', {}, { earlierMs: 5 }, 2, 2],
+])('how long a target may take: %s', (_, times, facts, targetDeadlineMs, expected) => {
+  const stage = buildStage('worker', ['n1'], { id: 'worker/0' });
+  const [target = buildTarget('n1')] = stage.targets;
+  const snapshot = {
+    ...buildSnapshot(buildRollout([stage]), { [target.key]: facts }),
+    ...times,
+  };
+  const policy = buildPolicy({ targetDeadlineMs });
+  expect(gateInput({ snapshot, stage, target, policy, now: T0 }, 1).expectedMs).toBe(expected);
 });

@@ -7,6 +7,7 @@ import { type Node, readyCondition } from '../../kube/resources.ts';
 import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { isTaken } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
+import { ownMember } from '../../util/own-member.ts';
 import type { Probe, Snapshot, TargetFacts } from '../model/decision.ts';
 import { runOf } from '../model/decisions-of-people.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
@@ -28,6 +29,7 @@ export interface GateInput
       | 'fleet'
       | 'health'
       | 'decisions'
+      | 'paceMs'
       | 'rollout'
       | 'locks'
       | 'hooks'
@@ -43,7 +45,10 @@ export interface GateInput
   readonly checked: readonly CheckedTarget[];
   /** The names of targets whose hosts cannot run the version, by the problem of the host; empty once a target has started. */
   readonly unfit: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Milliseconds that a target of this rollout is expected to take; undefined before one was measured. */
+  /**
+   * Milliseconds that the target is expected to take: as targets of this rollout took, or else as it or its stage took the last time.
+   * Undefined if nothing is known.
+   */
   readonly expectedMs: number | undefined;
 }
 
@@ -60,6 +65,8 @@ export interface Waiting {
   /** A clause that follows "when". It says what ends the wait, and what people can do about it. */
   readonly ends: string;
   readonly recheckMs?: number | undefined;
+  /** True if only this target waits, although the gate usually gives every target of the stage the same answer. */
+  readonly isOfThisTarget?: true;
   /** True for a wait that ends by itself within seconds: no Event or condition reports it. */
   readonly isPassing?: true;
   /** The time since which the reason holds, in RFC 3339; undefined if it is unknown. */
@@ -141,13 +148,14 @@ export interface TargetContext extends DecisionContext {
 export function gateInput(context: TargetContext, room: number, known?: NodeCensus): GateInput {
   const { snapshot, stage, target, policy, now } = context;
   const census = known ?? censusFor(snapshot, policy);
-  const { rollout, paceMs } = snapshot;
+  const { rollout } = snapshot;
   const facts = factsOf(snapshot, target);
   const earlier = stagesBefore(rollout, stage);
   const checked = targetsToCheck(snapshot)(policy);
   const unfit = unfitHosts(snapshot)(policy);
   // A target that takes longer than its deadline fails, so no target is expected to take longer.
-  const expectedMs = paceMs && Math.min(paceMs, policy.targetDeadlineMs);
+  const took = snapshot.paceMs ?? facts.earlierMs ?? ownMember(snapshot.earlierMs, stage.id);
+  const expectedMs = took && Math.min(took, policy.targetDeadlineMs);
   return {
     ...snapshot,
     stage,

@@ -14,15 +14,15 @@ import {
 import { type Controls, type OpenWindow, openingAt } from '../model/controls.ts';
 import type { ReasonCode } from '../model/reasons.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { type GateInput, PASS, type Verdict, wait } from './types.ts';
+import { type GateInput, PASS, type Verdict, type Waiting, wait } from './types.ts';
 
 type WindowInput = Pick<GateInput, 'target' | 'policy' | 'now'> &
-  Partial<Pick<GateInput, 'expectedMs' | 'controls'>>;
+  Partial<Pick<GateInput, 'expectedMs' | 'paceMs' | 'controls'>>;
 
 export const windowOpen = {
   name: 'window-open',
   ofRollout: true,
-  evaluate({ target, policy, now, controls, expectedMs = 0 }: WindowInput): Verdict {
+  evaluate({ target, policy, now, controls, paceMs, expectedMs = 0 }: WindowInput): Verdict {
     if (controls !== undefined && openingFor(policy, controls, now) !== undefined) return PASS;
     const opening = openAt(policy, now);
     if (!opening.open) return closed(policy, now, opening.opensAt);
@@ -44,9 +44,13 @@ export const windowOpen = {
         : `it may start at ${timeIn(policy.windows, start)}`;
     const message = `${target.name} takes about ${formatDuration(expectedMs)}, and the window closes at ${timeIn(policy.windows, opening.until)}: ${then}`;
     const longer = `a window of UpgradePolicy ${policy.name} is made longer`;
-    if (start === undefined)
-      return wait('WindowTooShort', message, longer, { recheckMs: opening.until - now });
-    return waiting('WindowTooShort', message, 'a window opens that is long enough', now, start);
+    // Before nodes of this plan were measured, each target is expected to take as long as it took itself.
+    const ofWhom = paceMs === undefined ? { isOfThisTarget: true as const } : {};
+    const verdict =
+      start === undefined
+        ? wait('WindowTooShort', message, longer, { recheckMs: opening.until - now })
+        : waiting('WindowTooShort', message, 'a window opens that is long enough', now, start);
+    return { ...verdict, ...ofWhom };
   },
 };
 
@@ -109,7 +113,7 @@ function waiting(
   ends: string,
   now: number,
   until: number,
-): Verdict {
+): Waiting {
   const at = rfc3339(until);
   return wait(code, message, `${ends}, at ${at}`, { recheckMs: until - now, until: at });
 }

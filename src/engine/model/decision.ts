@@ -131,6 +131,8 @@ export interface TargetFacts {
   readonly otherWork?: readonly OtherWork[] | undefined;
   /** The answer of the API server that refused to change the target's object. Nothing is written for the target before the next try. */
   readonly refusal?: Unanswered | undefined;
+  /** Milliseconds that the target took in its last successful upgrade by an earlier stage or plan; undefined if they are unknown. */
+  readonly earlierMs?: number | undefined;
   readonly observation: Observation;
 }
 
@@ -262,6 +264,11 @@ export interface Snapshot {
   readonly usualMs?: number | undefined;
   /** The same for 10 % of the finished targets. Only people read it. */
   readonly fastMs?: number | undefined;
+  /**
+   * Milliseconds within which 90 % of the targets of each stage were done the last time, by id of the stage. It is for targets without
+   * a time of their own; undefined once `paceMs` is known.
+   */
+  readonly earlierMs?: Readonly<Record<string, number>> | undefined;
   /** Milliseconds for which this leader has watched plan and policy ask for the same payloads; undefined for read-only commands. */
   readonly payloadsWatchedMs?: number | undefined;
   /** True if this leader has recorded the rollout since it was woken. */

@@ -5,7 +5,7 @@ import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts'
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
-import { later, T0 } from '../../../test/support/clock/times.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { BEFORE_TARGET } from '../gates/registry.ts';
 import { type Gate, PASS, wait } from '../gates/types.ts';
 import type { TargetFacts } from '../model/decision.ts';
@@ -206,3 +206,35 @@ test('a version that is refused for one target is checked again for the next', (
 function refusal(message: string) {
   return { kind: 'stop', reason: because('Downgrade', message) } as const;
 }
+
+/** From 07:00 to 09:00 in UTC, so it closes one hour after the beginning of the test. */
+const WINDOW = {
+  days: [],
+  startMinute: 7 * 60,
+  lengthMs: 2 * HOUR,
+  timeZone: 'UTC',
+};
+
+test.each<[string, number | undefined, Record<string, Partial<TargetFacts>>, object]>([
+  [
+    'a node waits for its own last upgrade, and the others start',
+    undefined,
+    { w3: { earlierMs: 2 * HOUR }, w1: { earlierMs: MINUTE } },
+    { chosen: ['w1', 'w2'], waiting: ['w3'] },
+  ],
+  [
+    'the nodes of this plan decide for all',
+    2 * HOUR,
+    { w1: { earlierMs: MINUTE } },
+    { chosen: [], waiting: ['w3'] },
+  ],
+])('before a window closes: %s', (_, paceMs, facts, wanted) => {
+  const stage = buildStage('worker', ['w3', 'w1', 'w2'], { maxInFlight: 3 });
+  const snapshot = { ...buildSnapshot(buildRollout([stage]), facts), paceMs };
+  const policy = buildPolicy({ windows: [WINDOW], targetDeadlineMs: 3 * HOUR });
+  const choice = chooseTargets({ snapshot, policy, now: T0 }, stage, stage.targets, 3);
+  expect({
+    chosen: choice.chosen.map(({ name }) => name),
+    waiting: namesOf(choice.waiting),
+  }).toEqual(wanted);
+});

@@ -9,8 +9,10 @@ import {
 import { buildWorld } from '../../../test/support/builders/worlds.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { type KubeObject, type Node, nodes } from '../../kube/resources.ts';
+import { ownMember } from '../../util/own-member.ts';
+import type { World } from '../contract/world.ts';
 import type { TargetFacts } from '../model/decision.ts';
-import { withStages } from '../model/rollout.ts';
+import { type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
 import { gather, platformOf } from './gather.ts';
 import { isRelevant } from './predicates.ts';
 
@@ -85,4 +87,30 @@ test.each([
     T0,
   );
   expect(fleet?.map(({ metadata }) => metadata.name)).toEqual(names);
+});
+
+test.each<[string, Readonly<Record<string, number>>, Readonly<Record<string, number>> | undefined]>(
+  [
+    ['one node alone proves nothing', { w1: 5 }, {}],
+    ['the longest time does not count', { w1: 5, w2: 9 }, { '0/workers': 5 }],
+    ['of three nodes, the second', { w1: 5, w2: 9, w3: 7 }, { '0/workers': 7 }],
+    ['no node has any', {}, {}],
+  ],
+)('what is known of earlier upgrades of a stage: %s', (_, times, expected) => {
+  const workers = ['w1', 'w2', 'w3'];
+  const dialect = {
+    ...tableDialect,
+    signal: {
+      ...tableDialect.signal,
+      earlierMs: (_world: World, _rollout: Rollout, _stage: Stage, { name }: Target) =>
+        ownMember(times, name),
+    },
+  };
+  const world = buildWorld(
+    [],
+    workers.map((name) => buildNode(name)),
+  );
+  const { earlierMs, facts } = gather(dialect, buildTablePlan({ workers }), world, T0);
+  expect(earlierMs).toEqual(expected);
+  expect(facts.get('0/worker/w1')?.earlierMs).toBe(times['w1']);
 });

@@ -231,6 +231,9 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     downloads: downloads?.checkOf(world, rollout, stage, target),
     hold: longestHold([holdOn(object), node && holdOn(node)]),
     refusal: known.refusalOf?.(rollout, target),
+    get earlierMs() {
+      return dialect.signal.earlierMs?.(world, rollout, stage, target);
+    },
     observation,
   };
 }
@@ -283,30 +286,48 @@ const viewOf = onceForEach(
   }),
 );
 
+type Pace = Pick<Snapshot, 'paceMs' | 'usualMs' | 'fastMs' | 'earlierMs'>;
+
 /**
- * Returns the 90th, the 50th and the 10th percentile of the milliseconds that finished targets took, as their agents report. The
- * longest time never counts, because one agent may report a wrong one.
+ * Returns the 90th, the 50th and the 10th percentile of the milliseconds that finished targets took, as their agents report. Before
+ * two targets are done, returns what is known of earlier upgrades instead.
  */
-function paceOf({
-  dialect,
-  plan,
-  world,
-  rollout,
-}: Scene): Pick<Snapshot, 'paceMs' | 'usualMs' | 'fastMs'> {
+function paceOf(scene: Scene): Pace {
+  const { dialect, plan, world, rollout } = scene;
   // Targets of such a dialect report no times.
   if (dialect.signal.observable) return {};
-  const spent = withStages(rollout)
-    .flatMap(({ stage, target }) => {
-      if (target.state !== 'done') return [];
-      const observation = dialect.signal.read(world, rollout, stage, target, plan);
-      const spent = observation.kind === 'none' ? undefined : observation.report?.spent;
-      return spent ? Object.values(spent).reduce((sum, ms) => sum + ms, 0) : [];
-    })
-    .toSorted((a, b) => a - b);
-  if (spent.length < 2) return {};
-  const within = (share: number): number | undefined =>
-    spent[Math.floor((spent.length - 1) * share)];
-  return { paceMs: within(0.9), usualMs: within(0.5), fastMs: within(0.1) };
+  const spent = withStages(rollout).flatMap(({ stage, target }) => {
+    if (target.state !== 'done') return [];
+    const observation = dialect.signal.read(world, rollout, stage, target, plan);
+    const times = observation.kind === 'none' ? undefined : observation.report?.spent;
+    return times ? Object.values(times).reduce((sum, ms) => sum + ms, 0) : [];
+  });
+  const paceMs = within(spent, 0.9);
+  if (paceMs === undefined) return { earlierMs: earlierPaces(scene) };
+  return { paceMs, usualMs: within(spent, 0.5), fastMs: within(spent, 0.1) };
+}
+
+/** Returns the 90th percentile of the earlier times of each stage; undefined if the dialect knows none or the rollout is over. */
+function earlierPaces({ dialect, world, rollout }: Scene): Snapshot['earlierMs'] {
+  const { signal } = dialect;
+  if (signal.earlierMs === undefined || isFinal(rollout)) return undefined;
+  const paces = rollout.stages.flatMap((stage) => {
+    const times = stage.targets.flatMap(
+      (target) => signal.earlierMs?.(world, rollout, stage, target) ?? [],
+    );
+    const pace = within(times, 0.9);
+    return pace === undefined ? [] : [[stage.id, pace] as const];
+  });
+  return Object.fromEntries(paces);
+}
+
+/**
+ * Returns the time within which this share of the targets were done; undefined if fewer than two times are known. The longest time
+ * never counts, because one agent may report a wrong one.
+ */
+function within(times: readonly number[], share: number): number | undefined {
+  if (times.length < 2) return undefined;
+  return times.toSorted((a, b) => a - b)[Math.floor((times.length - 1) * share)];
 }
 
 /** Returns `<os>-<architecture>` from the well-known labels; undefined if one of them is missing. */
