@@ -52,26 +52,30 @@ test('the reader looks every 10 s while a plan is followed, and tells changes on
   let changes = 0;
   reader.onChange(() => changes++);
   void reader.run(stop.signal);
-  expect(reader.locks()).toBeUndefined();
-  reader.follow('a');
-  reader.follow('a');
+  expect(reader.locks()).toEqual([]);
+  reader.follow('a', ['Kured']);
+  reader.follow('a', ['Kured']);
   await clock.advance(0);
-  expect([reader.locks(), changes]).toEqual([[], 1]);
+  expect([reader.locks(), changes]).toEqual([[{ tool: 'Kured', others: [] }], 1]);
   api.put(daemonSets, {
     metadata: { name: 'kured', annotations: { [KEY]: JSON.stringify(lock('w1', 0)) } },
   });
   await clock.advance(10_000);
-  expect([reader.locks(), changes]).toMatchObject([[{ message: held('w1') }], 2]);
+  expect([reader.locks(), changes]).toMatchObject([[{ others: [{ message: held('w1') }] }], 2]);
   api.before('get daemonsets/kured', () => {
     throw refusal(403, 'Forbidden');
   });
   await clock.advance(10_000);
   expect(reader.locks()).toMatchObject([
-    { message: expect.stringMatching(/^the lock of Kured cannot be read: .*Forbidden/) as string },
+    {
+      others: [
+        { message: expect.stringMatching(/^the lock of Kured cannot be read: .*Forb/) as string },
+      ],
+    },
   ]);
   reader.forget('a');
   const calls = api.calls.length;
   await clock.advance(60_000);
-  expect([api.calls.length, reader.locks()]).toEqual([calls, undefined]);
+  expect([api.calls.length, reader.locks()]).toEqual([calls, []]);
   stop.abort();
 });

@@ -1,16 +1,29 @@
 /** Reads Kured's lock, which Kured holds while it drains and reboots a node. Its value is an annotation of Kured's DaemonSet. */
+import { daemonSets } from '../kube/resources.ts';
+import { ifFound } from '../kube/status-error.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { ifPossible } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import { printable } from '../util/printable.ts';
-import type { OtherLock } from './tool.ts';
+import type { LockKind, OtherLock } from './tool.ts';
 
 /** Where Kured keeps its lock, unless it runs with --ds-namespace, --ds-name or --lock-annotation. */
-export const KURED = { namespace: 'kube-system', name: 'kured' };
+const KURED = { namespace: 'kube-system', name: 'kured' };
 const LOCK = 'weave.works/kured-node-lock';
 const COMMAND = `kubectl -n ${KURED.namespace} annotate daemonset ${KURED.name} ${LOCK}-`;
 
 const NANOSECONDS = 1_000_000;
+
+export const kuredLock: LockKind = {
+  tool: 'Kured',
+  title: 'the lock of Kured',
+  place: `the DaemonSet ${KURED.namespace}/${KURED.name}`,
+  async read(client, now, abort) {
+    const { name, namespace } = KURED;
+    const kured = await ifFound(client.get(daemonSets, name, { namespace, abort }));
+    return kuredLocks(kured?.metadata.annotations, now);
+  },
+};
 
 /**
  * Returns the locks that have not expired at `now`, in milliseconds. The value is one lock, or a list of them if Kured runs with

@@ -1,4 +1,5 @@
 /** Defines what Refit knows about another tool that disrupts nodes. Each tool has a file of its own. */
+import type { KubeClient } from '../kube/client.ts';
 import type { Node } from '../kube/resources.ts';
 
 /** The names of the tools, as `spec.coordinate` of an UpgradePolicy has them. */
@@ -35,6 +36,24 @@ export interface OtherLock {
   readonly ends: string;
   /** When the lock lapses by itself, in RFC 3339; undefined if it never does. */
   readonly until?: string;
+}
+
+/** What is known of one lock, as plain data. */
+export interface KnownLock {
+  readonly tool: ToolName;
+  /** The locks of others. While there is one, no node may start. */
+  readonly others: readonly OtherLock[];
+}
+
+/** A lock by which a tool keeps all others from disrupting nodes. */
+export interface LockKind {
+  readonly tool: ToolName;
+  /** What people call the lock, with its article. */
+  readonly title: string;
+  /** What the API server must let Refit read, as a clause. */
+  readonly place: string;
+  /** Resolves with the locks that others hold. Rejects if they cannot be read. */
+  read(client: Pick<KubeClient, 'get'>, now: number, abort?: AbortSignal): Promise<OtherLock[]>;
 }
 
 /** An annotation that makes a tool leave a Node alone. */

@@ -17,7 +17,7 @@ import { because } from './model/reasons.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import type { Reporter } from './report/reporter.ts';
 import { followHealth } from './snapshot/followed-health.ts';
-import { followLocks, knownLocks } from './snapshot/followed-locks.ts';
+import { followLocks } from './snapshot/followed-locks.ts';
 import { frozenWorld } from './snapshot/frozen-world.ts';
 import { gather } from './snapshot/gather.ts';
 import type { Prober } from './snapshot/probes.ts';
@@ -84,7 +84,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
         ...memory.knownOf(key, answers, policy),
         health: health?.resultsOf(title),
         decisions: answers.known.decisions ?? ('unasked' as const),
-        locks: knownLocks(locks),
+        locks: locks?.locks(),
         hooks: hooks?.resultsOf(title),
         hasRecorded,
       };

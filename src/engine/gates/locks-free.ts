@@ -1,21 +1,28 @@
 /** Gate: another tool that the policy coordinates with may hold a lock, by which it keeps all others from disrupting nodes. */
-import { type Gate, PASS, wait } from './types.ts';
+import { locksOf } from '../../coordination/locks.ts';
+import type { OtherLock } from '../../coordination/tool.ts';
+import { type Gate, PASS, type Verdict, wait } from './types.ts';
 
 export const locksFree: Gate = {
   name: 'locks-free',
   ofRollout: true,
-  evaluate({ policy: { coordinate = [] }, locks, now }) {
-    const isAsked = coordinate.includes('Kured') && locks !== undefined;
-    if (!isAsked) return PASS;
-    if (locks === 'unread') {
-      const message = 'the lock of Kured is being read';
-      return wait('OtherToolAtWork', message, 'the answer comes', { isPassing: true });
+  evaluate({ policy: { coordinate }, locks, now }) {
+    if (locks === undefined) return PASS;
+    for (const { tool, title } of locksOf(coordinate)) {
+      const known = locks.find((each) => each.tool === tool);
+      if (!known)
+        return wait('OtherToolAtWork', `${title} is being read`, 'the answer comes', {
+          isPassing: true,
+        });
+      const [other] = known.others;
+      if (other) return untilFree(other, now);
     }
-    const lock = locks.find(({ tool }) => coordinate.includes(tool));
-    if (!lock) return PASS;
-    const { message, ends, until } = lock;
-    if (until === undefined) return wait('OtherToolAtWork', message, ends);
-    const recheckMs = Math.max(0, Date.parse(until) - now);
-    return wait('OtherToolAtWork', message, `${ends}; it lapses at ${until}`, { until, recheckMs });
+    return PASS;
   },
 };
+
+function untilFree({ message, ends, until }: OtherLock, now: number): Verdict {
+  if (until === undefined) return wait('OtherToolAtWork', message, ends);
+  const recheckMs = Math.max(0, Date.parse(until) - now);
+  return wait('OtherToolAtWork', message, `${ends}; it lapses at ${until}`, { until, recheckMs });
+}

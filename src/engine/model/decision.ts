@@ -1,6 +1,6 @@
 /** The types of one decision: what it reads, what was observed of a rollout and its targets, and what it decides. */
 import type { MarkState } from '../../coordination/node-marks.ts';
-import type { OtherLock, OtherWork, ToolName } from '../../coordination/tool.ts';
+import type { KnownLock, OtherWork, ToolName } from '../../coordination/tool.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
@@ -227,8 +227,8 @@ export interface Snapshot {
    * when a decision depends on it.
    */
   readonly decisions?: DecisionsOfPeople | 'unasked' | Unanswered | undefined;
-  /** The locks that other tools hold; `unread` before the first answer, and undefined for processes that read none. */
-  readonly locks?: readonly OtherLock[] | 'unread' | undefined;
+  /** What is known of the locks of other tools. A lock that was not read yet is missing. Undefined for processes that read none. */
+  readonly locks?: readonly KnownLock[] | undefined;
   /** What is known of the runs of hooks; undefined for processes that carry out none. */
   readonly hooks?: readonly HookResult[] | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];

@@ -4,11 +4,6 @@ import type { Snapshot } from '../model/decision.ts';
 import { isFinal } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
-/** Returns what the reader knows; undefined if there is no reader. */
-export function knownLocks(reader: LockReader | undefined): Snapshot['locks'] {
-  return reader && (reader.locks() ?? 'unread');
-}
-
 /** Has the locks read while the plan is unfinished. `plan` names the plan among those of all dialects. */
 export function followLocks(
   reader: LockReader | undefined,
@@ -16,6 +11,6 @@ export function followLocks(
   { rollout }: Snapshot,
   { coordinate = [] }: RolloutPolicy,
 ): void {
-  if (coordinate.includes('Kured') && !isFinal(rollout)) reader?.follow(plan);
-  else reader?.forget(plan);
+  if (isFinal(rollout)) reader?.forget(plan);
+  else reader?.follow(plan, coordinate);
 }

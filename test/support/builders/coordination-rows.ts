@@ -7,23 +7,24 @@ import { buildPolicy } from './rollout-policies.ts';
 
 const WORK = { tool: 'Karpenter', message: 'Karpenter is removing the node', ends: 'x' } as const;
 const LOCK = { tool: 'Kured', message: 'Kured holds its lock for w9', ends: 'x' } as const;
+const HELD = { tool: 'Kured', others: [LOCK] } as const;
 const policy = buildPolicy({ coordinate: ['Kured', 'Karpenter'] });
 const busy = input('worker', { otherWork: [WORK] });
 
 export const COORDINATION_ROWS: readonly [Gate, string, GateInput, string][] = [
   [locksFree, 'a process that reads no locks', { ...busy, policy }, 'pass'],
-  [locksFree, 'no lock', { ...busy, policy, locks: [] }, 'pass'],
-  [locksFree, 'a policy without Kured', { ...busy, locks: [LOCK] }, 'pass'],
+  [locksFree, 'no lock', { ...busy, policy, locks: [{ tool: 'Kured', others: [] }] }, 'pass'],
+  [locksFree, 'a policy without Kured', { ...busy, locks: [HELD] }, 'pass'],
   [
     locksFree,
     'no answer yet',
-    { ...busy, policy, locks: 'unread' },
+    { ...busy, policy, locks: [] },
     'wait OtherToolAtWork: the lock of Kured is being read',
   ],
   [
     locksFree,
     'a lock',
-    { ...busy, policy, locks: [LOCK] },
+    { ...busy, policy, locks: [HELD] },
     'wait OtherToolAtWork: Kured holds its lock for w9',
   ],
   [othersAtWork, 'a policy without coordination', busy, 'pass'],

@@ -1,0 +1,10 @@
+/** Lists the locks that Refit knows. Each of them belongs to one tool of `coordinate`. */
+import { kuredLock } from './kured-lock.ts';
+import type { LockKind, ToolName } from './tool.ts';
+
+export const LOCKS: readonly LockKind[] = [kuredLock];
+
+/** Returns the locks of the tools that a policy names. */
+export function locksOf(coordinate: readonly ToolName[] = []): readonly LockKind[] {
+  return LOCKS.filter(({ tool }) => coordinate.includes(tool));
+}
