@@ -7,7 +7,8 @@ import { hostname } from 'node:os';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { upgradePolicies } from '../api/kinds.ts';
 import type { UpgradePolicy } from '../api/refit/upgrade-policy.ts';
-import { createLockReader } from '../coordination/lock-reader.ts';
+import { lockHolder } from '../coordination/lock-holder.ts';
+import { createLockKeeper } from '../coordination/lock-keeper.ts';
 import { drainPreviewer } from '../drain/drain-preview.ts';
 import { createDrains, type Drains } from '../drain/running-drains.ts';
 import type { Dialect } from '../engine/contract/dialect.ts';
@@ -357,7 +358,12 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
     { name: 'health checks', run: async (term) => await parts.health.run(term) },
     'leading',
   );
-  const locks = createLockReader(writer, clock);
+  const titles = dialects.map(({ name }) => name);
+  const locks = createLockKeeper({
+    client: writer,
+    clock,
+    holder: lockHolder(titles, parts.lease),
+  });
   manager.addRunnable({ name: 'locks', run: async (term) => await locks.run(term) }, 'leading');
   const hooks = createHookRunner(
     clock,

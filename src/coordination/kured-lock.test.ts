@@ -5,7 +5,7 @@ import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { later, MINUTE, T0 } from '../../test/support/clock/times.ts';
 import { daemonSets } from '../kube/resources.ts';
 import { kuredLocks } from './kured-lock.ts';
-import { createLockReader } from './lock-reader.ts';
+import { createLockKeeper } from './lock-keeper.ts';
 
 const KEY = 'weave.works/kured-node-lock';
 const HOUR_NS = 3_600_000_000_000;
@@ -47,14 +47,14 @@ test('without the annotation, and with a text that is no JSON', () => {
 test('the reader looks every 10 s while a plan is followed, and tells changes only', async () => {
   const api = new MemoryApi();
   const clock = new FakeClock(T0);
-  const reader = createLockReader(api.client, clock);
+  const reader = createLockKeeper({ client: api.client, clock, holder: 'refit/table' });
   const stop = new AbortController();
   let changes = 0;
   reader.onChange(() => changes++);
   void reader.run(stop.signal);
   expect(reader.locks()).toEqual([]);
-  reader.follow('a', ['Kured']);
-  reader.follow('a', ['Kured']);
+  reader.follow('a', ['Kured'], 'waits');
+  reader.follow('a', ['Kured'], 'waits');
   await clock.advance(0);
   expect([reader.locks(), changes]).toEqual([[{ tool: 'Kured', others: [] }], 1]);
   api.put(daemonSets, {

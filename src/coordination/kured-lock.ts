@@ -18,10 +18,10 @@ export const kuredLock: LockKind = {
   tool: 'Kured',
   title: 'the lock of Kured',
   place: `the DaemonSet ${KURED.namespace}/${KURED.name}`,
-  async read(client, now, abort) {
+  async look(client, { now, abort }) {
     const { name, namespace } = KURED;
     const kured = await ifFound(client.get(daemonSets, name, { namespace, abort }));
-    return kuredLocks(kured?.metadata.annotations, now);
+    return { others: kuredLocks(kured?.metadata.annotations, now) };
   },
 };
 

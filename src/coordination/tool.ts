@@ -43,6 +43,10 @@ export interface KnownLock {
   readonly tool: ToolName;
   /** The locks of others. While there is one, no node may start. */
   readonly others: readonly OtherLock[];
+  /** True if Refit holds the lock; undefined if Refit only honours it. */
+  readonly isOurs?: boolean;
+  /** Why Refit could not take the lock at the last try. */
+  readonly problem?: string;
 }
 
 /** A lock by which a tool keeps all others from disrupting nodes. */
@@ -52,8 +56,41 @@ export interface LockKind {
   readonly title: string;
   /** What the API server must let Refit read, as a clause. */
   readonly place: string;
-  /** Resolves with the locks that others hold. Rejects if they cannot be read. */
-  read(client: Pick<KubeClient, 'get'>, now: number, abort?: AbortSignal): Promise<OtherLock[]>;
+  /** How Refit takes the lock itself; undefined if it only honours the lock of others. */
+  readonly taking?: {
+    /** The file of deploy/ with the rights for that. */
+    readonly rights: string;
+    /** Milliseconds after which a lock that Refit holds is renewed. */
+    readonly renewMs: number;
+  };
+  /** Resolves with the lock as it is now. Rejects if it cannot be read. */
+  look(client: LockClient, look: Look): Promise<LockView>;
+}
+
+export type LockClient = Pick<KubeClient, 'get' | 'create' | 'replace' | 'patch'>;
+
+/** One look at a lock. */
+export interface Look {
+  /** The name under which Refit takes the lock. */
+  readonly holder: string;
+  /** Says whether a lock with this holder is the one of Refit. */
+  readonly isOwn: (holder: string) => boolean;
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
+  /** Returns the age of a renewal in milliseconds. `written` is the time that its holder wrote. */
+  readonly ageOf: (renewal: string, written: string | undefined) => number;
+  readonly abort?: AbortSignal;
+}
+
+/** A lock as one look found it. A write is refused if somebody has changed the lock since. */
+export interface LockView {
+  readonly others: readonly OtherLock[];
+  /** When Refit renewed its lock last, in milliseconds since the Unix epoch; undefined if Refit does not hold it. */
+  readonly renewedAt?: number | undefined;
+  /** Takes or renews the lock. Call it only while no other holds it. */
+  take?(): Promise<void>;
+  /** Gives the lock back. Call it only while Refit holds it. */
+  giveBack?(): Promise<void>;
 }
 
 /** An annotation that makes a tool leave a Node alone. */

@@ -1,5 +1,5 @@
 /** The loop of one plan: take a snapshot, assess it, carry out the commands, until nothing is left to do now. */
-import type { LockReader } from '../coordination/lock-reader.ts';
+import type { LockKeeper } from '../coordination/lock-keeper.ts';
 import type { HealthMonitor } from '../health/monitor.ts';
 import type { HookRun } from '../hooks/rules.ts';
 import type { HookRunner } from '../hooks/runner.ts';
@@ -32,8 +32,8 @@ export interface ReconcilerOptions extends Effects {
   readonly prober: Prober;
   /** Asks the health checks of policies; undefined if this process asks none. */
   readonly health?: HealthMonitor | undefined;
-  /** Reads the locks of other tools; undefined if this process reads none. */
-  readonly locks?: LockReader | undefined;
+  /** Keeps the locks that are shared with other tools; undefined if this process keeps none. */
+  readonly locks?: LockKeeper | undefined;
   /** Carries out the hooks of policies; undefined if this process carries out none. */
   readonly hooks?: HookRunner | undefined;
   readonly reporter?: Reporter | undefined;

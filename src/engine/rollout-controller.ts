@@ -1,5 +1,5 @@
 /** The controller of one dialect. It decides which changes wake plans, and passes them to the reconciler. */
-import type { LockReader } from '../coordination/lock-reader.ts';
+import type { LockKeeper } from '../coordination/lock-keeper.ts';
 import type { Drains } from '../drain/running-drains.ts';
 import type { HealthMonitor } from '../health/monitor.ts';
 import type { HookRunner } from '../hooks/runner.ts';
@@ -143,7 +143,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
 
 /** Returns a source that wakes every plan when a drain makes progress, a health check or a hook takes another state, or a lock changes. */
 function fromChanges(
-  changing: Pick<Drains | HealthMonitor | HookRunner | LockReader, 'onChange'>,
+  changing: Pick<Drains | HealthMonitor | HookRunner | LockKeeper, 'onChange'>,
   plans: Informer,
   keys: () => string[],
 ): runtime.EventSource {

@@ -62,7 +62,13 @@ const MOST_ATTEMPTS = 10;
 export const DIALECT_NAMES = ['autopilot', 'cattle', 'kubeadm', 'capi'] as const;
 
 /** The other tools that policies may coordinate with. */
-const TOOL_NAMES = ['ClusterAutoscaler', 'Karpenter', 'Kured', 'GPUOperator'] as const;
+const TOOL_NAMES = [
+  'ClusterAutoscaler',
+  'Karpenter',
+  'Kured',
+  'GPUOperator',
+  'DisruptionLease',
+] as const;
 
 const planSchema = object(
   'Every field that is set must match; an entry without fields matches all plans.',
@@ -305,7 +311,8 @@ export const upgradePolicySpecSchema = object(
     ),
     coordinate: list(
       'Other tools that disrupt nodes, and with which Refit takes turns; none by default. ' +
-        'A node does not start while one of them is at work on it, and the first two leave nodes in progress alone.',
+        'A node does not start while one of them is at work on it, and the first two leave nodes in progress alone. ' +
+        '`DisruptionLease` stands for any tool that takes the Lease refit-system/disruption; Refit holds it while nodes are in progress.',
       z.enum(TOOL_NAMES),
     ).meta(SET),
     edits: object('What an edit of a plan does.', {

@@ -13,7 +13,7 @@ import {
 } from '../../../test/support/builders/table-dialect.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
-import { createLockReader } from '../../coordination/lock-reader.ts';
+import { createLockKeeper } from '../../coordination/lock-keeper.ts';
 import { annotated, daemonSets, nodes } from '../../kube/resources.ts';
 import type { Observation } from '../model/decision.ts';
 
@@ -173,7 +173,7 @@ test('no node starts while Kured holds its lock, which is read in the background
   const clock = new FakeClock(T0);
   const annotations = { 'weave.works/kured-node-lock': '{"nodeID":"w9"}' };
   api.put(daemonSets, { metadata: { name: 'kured', annotations } });
-  const locks = createLockReader(api.client, clock);
+  const locks = createLockKeeper({ client: api.client, clock, holder: 'refit/table' });
   const stop = new AbortController();
   void locks.run(stop.signal);
   const policy = buildPolicy({ coordinate: ['Kured'] });

@@ -13,6 +13,7 @@ import { healthy, healthyAfter } from './healthy.ts';
 import { hooksAfter, hooksBefore } from './hooks-succeeded.ts';
 import { hostsFit } from './hosts-fit.ts';
 import { locksFree } from './locks-free.ts';
+import { locksTaken } from './locks-taken.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
 import { notExcluded } from './not-excluded.ts';
@@ -61,10 +62,10 @@ export const BEFORE_TARGET: readonly Gate[] = [
 ];
 
 /**
- * These gates are asked before a target whose intent is recorded is signalled. The hooks come last, and only such targets have any:
- * a target that runs its hooks holds a slot, and its intent names its attempt for every leader.
+ * These gates are asked before a target whose intent is recorded is signalled. The locks and the hooks come last, and only such
+ * targets have any: a target that takes a lock or runs its hooks holds a slot, and its intent names its attempt for every leader.
  */
-export const BEFORE_SIGNAL: readonly Gate[] = [...BEFORE_TARGET, hooksBefore];
+export const BEFORE_SIGNAL: readonly Gate[] = [...BEFORE_TARGET, locksTaken, hooksBefore];
 
 /** These verifiers are asked after a target reported success. Its slot is free once all of them pass. */
 export const AFTER_TARGET: readonly Gate[] = [

@@ -1,5 +1,6 @@
 /** What the gates about other tools say, as rows for the table of all gates. */
 import { locksFree } from '../../../src/engine/gates/locks-free.ts';
+import { locksTaken } from '../../../src/engine/gates/locks-taken.ts';
 import { othersAtWork } from '../../../src/engine/gates/others-at-work.ts';
 import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
 import { input } from './gate-inputs.ts';
@@ -9,6 +10,8 @@ const WORK = { tool: 'Karpenter', message: 'Karpenter is removing the node', end
 const LOCK = { tool: 'Kured', message: 'Kured holds its lock for w9', ends: 'x' } as const;
 const HELD = { tool: 'Kured', others: [LOCK] } as const;
 const policy = buildPolicy({ coordinate: ['Kured', 'Karpenter'] });
+const LEASE = { tool: 'DisruptionLease', others: [] } as const;
+const leasing = buildPolicy({ coordinate: ['DisruptionLease'] });
 const busy = input('worker', { otherWork: [WORK] });
 
 export const COORDINATION_ROWS: readonly [Gate, string, GateInput, string][] = [
@@ -26,6 +29,33 @@ export const COORDINATION_ROWS: readonly [Gate, string, GateInput, string][] = [
     'a lock',
     { ...busy, policy, locks: [HELD] },
     'wait OtherToolAtWork: Kured holds its lock for w9',
+  ],
+  [
+    locksFree,
+    'the lock of Refit',
+    { ...busy, policy: leasing, locks: [{ ...LEASE, isOurs: true }] },
+    'pass',
+  ],
+  [locksTaken, 'a process that reads no locks', { ...busy, policy: leasing }, 'pass'],
+  [locksTaken, 'a policy without locks', { ...busy, locks: [] }, 'pass'],
+  [locksTaken, 'a lock that Refit only honours', { ...busy, policy, locks: [HELD] }, 'pass'],
+  [
+    locksTaken,
+    'the lock of Refit',
+    { ...busy, policy: leasing, locks: [{ ...LEASE, isOurs: true }] },
+    'pass',
+  ],
+  [
+    locksTaken,
+    'a lock that is not taken yet',
+    { ...busy, policy: leasing, locks: [{ ...LEASE, isOurs: false }] },
+    'wait OtherToolAtWork: Refit is taking Lease refit-system/disruption',
+  ],
+  [
+    locksTaken,
+    'a lock that cannot be taken',
+    { ...busy, policy: leasing, locks: [{ ...LEASE, isOurs: false, problem: 'Forbidden' }] },
+    'wait OtherToolAtWork: Refit cannot take Lease refit-system/disruption: Forbidden',
   ],
   [othersAtWork, 'a policy without coordination', busy, 'pass'],
   [

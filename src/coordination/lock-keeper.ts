@@ -1,0 +1,229 @@
+/**
+ * Keeps the locks that other tools share with Refit, in the background: reads them while unfinished plans coordinate with the tools,
+ * takes them while nodes are in progress, renews them, and gives them back. No decision waits for an answer.
+ */
+import { isAlreadyExists, isConflict } from '../kube/status-error.ts';
+import type { Clock } from '../util/clock.ts';
+import { messageOf } from '../util/errors.ts';
+import { sameJson } from '../util/json.ts';
+import { printable } from '../util/printable.ts';
+import { aborted } from '../util/waits.ts';
+import { LOCKS } from './locks.ts';
+import type { KnownLock, LockClient, LockKind, LockView, Look, ToolName } from './tool.ts';
+
+/** What a plan needs of the locks. `over`: it has ended, and needs no lock. `at-work`: it has nodes in progress. */
+export type LockNeed = 'over' | 'waits' | 'at-work';
+
+export interface LockKeeper {
+  /** Keeps the locks of these tools, and no others, for the plan from now on. */
+  follow(plan: string, tools: readonly ToolName[], need: LockNeed): void;
+  forget(plan: string): void;
+  /** Returns what the last look at each lock found. A lock that nobody has looked at is missing. */
+  locks(): readonly KnownLock[];
+  /** Calls the listener when the locks change. The result ends that. */
+  onChange(listener: () => void): () => void;
+  /** Runs until `stop` aborts, and then gives back locks that no plan needs. Before and after that nothing is known. */
+  run(stop: AbortSignal): Promise<void>;
+}
+
+export interface KeeperParts {
+  readonly client: LockClient;
+  readonly clock: Clock;
+  /** The name under which locks are taken. */
+  readonly holder: string;
+}
+
+/** Milliseconds between two looks. */
+const EVERY_MS = 10_000;
+/** Milliseconds until the next look after somebody else has changed the lock at the same time. */
+const CONFLICT_MS = 1_000;
+
+export function createLockKeeper(parts: KeeperParts): LockKeeper {
+  const listeners = new Set<() => void>();
+  const tell = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const kept = LOCKS.map((kind) => new KeptLock(kind, parts, tell));
+  return {
+    follow(plan, tools, need) {
+      for (const each of kept)
+        if (tools.includes(each.kind.tool)) each.follow(plan, need);
+        else each.forget(plan);
+    },
+    forget(plan) {
+      for (const each of kept) each.forget(plan);
+    },
+    locks: () => kept.flatMap(({ known }) => known ?? []),
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    async run(stop) {
+      for (const each of kept) each.begin(stop);
+      await aborted(stop);
+      await Promise.all(kept.map(async (each) => await each.end()));
+    },
+  };
+}
+
+class KeptLock {
+  readonly kind: LockKind;
+  readonly #parts: KeeperParts;
+  readonly #tell: () => void;
+  /** The plans that have not ended, and whether they have nodes in progress. */
+  readonly #plans = new Map<string, boolean>();
+  #known: KnownLock | undefined;
+  #running: AbortSignal | undefined;
+  #cancel: (() => void) | undefined;
+  #isLooking = false;
+  #isAskedAgain = false;
+  /** The looks of this term. The first one gives nothing back, because not all plans may have said yet what they need. */
+  #looks = 0;
+  /** The last renewal of another holder, and when it was first read. The clock of the holder does not matter. */
+  #renewal: { readonly text: string; readonly at: number } | undefined;
+
+  constructor(kind: LockKind, parts: KeeperParts, tell: () => void) {
+    this.kind = kind;
+    this.#parts = parts;
+    this.#tell = tell;
+  }
+
+  get known(): KnownLock | undefined {
+    return this.#plans.size > 0 ? this.#known : undefined;
+  }
+
+  follow(plan: string, need: LockNeed): void {
+    if (need === 'over') {
+      this.forget(plan);
+      // A former leader may have left its lock.
+      if (this.#looks === 0 && this.kind.taking) this.#wake();
+      return;
+    }
+    const before = this.#plans.get(plan);
+    const isAtWork = need === 'at-work';
+    this.#plans.set(plan, isAtWork);
+    const isMissing = isAtWork && before !== true && this.#known?.isOurs === false;
+    if (before === undefined || isMissing) this.#wake();
+  }
+
+  forget(plan: string): void {
+    if (!this.#plans.delete(plan) || this.#plans.size > 0 || this.#known?.isOurs === true) return;
+    this.#cancel?.();
+    this.#known = undefined;
+  }
+
+  begin(stop: AbortSignal): void {
+    this.#running = stop;
+    this.#looks = 0;
+    if (this.#plans.size > 0) this.#wake();
+  }
+
+  async end(): Promise<void> {
+    this.#cancel?.();
+    this.#running = undefined;
+    const isLeft = this.#known?.isOurs === true && !this.#isNeeded();
+    this.#plans.clear();
+    this.#known = undefined;
+    if (!isLeft) return;
+    // What cannot be given back expires.
+    const view = await this.#look().catch(() => undefined);
+    if (view?.renewedAt !== undefined) await view.giveBack?.().catch(() => undefined);
+  }
+
+  #isNeeded(): boolean {
+    return [...this.#plans.values()].includes(true);
+  }
+
+  /** Looks now. Looks never overlap, so a look that is asked for meanwhile follows. */
+  #wake(): void {
+    const stop = this.#running;
+    if (!stop) return;
+    this.#cancel?.();
+    this.#isAskedAgain = this.#isLooking;
+    if (!this.#isLooking) void this.#turn(stop);
+  }
+
+  async #turn(stop: AbortSignal): Promise<void> {
+    this.#isLooking = true;
+    const { known, inMs } = await this.#keep(stop);
+    this.#isLooking = false;
+    // A new term may have begun meanwhile.
+    if (stop.aborted) {
+      if (this.#running && this.#plans.size > 0) this.#wake();
+      return;
+    }
+    this.#looks++;
+    const isSame = this.#known !== undefined && sameJson(this.#known, known);
+    this.#known = known;
+    const { clock } = this.#parts;
+    // Nobody needs to know, and nothing is to be given back.
+    const isIdle = this.#plans.size === 0 && known.isOurs !== true;
+    if (isIdle) this.#known = undefined;
+    else if (this.#isAskedAgain) this.#wake();
+    else this.#cancel = clock.schedule(inMs, () => this.#wake());
+    if (!isSame) this.#tell();
+  }
+
+  /** Looks once, and takes, renews or gives back the lock. */
+  async #keep(stop: AbortSignal): Promise<{ known: KnownLock; inMs: number }> {
+    const { tool, title, place, taking } = this.kind;
+    let view: LockView;
+    try {
+      view = await this.#look(stop);
+    } catch (error) {
+      // Its holder may be at work.
+      const message = `${title} cannot be read: ${printable(messageOf(error))}`;
+      const other = { tool, message, ends: `the API server lets Refit read ${place}` };
+      return { known: { tool, others: [other] }, inMs: EVERY_MS };
+    }
+    const { others } = view;
+    if (!taking) return { known: { tool, others }, inMs: EVERY_MS };
+    const isOurs = view.renewedAt !== undefined;
+    try {
+      const known = { tool, others, isOurs: await this.#change(view, taking.renewMs) };
+      return { known, inMs: EVERY_MS };
+    } catch (error) {
+      if (isConflict(error) || isAlreadyExists(error))
+        return { known: { tool, others, isOurs }, inMs: CONFLICT_MS };
+      const problem = printable(messageOf(error));
+      return { known: { tool, others, isOurs, problem }, inMs: EVERY_MS };
+    }
+  }
+
+  /** Resolves with whether Refit holds the lock then. */
+  async #change(view: LockView, renewMs: number): Promise<boolean> {
+    const { renewedAt, others } = view;
+    const { clock } = this.#parts;
+    if (!this.#isNeeded()) {
+      if (renewedAt === undefined) return false;
+      if (this.#looks === 0) return true;
+      await view.giveBack?.();
+      return false;
+    }
+    if (renewedAt === undefined ? others.length > 0 : isYoung(clock.now() - renewedAt, renewMs))
+      return renewedAt !== undefined;
+    await view.take?.();
+    return true;
+  }
+
+  async #look(abort?: AbortSignal): Promise<LockView> {
+    const { client, clock, holder } = this.#parts;
+    const look: Look = {
+      holder,
+      isOwn: (other) => other === holder,
+      now: clock.now(),
+      ageOf: (renewal) => {
+        if (this.#renewal?.text !== renewal)
+          this.#renewal = { text: renewal, at: clock.monotonic() };
+        return clock.monotonic() - this.#renewal.at;
+      },
+      ...(abort ? { abort } : {}),
+    };
+    return await this.kind.look(client, look);
+  }
+}
+
+/** A renewal that seems to lie in the future is old, because the clock was set back. */
+function isYoung(ageMs: number, renewMs: number): boolean {
+  return ageMs >= 0 && ageMs < renewMs;
+}

@@ -1,0 +1,25 @@
+/** Gate: Refit must hold the locks of the policy before it signals a target. A recorded intent makes the leader take them. */
+import { locksOf } from '../../coordination/locks.ts';
+import { type Gate, PASS, wait } from './types.ts';
+
+export const LOCKS_TAKEN = 'locks-taken';
+
+export const locksTaken: Gate = {
+  name: LOCKS_TAKEN,
+  ofRollout: true,
+  evaluate({ policy: { coordinate }, locks }) {
+    if (locks === undefined) return PASS;
+    for (const { tool, title, taking } of locksOf(coordinate)) {
+      const known = locks.find((each) => each.tool === tool);
+      if (!taking || known?.isOurs === true) continue;
+      if (known?.problem === undefined)
+        return wait('OtherToolAtWork', `Refit is taking ${title}`, 'Refit holds it', {
+          isPassing: true,
+        });
+      const message = `Refit cannot take ${title}: ${known.problem}`;
+      const ends = `the API server lets Refit take it, as with ${taking.rights}`;
+      return wait('OtherToolAtWork', message, ends);
+    }
+    return PASS;
+  },
+};
