@@ -72,6 +72,8 @@ const UNUSED: Readonly<Record<string, string>> = {
       ),
     ),
   ),
+  'refit-coordinate: create leases.coordination.k8s.io in refit-system':
+    'makes the Lease if nobody has made it: the test of a foreign holder makes it first',
   'refit-viewer: list removedcrds.k0s.k0sproject.example.com': OLD,
 };
 

@@ -9,17 +9,21 @@ import { helm } from './helm.ts';
 
 const NAMESPACE = 'refit-system';
 
-/** Returns the objects for health checks and volumes that the chart makes. */
+/** Returns the objects for health checks, volumes and coordination that the chart makes. */
 async function templated(...args: readonly string[]): Promise<KubeObject[]> {
+  return await templatedIn(NAMESPACE, ...args);
+}
+
+async function templatedIn(namespace: string, ...args: readonly string[]): Promise<KubeObject[]> {
   const home = await mkdtemp(join(tmpdir(), 'refit-helm-'));
   onTestFinished(async () => await rm(home, { recursive: true, force: true }));
-  const all = ['template', 'refit', 'deploy/chart', '--namespace', NAMESPACE, ...args];
+  const all = ['template', 'refit', 'deploy/chart', '--namespace', namespace, ...args];
   const { ok, stdout, stderr } = await helm(home, all);
   expect({ ok, stderr }).toEqual({ ok: true, stderr: '' });
   return parseAllDocuments(stdout, { version: '1.1' })
     .map((document) => document.toJS() as KubeObject | null)
     .filter((object) => object !== null)
-    .filter(({ metadata }) => /^refit-(health|volumes)/.test(metadata.name));
+    .filter(({ metadata }) => /^refit-(health|volumes|coordinate)/.test(metadata.name));
 }
 
 test('rights for health checks', async () => {
@@ -61,4 +65,16 @@ test('drains that wait for volumes: the rights of deploy/rbac-volumes.yaml for t
   });
   expect(binding).toMatchObject({ kind: 'ClusterRoleBinding' });
   expect(JSON.stringify(binding)).toContain(`"name":"refit-controller","namespace":"${NAMESPACE}"`);
+});
+
+test('the disruption Lease: rights in its own namespace, wherever the chart is installed', async () => {
+  const [role, binding] = await templatedIn('elsewhere', '--set=coordinate.disruptionLease=true');
+  const file = await readFile('deploy/rbac-coordinate.yaml', 'utf8');
+  const [roleOfFile] = parseAllDocuments(file).map(
+    (document) => document.toJS() as { rules: object[] },
+  );
+  const metadata = { namespace: NAMESPACE };
+  expect(role).toMatchObject({ kind: 'Role', metadata, rules: roleOfFile?.rules });
+  expect(binding).toMatchObject({ kind: 'RoleBinding', metadata });
+  expect(JSON.stringify(binding)).toContain('"name":"refit-controller","namespace":"elsewhere"');
 });

@@ -2,16 +2,27 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
+import type { ToolName } from '../../src/coordination/tool.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { daemonSets, type KubeObject } from '../../src/kube/resources.ts';
+import {
+  daemonSets,
+  type KubeObject,
+  type Lease,
+  leases,
+  namespaces,
+} from '../../src/kube/resources.ts';
+import { isAlreadyExists } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
+import { microTime } from '../../src/util/clock.ts';
 import { buildUpgradePolicy } from '../support/builders/policies.ts';
 import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
 const POLICY = 'with-others';
+const NO_LEASE: readonly ToolName[] = ['ClusterAutoscaler', 'Karpenter', 'Kured', 'GPUOperator'];
+const LEASE = { namespace: 'refit-system', name: 'disruption' };
 
 let admin: KubeClient;
 let controller: RefitProcess;
@@ -19,20 +30,24 @@ let controller: RefitProcess;
 beforeAll(async () => {
   await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-  const path = await kubeconfigFor('controller');
-  controller = new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '5s');
+  controller = await startController();
 });
 afterAll(async () => {
   expect(await controller.stop('SIGTERM')).toBe(0);
   admin.close();
 });
 
-async function applyPolicy(): Promise<void> {
+async function startController(): Promise<RefitProcess> {
+  const path = await kubeconfigFor('controller');
+  return new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '5s');
+}
+
+async function applyPolicy(coordinate: readonly ToolName[] = NO_LEASE): Promise<void> {
   await admin.create(
     upgradePolicies,
     buildUpgradePolicy(POLICY, {
       plans: [{ dialect: 'autopilot' }],
-      coordinate: ['ClusterAutoscaler', 'Karpenter', 'Kured', 'GPUOperator'],
+      coordinate: [...coordinate],
     }),
   );
   onTestFinished(async () => await admin.delete(upgradePolicies, POLICY));
@@ -142,4 +157,53 @@ test('no node starts while Kured holds its lock', async () => {
   await kubectlAs('admin', ['-n', 'kube-system', ...free]);
   await puppets.says('coord-k1', 'Completed');
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+});
+
+async function holderOfLease(): Promise<string | undefined> {
+  const { namespace, name } = LEASE;
+  return (await admin.get<Lease>(leases, name, { namespace })).spec?.holderIdentity;
+}
+
+async function statusText(): Promise<string> {
+  const { stdout } = await runRefit('status', '--kubeconfig', await kubeconfigFor('viewer'));
+  return stdout.join('\n').replaceAll(/\s+/g, ' ');
+}
+
+test('tools take turns by the disruption Lease, also when the leader is killed', async () => {
+  await using puppets = await Puppets.create(admin, 'coord-d1', 'coord-d2');
+  await applyPolicy(['DisruptionLease']);
+  const namespace = { metadata: { name: LEASE.namespace } };
+  await admin.create(namespaces, namespace).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error;
+  });
+  const at = microTime(Date.now());
+  const spec = { holderIdentity: 'patcher', acquireTime: at, renewTime: at };
+  await admin.create(leases, { metadata: LEASE, spec: { ...spec, leaseDurationSeconds: 3600 } });
+  onTestFinished(async () => await admin.delete(leases, LEASE.name, LEASE));
+
+  await puppets.plan(1);
+  const held = `Lease refit-system/disruption is held by patcher since ${at}`;
+  await puppets.until(async () => {
+    expect(await whyOf('coord-d1')).toContain(held);
+    expect(await statusText()).toContain(held);
+    const { stdout } = await kubectlAs('admin', ['get', 'noderollouts', '-A', '-o', 'json']);
+    expect(stdout).toContain(held);
+  });
+  expect(await puppets.signal('coord-d1')).toBeUndefined();
+
+  const free = '{"spec":{"holderIdentity":""}}';
+  const { namespace: where, name } = LEASE;
+  await kubectlAs('admin', ['-n', where, 'patch', 'lease', name, '--type=merge', '-p', free]);
+  await puppets.says('coord-d1', 'Downloading');
+  const ours = 'refit/autopilot/k0s-autopilot/k0s-autopilot-controller';
+  expect(await holderOfLease()).toBe(ours);
+
+  await controller.stop('SIGKILL');
+  controller = await startController();
+  await puppets.says('coord-d1', 'Completed');
+  await puppets.says('coord-d2', 'Downloading');
+  expect(await holderOfLease()).toBe(ours);
+  await puppets.says('coord-d2', 'Completed');
+  expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+  await puppets.until(async () => expect(await holderOfLease()).toBe(''));
 });

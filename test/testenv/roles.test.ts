@@ -40,6 +40,14 @@ const LOOK_ONCE = { viewer: 'list', operator: 'list' };
 /** Users that drain themselves, and the controller. */
 const drainers = (verbs: string) => ({ kubeadm: verbs, capi: verbs });
 
+/** Users that carry out plans. */
+const leaders = (verbs: string) => ({
+  controller: verbs,
+  cattle: verbs,
+  kubeadm: verbs,
+  capi: verbs,
+});
+
 /** All that Refit touches and much that it must not, with each user's verbs. Users that are not listed have none. */
 const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>> = {
   'autopilot.k0sproject.io/plans': {
@@ -180,9 +188,14 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'admissionregistration.k8s.io/mutatingwebhookconfigurations': { kubeadm: 'list' },
   'coordination.k8s.io/leases@kube-system': { kubeadm: 'create', ...LOOK },
   'coordination.k8s.io/leases@kube-system=refit-kubeadm': { kubeadm: 'get create update', ...LOOK },
-  'coordination.k8s.io/leases@refit-system': { capi: 'create', ...LOOK },
+  'coordination.k8s.io/leases@refit-system': { ...leaders('create'), ...LOOK },
   'coordination.k8s.io/leases@refit-system=refit-capi-extension': {
+    ...leaders('create'),
     capi: 'get create update',
+    ...LOOK,
+  },
+  'coordination.k8s.io/leases@refit-system=disruption': {
+    ...leaders('get create update'),
     ...LOOK,
   },
   'core/namespaces': { capi: 'get' },

@@ -64,6 +64,7 @@ const ROLES = [
   'rbac-updates.yaml',
   'rbac-approver.yaml',
   'rbac-volumes.yaml',
+  'rbac-coordinate.yaml',
 ];
 
 /** Builds what a later start would have to build first; resolves at once when nothing is missing. */

@@ -54,6 +54,7 @@ export function deployFiles(): [string, string][] {
     approvers: { 'rights.yaml': rightsOf('rbac-approver.yaml', 'others') },
     updates: { 'rights.yaml': rightsOf('rbac-updates.yaml', 'others') },
     volumes: { 'rights.yaml': rightsOf('rbac-volumes.yaml', 'others') },
+    coordinate: { 'rights.yaml': rightsOf('rbac-coordinate.yaml', 'others') },
     health: { 'rights.yaml': rightsOf('rbac-health.yaml', 'others') },
     agent: { 'daemonset.yaml': made([agentDaemonSet()]) },
     monitoring: {

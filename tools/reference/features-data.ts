@@ -117,7 +117,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       partly(
         'Exclusion across plans and other tools',
         [`${T}/both-dialects.test.ts`, `${T}/coordinate.test.ts`],
-        'plans of all dialects; cluster autoscaler, Karpenter, GPU Operator, the lock of Kured; Refit takes no lock of other tools',
+        'plans of all dialects; cluster autoscaler, Karpenter, GPU Operator, the lock of Kured; a Lease that Refit and other tools take; Refit does not take the lock of Kured',
       ),
     ],
   },

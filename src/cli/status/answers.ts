@@ -1,4 +1,5 @@
 /** Answers the questions of a decision that no watch answers, as far as the rights of the user allow. */
+import type { ToolName } from '../../coordination/tool.ts';
 import { isDrained } from '../../drain/drain-node.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
@@ -57,6 +58,8 @@ export interface InspectionAnswers {
   readonly add: (questions: readonly Question[]) => Promise<void>;
   /** Asks for the results of the health checks with these names. */
   readonly addHealth: (names: readonly string[]) => Promise<void>;
+  /** Looks at the locks of these tools. */
+  readonly addLocks: (coordinate: readonly ToolName[]) => Promise<void>;
 }
 
 export function inspectionAnswers(
@@ -71,6 +74,7 @@ export function inspectionAnswers(
     preconditions: undefined as Known['preconditions'],
     decisions: 'unasked' as Known['decisions'],
     health: undefined as Known['health'],
+    locks: undefined as Known['locks'],
     drainPreviews: new Map<string, DrainPreview>(),
     drainDelegationOf: ({ key }: Target) => delegations.get(key),
     drainOf: (node: string) => drains.get(node),
@@ -137,7 +141,13 @@ export function inspectionAnswers(
   const addHealth = async (names: readonly string[]): Promise<void> => {
     known.health = await healthOf(names, () => sources.health(dialect, plan), unseen);
   };
-  return { known, unseen, add, addHealth };
+  const addLocks = async (coordinate: readonly ToolName[]): Promise<void> => {
+    if (coordinate.length === 0) return;
+    const seen = await sources.locks(dialect, coordinate);
+    known.locks = seen.known;
+    for (const each of seen.unseen) unseen.add(each);
+  };
+  return { known, unseen, add, addHealth, addLocks };
 }
 
 /** Without an answer no wave counts as approved, as for the leader. */

@@ -1,5 +1,8 @@
 /** Asks the API server what no watch shows, for a read-only command. It reuses answers for some seconds. */
+
 import { nodeRollouts } from '../../api/kinds.ts';
+import { type LocksSeen, lookAtLocks } from '../../coordination/lock-look.ts';
+import type { ToolName } from '../../coordination/tool.ts';
 import { type DrainPreviewer, drainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
@@ -38,6 +41,8 @@ export interface Sources {
   ) => Promise<boolean>;
   /** Asks for the results of the health checks that the leader has shown last; undefined if it has shown none. */
   readonly health: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['health']>;
+  /** Looks at the locks that plans of the dialect share with these tools. */
+  readonly locks: (dialect: Dialect, coordinate: readonly ToolName[]) => Promise<LocksSeen>;
 }
 
 export type AskControlPlane = (
@@ -88,6 +93,11 @@ export function sourcesOf(
         async () =>
           (await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort)) ??
           false,
+      ),
+    locks: async (dialect: Dialect, coordinate: readonly ToolName[]) =>
+      await once(
+        `locks ${dialect.name} ${coordinate.join(' ')}`,
+        async () => await lookAtLocks({ client, clock }, dialect.name, coordinate, abort),
       ),
     health: async (dialect: Dialect, plan: KubeObject) =>
       await once(`health ${dialect.name} ${plan.metadata.uid ?? ''}`, async () => {

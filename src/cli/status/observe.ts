@@ -176,8 +176,10 @@ export async function inspect(
     readingPlan(of, plan, () => sinceCreation(gather(dialect, plan, world, now, answers.known)));
   if (mayBeDecided(policy)) await answers.add([{ kind: 'decisions' }]);
   // An ended plan waits for nothing, and its leader asks nothing.
-  if (!isFinal(look().rollout))
+  if (!isFinal(look().rollout)) {
     await answers.addHealth((policy.health?.checks ?? []).map((check) => check.name));
+    await answers.addLocks(policy.coordinate ?? []);
+  }
   let snapshot = look();
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const seen = snapshot;

@@ -1,0 +1,54 @@
+/** Looks at locks once, for commands that only read. */
+import type { Clock } from '../util/clock.ts';
+import { messageOf } from '../util/errors.ts';
+import { printable } from '../util/printable.ts';
+import { isHolderFor } from './lock-holder.ts';
+import { locksOf } from './locks.ts';
+import type { KnownLock, LockClient, LockKind, ToolName } from './tool.ts';
+
+export interface LocksSeen {
+  readonly known: readonly KnownLock[];
+  /** What could not be read, one clause each. */
+  readonly unseen: readonly string[];
+}
+
+/** Resolves with the locks that plans of this dialect depend on. A lock that cannot be read does not count as held. */
+export async function lookAtLocks(
+  { client, clock }: { readonly client: LockClient; readonly clock: Clock },
+  dialect: string,
+  coordinate: readonly ToolName[],
+  abort: AbortSignal,
+): Promise<LocksSeen> {
+  const seen = await Promise.all(
+    locksOf(coordinate).map(async (kind) => await lookOnce(kind, client, clock, dialect, abort)),
+  );
+  return {
+    known: seen.map(({ known }) => known),
+    unseen: seen.flatMap(({ problem }) => problem ?? []),
+  };
+}
+
+async function lookOnce(
+  kind: LockKind,
+  client: LockClient,
+  clock: Clock,
+  dialect: string,
+  abort: AbortSignal,
+): Promise<{ readonly known: KnownLock; readonly problem?: string }> {
+  const { tool, title } = kind;
+  const now = clock.now();
+  try {
+    const { others, renewedAt } = await kind.look(client, {
+      holder: '',
+      isOwn: (holder) => isHolderFor(dialect, holder),
+      now,
+      // Without an earlier look, only the time that the holder wrote says how old a renewal is.
+      ageOf: (_renewal, written) => (written === undefined ? 0 : now - Date.parse(written)),
+      abort,
+    });
+    return { known: { tool, others, isOurs: renewedAt !== undefined } };
+  } catch (error) {
+    const problem = `who holds ${title}: ${printable(messageOf(error))}`;
+    return { known: { tool, others: [], isOurs: true }, problem };
+  }
+}
