@@ -1,8 +1,7 @@
 /** Defines the schema of `spec.drain` of the UpgradePolicy. */
 import { z } from 'zod';
-import { labelSelectorSchema } from '../cattle/workload.ts';
 import { choice, flag, LONGEST, list, object, optional, whole } from '../crd.ts';
-import { duration, rules } from './policy-values.ts';
+import { boundedSelectorSchema, duration, rules } from './policy-values.ts';
 
 /** The most rules for pods, and the most namespaces of a rule. Without this limit, a policy could make each drain slow. */
 const MANY = 100;
@@ -11,7 +10,7 @@ const MANY = 100;
 const MOST = 2_147_483_647;
 
 const podRuleSchema = object('One rule. Without selectors and namespaces it selects every pod.', {
-  selector: optional('The labels of the pods; all pods by default.', labelSelectorSchema),
+  selector: optional('The labels of the pods; all pods by default.', boundedSelectorSchema),
   namespaces: list(
     'The names of the namespaces; all by default.',
     z.string().max(LONGEST.namespace),

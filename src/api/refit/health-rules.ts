@@ -1,9 +1,8 @@
 /** Defines the schema of `health` of an UpgradePolicy. */
 import { z } from 'zod';
 import { isRecord } from '../../util/json.ts';
-import { labelSelectorSchema } from '../cattle/workload.ts';
 import { choice, LONGEST, object, optional, text } from '../crd.ts';
-import { duration, rules } from './policy-values.ts';
+import { boundedSelectorSchema, duration, rules } from './policy-values.ts';
 
 /** The most checks of one kind. Without this limit, a policy could ask servers without end. */
 const MOST_CHECKS = 20;
@@ -55,7 +54,7 @@ const resourceSchema = object('One check.', {
     'Objects of this namespace only; of all namespaces by default.',
     LONGEST.namespace,
   ),
-  selector: optional('Objects with these labels only; all by default.', labelSelectorSchema),
+  selector: optional('Objects with these labels only; all by default.', boundedSelectorSchema),
   expression: z
     .string()
     .min(1)

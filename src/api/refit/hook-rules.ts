@@ -9,13 +9,16 @@ const MOST_HOOKS = 20;
 const LONGEST_HOOK = 30;
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const MOST_RETRIES = 10;
+/** The longest value of a label or an annotation of a pod. */
+const LONGEST_VALUE = 4096;
+const MOST_VALUES = 100;
 
 /** Only the API server knows every field of a pod. It refuses a wrong one when the Job is created. */
 const KEEPS_ALL = { 'x-kubernetes-preserve-unknown-fields': true };
 const namedContainer = z
   .looseObject({
     name: z.string().min(1).max(LONGEST.namespace).describe('The name of the container.'),
-    image: z.string().min(1).describe('The image of the container.'),
+    image: z.string().min(1).max(LONGEST.reason).describe('The image of the container.'),
   })
   .meta(KEEPS_ALL)
   .describe('One container, with the fields of a container of a pod.');
@@ -33,7 +36,9 @@ const podSpecSchema = z
   .meta(KEEPS_ALL)
   .describe('The spec of the pod. `restartPolicy` is `Never` by default.');
 
-const textMap = z.record(z.string(), z.string());
+const textMap = z
+  .record(z.string().max(LONGEST.labelKey), z.string().max(LONGEST_VALUE))
+  .meta({ maxProperties: MOST_VALUES });
 
 const jobSchema = object('A Job that must complete.', {
   namespace: z

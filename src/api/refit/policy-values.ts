@@ -1,6 +1,6 @@
 /** Schemas of values that several parts of an UpgradePolicy have: durations, and numbers or shares of nodes. */
 import { z } from 'zod';
-import { optional } from '../crd.ts';
+import { LONGEST, object, optional } from '../crd.ts';
 
 const DURATION = /^([0-9]+(ms|s|m|h))+$/;
 const PERCENT = /^([1-9][0-9]?|100)%$/;
@@ -34,3 +34,37 @@ export const numberOrShare = (least: number) =>
       z.string().regex(PERCENT, 'is not a percentage; use for example 25%'),
     ])
     .meta({ 'x-kubernetes-int-or-string': true, minimum: least, pattern: PERCENT.source });
+
+const keySchema = z.string().max(LONGEST.labelKey);
+const valueSchema = z.string().max(LONGEST.labelValue);
+const MOST_REQUIREMENTS = 100;
+const ATOMIC = { 'x-kubernetes-list-type': 'atomic' };
+
+/** Describes a label selector of Kubernetes. The limits keep it cheap to evaluate. */
+export const boundedSelectorSchema = z
+  .strictObject({
+    matchLabels: optional(
+      'The labels, with exactly these values.',
+      z.record(keySchema, valueSchema).meta({ maxProperties: MOST_REQUIREMENTS }),
+    ),
+    matchExpressions: optional(
+      'More requirements; each must be true.',
+      z
+        .array(
+          object('One requirement.', {
+            key: keySchema.describe('The label.'),
+            operator: z
+              .string()
+              .max(LONGEST.word)
+              .describe('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
+            values: optional(
+              'The values, with `In` and `NotIn` only.',
+              z.array(valueSchema).max(MOST_REQUIREMENTS).meta(ATOMIC),
+            ),
+          }),
+        )
+        .max(MOST_REQUIREMENTS)
+        .meta(ATOMIC),
+    ),
+  })
+  .meta({ 'x-kubernetes-map-type': 'atomic' });

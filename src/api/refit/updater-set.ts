@@ -5,47 +5,13 @@
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
 import { type CustomKind, choice, LONGEST, list, object, optional, time } from '../crd.ts';
-import { rules } from './policy-values.ts';
+import { boundedSelectorSchema, rules } from './policy-values.ts';
 import { conditionsSchema } from './upgrade-policy.ts';
 
 /** Matches the URLs that Cluster API accepts for an ExtensionConfig: they have no user, no query and no fragment. */
 const URL_PATTERN = /^https:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/;
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-
-const keySchema = z.string().max(LONGEST.labelKey);
-const valueSchema = z.string().max(LONGEST.labelValue);
-const MANY = 100;
-const ATOMIC = { 'x-kubernetes-list-type': 'atomic' };
-
-/** Describes a label selector of Kubernetes. The limits keep it cheap to evaluate. */
-const selectorSchema = z
-  .strictObject({
-    matchLabels: optional(
-      'The labels, with exactly these values.',
-      z.record(keySchema, valueSchema).meta({ maxProperties: MANY }),
-    ),
-    matchExpressions: optional(
-      'More requirements; each must be true.',
-      z
-        .array(
-          object('One requirement.', {
-            key: keySchema.describe('The label.'),
-            operator: z
-              .string()
-              .max(LONGEST.word)
-              .describe('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
-            values: optional(
-              'The values, with `In` and `NotIn` only.',
-              z.array(valueSchema).max(MANY).meta(ATOMIC),
-            ),
-          }),
-        )
-        .max(MANY)
-        .meta(ATOMIC),
-    ),
-  })
-  .meta({ 'x-kubernetes-map-type': 'atomic' });
 
 const LABEL_ADVICE = 'is not a name; use lower-case letters, digits and "-"';
 const label = (what: string) => z.string().regex(LABEL, LABEL_ADVICE).max(63).describe(what);
@@ -102,7 +68,7 @@ const updaterSchema = object('One updater.', {
   }).exactOptional(),
   selector: optional(
     'Refit asks it only about Machines with these labels, and about MachineSets whose template has them.',
-    selectorSchema,
+    boundedSelectorSchema,
   ),
   settings: optional(
     'Settings that Refit sends with each call, instead of the settings of the ExtensionConfig.',
@@ -131,7 +97,7 @@ const updaterSchema = object('One updater.', {
 const specSchema = object('The updaters, and the Machines that they update.', {
   selector: optional(
     'Machines with these labels, and MachineSets whose template has them; all by default.',
-    selectorSchema,
+    boundedSelectorSchema,
   ),
   updaters: z
     .array(updaterSchema)

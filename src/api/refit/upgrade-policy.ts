@@ -1,7 +1,6 @@
 /** Defines schema and types of the UpgradePolicy, which holds the settings of Refit that plans have no field for. */
 import { z } from 'zod';
 import type { KubeObject } from '../../kube/resources.ts';
-import { labelSelectorSchema } from '../cattle/workload.ts';
 import {
   BY_TYPE,
   choice,
@@ -18,6 +17,7 @@ import { drainSchema } from './drain-rules.ts';
 import { healthSchema } from './health-rules.ts';
 import { hooksSchema } from './hook-rules.ts';
 import {
+  boundedSelectorSchema,
   duration,
   durationSchema,
   isBelow,
@@ -80,7 +80,7 @@ const planSchema = object(
 );
 
 const pinSchema = object('One pin.', {
-  selector: labelSelectorSchema.describe('The nodes with these labels.'),
+  selector: boundedSelectorSchema.describe('The nodes with these labels.'),
   version: z
     .string()
     .min(1)
@@ -133,6 +133,7 @@ const windowSchema = object('One window.', {
       /^([01][0-9]|2[0-3]):[0-5][0-9]$/,
       'is not a time of day; use hours and minutes with two digits each, for example 09:05',
     )
+    .max(SHORT)
     .describe('When the window opens, such as `22:00`.'),
   length: durationSchema
     .meta(rules([isBelow('168h'), 'must be a time above zero and up to 168h, such as 4h']))

@@ -1,8 +1,7 @@
 /** Defines the schema of `waves` of an UpgradePolicy. */
 import { z } from 'zod';
-import { labelSelectorSchema } from '../cattle/workload.ts';
 import { choice, object, optional } from '../crd.ts';
-import { duration, numberOrShare, rules } from './policy-values.ts';
+import { boundedSelectorSchema, duration, numberOrShare, rules } from './policy-values.ts';
 
 /** The most waves. Without this limit, a policy could make each decision slow. */
 const MOST_WAVES = 20;
@@ -12,7 +11,7 @@ const isOneOf =
 const WANTED = 'must have at most one of selector, count and percent';
 
 const waveSchema = object('One wave.', {
-  selector: optional('The nodes with these labels.', labelSelectorSchema),
+  selector: optional('The nodes with these labels.', boundedSelectorSchema),
   count: optional('This number of nodes, which Refit draws.', z.int().min(1).max(100_000)),
   percent: optional(
     'This share of the workers of the plan, which Refit draws; rounded down, but at least one.',

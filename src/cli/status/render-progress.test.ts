@@ -147,7 +147,9 @@ describe('while it runs', () => {
         plans: [running(FIRST, [])],
         controllers: [signalled(C1, at('Completed')), C2, C3],
         ask: async () =>
-          await Promise.resolve([{ name: 'c2', ready: false, isSilent: true, detail: 'ETIMEDOUT' }]),
+          await Promise.resolve([
+            { name: 'c2', ready: false, isSilent: true, detail: 'ETIMEDOUT' },
+          ]),
       },
       [
         'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
