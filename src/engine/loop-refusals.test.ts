@@ -20,7 +20,7 @@ import { withPendingTaint } from '../drain/cordon-marks.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { annotated, type KubeObject, nodes } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
-import { settle } from './assess/settle.ts';
+import { settle } from './assess/advance.ts';
 import type { Signal } from './contract/signal.ts';
 import type { World } from './contract/world.ts';
 import { carryOut, type Effects } from './execute/writes.ts';

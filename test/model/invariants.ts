@@ -48,7 +48,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
     name: 'intent-before-signal',
     sentence:
       'For every signal of the plan on an object, the plan records the intent. Exceptions: a signal still in transit when the plan is aborted, and the rest of an attempt that will be retried.',
-    upheldBy: '`src/engine/turn/choose-signals.ts`: signals only targets whose intent is recorded',
+    upheldBy: '`src/engine/turn/commands.ts`: signals only targets whose intent is recorded',
     holds: (glance) =>
       glance.isAborted ||
       signalled(glance).every(

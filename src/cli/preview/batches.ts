@@ -1,6 +1,7 @@
 /** Computes in which batches the targets of a plan would start, and how long the plan takes. */
+
+import { settle } from '../../engine/assess/advance.ts';
 import { assess } from '../../engine/assess/assess.ts';
-import { settle } from '../../engine/assess/settle.ts';
 import { censusFor, nodesAllowedAway } from '../../engine/gates/types.ts';
 import { openingFor } from '../../engine/gates/window-open.ts';
 import { isFinal, type Target, targetsIn, withStages } from '../../engine/model/rollout.ts';

@@ -1,7 +1,7 @@
 /** Inspects all plans at one time, with the same decision that the controller makes. */
 
+import { settle } from '../../engine/assess/advance.ts';
 import { assess } from '../../engine/assess/assess.ts';
-import { settle } from '../../engine/assess/settle.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { World } from '../../engine/contract/world.ts';
 import { withRunBegun } from '../../engine/execute/restart.ts';

@@ -1,5 +1,6 @@
 /** Advances a rollout by one move: it admits the rollout, follows the nodes' reports, fills free slots, or ends the rollout. */
 import { rfc3339 } from '../../util/clock.ts';
+import { onceForEach } from '../../util/memo.ts';
 import { listedSentences } from '../../util/phrases.ts';
 import { judgePlan, type VersionVerdict } from '../../versions/plan-rules.ts';
 import { pinAgainst } from '../gates/pins.ts';
@@ -23,7 +24,7 @@ import {
 } from '../model/rollout.ts';
 import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type Choice, chooseTargets, freeSlots } from '../schedule/slots.ts';
-import type { Assessment } from './assess.ts';
+import { type Assessment, assess } from './assess.ts';
 import { FAILURES, stops, tooManyBlocked } from './budget.ts';
 import { NOTHING_DONE } from './ended.ts';
 import { isAtRest, refusedState } from './evaluate-target.ts';
@@ -56,6 +57,17 @@ function move(assessment: Assessment): Rollout {
   if (followed !== rollout) return followed;
   return conclude(assessment) ?? (stage ? start(assessment, stage) : rollout);
 }
+
+/**
+ * Returns the assessment of the rollout after all moves that need no new information, so that a single record says that a target is
+ * done and that the next ones are intended. Returns the same object if nothing moves.
+ */
+export const settle = onceForEach((assessment: Assessment): Assessment => {
+  const { snapshot, policy, now } = assessment;
+  const rollout = advance(assessment);
+  if (rollout === snapshot.rollout) return assessment;
+  return settle(assess({ ...snapshot, rollout }, policy, now));
+});
 
 /** Returns the choice of targets that `start` acts on and that `refit status` explains. */
 export function choose(assessment: Assessment, stage: Stage): Choice {

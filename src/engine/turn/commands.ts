@@ -1,17 +1,25 @@
 /** Derives the commands of one turn, which are data, from the assessment. */
+import { ownMember } from '../../util/own-member.ts';
+import { settle } from '../assess/advance.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { isRestartDue } from '../assess/ended.ts';
-import { settle } from '../assess/settle.ts';
 import { explain } from '../explain/explain.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Probe, Signalling } from '../model/decision.ts';
-import type { Rollout } from '../model/rollout.ts';
+import {
+  inState,
+  isFinal,
+  ownerOf,
+  type Rollout,
+  type Stage,
+  type Target,
+} from '../model/rollout.ts';
 import { dueRetries, type RetryOrder } from '../schedule/awaited-retries.ts';
 import { batchMs } from './batching.ts';
 import { areClaimsDue } from './choose-claims.ts';
 import { type HooksCommand, hooksOf } from './choose-hooks.ts';
 import { nodeActionsOf } from './choose-node-actions.ts';
-import { signalsOf } from './choose-signals.ts';
+import { protectionOf } from './protect-nodes.ts';
 
 export type Command =
   /** Orders a new run of the plan, which was edited after it ended. */
@@ -62,4 +70,28 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
     ...hooksOf(assessment),
     ...wakes.map((afterMs): Command => ({ kind: 'wake', afterMs })),
   ];
+}
+
+/**
+ * Returns the signals of this turn: only recorded intents are signalled, after their Nodes are marked for other tools. Empty if the
+ * rollout is over, or while a part of its record cannot be read.
+ */
+function signalsOf(assessment: Assessment): Signalling[] {
+  const { snapshot, stage } = assessment;
+  if (!stage || isFinal(snapshot.rollout) || snapshot.rollout.unread) return [];
+  return inState(stage, 'intended')
+    .filter((target) => assessment.of(stage, target).effect === 'signal')
+    .filter((target) => protectionOf(assessment, stage, target) === undefined)
+    .flatMap((target) => signalFor(assessment, stage, target));
+}
+
+function signalFor({ snapshot, policy }: Assessment, stage: Stage, target: Target): Signalling[] {
+  const { node, platform = '' } = factsOf(snapshot, target);
+  const owner = ownerOf(snapshot.rollout, target);
+  const found = node?.unschedulable === true && node.cordonOwner === undefined;
+  const cordon = { cordonFor: owner, ...(found ? { foundCordoned: true as const } : {}) };
+  const agent = node && policy.drain.enabled ? { ...policy.agent, ...cordon } : policy.agent;
+  if (!stage.payloads) return [{ stage, target, agent }];
+  const payload = ownMember(stage.payloads, platform);
+  return payload ? [{ stage, target, payload, agent }] : [];
 }

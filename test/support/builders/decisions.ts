@@ -1,13 +1,14 @@
 /** What the leader makes of a snapshot, in one value: for tests that look at several parts of a turn. */
+
+import { settle } from '../../../src/engine/assess/advance.ts';
 import { assess } from '../../../src/engine/assess/assess.ts';
-import { settle } from '../../../src/engine/assess/settle.ts';
 import { type Explanation, explain } from '../../../src/engine/explain/explain.ts';
 import { factsOf } from '../../../src/engine/gates/types.ts';
 import type { NodeAction, Signalling, Snapshot } from '../../../src/engine/model/decision.ts';
 import type { Rollout } from '../../../src/engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
 import { nodeActionsOf } from '../../../src/engine/turn/choose-node-actions.ts';
-import { signalsOf } from '../../../src/engine/turn/choose-signals.ts';
+import { commandsFor } from '../../../src/engine/turn/commands.ts';
 
 export interface Decision extends Explanation {
   /** The rollout to record, whenever that is due; undefined if nothing has changed. Then there are signals and node actions. */
@@ -25,7 +26,9 @@ export function decide(snapshot: Snapshot, policy: RolloutPolicy, now: number): 
   return {
     ...explanation,
     record: undefined,
-    signals: signalsOf(assessment),
+    signals: commandsFor(assessment).flatMap((command) =>
+      command.kind === 'signal' ? [command.signalling] : [],
+    ),
     nodeActions: nodeActionsOf(assessment).filter(
       ({ target }) => factsOf(snapshot, target).refusal === undefined,
     ),

@@ -5,8 +5,8 @@
 import type { Machine } from '../../../api/capi/machine.ts';
 import { isDrained } from '../../../drain/drain-node.ts';
 import { drainPreviewer } from '../../../drain/drain-preview.ts';
+import { settle } from '../../../engine/assess/advance.ts';
 import { assess } from '../../../engine/assess/assess.ts';
-import { settle } from '../../../engine/assess/settle.ts';
 import type { Endpoint, World } from '../../../engine/contract/world.ts';
 import { explain } from '../../../engine/explain/explain.ts';
 import type { EndpointHealth, Snapshot, Wait } from '../../../engine/model/decision.ts';
