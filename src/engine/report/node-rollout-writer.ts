@@ -174,7 +174,7 @@ function isAbout({ source }: Entry, { spec, status }: NodeRollout): boolean {
   return spec.plan.uid === source.uid && status?.planDeleted === undefined;
 }
 
-/** Returns what is written at once when it changes. */
+/** Returns the part of the status whose changes are written at once. */
 function headline(status: NodeRolloutStatus | undefined): string {
   const conditions = status?.conditions?.map(({ type, status: is, reason }) =>
     [type, is, reason].join(' '),

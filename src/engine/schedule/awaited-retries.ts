@@ -92,7 +92,7 @@ export function attemptsOf({
 /** An order to try targets again: what to write to the plan. */
 export interface RetryOrder {
   readonly retries: readonly AwaitedRetry[];
-  /** When each target is ordered to be tried again, in RFC 3339, by name. */
+  /** The time of the order for each target, in RFC 3339, by name of the target. */
   readonly moments: ReadonlyMap<string, string>;
   /** The number of the last attempt of each target that has not ended well, by key. */
   readonly counts: Readonly<Record<string, number>>;

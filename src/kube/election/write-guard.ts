@@ -89,7 +89,7 @@ export function guardedClient(
 export interface TermTimes {
   /** Milliseconds after a renewal in which nobody else may take the lease. */
   readonly leaseDurationMs: number;
-  /** Milliseconds after a renewal in which a write may begin. */
+  /** How many milliseconds after a renewal of the lease a write may still begin. */
   readonly renewDeadlineMs: number;
 }
 
