@@ -81,20 +81,13 @@ export function inspectionAnswers(
     refusalOf: (_rollout: Rollout, { name }: Target) => refusalOn(dialect, plan, name),
   } satisfies Known;
   const ask = askingInto(unseen);
-  /** Asks the API servers from this machine. If some are not ready, the result is unknown: perhaps only this machine cannot reach them. */
-  const controlPlaneFromHere = async (asking: Asking): Promise<Known['controlPlane']> => {
-    const question = async () => await sources.controlPlane(dialect.endpoints(world));
-    const health = await asking('whether the API servers are ready', question, []);
-    const doubt = doubtOf(dialect.name, health);
-    if (doubt === undefined) return health;
-    unseen.add(doubt);
-    return { unanswered: because('ControlPlaneUnknown', doubt), recheckMs: 0 };
-  };
   const answer = async (question: Question, isAsked: boolean): Promise<void> => {
     const asking = isAsked ? ask : neutrally;
     switch (question.kind) {
       case 'control-plane': {
-        known.controlPlane ??= leaderFinding(plan) ?? (await controlPlaneFromHere(asking));
+        known.controlPlane ??=
+          leaderFinding(plan) ??
+          (await controlPlaneFromHere(sources, dialect, world, asking, unseen));
         return;
       }
       case 'preconditions': {
@@ -148,6 +141,22 @@ export function inspectionAnswers(
     for (const each of seen.unseen) unseen.add(each);
   };
   return { known, unseen, add, addHealth, addLocks };
+}
+
+/** Asks the API servers from this machine. If some are not ready, the result is unknown: perhaps only this machine cannot reach them. */
+async function controlPlaneFromHere(
+  sources: Sources,
+  dialect: Dialect,
+  world: Subject['world'],
+  asking: Asking,
+  unseen: Set<string>,
+): Promise<Known['controlPlane']> {
+  const question = async () => await sources.controlPlane(dialect.endpoints(world));
+  const health = await asking('whether the API servers are ready', question, []);
+  const doubt = doubtOf(dialect.name, health);
+  if (doubt === undefined) return health;
+  unseen.add(doubt);
+  return { unanswered: because('ControlPlaneUnknown', doubt), recheckMs: 0 };
 }
 
 /** Without an answer no wave counts as approved, as for the leader. */
