@@ -58,7 +58,7 @@ const SHADES: ReadonlyMap<string, Shade> = new Map([
 ]);
 const MARKS: Partial<Record<TargetView['phase'], string>> = { done: '●', failed: '✗' };
 
-interface Segment extends Shade {
+export interface Segment extends Shade {
   /** Milliseconds since the Unix epoch. */
   readonly from: number;
   readonly to: number;
@@ -92,6 +92,11 @@ export function picture(plan: PlanView, { width, paint }: Medium): string[] {
       (line) => `${' '.repeat(label)} ${line.trimStart()}`,
     ),
   ];
+}
+
+/** Returns the steps and waits of a target, in order. Returns none where `picture` draws no bar. */
+export function segmentsOf(target: TargetView): readonly Segment[] {
+  return rowOf(target)[0]?.segments ?? [];
 }
 
 /** Returns a target with its segments, in milliseconds since the Unix epoch. Returns none if the target never began, its node has a later signal, or its end is unknown. */

@@ -1,22 +1,14 @@
 /** Runs `refit status`: shows all plans once, or follows them until each has ended. */
-import { type Clock, sleep } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { askLeader, follow, followLeader, followPolicies, settled } from './load.ts';
-import { observe } from './observe.ts';
 import type { PlanFilter } from './plan-names.ts';
 import { type Form, render, watchWriter } from './render.ts';
-import {
-  inSession,
-  observeOnce,
-  orphanedIn,
-  type Session,
-  type SessionParts,
-} from './status-session.ts';
+import { inSession, observeOnce, type Session, type SessionParts } from './status-session.ts';
 import { isOpen, stateOf, titleOf } from './text.ts';
-import type { PlanView, StatusView } from './view.ts';
+import type { PlanView } from './view.ts';
+import { watchPlans } from './watch-plans.ts';
 
 interface StatusFlags extends ConnectionFlags, PlanFilter {
   readonly output: Form;
@@ -96,55 +88,4 @@ function timedOut(plans: readonly PlanView[], timeout = 0): RefitError {
 /** Returns 0 only if all plans are done. An ended plan is not done if it was edited since, had no target, or if its nodes run another version. */
 export function exitCodeOf(plans: readonly Pick<PlanView, 'phase'>[]): number {
   return plans.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;
-}
-
-/** Most milliseconds between two views. Ages grow even if nothing changes. */
-const AGAIN_MS = 1000;
-
-/** Yields a view after each change. In the last view, every plan has ended. Throws the reason of `abort` if that comes first. */
-async function* watchPlans(
-  { loaded, contact, ...session }: Session,
-  clock: Clock,
-): AsyncGenerator<StatusView> {
-  const stop = new AbortController();
-  const abort = AbortSignal.any([session.abort, stop.signal]);
-  const reading = { client: session.client, abort };
-  // The promise is created before a view, so that a change during the view starts another one.
-  let changed = Promise.withResolvers<void>();
-  const onChange = (): void => changed.resolve();
-  try {
-    const followed = await Promise.all(
-      loaded.map(async ({ dialect }) => await follow(reading, dialect, onChange)),
-    );
-    const policies = await followPolicies(reading, session.viewParts.policies, onChange);
-    const viewParts = { ...session.viewParts, policies };
-    const leader = followLeader(reading, await askLeader(reading, clock.now()));
-    const watchedFrom = clock.monotonic();
-    for (;;) {
-      // This request fails with an error that explains the problem, and so ends the watch.
-      if (contact.isLoggedOut) await askLeader(reading, clock.now());
-      const now = clock.now();
-      const began = clock.monotonic();
-      const plans = (
-        await Promise.all(followed.map(async (each) => await observe(each, viewParts, now)))
-      ).flat();
-      const { silentSince } = contact;
-      const orphaned = orphanedIn(followed);
-      yield {
-        leader: settled(leader(now), began - watchedFrom),
-        orphaned,
-        ...(silentSince === undefined ? {} : { silentSince }),
-        plans,
-      };
-      if (plans.length > 0 && !plans.some((plan) => isOpen(plan) || plan.goesOn)) return;
-      // A view of thousands of targets takes some time. The watch then pauses for the same time, so
-      // that changes which follow quickly share a view.
-      await sleep(clock, clock.monotonic() - began, abort);
-      await Promise.race([changed.promise, sleep(clock, AGAIN_MS, abort)]);
-      abort.throwIfAborted();
-      changed = Promise.withResolvers();
-    }
-  } finally {
-    stop.abort();
-  }
 }

@@ -7,7 +7,7 @@ import { type AskReadyz, askControlPlane } from '../../engine/snapshot/api-serve
 import type { Reading } from '../../kube/client.ts';
 import { type ClusterFlags, loadChosenCluster } from '../../kube/config/kubeconfig.ts';
 import { nodes } from '../../kube/resources.ts';
-import { ifFound } from '../../kube/status-error.ts';
+import { ifFound, isForbidden } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { askerOf } from '../../kube/transport/readyz.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
@@ -27,6 +27,8 @@ export interface SessionParts {
   readonly output: Output;
   readonly abort: AbortSignal;
   readonly askThrough?: (ask: AskReadyz) => AskReadyz;
+  /** Gets the error of each dialect whose objects the user may not read. Without it, such an error ends the session. */
+  readonly onDenied?: ((error: unknown) => void) | undefined;
 }
 
 export interface Session extends Reading {
@@ -45,7 +47,7 @@ export async function connect(flags: ClusterFlags, userAgent: string) {
 /** Runs `work` with a session, and closes the client afterwards. It lists all objects first, even for a watch, because a list fails at once and an informer retries forever. */
 export async function inSession<T>(
   flags: ConnectionFlags & PlanFilter,
-  { dialects, clock, abort, askThrough }: Omit<SessionParts, 'output'>,
+  { dialects, clock, abort, askThrough, onDenied }: Omit<SessionParts, 'output'>,
   userAgent: string,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
@@ -59,9 +61,17 @@ export async function inSession<T>(
     await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
   const reading = { client, abort };
   const installed = await installedOf(reading, dialects);
-  const loaded = await Promise.all(
-    installed.map(async (dialect) => await loadOnce(client, dialect, abort)),
+  const all = await Promise.all(
+    installed.map(
+      async (dialect) =>
+        await loadOnce(client, dialect, abort).catch((error: unknown) => {
+          if (onDenied === undefined || !isForbidden(error)) throw error;
+          onDenied(error);
+          return undefined;
+        }),
+    ),
   );
+  const loaded = all.filter((each) => each !== undefined);
   const policies = await loadPolicies(reading);
   const viewParts = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
   return await work({ ...reading, contact, viewParts, loaded });

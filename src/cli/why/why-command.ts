@@ -112,7 +112,8 @@ export function whyLines(
   return blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]));
 }
 
-function planSections(status: ExplainedStatus, plan: PlanView, now: number): text.Section[] {
+/** Returns what `refit why` says of a plan. */
+export function planSections(status: ExplainedStatus, plan: PlanView, now: number): text.Section[] {
   const failed = sentences.failedRows(plan, now);
   return [
     ...(text.isOpen(plan) ? runnerSections(status, plan, now) : []),
@@ -140,22 +141,26 @@ function nodeBlocks(
   now: number,
   medium: Medium,
 ): string[][] {
+  return nodeSections(status, plan, node, now).map(({ stage, target, sections }) => [
+    ...text.header(plan, now, medium, `${target.name}  ${stage.role} of `),
+    ...text.renderSections(sections, medium),
+  ]);
+}
+
+/** Returns what `refit why NODE` says, for each stage with this target. */
+export function nodeSections(status: StatusView, plan: PlanView, node: string, now: number) {
   return plan.stages.flatMap((stage) =>
-    stage.targets
-      .filter(targetNamed(plan, node))
-      .map((target) => [
-        ...text.header(plan, now, medium, `${target.name}  ${stage.role} of `),
-        ...text.renderSections(
-          [
-            ...sectionsOf(status, plan, stage, target, now),
-            text.wayBackSection(target.wayBack),
-            cordonSection(plan, target),
-            text.warningSection(plan),
-            agentSection(target),
-          ],
-          medium,
-        ),
-      ]),
+    stage.targets.filter(targetNamed(plan, node)).map((target) => ({
+      stage,
+      target,
+      sections: [
+        ...sectionsOf(status, plan, stage, target, now),
+        text.wayBackSection(target.wayBack),
+        cordonSection(plan, target),
+        text.warningSection(plan),
+        agentSection(target),
+      ],
+    })),
   );
 }
 

@@ -1,0 +1,94 @@
+/** Follows all plans with watches, and makes a view after each change. */
+import { type Clock, sleep } from '../../util/clock.ts';
+import { askLeader, follow, followLeader, followPolicies, settled } from './load.ts';
+import { observe } from './observe.ts';
+import { orphanedIn, type Session } from './status-session.ts';
+import { isOpen } from './text.ts';
+import type { StatusView } from './view.ts';
+
+/** Most milliseconds between two views, because ages grow even if nothing changes. */
+const AGAIN_MS = 1000;
+/** The same for an endless watch, whose reader counts ages itself. Only windows and deadlines change with time. */
+const AGAIN_ENDLESS_MS = 60_000;
+
+interface WatchOptions {
+  /** True if the watch goes on after every plan has ended, and if an unanswered API server must not change the view. */
+  readonly isEndless?: boolean;
+  /** Gets a function that makes another view now. */
+  readonly onWake?: (wake: () => void) => void;
+}
+
+/**
+ * Yields a view after each change. Without `isEndless`, every plan has ended in the last view.
+ * Throws the reason of `abort` if that comes first.
+ */
+export async function* watchPlans(
+  { loaded, contact, ...session }: Session,
+  clock: Clock,
+  { isEndless = false, onWake }: WatchOptions = {},
+): AsyncGenerator<StatusView> {
+  const stop = new AbortController();
+  const abort = AbortSignal.any([session.abort, stop.signal]);
+  const reading = { client: session.client, abort };
+  // The promise is created before a view, so that a change during the view starts another one.
+  let changed = Promise.withResolvers<void>();
+  const onChange = (): void => changed.resolve();
+  onWake?.(onChange);
+  try {
+    const followed = await Promise.all(
+      loaded.map(async ({ dialect }) => await follow(reading, dialect, onChange)),
+    );
+    const policies = await followPolicies(reading, session.viewParts.policies, onChange);
+    const viewParts = { ...session.viewParts, policies };
+    const leader = followLeader(reading, await askLeader(reading, clock.now()));
+    const watchedFrom = clock.monotonic();
+    let last: StatusView | undefined;
+    for (;;) {
+      // This request fails with an error that explains the problem, and so ends the watch.
+      if (contact.isLoggedOut) await askLeader(reading, clock.now());
+      const now = clock.now();
+      const began = clock.monotonic();
+      const { silentSince } = contact;
+      // Questions to an API server that does not answer would only replace what is known by errors.
+      const isKept = isEndless && silentSince !== undefined && last !== undefined;
+      const plans =
+        isKept && last !== undefined
+          ? last.plans
+          : (
+              await Promise.all(followed.map(async (each) => await observe(each, viewParts, now)))
+            ).flat();
+      last = {
+        leader: settled(leader(now), began - watchedFrom),
+        orphaned: orphanedIn(followed),
+        ...(silentSince === undefined ? {} : { silentSince }),
+        plans,
+      };
+      yield last;
+      const hasOpen = plans.some((plan) => isOpen(plan) || plan.goesOn);
+      if (!isEndless && plans.length > 0 && !hasOpen) return;
+      // A view of thousands of targets takes some time. The watch then pauses for the same time, so
+      // that changes which follow quickly share a view.
+      await sleep(clock, clock.monotonic() - began, abort);
+      const ms = isEndless ? AGAIN_ENDLESS_MS : AGAIN_MS;
+      await Promise.race([
+        changed.promise,
+        contactChange(contact, silentSince, { clock, abort, ms }),
+      ]);
+      abort.throwIfAborted();
+      changed = Promise.withResolvers();
+    }
+  } finally {
+    stop.abort();
+  }
+}
+
+/** Resolves after `ms`, or as soon as the API server stops or starts to answer. */
+async function contactChange(
+  contact: Session['contact'],
+  known: string | undefined,
+  { clock, abort, ms }: { readonly clock: Clock; readonly abort: AbortSignal; readonly ms: number },
+): Promise<void> {
+  const end = clock.monotonic() + ms;
+  while (clock.monotonic() < end && contact.silentSince === known)
+    await sleep(clock, Math.min(AGAIN_MS, end - clock.monotonic()), abort);
+}
