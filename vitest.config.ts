@@ -85,6 +85,8 @@ export default defineConfig({
         ...realProcesses,
         exclude: WITH_PROGRAMS,
       }),
+      // One browser, and the clusters in memory that its pages follow.
+      project('ui', 'last', ['test/ui/**/*.test.ts'], { ...secondAttempt, pool: 'forks' }),
       project('programs', 'waiting', WITH_PROGRAMS, realProcesses),
       project('conformance', 'waiting', ['test/conformance/**/*.test.ts'], {
         ...realControlPlane,

@@ -131,7 +131,8 @@ export function matching(pattern: RegExp, advice: string) {
   };
 }
 
-function parsePort(text: string): number {
+/** Returns the number of a port. Throws InvalidArgumentError if `text` is not one. */
+export function parsePort(text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
   throw new InvalidArgumentError('a port is a number from 1 to 65535');

@@ -21,9 +21,18 @@ test('imports point downward only, and never out of src/', () => {
 });
 
 test('the sandbox, tools, tests and the benchmark import only what lies below them', () => {
-  const beside = filesOf('{sandbox,tools,test,bench}/**/*.ts').filter((file) => !isTest(file));
+  const beside = filesOf('{sandbox,tools,test,bench}/**/*.ts', 'ui/**/*.tsx').filter(
+    (file) => !isTest(file),
+  );
   expect(beside.length).toBeGreaterThan(0);
   expect(upwardImports(beside)).toEqual([]);
+});
+
+test('the page in ui/ imports only types of the product', () => {
+  const loaded = filesOf('ui/**/*.tsx').flatMap(({ imports }) =>
+    imports.filter(({ path, typeOnly }) => path?.startsWith('src/') === true && !typeOnly),
+  );
+  expect(loaded).toEqual([]);
 });
 
 test('there is a rule for each layer, and none for layers that do not exist', () => {

@@ -2,6 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Plugin } from 'rolldown';
+import { buildUi } from './ui.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -25,9 +26,13 @@ const READERS = [
   },
 ];
 
+/** The built user interface, which a checkout builds when a command needs it. */
+const UI = join(ROOT, 'src', 'cli', 'dashboard', 'bundle.ts');
+
 export const textsInside: Plugin = {
   name: 'texts-inside',
-  load(id) {
+  async load(id) {
+    if (id === UI) return await uiInside();
     const reader = READERS.find(({ module }) => module === id);
     if (!reader) return null;
     const { name, folder } = reader;
@@ -38,3 +43,11 @@ export const textsInside: Plugin = {
     return `const texts = ${JSON.stringify(texts)};\nexport const ${name} = (file) => texts[file];\n`;
   },
 };
+
+async function uiInside(): Promise<string> {
+  const folder = await buildUi();
+  const [script, style] = ['ui.js', 'ui.css'].map((name) =>
+    readFileSync(join(folder, name), 'utf8'),
+  );
+  return `export const uiFiles = async () => (${JSON.stringify({ script, style })});\n`;
+}

@@ -1,0 +1,126 @@
+/** Makes the state of the user interface from the view of `refit status`, in the words of `refit why`. */
+import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { historyOf, type PlanHistory } from '../history/history.ts';
+import { segmentsOf } from '../status/picture.ts';
+import * as sentences from '../status/sentences.ts';
+import * as text from '../status/text.ts';
+import type { PlanView, StatusView, TargetView } from '../status/view.ts';
+import { nodeSections, planSections } from '../why/why-command.ts';
+import type { DashboardState, NodeState, PlanState, RunState, Said } from './state.ts';
+
+export interface Seen {
+  readonly status: StatusView;
+  readonly rollouts: readonly NodeRollout[];
+  readonly missing: readonly string[];
+}
+
+export function stateOf({ status, rollouts, missing }: Seen, now: number): DashboardState {
+  return {
+    at: rfc3339(now),
+    silentSince: status.silentSince,
+    notes: text.noteLines(status, now),
+    missing,
+    plans: status.plans.map((plan) => planState(status, plan, rollouts, now)),
+  };
+}
+
+/** Returns what `refit why NODE` says of a node of this plan; nothing if the plan does not have it. */
+export function explainNode(status: StatusView, key: string, node: string, now: number): Said[] {
+  return status.plans
+    .filter((plan) => keyOf(plan) === key)
+    .flatMap((plan) => nodeSections(status, plan, node, now).flatMap(({ sections }) => sections))
+    .flatMap(saidIn);
+}
+
+export function keyOf({ dialect, namespace = '', name }: PlanView): string {
+  return `${dialect}/${namespace}/${name}`;
+}
+
+function saidIn({ heading, lines }: text.Section): Said[] {
+  return lines.length === 0 ? [] : [{ heading, lines }];
+}
+
+function planState(
+  status: StatusView,
+  plan: PlanView,
+  rollouts: readonly NodeRollout[],
+  now: number,
+): PlanState {
+  const targets = sentences.targetsOf(plan);
+  const rollout = rollouts.find((each) => isOf(each, plan));
+  const { wave } = rollout?.status ?? {};
+  return {
+    key: keyOf(plan),
+    title: text.titleOf(plan),
+    phase: plan.phase,
+    isOpen: text.isOpen(plan),
+    versions: [...new Set(plan.stages.map(({ version }) => version))].join(', then '),
+    done: targets.filter(({ phase }) => phase === 'done').length,
+    total: targets.length,
+    percent: sentences.percentOf(plan),
+    progress: text.isOpen(plan) ? text.progressOf(plan) : [],
+    started: plan.started ?? plan.created,
+    ended: plan.ended,
+    wave: wave === undefined ? undefined : `wave ${wave.current} of ${wave.total}`,
+    why: planSections(status, plan, now).flatMap(saidIn),
+    held: sentences.heldLines(sentences.heldTargets(plan)),
+    checks: (plan.checks ?? []).map(({ name, state, message = '' }) => ({ name, state, message })),
+    nodes: nodesOf(plan, now),
+    history: rollout === undefined ? [] : runsOf(historyOf(rollout)),
+  };
+}
+
+function isOf({ spec }: NodeRollout, { uid, name, namespace }: PlanView): boolean {
+  const { plan } = spec;
+  if (plan.uid !== undefined) return plan.uid === uid;
+  return plan.name === name && plan.namespace === namespace;
+}
+
+function runsOf({ runs }: PlanHistory): RunState[] {
+  return runs.map(
+    ({ id, started, ended, version = '', phase, counts, message, failures = [] }) => ({
+      id,
+      started,
+      ended,
+      version,
+      phase,
+      done: counts.done,
+      total: counts.total,
+      causes: [
+        ...(message === undefined ? [] : [message]),
+        ...failures.map(({ node, message: why = 'failed' }) => `${node}: ${why}`),
+      ],
+    }),
+  );
+}
+
+function nodesOf(plan: PlanView, now: number): NodeState[] {
+  const waits = sentences.waitsByTarget(plan);
+  return plan.stages.flatMap(({ role, version, active, targets }) =>
+    targets.map((target): NodeState => {
+      const wait = active ? waits.get(target.name) : undefined;
+      const failed = target.phase === 'failed';
+      const row = failed
+        ? sentences.failedRow(plan, target, now)
+        : sentences.rowOf(target, wait, now);
+      return {
+        name: target.name,
+        role,
+        version,
+        phase: phaseOf(target),
+        state: row.state,
+        message: row.message,
+        since: target.since,
+        from: target.from,
+        steps: segmentsOf(target).map(({ word, from, to }) => ({ word, from, to })),
+      };
+    }),
+  );
+}
+
+function phaseOf(target: TargetView): NodeState['phase'] {
+  if (sentences.isMoving(target)) return 'moving';
+  const { phase } = target;
+  return phase === 'done' || phase === 'failed' || phase === 'skipped' ? phase : 'pending';
+}

@@ -1,0 +1,31 @@
+/** Writes the HTML around the user interface. The state is data in it, and never markup. */
+import { hash } from 'node:crypto';
+import type { UiFiles } from './bundle.ts';
+import type { DashboardState } from './state.ts';
+
+type Page =
+  | { readonly kind: 'served' }
+  | { readonly kind: 'file'; readonly files: UiFiles; readonly state: DashboardState };
+
+export function pageOf(page: Page): string {
+  const head = page.kind === 'served' ? SERVED : inlineHead(page.files);
+  const body =
+    page.kind === 'served'
+      ? '<script type="module" src="/ui.js"></script>'
+      : `<script type="application/json" id="refit-state">${jsonInHtml(page.state)}</script><script type="module">${page.files.script}</script>`;
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Refit</title>${head}</head><body><div id="refit"></div>${body}</body></html>\n`;
+}
+
+const SERVED = '<link rel="icon" href="data:,"><link rel="stylesheet" href="/ui.css">';
+
+/** Without a server, only the script and the style with these hashes count, and no address may be opened. */
+function inlineHead({ script, style }: UiFiles): string {
+  const sum = (content: string): string => `'sha256-${hash('sha256', content, 'base64')}'`;
+  const policy = `default-src 'none'; script-src ${sum(script)}; style-src ${sum(style)}; base-uri 'none'; form-action 'none'`;
+  return `<meta http-equiv="Content-Security-Policy" content="${policy}"><style>${style}</style>`;
+}
+
+/** Nothing in the JSON can end the script element, because it has no `<`. */
+function jsonInHtml(state: DashboardState): string {
+  return JSON.stringify(state).replaceAll('<', String.raw`\u003c`);
+}

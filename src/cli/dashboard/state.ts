@@ -1,0 +1,79 @@
+/** Defines what the user interface shows. The page in ui/ imports these types and nothing else from here. */
+
+/** A heading of `refit why` with its lines. */
+export interface Said {
+  readonly heading: string;
+  readonly lines: readonly string[];
+}
+
+/** One step of a node, in milliseconds since the Unix epoch. */
+export interface LaneStep {
+  readonly word: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface NodeState {
+  readonly name: string;
+  readonly role: string;
+  readonly version: string;
+  readonly phase: 'done' | 'moving' | 'failed' | 'skipped' | 'pending';
+  /** The state and its cause in words, such as `failed at Restart` and the message of the agent. */
+  readonly state: string;
+  readonly message: string;
+  /** RFC 3339 time of the last change. */
+  readonly since: string;
+  readonly from?: string | undefined;
+  readonly steps: readonly LaneStep[];
+}
+
+export interface CheckShown {
+  readonly name: string;
+  readonly state: 'Passing' | 'Failing' | 'Unknown';
+  readonly message: string;
+}
+
+export interface RunState {
+  readonly id: string;
+  readonly started: string;
+  readonly ended?: string | undefined;
+  readonly version: string;
+  readonly phase: string;
+  readonly done: number;
+  readonly total: number;
+  readonly causes: readonly string[];
+}
+
+export interface PlanState {
+  /** Names the plan in requests. */
+  readonly key: string;
+  readonly title: string;
+  readonly phase: string;
+  readonly isOpen: boolean;
+  readonly versions: string;
+  readonly done: number;
+  readonly total: number;
+  readonly percent: number;
+  /** Percent, expected end and pauses, as `refit status` shows them. */
+  readonly progress: readonly string[];
+  readonly started: string;
+  readonly ended?: string | undefined;
+  readonly wave?: string | undefined;
+  /** What `refit why` says of the plan. */
+  readonly why: readonly Said[];
+  readonly held: readonly string[];
+  readonly checks: readonly CheckShown[];
+  readonly nodes: readonly NodeState[];
+  readonly history: readonly RunState[];
+}
+
+export interface DashboardState {
+  /** RFC 3339 time at which this was true. */
+  readonly at: string;
+  /** RFC 3339 time since when the API server does not answer. */
+  readonly silentSince?: string | undefined;
+  readonly notes: readonly string[];
+  /** What the user may not read, one sentence each. */
+  readonly missing: readonly string[];
+  readonly plans: readonly PlanState[];
+}

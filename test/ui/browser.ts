@@ -1,0 +1,88 @@
+/** Starts one browser and one dashboard for a test file, and notes each address that a page asks for. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { uiFiles } from '../../src/cli/dashboard/bundle.ts';
+import { runDashboard } from '../../src/cli/dashboard/dashboard-command.ts';
+import { type DashboardServer, serveDashboard } from '../../src/cli/dashboard/server.ts';
+import type { DashboardState } from '../../src/cli/dashboard/state.ts';
+import { DIALECTS } from '../../src/dialects/registry.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { fetchChromium } from '../../tools/browser/chromium.ts';
+
+export async function startBrowser(): Promise<Browser> {
+  const { executablePath, env } = await fetchChromium();
+  // Root has no sandbox of its own in a container.
+  return await chromium.launch({
+    executablePath,
+    args: ['--no-sandbox'],
+    env: { ...(process.env as Record<string, string>), ...env },
+  });
+}
+
+export interface Visit extends AsyncDisposable {
+  readonly page: Page;
+  /** What the page asked of anybody but `origin`, and what its policy refused. */
+  readonly strays: readonly string[];
+}
+
+export async function visit(browser: Browser, url: string, options = {}): Promise<Visit> {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const strays: string[] = [];
+  const { origin } = new URL(url);
+  page.on('request', (request) => {
+    const asked = new URL(request.url());
+    if (asked.origin !== origin && asked.protocol !== 'data:') strays.push(request.url());
+  });
+  page.on('console', (message) => {
+    if (message.type() === 'error') strays.push(message.text());
+  });
+  page.on('pageerror', (error) => strays.push(error.message));
+  await page.goto(url);
+  return { page, strays, [Symbol.asyncDispose]: async () => await context.close() };
+}
+
+/** Runs the whole command against a cluster, and resolves with the URL that it prints. */
+export async function startDashboard(kubeconfig: string) {
+  const stop = new AbortController();
+  const printed = Promise.withResolvers<string>();
+  const write = (text: string): void => {
+    const url = /http:\S+/.exec(text)?.[0];
+    if (url !== undefined) printed.resolve(url);
+  };
+  const output = {
+    isTerminal: false,
+    hasColours: false,
+    size: () => ({ columns: 80, rows: 24 }),
+    write,
+  };
+  const parts = { dialects: DIALECTS, clock: systemClock, output, abort: stop.signal };
+  const ended = runDashboard({ kubeconfig, port: 0, open: false }, parts);
+  ended.catch((error: unknown) => printed.reject(error));
+  return {
+    url: await printed.promise,
+    [Symbol.asyncDispose]: async () => {
+      stop.abort(new Error('the test is over'));
+      await ended;
+    },
+  };
+}
+
+/** Serves one state, without a cluster. */
+export async function serveState(
+  state: DashboardState,
+): Promise<DashboardServer & AsyncDisposable> {
+  const server = await serveDashboard({ port: 0, files: await uiFiles(), explain: () => [] });
+  server.publish(state);
+  return { ...server, [Symbol.asyncDispose]: async () => await server.close() };
+}
+
+export async function temporaryFolder() {
+  const path = await mkdtemp(join(tmpdir(), 'refit-ui-'));
+  return {
+    path,
+    [Symbol.asyncDispose]: async () => await rm(path, { recursive: true, force: true }),
+  };
+}

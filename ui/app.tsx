@@ -1,0 +1,175 @@
+/** Shows all plans, and the chosen one with its nodes. All texts of the cluster are text nodes. */
+import { useEffect, useState } from 'preact/hooks';
+import type { DashboardState, PlanState } from '../src/cli/dashboard/state.ts';
+import { Lanes } from './lanes.tsx';
+import { NodePanel } from './node-panel.tsx';
+import { Sentences } from './sentences.tsx';
+
+interface AppProps {
+  /** The state of a report; absent on a served page. */
+  readonly inside: DashboardState | undefined;
+}
+
+export function App({ inside }: AppProps) {
+  const { state, isLost } = useServed(inside);
+  const [chosen, choose] = useState<string>();
+  const [node, open] = useState<string>();
+  if (state === undefined)
+    return (
+      <main>
+        <h1>Refit</h1>
+        <p role="status">Loading…</p>
+      </main>
+    );
+  const plan = state.plans.find(({ key }) => key === chosen) ?? state.plans[0];
+  return (
+    <>
+      <header>
+        <h1>Refit</h1>
+        <Notes state={state} isLost={isLost} />
+      </header>
+      <main>
+        <Overview plans={state.plans} chosen={plan?.key} choose={choose} />
+        {plan !== undefined && <Plan plan={plan} node={node} open={open} />}
+        {plan !== undefined && node !== undefined && (
+          <NodePanel
+            plan={plan}
+            name={node}
+            isServed={inside === undefined}
+            close={() => open(undefined)}
+          />
+        )}
+      </main>
+    </>
+  );
+}
+
+/** Follows the server. `isLost` is true while the server itself does not answer. */
+function useServed(inside: DashboardState | undefined) {
+  const [state, setState] = useState(inside);
+  const [isLost, setLost] = useState(false);
+  useEffect(() => {
+    if (inside !== undefined) return undefined;
+    const events = new EventSource('/api/events');
+    events.onmessage = ({ data }) => {
+      setLost(false);
+      setState(JSON.parse(String(data)) as DashboardState);
+    };
+    events.onerror = () => setLost(true);
+    return () => events.close();
+  }, [inside]);
+  return { state, isLost };
+}
+
+function Notes({ state, isLost }: { readonly state: DashboardState; readonly isLost: boolean }) {
+  const stale =
+    state.silentSince === undefined
+      ? []
+      : [`Stale since ${state.silentSince}: the API server does not answer.`];
+  const lost = isLost ? [`Stale since ${state.at}: refit dashboard does not answer.`] : [];
+  const missing = state.missing.map((line) => `Not shown: ${line}`);
+  return (
+    <div role="status" class="notes">
+      {[...lost, ...stale, ...state.notes, ...missing].map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+    </div>
+  );
+}
+
+interface OverviewProps {
+  readonly plans: readonly PlanState[];
+  readonly chosen: string | undefined;
+  readonly choose: (key: string) => void;
+}
+
+function Overview({ plans, chosen, choose }: OverviewProps) {
+  return (
+    <section aria-labelledby="plans">
+      <h2 id="plans">Plans</h2>
+      {plans.length === 0 && <p>There is no plan.</p>}
+      <ul class="plans">
+        {plans.map((plan) => (
+          <li key={plan.key}>
+            <button
+              type="button"
+              aria-pressed={plan.key === chosen}
+              onClick={() => choose(plan.key)}
+            >
+              <strong>{plan.title}</strong>
+              <span class={`phase ${plan.phase}`}>
+                {plan.phase} {plan.done}/{plan.total}
+              </span>
+              <progress
+                max={100}
+                value={plan.percent}
+                aria-label={`${plan.title}: nodes that are done`}
+              />
+              <span>
+                {[...plan.progress, ...(plan.wave === undefined ? [] : [plan.wave])].join(', ')}
+              </span>
+              <span>{waitOf(plan)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Returns the first line that says what the plan waits for, or why it ended. */
+function waitOf({ why }: PlanState): string {
+  const said =
+    why.find(({ heading }) => heading === 'waits') ?? why.find(({ heading }) => heading === 'why');
+  return said?.lines[0] ?? '';
+}
+
+interface PlanProps {
+  readonly plan: PlanState;
+  readonly node: string | undefined;
+  readonly open: (node: string) => void;
+}
+
+function Plan({ plan, node, open }: PlanProps) {
+  return (
+    <>
+      <section aria-labelledby="plan">
+        <h2 id="plan">{plan.title}</h2>
+        <p>
+          {plan.phase}, to {plan.versions}
+        </p>
+        <Sentences said={plan.why} />
+      </section>
+      <section aria-labelledby="nodes">
+        <h2 id="nodes">Nodes</h2>
+        <Lanes nodes={plan.nodes} chosen={node} open={open} />
+      </section>
+      <List title="Held nodes" lines={plan.held} />
+      <List
+        title="Health checks"
+        lines={plan.checks.map(({ name, state, message }) => `${name}: ${state}. ${message}`)}
+      />
+      <List
+        title="History"
+        lines={plan.history.map(
+          ({ started, version, phase, done, total, causes }) =>
+            `${started} to ${version}: ${[`${phase} ${done}/${total}`, ...causes].join('; ')}`,
+        )}
+      />
+    </>
+  );
+}
+
+function List({ title, lines }: { readonly title: string; readonly lines: readonly string[] }) {
+  if (lines.length === 0) return null;
+  return (
+    <section aria-label={title}>
+      <h2>{title}</h2>
+      <ul>
+        {lines.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}

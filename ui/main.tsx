@@ -1,0 +1,12 @@
+/** Starts the page: from the state inside of a report, or from the server that served it. */
+import { render } from 'preact';
+import type { DashboardState } from '../src/cli/dashboard/state.ts';
+import { App } from './app.tsx';
+import './style.css';
+
+const root = document.getElementById('refit');
+const inside = document.getElementById('refit-state')?.textContent;
+if (root !== null) {
+  const state = inside === undefined ? undefined : (JSON.parse(inside) as DashboardState);
+  render(<App inside={state} />, root);
+}

@@ -1,0 +1,47 @@
+/** Shows one node: its steps over time, why it waits or failed, and what to do. */
+import { useEffect, useState } from 'preact/hooks';
+import type { PlanState, Said } from '../src/cli/dashboard/state.ts';
+import { Bar, spanOf } from './lanes.tsx';
+import { Sentences } from './sentences.tsx';
+
+interface NodePanelProps {
+  readonly plan: PlanState;
+  readonly name: string;
+  /** False in a report, which has no server to ask. */
+  readonly isServed: boolean;
+  readonly close: () => void;
+}
+
+export function NodePanel({ plan, name, isServed, close }: NodePanelProps) {
+  const [said, setSaid] = useState<readonly Said[]>([]);
+  const node = plan.nodes.find((each) => each.name === name);
+  useEffect(() => {
+    if (!isServed) return;
+    const query = new URLSearchParams({ plan: plan.key, node: name });
+    void fetch(`/api/why?${query}`)
+      .then(async (answer) => setSaid((await answer.json()) as Said[]))
+      .catch(() => setSaid([]));
+  }, [isServed, plan, name]);
+  if (node === undefined) return null;
+  return (
+    <section aria-labelledby="node" class="panel">
+      <h2 id="node">{name}</h2>
+      <button type="button" onClick={close}>
+        Close
+      </button>
+      <p>
+        {node.role}: {node.state} since {node.since}
+        {node.message === '' ? '' : `: ${node.message}`}
+      </p>
+      <Bar node={node} span={spanOf([node])} />
+      <ol>
+        {node.steps.map(({ word, from, to }) => (
+          <li key={from}>
+            {word}: {Math.round((to - from) / 1000)} s, from {new Date(from).toISOString()}
+          </li>
+        ))}
+      </ol>
+      <Sentences said={said} />
+    </section>
+  );
+}
