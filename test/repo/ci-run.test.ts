@@ -1,4 +1,4 @@
-/** Tests `.ci/run` with stand-ins for npm: both tiers run whatever fails, and the last line counts all of them together. */
+/** Tests `.ci/run` with stand-ins for npm: all tiers run whatever fails, and the last line counts all of them together. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,8 @@ interface Answer {
   readonly code: number;
 }
 
-type Script = 'check' | 'test' | 'test:real';
+const SCRIPTS = ['check', 'test', 'test:ui', 'test:real'] as const;
+type Script = (typeof SCRIPTS)[number];
 
 const PASSES: Answer = { says: '2 passed, 0 failed, 1 skipped', code: 0 };
 
@@ -35,7 +36,7 @@ function ciRun(answers: Partial<Record<Script, Answer>>, again = PASSES) {
   program('npm', [
     'test "$1" = run && shift',
     'echo "npm $1"',
-    `case $1 in ${(['check', 'test', 'test:real'] as const).map(branch).join(' ')} esac`,
+    `case $1 in ${SCRIPTS.map(branch).join(' ')} esac`,
   ]);
   const { stdout, status } = spawnSync('bash', [join(directory, '.ci/run')], {
     encoding: 'utf8',
@@ -53,28 +54,25 @@ function ciRun(answers: Partial<Record<Script, Answer>>, again = PASSES) {
   };
 }
 
-const ALL = ['npm check', 'npm test', 'npm test:real'];
+const ALL = SCRIPTS.map((name) => `npm ${name}`);
 
-test('the counts of the checks and of both tiers are added up', () => {
-  expect(ciRun({})).toEqual({ started: ALL, last: '6 passed, 0 failed, 3 skipped', status: 0 });
+test('the counts of the checks and of all tiers are added up', () => {
+  expect(ciRun({})).toEqual({ started: ALL, last: '8 passed, 0 failed, 4 skipped', status: 0 });
 });
 
-test.each<[Script]>([['check'], ['test'], ['test:real']])(
-  'a failure in `%s`: all the others run, and the exit code is 1',
-  (script) => {
-    const failing = { says: '1 passed, 1 failed, 1 skipped', code: 1 };
-    expect(ciRun({ [script]: failing })).toEqual({
-      started: ALL,
-      last: '5 passed, 1 failed, 3 skipped',
-      status: 1,
-    });
-  },
-);
+test.each(SCRIPTS)('a failure in `%s`: all the others run, and the exit code is 1', (script) => {
+  const failing = { says: '1 passed, 1 failed, 1 skipped', code: 1 };
+  expect(ciRun({ [script]: failing })).toEqual({
+    started: ALL,
+    last: '7 passed, 1 failed, 4 skipped',
+    status: 1,
+  });
+});
 
 test('a tier that ends without its counts is one failed test', () => {
   expect(ciRun({ test: { says: 'killed', code: 137 } })).toEqual({
     started: ALL,
-    last: '4 passed, 1 failed, 2 skipped',
+    last: '6 passed, 1 failed, 3 skipped',
     status: 1,
   });
 });
@@ -86,8 +84,14 @@ const BROKEN_SETUP: Answer = {
 
 test('a file whose set-up failed runs once more, and counts as it does then', () => {
   expect(ciRun({ test: BROKEN_SETUP })).toEqual({
-    started: ['npm check', 'npm test', 'npx vitest run test/a.test.ts', 'npm test:real'],
-    last: '11 passed, 0 failed, 3 skipped',
+    started: [
+      'npm check',
+      'npm test',
+      'npx vitest run test/a.test.ts',
+      'npm test:ui',
+      'npm test:real',
+    ],
+    last: '13 passed, 0 failed, 4 skipped',
     status: 0,
   });
 });
@@ -95,8 +99,14 @@ test('a file whose set-up failed runs once more, and counts as it does then', ()
 test('the second attempt of one tier does not hide the failure of another', () => {
   const failing = { says: '1 passed, 1 failed, 1 skipped', code: 1 };
   expect(ciRun({ test: failing, 'test:real': BROKEN_SETUP })).toEqual({
-    started: ['npm check', 'npm test', 'npm test:real', 'npx vitest run test/a.test.ts'],
-    last: '10 passed, 1 failed, 3 skipped',
+    started: [
+      'npm check',
+      'npm test',
+      'npm test:ui',
+      'npm test:real',
+      'npx vitest run test/a.test.ts',
+    ],
+    last: '12 passed, 1 failed, 4 skipped',
     status: 1,
   });
 });

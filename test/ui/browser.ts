@@ -1,8 +1,10 @@
 /** Starts one browser and one dashboard for a test file, and notes each address that a page asks for. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { onTestFinished } from 'vitest';
+import type { Demonstration } from '../../sandbox/start/demonstration.ts';
 import { uiFiles } from '../../src/cli/dashboard/bundle.ts';
 import { runDashboard } from '../../src/cli/dashboard/dashboard-command.ts';
 import { type DashboardServer, serveDashboard } from '../../src/cli/dashboard/server.ts';
@@ -25,23 +27,26 @@ export interface Visit extends AsyncDisposable {
   readonly page: Page;
   /** What the page asked of anybody but `origin`, and what its policy refused. */
   readonly strays: readonly string[];
+  readonly asked: readonly string[];
 }
 
 export async function visit(browser: Browser, url: string, options = {}): Promise<Visit> {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   const strays: string[] = [];
+  const asked: string[] = [];
   const { origin } = new URL(url);
   page.on('request', (request) => {
-    const asked = new URL(request.url());
-    if (asked.origin !== origin && asked.protocol !== 'data:') strays.push(request.url());
+    const { href, origin: of, protocol } = new URL(request.url());
+    asked.push(href);
+    if (of !== origin && protocol !== 'data:') strays.push(href);
   });
   page.on('console', (message) => {
     if (message.type() === 'error') strays.push(message.text());
   });
   page.on('pageerror', (error) => strays.push(error.message));
   await page.goto(url);
-  return { page, strays, [Symbol.asyncDispose]: async () => await context.close() };
+  return { page, strays, asked, [Symbol.asyncDispose]: async () => await context.close() };
 }
 
 /** Runs the whole command against a cluster, and resolves with the URL that it prints. */
@@ -79,10 +84,34 @@ export async function serveState(
   return { ...server, [Symbol.asyncDispose]: async () => await server.close() };
 }
 
-export async function temporaryFolder() {
-  const path = await mkdtemp(join(tmpdir(), 'refit-ui-'));
-  return {
-    path,
-    [Symbol.asyncDispose]: async () => await rm(path, { recursive: true, force: true }),
+/** Runs what `npm start` shows, up to the moment when its plan is applied. Whatever is left of it ends with the test. */
+export async function startDemonstration(demonstration: Demonstration) {
+  const directory = await mkdtemp(join(tmpdir(), 'refit-ui-'));
+  const started = new AsyncDisposableStack();
+  const abort = new AbortController();
+  const applied = Promise.withResolvers<void>();
+  const kept = Promise.withResolvers<void>();
+  const end = async (): Promise<void> => {
+    kept.resolve();
+    abort.abort(new Error('the test is over'));
+    await running.catch(() => undefined);
+    await started.disposeAsync();
   };
+  onTestFinished(async () => {
+    await end();
+    await rm(directory, { recursive: true, force: true });
+  });
+  await mkdir(join(directory, 'pids'));
+  const running = demonstration.run(
+    {},
+    {
+      directory,
+      started,
+      abort: abort.signal,
+      say: (line) => void (line.startsWith('Plan applied') && applied.resolve()),
+      keep: async () => await kept.promise,
+    },
+  );
+  await Promise.race([applied.promise, running]);
+  return { directory, kubeconfig: join(directory, 'kubeconfig.json'), end };
 }

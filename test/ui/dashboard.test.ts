@@ -1,11 +1,14 @@
 /** Shows the dashboard in a real browser: a plan to its end, hostile texts, a lost API server, and that no page asks anybody else. */
-import { mkdir } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { autopilot } from '../../sandbox/start/autopilot.ts';
 import { cattle } from '../../sandbox/start/cattle.ts';
-import { serveState, startBrowser, startDashboard, temporaryFolder, visit } from './browser.ts';
+import { serveState, startBrowser, startDashboard, startDemonstration, visit } from './browser.ts';
 import { nodesNamed, stateWith } from './states.ts';
+
+const TIME = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`;
 
 let browser: Browser;
 beforeAll(async () => {
@@ -14,24 +17,8 @@ beforeAll(async () => {
 afterAll(async () => await browser.close());
 
 test('the overview follows a plan to its end, and says since when the API server is away', async () => {
-  await using folder = await temporaryFolder();
-  await mkdir(join(folder.path, 'pids'));
-  const started = new AsyncDisposableStack();
-  onTestFinished(async () => await started.disposeAsync());
-  const applied = Promise.withResolvers<void>();
-  const ended = Promise.withResolvers<void>();
-  const running = cattle.run(
-    {},
-    {
-      directory: folder.path,
-      started,
-      abort: new AbortController().signal,
-      say: (line) => void (line.startsWith('Plan applied') && applied.resolve()),
-      keep: async () => await ended.promise,
-    },
-  );
-  await Promise.race([applied.promise, running]);
-  await using dashboard = await startDashboard(join(folder.path, 'kubeconfig.json'));
+  const { kubeconfig, end } = await startDemonstration(cattle);
+  await using dashboard = await startDashboard(kubeconfig);
   await using visited = await visit(browser, dashboard.url);
   const { page, strays } = visited;
   const plan = page.getByRole('button', { name: /k3s-server/ });
@@ -41,11 +28,53 @@ test('the overview follows a plan to its end, and says since when the API server
   await page.getByRole('heading', { name: 'node3' }).waitFor();
   await page.getByText(/went from|has v1\.36\.3/).waitFor();
   expect(strays).toEqual([]);
-  ended.resolve();
-  await running;
-  await started.disposeAsync();
-  await page.getByText(/Stale since .*: the API server does not answer/).waitFor();
+  await end();
+  await page
+    .getByText(new RegExp(`^Stale since ${TIME}: the API server does not answer`))
+    .waitFor();
   await plan.getByText('done 8/8').waitFor();
+});
+
+test('a leader that is killed meanwhile: the page says so, and since when', async () => {
+  const { directory, kubeconfig } = await startDemonstration(autopilot);
+  await using dashboard = await startDashboard(kubeconfig);
+  await using visited = await visit(browser, dashboard.url);
+  const { page, strays } = visited;
+  await page.getByText(/^running \d\/8$/).waitFor();
+  expect(await page.getByText(/Stale/).count()).toBe(0);
+  const pid = await readFile(join(directory, 'pids', 'refit-controller'), 'utf8');
+  process.kill(Number(pid), 'SIGKILL');
+  const stale = new RegExp(
+    `^Stale since ${TIME}. No renewal by leader .*: another refit controller`,
+  );
+  await page.getByText(stale).waitFor({ timeout: 60_000 });
+  expect(strays).toEqual([]);
+});
+
+test('a dashboard that ended: the page keeps what it knows, and says since when that is old', async () => {
+  const server = await serveState(stateWith(nodesNamed(3)));
+  await using visited = await visit(browser, server.url);
+  const { page } = visited;
+  await page.getByRole('option', { name: 'w2' }).waitFor();
+  await server.close();
+  await page
+    .getByText('Stale since 2026-11-20T08:10:00Z: refit dashboard does not answer.')
+    .waitFor();
+  await page.getByRole('option', { name: 'w2' }).waitFor();
+});
+
+test('the page asks nobody but its own server, and its policy lets it ask nobody else', async () => {
+  await using server = await serveState(stateWith(nodesNamed(3)));
+  await using other = await serveState(stateWith(nodesNamed(1)));
+  await using visited = await visit(browser, server.url);
+  const { page, strays, asked } = visited;
+  await page.getByRole('option', { name: 'w2' }).click();
+  await page.getByRole('button', { name: 'Close' }).waitFor();
+  await expect.poll(() => asked.some((url) => url.includes('/api/why?'))).toBe(true);
+  expect(strays).toEqual([]);
+  const refused = `fetch('http://127.0.0.1:${other.port}/').then(() => 'answered', () => 'refused')`;
+  expect(await page.evaluate(refused)).toBe('refused');
+  expect(strays.join()).toContain('Content Security Policy');
 });
 
 test('names and messages of the cluster are text, whatever they look like', async () => {

@@ -46,29 +46,44 @@ test('the keyboard alone opens a node', async () => {
   await page.getByRole('heading', { name: 'w38' }).waitFor();
 });
 
-test('5,000 nodes scroll as 100 do', async () => {
-  const few = await costOfScrolling(100);
-  const many = await costOfScrolling(5000);
-  expect(many / few).toBeLessThanOrEqual(1.5);
+test('5,000 nodes: script and layout of a scroll step take at most 1.5 times as long as with 100', async () => {
+  await using few = await showLanes(100);
+  await using many = await showLanes(5000);
+  const costs = { few: [] as number[], many: [] as number[] };
+  // In turns, because others use this machine too.
+  for (let round = 0; round < ROUNDS; round++) {
+    costs.few.push(await costOfRound(few));
+    costs.many.push(await costOfRound(many));
+  }
+  expect(await many.page.getByRole('option').count()).toBeLessThan(60);
+  expect(median(costs.many) / median(costs.few)).toBeLessThanOrEqual(1.5);
 });
 
-/** Returns the seconds of script, style and layout for one step. The least of several rounds: others use this machine too. */
-async function costOfScrolling(count: number): Promise<number> {
-  await using server = await serveState(stateWith(nodesNamed(count)));
-  await using visited = await visit(browser, server.url);
-  const { page } = visited;
+interface Shown extends AsyncDisposable {
+  readonly page: Page;
+  readonly session: CDPSession;
+}
+
+async function showLanes(count: number): Promise<Shown> {
+  const opened = new AsyncDisposableStack();
+  const server = opened.use(await serveState(stateWith(nodesNamed(count))));
+  const { page } = opened.use(await visit(browser, server.url));
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable');
   await page.getByRole('option', { name: 'w0', exact: false }).first().waitFor();
-  const rounds: number[] = [];
-  for (let round = 0; round < 7; round++) rounds.push(await costOfRound(page, session));
-  expect(await page.getByRole('option').count()).toBeLessThan(60);
-  return Math.min(...rounds);
+  return { page, session, [Symbol.asyncDispose]: async () => await opened.disposeAsync() };
 }
 
+/** An odd number, so that one round is in the middle. */
+const ROUNDS = 9;
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+}
 const STEPS = 40;
 
-async function costOfRound(page: Page, session: CDPSession): Promise<number> {
+/** Returns the seconds of script, style and layout for one step. */
+async function costOfRound({ page, session }: Shown): Promise<number> {
   const before = await spentIn(session);
   await page.evaluate(`(async () => {
     const box = document.querySelector('.lanes');

@@ -1,8 +1,10 @@
 /** Fetches Debian's Chromium with all that it needs, once, for the tests of the user interface. Nothing is installed on this machine. */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { cacheFolder, must } from '../release/commands.ts';
+import { dirname, join } from 'node:path';
+import { messageOf, RefitError } from '../../src/util/errors.ts';
+import { cacheDirectory } from '../controlplane/build.ts';
+import { must } from '../release/commands.ts';
 
 /** A font is needed too: without one, texts have no height. */
 const PACKAGES = ['chromium-headless-shell', 'fonts-dejavu-core'];
@@ -13,10 +15,24 @@ export interface Chromium {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Returns the browser in the cache of this machine; remove the cache to get a newer one. */
-export async function fetchChromium(): Promise<Chromium> {
-  const folder = join(await cacheFolder('chromium'), process.arch);
-  if (!existsSync(folder)) await download(folder);
+/**
+ * Returns the browser that REFIT_CHROMIUM names, or Debian's from the cache of this machine; remove the cache to get a newer
+ * one. Rejects with REFIT_FILE if there is neither.
+ */
+export async function fetchChromium(
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<Chromium> {
+  const own = environment['REFIT_CHROMIUM'];
+  if (own !== undefined) return { executablePath: own, env: {} };
+  const folder = join(dirname(cacheDirectory(environment)), 'chromium', process.arch);
+  await mkdir(dirname(folder), { recursive: true });
+  if (!existsSync(folder))
+    await download(folder).catch((cause: unknown) => {
+      const problem = `no Chromium for the tests of the dashboard: ${messageOf(cause)}`;
+      const hint =
+        'repair the access to the packages of Debian, or name a Chromium in the variable REFIT_CHROMIUM';
+      throw new RefitError('REFIT_FILE', problem, { cause, hint });
+    });
   const root = join(folder, 'root');
   const libraries = await Promise.all(
     ['usr/lib', 'lib'].map(async (name) => await foldersOf(join(root, name))),

@@ -19,10 +19,22 @@ export function stateOf({ status, rollouts, missing }: Seen, now: number): Dashb
   return {
     at: rfc3339(now),
     silentSince: status.silentSince,
-    notes: text.noteLines(status, now),
+    notes: notesOf(status),
     missing,
     plans: status.plans.map((plan) => planState(status, plan, rollouts, now)),
   };
+}
+
+/** Names times, not ages, because a page stays open for hours. The page itself says that the API server does not answer. */
+function notesOf(status: StatusView): string[] {
+  if (status.silentSince !== undefined) return [];
+  const isLed = status.leader.state === 'held';
+  return text.notesOf(status).map(({ problem, since, effect }) => {
+    if (since === undefined) return `${problem}: ${effect}`;
+    return isLed
+      ? `${problem} since ${since}: ${effect}`
+      : `Stale since ${since}. ${problem}: ${effect}`;
+  });
 }
 
 /** Returns what `refit why NODE` says of a node of this plan; nothing if the plan does not have it. */

@@ -35,9 +35,11 @@ const HEADERS = {
 export async function serveDashboard({ port, files, explain }: Parts): Promise<DashboardServer> {
   const token = randomBytes(24).toString('base64url');
   const pages = new Set<ServerResponse>();
+  const behind = new Set<ServerResponse>();
   let last = '';
   const server = createServer((request, response) => {
-    const url = new URL(request.url ?? '/', 'http://localhost');
+    const url = URL.parse(request.url ?? '/', 'http://localhost');
+    if (url === null) return send(response, 400, 'text/plain', 'this is not an address\n');
     const refusal = refusalOf(request, own, token, url);
     if (refusal !== undefined) return send(response, refusal.code, 'text/plain', refusal.text);
     if (url.searchParams.has('token')) {
@@ -64,8 +66,12 @@ export async function serveDashboard({ port, files, explain }: Parts): Promise<D
   const subscribe = (response: ServerResponse): void => {
     response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' });
     pages.add(response);
-    response.on('close', () => pages.delete(response));
-    if (last !== '') response.write(`data: ${last}\n\n`);
+    response.on('close', () => {
+      pages.delete(response);
+      behind.delete(response);
+    });
+    response.on('drain', () => void (behind.delete(response) && response.write(eventOf(last))));
+    if (last !== '') response.write(eventOf(last));
   };
   return {
     port: own,
@@ -73,9 +79,9 @@ export async function serveDashboard({ port, files, explain }: Parts): Promise<D
     publish(state) {
       last = JSON.stringify(state);
       for (const page of pages) {
-        // A page that does not read gets the next state once it has read this one.
-        if (!page.writableNeedDrain) page.write(`data: ${last}\n\n`);
-        else page.once('drain', () => page.write(`data: ${last}\n\n`));
+        // A page that does not read gets the newest state once it reads again, and none between.
+        if (page.writableNeedDrain) behind.add(page);
+        else page.write(eventOf(last));
       }
     },
     close: async () =>
@@ -84,6 +90,10 @@ export async function serveDashboard({ port, files, explain }: Parts): Promise<D
         server.closeAllConnections();
       }),
   };
+}
+
+function eventOf(state: string): string {
+  return `data: ${state}\n\n`;
 }
 
 /** Returns why a request gets no answer: other pages of the browser, and other users of this machine, can send requests too. */

@@ -42,6 +42,7 @@ export async function* watchPlans(
     const viewParts = { ...session.viewParts, policies };
     const leader = followLeader(reading, await askLeader(reading, clock.now()));
     const watchedFrom = clock.monotonic();
+    const leaderNow = () => settled(leader(clock.now()), clock.monotonic() - watchedFrom);
     let last: StatusView | undefined;
     for (;;) {
       // This request fails with an error that explains the problem, and so ends the watch.
@@ -58,7 +59,7 @@ export async function* watchPlans(
               await Promise.all(followed.map(async (each) => await observe(each, viewParts, now)))
             ).flat();
       last = {
-        leader: settled(leader(now), began - watchedFrom),
+        leader: leaderNow(),
         orphaned: orphanedIn(followed),
         ...(silentSince === undefined ? {} : { silentSince }),
         plans,
@@ -70,10 +71,11 @@ export async function* watchPlans(
       // that changes which follow quickly share a view.
       await sleep(clock, clock.monotonic() - began, abort);
       const ms = isEndless ? AGAIN_ENDLESS_MS : AGAIN_MS;
-      await Promise.race([
-        changed.promise,
-        contactChange(contact, silentSince, { clock, abort, ms }),
-      ]);
+      const seen = last.leader.state;
+      // No watch tells that a lease has expired, or that the API server does not answer.
+      const isSame = (): boolean =>
+        contact.silentSince === silentSince && leaderNow().state === seen;
+      await Promise.race([changed.promise, whileSame(isSame, { clock, abort, ms })]);
       abort.throwIfAborted();
       changed = Promise.withResolvers();
     }
@@ -82,13 +84,12 @@ export async function* watchPlans(
   }
 }
 
-/** Resolves after `ms`, or as soon as the API server stops or starts to answer. */
-async function contactChange(
-  contact: Session['contact'],
-  known: string | undefined,
+/** Resolves after `ms`, or within a second after `isSame` is false. */
+async function whileSame(
+  isSame: () => boolean,
   { clock, abort, ms }: { readonly clock: Clock; readonly abort: AbortSignal; readonly ms: number },
 ): Promise<void> {
   const end = clock.monotonic() + ms;
-  while (clock.monotonic() < end && contact.silentSince === known)
+  while (clock.monotonic() < end && isSame())
     await sleep(clock, Math.min(AGAIN_MS, end - clock.monotonic()), abort);
 }

@@ -1,0 +1,83 @@
+/** Shows what `refit dashboard` says where it cannot begin: each time one sentence that names the cause. */
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { installDefinitions } from '../../../sandbox/cluster/objects.ts';
+import { startSandboxPlane } from '../../../sandbox/cluster/plane.ts';
+import { DIALECTS } from '../../dialects/registry.ts';
+import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { describeProblem } from '../../kube/status-error.ts';
+import { createClient } from '../../kube/transport/http-client.ts';
+import { systemClock } from '../../util/clock.ts';
+import { runDashboard } from './dashboard-command.ts';
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'refit-dashboard-'));
+  onTestFinished(async () => await rm(folder, { recursive: true }));
+  return folder;
+}
+
+/** Returns what the user reads. Rejects if the command begins to serve. */
+async function refusalOf(flags: { kubeconfig: string; port?: number }): Promise<string> {
+  const abort = new AbortController();
+  const lines: string[] = [];
+  const write = (line: string): void => {
+    lines.push(line);
+    abort.abort(new Error('it serves'));
+  };
+  const size = () => ({ columns: 80, rows: 24 });
+  const output = { write, size, isTerminal: false, hasColours: false };
+  const parts = { dialects: DIALECTS, clock: systemClock, output, abort: abort.signal };
+  const ended = runDashboard({ port: 0, open: false, ...flags }, parts);
+  const refusal = await ended.then(
+    () => 'none',
+    (error: unknown) => describeProblem(error).line,
+  );
+  expect(lines).toEqual([]);
+  return refusal;
+}
+
+async function listening() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return { server, port: address.port };
+}
+
+test('a kubeconfig that does not exist', async () => {
+  const kubeconfig = join(await temporaryFolder(), 'nosuch');
+  expect(await refusalOf({ kubeconfig })).toMatch(/^REFIT_\w+: .*nosuch.*$/);
+});
+
+test('a kubeconfig that is none', async () => {
+  const kubeconfig = join(await temporaryFolder(), 'broken');
+  await writeFile(kubeconfig, 'clusters: 7\n');
+  expect(await refusalOf({ kubeconfig })).toMatch(/^REFIT_\w+: .*broken.*$/);
+});
+
+test('an API server that is down', async () => {
+  const folder = await temporaryFolder();
+  const plane = await startSandboxPlane(folder);
+  const kubeconfig = await plane.kubeconfig('admin');
+  await plane.stop();
+  expect(await refusalOf({ kubeconfig })).toMatch(
+    /^REFIT_UNREACHABLE: cannot reach http:\/\/127\.0\.0\.1:\d+: .*$/,
+  );
+});
+
+test('a port in use', async () => {
+  const plane = await startSandboxPlane(await temporaryFolder());
+  onTestFinished(async () => await plane.stop());
+  const kubeconfig = await plane.kubeconfig('admin');
+  using client = createClient(await loadClusterConfig({ path: kubeconfig }), { userAgent: 'test' });
+  await installDefinitions(client, systemClock);
+  const { server, port } = await listening();
+  onTestFinished(() => void server.close());
+  expect(await refusalOf({ kubeconfig, port })).toMatch(
+    new RegExp(`^REFIT_USAGE: cannot listen at 127\\.0\\.0\\.1:${port}: .*address already in use`),
+  );
+});

@@ -1,0 +1,144 @@
+/** Shows whom the server of the dashboard answers, and that nobody can end it. */
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { createServer } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { expect, onTestFinished, test } from 'vitest';
+import { type DashboardServer, serveDashboard } from './server.ts';
+import type { DashboardState } from './state.ts';
+
+const STATE: DashboardState = { at: '2026-11-20T08:10:00Z', notes: [], missing: [], plans: [] };
+
+async function serve(port = 0): Promise<DashboardServer> {
+  const files = { script: 'script', style: 'style' };
+  const server = await serveDashboard({
+    port,
+    files,
+    explain: (plan, node) => [{ heading: plan, lines: [node] }],
+  });
+  onTestFinished(async () => await server.close());
+  server.publish(STATE);
+  return server;
+}
+
+interface Asked {
+  readonly path?: string;
+  readonly method?: string;
+  readonly host?: string;
+  readonly cookie?: string;
+}
+
+/** Sends the path as it is, which `fetch` would mend. */
+async function ask({ port }: DashboardServer, { path = '/api/state', ...asked }: Asked) {
+  const { method, cookie, host = `127.0.0.1:${port}` } = asked;
+  const headers = { host, ...(cookie === undefined ? {} : { cookie }) };
+  const sent = request({ host: '127.0.0.1', port, path, method, headers, agent: false }).end();
+  const [answer] = await once(sent, 'response');
+  return { code: answer.statusCode, headers: answer.headers, body: await text(answer) };
+}
+
+function cookieOf({ port, url }: DashboardServer): string {
+  return `refit-${port}=${new URL(url).searchParams.get('token')}`;
+}
+
+test('another host name that leads to this server gets nothing, even with the token', async () => {
+  const server = await serve();
+  const cookie = cookieOf(server);
+  for (const host of ['evil.example', `evil.example:${server.port}`, '127.0.0.1', 'localhost:1'])
+    expect(await ask(server, { cookie, host })).toMatchObject({
+      code: 421,
+      body: `this server answers only as 127.0.0.1:${server.port} or localhost:${server.port}\n`,
+    });
+  expect(await ask(server, { cookie })).toMatchObject({ code: 200, body: JSON.stringify(STATE) });
+  const host = `localhost:${server.port}`;
+  expect(await ask(server, { cookie, host })).toMatchObject({ code: 200 });
+});
+
+test('without the token, or with another one, nothing is answered', async () => {
+  const server = await serve();
+  const cookies = [undefined, `${cookieOf(server)}x`, cookieOf(server).slice(0, -1), 'refit=1'];
+  for (const path of ['/', '/ui.js', '/ui.css', '/api/state', '/api/events', '/api/why'])
+    for (const cookie of cookies)
+      expect(
+        await ask(server, { path, ...(cookie === undefined ? {} : { cookie }) }),
+      ).toMatchObject({
+        code: 403,
+        body: 'open the URL that refit dashboard has printed; it has a token\n',
+      });
+});
+
+test('the printed URL sets a cookie that other sites and scripts cannot use, and leaves no token in the address', async () => {
+  const server = await serve();
+  const { pathname, search } = new URL(server.url);
+  const { code, headers } = await ask(server, { path: `${pathname}${search}` });
+  expect({ code, location: headers.location }).toEqual({ code: 303, location: '/' });
+  expect(headers['set-cookie']).toEqual([`${cookieOf(server)}; HttpOnly; SameSite=Strict; Path=/`]);
+});
+
+test('nothing can be written: every method but GET is refused', async () => {
+  const server = await serve();
+  const cookie = cookieOf(server);
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+    expect(await ask(server, { cookie, method })).toMatchObject({ code: 405 });
+});
+
+test('the policy of each answer lets the page load and ask nothing but this server', async () => {
+  const server = await serve();
+  const cookie = cookieOf(server);
+  for (const path of ['/', '/ui.js', '/ui.css', '/api/state', '/api/why', '/nosuch']) {
+    const { headers } = await ask(server, { cookie, path });
+    const policy = headers['content-security-policy'];
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
+    expect(policy).not.toContain('unsafe');
+    expect(headers).toMatchObject({
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    });
+  }
+});
+
+test('an address that is none is refused, and the server goes on', async () => {
+  const server = await serve();
+  const cookie = cookieOf(server);
+  for (const path of ['//', '//[', 'http://['])
+    expect(await ask(server, { cookie, path })).toMatchObject({ code: 400 });
+  expect(await ask(server, { cookie, path: '/nosuch' })).toMatchObject({ code: 404 });
+  const why = await ask(server, { cookie, path: '/api/why?plan=a&node=%3Cb%3E' });
+  expect(why).toMatchObject({ code: 200, body: '[{"heading":"a","lines":["<b>"]}]' });
+});
+
+test('a port in use is one sentence', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  const address = other.address();
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+  await expect(serve(port)).rejects.toMatchObject({
+    code: 'REFIT_USAGE',
+    message: `cannot listen at 127.0.0.1:${port}: listen EADDRINUSE: address already in use 127.0.0.1:${port}`,
+  });
+});
+
+test('a page that does not read gets only the newest state once it reads again', async () => {
+  const server = await serve();
+  const headers = { cookie: cookieOf(server) };
+  const path = '/api/events';
+  const sent = request({ host: '127.0.0.1', port: server.port, path, headers, agent: false }).end();
+  const [answer] = await once(sent, 'response');
+  answer.pause();
+  const missing = ['x'.repeat(4_000_000)];
+  for (let index = 0; index < 20; index++)
+    server.publish({ ...STATE, notes: [`${index}`], missing });
+  const seen: string[] = [];
+  let rest = '';
+  for await (const chunk of answer.setEncoding('utf8')) {
+    const events = `${rest}${chunk}`.split('\n\n');
+    rest = events.pop() ?? '';
+    seen.push(
+      ...events.map((event) => JSON.parse(event.slice('data: '.length)).notes[0] ?? 'first'),
+    );
+    if (seen.includes('19')) break;
+  }
+  expect(seen).toEqual(['first', '0', '19']);
+});
