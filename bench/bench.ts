@@ -28,6 +28,7 @@ import { measureGatedDecision } from './scale/gated-decision.ts';
 import { WORKERS as MANY, measureScale } from './scale/measure.ts';
 import { measureServer } from './server/measure.ts';
 import { measureStatus } from './status/measure.ts';
+import { measureUi } from './ui/measure.ts';
 
 const PARTS = [
   'drain',
@@ -40,6 +41,7 @@ const PARTS = [
   'cattle',
   'kubeadm',
   'capi',
+  'ui',
 ] as const;
 type Part = (typeof PARTS)[number];
 
@@ -48,7 +50,7 @@ const HELP = `Usage: npm run bench [-- options] [part]…
 Measures Refit on a real kube-apiserver (built on first use, see docs/internals/testenv.md): its client beside the official one, \`refit status\` beside kubectl, a
 plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent, and one agent by itself. On an API server in memory: drains, a
 plan over ${MANY} workers, and in-place updates of ${MACHINES} Machines of Cluster API. Beside nginx: the update server. Beside bare Jobs: a Plan of system-upgrade-controller over ${NODES} simulated nodes. Over
-SSH: a survey of kubeadm hosts. Takes some fifteen minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
+SSH: a survey of kubeadm hosts. Of the dashboard: the size of its files. Takes some fifteen minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
 
   part           only these of ${PARTS.join(', ')}
   --only <part>  the same, of one
@@ -155,6 +157,9 @@ async function measurePart(
       return await measureSurveys(parts);
     case 'capi':
       return machineFindings(await measureMachines(parts, say));
+    case 'ui':
+      say('building the dashboard');
+      return await measureUi();
     case 'scale':
       return scaleFindings(await measureScale(parts, say), measureGatedDecision(MANY));
   }
