@@ -18,7 +18,7 @@ test('without apt-get, the reason and the way out are named, and nothing half is
   onTestFinished(() => void vi.unstubAllEnvs());
   const refused = await fetchChromium({ XDG_CACHE_HOME: cache }).catch((error: unknown) => error);
   expect(refused instanceof RefitError && refused.line).toMatch(
-    /^REFIT_FILE: no Chromium for the tests of the dashboard: .*apt-get.*; repair .* or name a Chromium in the variable REFIT_CHROMIUM$/,
+    /^REFIT_FILE: no Chromium for the tests of the dashboard: .*apt-get.* \(repair .* or name a Chromium in the variable REFIT_CHROMIUM\)$/,
   );
   expect(await readdir(join(cache, 'refit', 'chromium'))).toEqual([]);
 });

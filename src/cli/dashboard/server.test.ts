@@ -1,6 +1,6 @@
 /** Shows whom the server of the dashboard answers, and that nobody can end it. */
 import { once } from 'node:events';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
@@ -33,7 +33,7 @@ async function ask({ port }: DashboardServer, { path = '/api/state', ...asked }:
   const { method, cookie, host = `127.0.0.1:${port}` } = asked;
   const headers = { host, ...(cookie === undefined ? {} : { cookie }) };
   const sent = request({ host: '127.0.0.1', port, path, method, headers, agent: false }).end();
-  const [answer] = await once(sent, 'response');
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
   return { code: answer.statusCode, headers: answer.headers, body: await text(answer) };
 }
 
@@ -125,19 +125,20 @@ test('a page that does not read gets only the newest state once it reads again',
   const headers = { cookie: cookieOf(server) };
   const path = '/api/events';
   const sent = request({ host: '127.0.0.1', port: server.port, path, headers, agent: false }).end();
-  const [answer] = await once(sent, 'response');
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
   answer.pause();
   const missing = ['x'.repeat(4_000_000)];
   for (let index = 0; index < 20; index++)
     server.publish({ ...STATE, notes: [`${index}`], missing });
   const seen: string[] = [];
   let rest = '';
-  for await (const chunk of answer.setEncoding('utf8')) {
+  for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>) {
     const events = `${rest}${chunk}`.split('\n\n');
     rest = events.pop() ?? '';
-    seen.push(
-      ...events.map((event) => JSON.parse(event.slice('data: '.length)).notes[0] ?? 'first'),
-    );
+    for (const event of events) {
+      const { notes } = JSON.parse(event.slice('data: '.length)) as DashboardState;
+      seen.push(notes[0] ?? 'first');
+    }
     if (seen.includes('19')) break;
   }
   expect(seen).toEqual(['first', '0', '19']);
