@@ -1,10 +1,11 @@
 /** Shows the dashboard in a real browser: a plan to its end, hostile texts, a lost API server, and that no page asks anybody else. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { autopilot } from '../../sandbox/start/autopilot.ts';
 import { cattle } from '../../sandbox/start/cattle.ts';
+import { ROOT } from '../repo/tree.ts';
 import { serveState, startBrowser, startDashboard, startDemonstration, visit } from './browser.ts';
 import { nodesNamed, stateWith } from './states.ts';
 
@@ -23,6 +24,10 @@ test('the overview follows a plan to its end, and says since when the API server
   const { page, strays } = visited;
   const plan = page.getByRole('button', { name: /k3s-server/ });
   await plan.getByText(/^running \d\/8$/).waitFor();
+  if (process.env['REFIT_PICTURES'] === '1') {
+    await plan.getByText(/^running [3-5]\/8$/).waitFor();
+    await takePictures(page);
+  }
   await plan.getByText('done 8/8').waitFor({ timeout: 60_000 });
   await page.getByRole('option', { name: 'node3' }).click();
   await page.getByRole('heading', { name: 'node3' }).waitFor();
@@ -110,3 +115,12 @@ test('only the printed URL is answered, only with its own name, and only GET', a
   await using visited = await visit(browser, server.url.replace('127.0.0.1', 'localhost'));
   await visited.page.getByRole('heading', { name: 'Plans' }).waitFor();
 });
+
+/** Takes the pictures of the README: a plan in its middle, as it really looked. */
+async function takePictures(page: Page): Promise<void> {
+  await page.setViewportSize({ width: 1100, height: 860 });
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.screenshot({ path: join(ROOT, 'docs', `dashboard-${colorScheme}.png`) });
+  }
+}

@@ -1,9 +1,7 @@
 /** Shows that everybody can read the page: by keyboard, on a narrow screen, with a screen reader, and with thousands of nodes. */
-import { join } from 'node:path';
 import axe from 'axe-core';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ROOT } from '../repo/tree.ts';
 import { serveState, startBrowser, visit } from './browser.ts';
 import { nodesNamed, stateWith } from './states.ts';
 
@@ -32,8 +30,6 @@ test.each(LOOKS)(
     );
     expect(found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
-    if (process.env['REFIT_PICTURES'] === '1' && width > 1000)
-      await page.screenshot({ path: join(ROOT, 'docs', `dashboard-${colorScheme}.png`) });
   },
 );
 
