@@ -1,8 +1,10 @@
 /** The small clusters to explore: their nodes and plan as the API server has them at the start. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import type { Role } from '../../src/engine/model/rollout.ts';
+import type { RetryRule } from '../../src/engine/policy/rollout-policy.ts';
 import type { KubeObject, Node } from '../../src/kube/resources.ts';
 import { encodePresence } from '../../src/signal/agent-presence.ts';
+import { HOLD_ANNOTATION } from '../../src/signal/holds.ts';
 import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
 import { buildControlNode, buildNode } from '../support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
@@ -17,10 +19,25 @@ export interface NodeSpec {
   readonly payload: Quality;
   /** True where somebody else keeps its Node cordoned from the beginning on. */
   readonly isClosed: boolean;
+  /** True where somebody holds it from the beginning on. */
+  readonly isHeld: boolean;
+  /** True where the policy pins it to the version that runs at first. */
+  readonly isPinned: boolean;
+  /** The wave of a worker, counted from 1; undefined where the policy has no waves. */
+  readonly wave: string | undefined;
+}
+
+/** What the UpgradePolicy asks for beside limits and deadlines. */
+export interface Rules {
+  /** `in turn`: the second wave starts by itself · `approved`: it starts once somebody has approved it. */
+  readonly waves?: 'in turn' | 'approved';
+  /** True where the plan ends without the workers that are held or pinned. */
+  readonly leavesOutHeld?: boolean;
+  readonly retry?: RetryRule;
 }
 
 /** What people may order once, at any moment; whoever pauses a plan lets it go on later. */
-export type Order = 'abort' | 'pause' | 'retry';
+export type Order = 'abort' | 'pause' | 'retry' | 'approve' | 'unhold';
 
 export interface Configuration {
   /** In a few words, for tables. */
@@ -51,6 +68,7 @@ export interface Configuration {
   readonly fetchesAhead: boolean;
   /** Workers that may fail before nothing new starts. */
   readonly maxFailures: number;
+  readonly rules: Rules;
   /** Whether k0s's own agent is on as well, on every node, and ours is configured to leave signals to it. */
   readonly theirs: 'off' | 'on';
   /**
@@ -64,6 +82,10 @@ export interface Configuration {
 
 /** The version that runs at first. */
 export const OLD = 'v1.36.1+k0s.0';
+export const WAVE_LABEL = 'wave';
+export const PINNED_LABEL = 'pinned';
+/** The number of the wave that needs an approval, where one does. */
+export const SECOND_WAVE = 2;
 /** Where nothing depends on time, all clocks stand still here; the plans were applied a minute ago. */
 export const NOW = T0 + MINUTE;
 
@@ -94,12 +116,20 @@ function planFor(
 }
 
 /** Without its node's name. */
-export function objectOf({ role, isClosed }: NodeSpec, fetchesAhead: boolean): KubeObject | Node {
-  // Leaders ask only agents of Refit.
-  const annotations = fetchesAhead
-    ? { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: '' }) }
-    : {};
-  if (role === 'controller') return buildControlNode(ANY_NODE, { annotations });
-  const node: Node = buildNode(ANY_NODE, { annotations });
+export function objectOf(
+  { role, isClosed, isHeld, isPinned, wave }: NodeSpec,
+  fetchesAhead: boolean,
+): KubeObject | Node {
+  const annotations = {
+    // Leaders ask only agents of Refit.
+    ...(fetchesAhead && { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: '' }) }),
+    ...(isHeld && { [HOLD_ANNOTATION]: 'it is on a call' }),
+  };
+  const labels = {
+    ...(isPinned && { [PINNED_LABEL]: 'true' }),
+    ...(wave !== undefined && { [WAVE_LABEL]: wave }),
+  };
+  if (role === 'controller') return buildControlNode(ANY_NODE, { annotations, labels });
+  const node: Node = buildNode(ANY_NODE, { annotations, labels });
   return isClosed ? { ...node, spec: { unschedulable: true } } : node;
 }

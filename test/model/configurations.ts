@@ -8,8 +8,9 @@ export const V3 = 'v1.36.3+k0s.0';
 const HOUR_MS = 3_600_000;
 
 /**
- * Names that begin with c are controllers; after a colon follows what the payload is worth there: `w2:dead`. An
- * exclamation mark at the end says that somebody else keeps the node cordoned.
+ * Names that begin with c are controllers; after a colon follows what the payload is worth there: `w2:dead`. A number after an
+ * at sign is its wave. At the end, an exclamation mark says that somebody else keeps the node cordoned, a circumflex that
+ * somebody holds it, and an equals sign that the policy pins it: `w2@1^`.
  */
 export function configure(
   name: string,
@@ -32,6 +33,7 @@ export function configure(
     targetDeadlineMs: Infinity,
     fetchesAhead: false,
     maxFailures: 0,
+    rules: {},
     theirs: 'off',
     ownAgent: 'unknown',
     power: 'returns',
@@ -40,19 +42,26 @@ export function configure(
 }
 
 function nodeOf(text: string): NodeSpec {
-  const isClosed = text.endsWith('!');
-  const [name = '', payload = 'good'] = text.replace('!', '').split(':');
+  const [words = '', wave] = text.replace(/[!^=]$/, '').split('@');
+  const [name = '', payload = 'good'] = words.split(':');
   return {
     name,
     role: name.startsWith('c') ? 'controller' : 'worker',
     payload: payload as Quality,
-    isClosed,
+    isClosed: text.endsWith('!'),
+    isHeld: text.endsWith('^'),
+    isPinned: text.endsWith('='),
+    wave,
   };
 }
 
 const DEADLINE = { times: [NOW, NOW + 3 * HOUR_MS], targetDeadlineMs: 2 * HOUR_MS };
 /** Shorter than it takes an intent to get old, and than any deadline. */
-const A_MOMENT_LATER = [NOW, NOW + 30_000];
+export const A_MOMENT_LATER = [NOW, NOW + 30_000];
+/** One more than there may be attempts. */
+const THREE_MOMENTS = [NOW, NOW + 30_000, NOW + 60_000];
+const TWICE = { attempts: 2, backoffMs: 1000 };
+const CRASHES = { faults: 0, crashesEach: 1 };
 
 /** Explored in every test run. */
 export const CONFIGURATIONS: readonly Configuration[] = [
@@ -150,11 +159,50 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     times: A_MOMENT_LATER,
     cordoner: 'self',
   }),
+  configure('2 waves', 'w1@1 w2@2', { rules: { waves: 'in turn' }, concurrent: 2 }),
+  configure('2 waves, crashes', 'w1@1 w2@2', {
+    rules: { waves: 'in turn' },
+    concurrent: 2,
+    ...CRASHES,
+  }),
+  configure('the second wave needs approval', 'w1@1 w2@2', {
+    rules: { waves: 'approved' },
+    concurrent: 2,
+    controls: ['approve'],
+  }),
+  configure('2 waves, 1 of the first is held', 'w1@1^ w2@1 w3@2', {
+    rules: { waves: 'in turn' },
+    controls: ['unhold'],
+    faults: 0,
+  }),
+  configure('2 waves, 1 of the first may fail', 'w1:garbage@1 w2@2', {
+    rules: { waves: 'in turn' },
+    concurrent: 2,
+    maxFailures: 1,
+  }),
+  configure('1 of 2 workers is held', 'w1^ w2', { controls: ['unhold'] }),
+  configure('1 of 2 workers is held and left out', 'w1^ w2', {
+    rules: { leavesOutHeld: true },
+    controls: ['unhold'],
+  }),
+  configure('1 of 2 controllers is held', 'c1^ c2 w1', {
+    rules: { leavesOutHeld: true },
+    controls: ['unhold'],
+  }),
+  configure('1 of 2 workers is pinned', 'w1= w2', { rules: { leavesOutHeld: true } }),
+  configure('tried twice by policy, it cannot be executed', 'w1:garbage', {
+    rules: { retry: TWICE },
+    times: THREE_MOMENTS,
+    faults: 0,
+  }),
+  configure('tried twice by policy, it never comes up', 'w1:dead', {
+    rules: { retry: TWICE },
+    times: A_MOMENT_LATER,
+  }),
 ];
 
 /** Three controllers and four workers: as many as a cluster of that kind usually has. */
 const SEVEN = 'c1 c2 c3 w1 w2 w3 w4';
-const CRASHES = { faults: 0, crashesEach: 1 };
 
 /** Explored by `npm run safety` alone: minutes, all together. */
 export const LARGE: readonly Configuration[] = [

@@ -13,6 +13,8 @@ export interface Glance {
   /** The state that its status tells. */
   readonly state: string | undefined;
   readonly isAborted: boolean;
+  /** True once somebody has approved the second wave. */
+  readonly isApproved: boolean;
   /** Names of targets that somebody ordered to try again. */
   readonly triedAgain: readonly string[];
   /** What its status says of each target of each command. */

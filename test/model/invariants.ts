@@ -6,6 +6,7 @@ import { ABOUT_CORDONS } from './cordon-invariants.ts';
 import type { Glance, NodeGlance } from './glance.ts';
 import { isInMotion } from './host.ts';
 import { isOpen, isRolledBack, runsAnother } from './node-predicates.ts';
+import { ABOUT_POLICIES } from './policy-invariants.ts';
 import type { StatedInvariant } from './stated-invariant.ts';
 
 const OUTSIDE = '`test/testenv/plan.test.ts`, `test/agent/kill-runs.test.ts`';
@@ -153,12 +154,13 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   },
   {
     name: 'completed-is-done',
-    sentence: 'A plan that says `Completed` records every target as done.',
+    sentence: 'A plan that says `Completed` records every target as done, or as skipped.',
     upheldBy:
       '`src/engine/assess/advance.ts`: a plan that is over with failed targets ends as `ApplyFailed`',
     alsoSeenBy: '`test/testenv/failure-budget.test.ts`',
     holds: ({ state, recorded }) =>
-      state !== 'Completed' || recorded.every((target) => target.state === 'SignalCompleted'),
+      state !== 'Completed' ||
+      recorded.every((target) => ['SignalCompleted', 'SignalSkipped'].includes(target.state)),
   },
   {
     name: 'rolled-back-rests',
@@ -190,6 +192,7 @@ export const INVARIANTS: readonly StatedInvariant[] = [
   ...ABOUT_SIGNALS,
   ...ABOUT_BINARIES,
   ...ABOUT_CORDONS,
+  ...ABOUT_POLICIES,
 ];
 
 function moving(nodes: readonly NodeGlance[], role: NodeSpec['role']): NodeGlance[] {

@@ -3,12 +3,23 @@ import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import type { TargetReport } from '../../src/engine/model/decision.ts';
 import { type Role, withStages } from '../../src/engine/model/rollout.ts';
-import { DEFAULT_POLICY, type RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
+import {
+  DEFAULT_POLICY,
+  type RolloutPolicy,
+  type WaveRule,
+} from '../../src/engine/policy/rollout-policy.ts';
 import { gather } from '../../src/engine/snapshot/gather.ts';
 import { freshWorld, OwnWrites } from '../../src/engine/snapshot/world.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
-import type { Configuration } from './cluster.ts';
+import { sameJson } from '../../src/util/json.ts';
+import {
+  type Configuration,
+  OLD as OLD_RELEASE,
+  PINNED_LABEL,
+  SECOND_WAVE,
+  WAVE_LABEL,
+} from './cluster.ts';
 import { type Deeds, type Leader, viewsOfRoles } from './leader.ts';
 import { type Choice, choicesOf, type Holdings, isFresh, lagOf } from './leader-view.ts';
 import { named, nameless } from './nameless.ts';
@@ -178,12 +189,15 @@ export class LeaderMoves {
     ];
   }
 
-  /** The write of a status changes nothing else. */
-  #recorded({ status }: Plan, current: Plan): Told {
-    const written = { ...current, ...(status && { status }) };
+  /** The write of a status changes nothing else; an order to try again changes only annotations. */
+  #recorded({ status, metadata: { annotations } }: Plan, current: Plan): Told {
+    const isOrder = !sameJson(annotations, current.metadata.annotations);
+    const written: Plan = isOrder
+      ? { ...current, metadata: { ...current.metadata, ...(annotations && { annotations }) } }
+      : { ...current, ...(status && { status }) };
     return {
       deed: { kind: 'record', content: contentOf(this.#contents, written) },
-      words: changeOf(current, written),
+      words: isOrder ? 'orders the next attempt' : changeOf(current, written),
     };
   }
 
@@ -203,10 +217,24 @@ export class LeaderMoves {
 }
 
 /** Only the deadline of the whole target counts: of a moment of the model's clock nobody knows how long it is. */
-function policyFor({ targetDeadlineMs, maxFailures }: Configuration): RolloutPolicy {
+function policyFor({ nodes, targetDeadlineMs, maxFailures, rules }: Configuration): RolloutPolicy {
   const ms = Infinity;
   const stepDeadlines = { answer: ms, download: ms, drain: ms, apply: ms, restart: ms, ready: ms };
-  return { ...DEFAULT_POLICY, maxFailures, targetDeadlineMs, stepDeadlines };
+  const inWave = (wave: number): WaveRule => ({
+    selector: { matchLabels: { [WAVE_LABEL]: String(wave) } },
+    needsApproval: rules.waves === 'approved' && wave === SECOND_WAVE,
+  });
+  const pinned = { selector: { matchLabels: { [PINNED_LABEL]: 'true' } }, version: OLD_RELEASE };
+  return {
+    ...DEFAULT_POLICY,
+    maxFailures,
+    targetDeadlineMs,
+    stepDeadlines,
+    ...(rules.waves && { waves: [inWave(1), inWave(SECOND_WAVE)] }),
+    ...(nodes.some(({ isPinned }) => isPinned) && { pins: [pinned] }),
+    ...(rules.leavesOutHeld === true && { leavesOutHeld: true }),
+    ...(rules.retry && { retry: rules.retry }),
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Runs the real reconciler once on a chosen view of the cluster, and records its writes. */
 
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { nodeRollouts } from '../../src/api/kinds.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import type { DrainState, Drains } from '../../src/drain/running-drains.ts';
 import type { Dialect } from '../../src/engine/contract/dialect.ts';
@@ -25,6 +26,7 @@ import {
 import { StatusError } from '../../src/kube/status-error.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../src/signal/names.ts';
 import { knowledgeOf } from '../support/builders/knowledge.ts';
+import { decisionsOn } from './people.ts';
 
 /** All that one decision depends on: which process decides makes no difference. */
 export interface LeaderView {
@@ -149,6 +151,7 @@ function catchingClient(
     listAll: async <T extends KubeObject>() =>
       await Promise.resolve({ metadata: {}, items: [current as KubeObject as T] } as KubeList<T>),
     get: async <T extends KubeObject>({ plural }: Resource<T>, name: string) => {
+      if (plural === nodeRollouts.plural) return await Promise.resolve(decisionsOn(current) as T);
       const lease: KubeObject = { metadata: { name, labels } };
       if (plural === leases.plural) return await Promise.resolve(lease as T);
       const found = plural === plans.plural ? current : newest.get(name);

@@ -1,7 +1,7 @@
 /** The planted mistakes: each with the cluster that shows it, and the invariant that it breaks there. */
 import type { Configuration } from './cluster.ts';
 import { OLD } from './cluster.ts';
-import { configure, V2 } from './configurations.ts';
+import { A_MOMENT_LATER, configure, V2 } from './configurations.ts';
 import type { Model, Violation } from './explorer.ts';
 import { EVERY_RUN_ENDS, explore } from './explorer.ts';
 import * as hosts from './planted-hosts.ts';
@@ -49,6 +49,26 @@ const besideDoubtful = configure('2 workers fetch ahead, k0s may run its own age
   theirs: 'on',
   ownAgent: 'in doubt',
   fetchesAhead: true,
+  faults: 0,
+});
+
+const inWaves = configure('2 waves of 1 worker, 2 at once', 'w1@1 w2@2', {
+  rules: { waves: 'in turn' },
+  concurrent: 2,
+});
+const unapproved = configure('1 worker whose wave needs approval', 'w1@2', {
+  rules: { waves: 'approved' },
+  controls: ['approve'],
+});
+const held = configure('1 worker that is held', 'w1^', { controls: ['unhold'] });
+const pinned = configure('1 worker that is pinned', 'w1=');
+const heldController = configure('1 controller that is held, 1 worker', 'c1^ w1', {
+  rules: { leavesOutHeld: true },
+  faults: 0,
+});
+const triedOnce = configure('1 worker, tried once by policy, it cannot be executed', 'w1:garbage', {
+  rules: { retry: { attempts: 1, backoffMs: 1000 } },
+  times: A_MOMENT_LATER,
   faults: 0,
 });
 
@@ -149,6 +169,27 @@ export const MISTAKES: readonly Mistake[] = [
     single,
     { leader: leaders.liftsTooEarly },
     'closed-while-swapped',
+  ),
+  mistake('waves side by side', inWaves, { leader: leaders.knowsNoWaves }, 'waves-in-turn'),
+  mistake(
+    'an approval that nobody asks for',
+    unapproved,
+    { leader: leaders.asksForNoApproval },
+    'approved-before-start',
+  ),
+  mistake('holds that nobody sees', held, { leader: leaders.seesNoHolds }, 'held-never-starts'),
+  mistake('pins that nobody reads', pinned, { leader: leaders.readsNoPins }, 'pinned-never-starts'),
+  mistake(
+    'a held controller is left out',
+    heldController,
+    { leader: leaders.leavesOutControllers },
+    'no-worker-past-a-controller',
+  ),
+  mistake(
+    'one attempt more than allowed',
+    triedOnce,
+    { leader: leaders.triesOnceMore },
+    'attempts-within-policy',
   ),
 ];
 

@@ -6,8 +6,10 @@ import {
   RETRY_ANNOTATION,
   withRetry,
 } from '../../src/engine/model/controls.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import type { Order } from './cluster.ts';
+import { SECOND_WAVE } from './cluster.ts';
 import { recordedIn } from './plan-words.ts';
 
 export interface Ordered {
@@ -15,6 +17,23 @@ export interface Ordered {
   /** Nobody has to order anything, but whoever paused a plan lets it go on. */
   readonly fair: boolean;
   readonly plan: Plan;
+}
+
+/**
+ * Stands for the approval in the NodeRollout. It is a part of the plan here, which hides nothing: who decided before it did nothing,
+ * and whoever waits for it reads it anew.
+ */
+const APPROVED_ANNOTATION = 'model/approved';
+
+export function isApproved(plan: Plan): boolean {
+  return annotationOf(plan, APPROVED_ANNOTATION) !== undefined;
+}
+
+/** The NodeRollout of the plan, as far as people write it. */
+export function decisionsOn(plan: Plan): KubeObject {
+  const run = `${plan.metadata.uid}/${plan.spec.id}`;
+  const approvals = isApproved(plan) ? [{ wave: SECOND_WAVE, by: 'anna', run }] : [];
+  return { metadata: { name: 'any' }, spec: { approvals } } as KubeObject;
 }
 
 /** `now` in milliseconds since the Unix epoch. */
@@ -40,6 +59,18 @@ const ORDERS: Readonly<Record<Order, (plan: Plan, now: number) => Ordered[]>> = 
     const label = text === undefined ? 'somebody pauses the plan' : 'somebody lets the plan go on';
     return [{ label, fair: text !== undefined, plan: annotated(plan, PAUSE_ANNOTATION, next) }];
   },
+  approve(plan) {
+    if (isApproved(plan)) return [];
+    return [
+      {
+        label: 'somebody approves the second wave',
+        fair: false,
+        plan: annotated(plan, APPROVED_ANNOTATION, 'true'),
+      },
+    ];
+  },
+  /** Is written to the nodes. */
+  unhold: () => [],
   /** Of what failed at an earlier moment of the model's clock: within one moment there is no before. */
   retry(plan, now) {
     const text = annotationOf(plan, RETRY_ANNOTATION);

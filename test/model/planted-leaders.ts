@@ -1,11 +1,13 @@
 /** Planted mistakes of leaders: the explorer must find them. */
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import { TARGET_STATES } from '../../src/dialects/autopilot/plan/states.ts';
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon-marks.ts';
 import { ABORT_ANNOTATION } from '../../src/engine/model/controls.ts';
 import type { Rollout, Stage } from '../../src/engine/model/rollout.ts';
-import type { KubeObject } from '../../src/kube/resources.ts';
+import { type KubeObject, withoutAnnotations } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
+import { HOLD_ANNOTATION, holdOn } from '../../src/signal/holds.ts';
 import { sameJson } from '../../src/util/json.ts';
 import { type Deeds, type Leader, type LeaderView, leaderWith, realLeader } from './leader.ts';
 
@@ -97,6 +99,57 @@ export const neverSignals: Leader = without(({ kind }) => kind !== plans.kind);
 export const drainsNobody: Leader = async (view) => {
   const names = view.objects.worker.map(({ metadata }) => metadata.name);
   return await realLeader({ ...view, drains: new Map(names.map((name) => [name, 'drained'])) });
+};
+
+/** Starts the waves side by side. */
+export const knowsNoWaves: Leader = async (view) => {
+  const { waves: _unread, ...policy } = view.policy;
+  return await realLeader({ ...view, policy });
+};
+
+export const asksForNoApproval: Leader = async (view) => {
+  const waves = (view.policy.waves ?? []).map((wave) => ({ ...wave, needsApproval: false }));
+  return await realLeader({ ...view, policy: { ...view.policy, waves } });
+};
+
+export const seesNoHolds: Leader = async (view) => {
+  const free = (object: KubeObject): KubeObject => withoutAnnotations(object, HOLD_ANNOTATION);
+  const { controller, worker } = view.objects;
+  return await realLeader({
+    ...view,
+    objects: { controller: controller.map(free), worker: worker.map(free) },
+  });
+};
+
+export const readsNoPins: Leader = async (view) => {
+  const { pins: _unread, ...policy } = view.policy;
+  return await realLeader({ ...view, policy });
+};
+
+/** Goes on without a controller that somebody holds, as it may without a worker. */
+export const leavesOutControllers: Leader = async (view) => {
+  const held = view.objects.controller
+    .filter((object) => holdOn(object) !== undefined)
+    .map(({ metadata }) => metadata.name);
+  const { status } = view.plan;
+  if (!status) return await realLeader(view);
+  const commands = status.commands.map(({ k0supdate, ...command }) => ({
+    ...command,
+    k0supdate: {
+      ...k0supdate,
+      controllers: (k0supdate?.controllers ?? []).map((target) =>
+        held.includes(target.name) ? { ...target, state: TARGET_STATES.skipped } : target,
+      ),
+    },
+  }));
+  const plan: Plan = { ...view.plan, status: { ...status, commands } };
+  return await realLeader({ ...view, plan });
+};
+
+export const triesOnceMore: Leader = async (view) => {
+  const { retry, ...policy } = view.policy;
+  const more = retry && { retry: { ...retry, attempts: retry.attempts + 1 } };
+  return await realLeader({ ...view, policy: { ...policy, ...more } });
 };
 
 /** As the original does. */

@@ -78,7 +78,9 @@ export class Reduction {
     // What failed may be tried again, whatever its agent is at.
     const isOver =
       symmetry.isDone(plan, place) ||
-      (symmetry.isSettled(plan, place) && !configuration.controls.includes('retry'));
+      (symmetry.isSettled(plan, place) &&
+        !configuration.controls.includes('retry') &&
+        configuration.rules.retry === undefined);
     if (!isOver) return trimmed;
     return (await this.#rests[place]?.endOf(trimmed, faults)) ?? trimmed;
   }

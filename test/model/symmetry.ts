@@ -24,8 +24,8 @@ import { type Numbering, once } from './numbering.ts';
 import { recordedIn } from './plan-words.ts';
 
 /** What nodes must have in common to be alike. */
-export function kindOf({ role, payload, isClosed }: NodeSpec): string {
-  return `${role}/${payload}/${isClosed}`;
+export function kindOf({ role, payload, isClosed, isHeld, isPinned, wave }: NodeSpec): string {
+  return [role, payload, isClosed, isHeld, isPinned, wave].join('/');
 }
 
 /** By new place: the old place of what goes there. */
@@ -51,12 +51,13 @@ export class Symmetry {
   readonly #rows = new Map<number, Rows>();
   readonly #renamed = new Map<string, number>();
 
-  constructor({ nodes, controls }: Configuration, contents: Numbering<KubeObject>) {
+  constructor({ nodes, controls, rules }: Configuration, contents: Numbering<KubeObject>) {
     this.#nodes = nodes;
     this.#contents = contents;
-    this.#choosable = controls.includes('retry')
-      ? ['SignalPending', 'SignalApplyFailed']
-      : ['SignalPending'];
+    this.#choosable =
+      controls.includes('retry') || rules.retry !== undefined
+        ? ['SignalPending', 'SignalApplyFailed']
+        : ['SignalPending'];
   }
 
   /** The order in which alike nodes stand by what is recorded of them, and then by `rank`, a number for all the rest. */

@@ -3,7 +3,8 @@ import { placeToFetch as realPlaceToFetch } from '../../src/agent/download/fetch
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
 import { controlsOn as readControls } from '../../src/engine/model/controls.ts';
-import type { KubeObject } from '../../src/kube/resources.ts';
+import { type KubeObject, withoutAnnotations } from '../../src/kube/resources.ts';
+import { HOLD_ANNOTATION, holdOn } from '../../src/signal/holds.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import type { Configuration, NodeSpec } from './cluster.ts';
 import { firstPlan, OLD, objectOf, secondPlan } from './cluster.ts';
@@ -17,11 +18,12 @@ import type { LeaderMove } from './leader-moves.ts';
 import { LeaderMoves } from './leader-moves.ts';
 import { isUnsettled } from './node-predicates.ts';
 import type { NodeState } from './node-state.ts';
-import { contentOf, freshNode, objectAt } from './node-state.ts';
+import { contentOf, freshNode, objectAt, written } from './node-state.ts';
 import { Numbering, once } from './numbering.ts';
-import { controlsOn } from './people.ts';
+import { controlsOn, isApproved as isApprovedIn } from './people.ts';
 import { NodeKind, Place } from './place.ts';
 import { recordedIn } from './plan-words.ts';
+import { waitsForPerson } from './policy-invariants.ts';
 import { Reduction } from './reduction.ts';
 import type { StatedInvariant } from './stated-invariant.ts';
 import { kindOf, Symmetry } from './symmetry.ts';
@@ -136,14 +138,18 @@ export class World implements Model {
    */
   isFinal(text: string): boolean {
     const { recorded, nodes } = this.#look(text);
-    const { times } = this.#configuration;
+    const { times, rules } = this.#configuration;
+    // What failed at the last moment has no later one for its next attempt.
+    const isUnderWay = (state: string): boolean =>
+      state === 'SignalSent' || (state === 'SignalApplyFailed' && rules.retry !== undefined);
     const end = times.length > 1 ? rfc3339(times.at(-1) ?? 0) : undefined;
     const isHeld =
       end === undefined && this.#configuration.maxFailures > 0 && nodes.some(isUnsettled);
     return (
       !this.#isRunning(text) ||
       isHeld ||
-      recorded.some((target) => target.state === 'SignalSent' && target.since === end)
+      waitsForPerson(this.#look(text), this.#configuration) ||
+      recorded.some(({ state, since }) => end !== undefined && since >= end && isUnderWay(state))
     );
   }
 
@@ -169,7 +175,7 @@ export class World implements Model {
         });
       }
     }
-    edges.push(...this.#writesOfPeople(state));
+    edges.push(...this.#writesOfPeople(state), ...this.#endsOfHolds(state));
     return edges.filter(({ to }) => to !== text);
   }
 
@@ -223,6 +229,18 @@ export class World implements Model {
       edges.push({ label, fair, to });
     }
     return edges;
+  }
+
+  #endsOfHolds(state: State): Edge[] {
+    if (!this.#configuration.controls.includes('unhold')) return [];
+    return this.#places.flatMap(({ spec }, place) => {
+      const node = this.#nodes.valueOf(state.nodes[place] ?? 0);
+      const object = objectAt(this.#contents, node.versions);
+      if (holdOn(object) === undefined) return [];
+      const free = contentOf(this.#contents, withoutAnnotations(object, HOLD_ANNOTATION));
+      const to = this.#moved(state, place, this.#nodes.numberOf(written(node, free)), 0);
+      return [{ label: `somebody ends the hold of ${spec.name}`, fair: false, to: pack(to) }];
+    });
   }
 
   /** What is still on its way once another plan is applied. */
@@ -315,12 +333,14 @@ export class World implements Model {
       const versions = spec.commands.map(({ k0supdate }) => k0supdate?.version ?? '');
       const { abort, retries } = readControls(seen);
       const isAborted = abort !== undefined;
+      const isApproved = isApprovedIn(seen);
       const triedAgain = [...retries.keys()];
       return {
         run: spec.id ?? '',
         versions,
         state: status?.state,
         isAborted,
+        isApproved,
         triedAgain,
         recorded: recordedIn(status),
       };

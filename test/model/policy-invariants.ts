@@ -1,0 +1,129 @@
+/** Invariants of what a policy or a person asks for: waves, holds, pins and attempts. */
+import { holdOn } from '../../src/signal/holds.ts';
+import { type Configuration, SECOND_WAVE } from './cluster.ts';
+import type { Glance, NodeGlance } from './glance.ts';
+import type { StatedInvariant } from './stated-invariant.ts';
+
+export const ABOUT_POLICIES: readonly StatedInvariant[] = [
+  {
+    name: 'waves-in-turn',
+    sentence:
+      'No worker of a wave starts before every worker of the waves before it has ended, is pinned, or was held.',
+    upheldBy:
+      '`src/engine/schedule/order.ts`, `src/engine/schedule/waves.ts`: asked for each start',
+    alsoSeenBy: '`test/testenv/waves.test.ts`',
+    holds: (glance) =>
+      glance.nodes
+        .filter((node) => node.spec.wave !== undefined && hasStarted(glance, node))
+        .every((node) =>
+          glance.nodes
+            .filter(({ spec: { wave } }) => wave !== undefined && wave < (node.spec.wave ?? ''))
+            .every(
+              (before) => hasEnded(glance, before) || before.spec.isHeld || before.spec.isPinned,
+            ),
+        ),
+  },
+  {
+    name: 'approved-before-start',
+    sentence: 'No worker of a wave that needs an approval starts before it has one.',
+    upheldBy: '`src/engine/schedule/wave-approval.ts`: asked for each start',
+    alsoSeenBy: '`test/testenv/approvals.test.ts`',
+    holds: (glance, { rules }) =>
+      rules.waves !== 'approved' ||
+      glance.isApproved ||
+      glance.nodes.every((node) => !isOfSecondWave(node) || !hasStarted(glance, node)),
+  },
+  {
+    name: 'held-never-starts',
+    sentence: 'No node starts while the hold stands that it had before the plan.',
+    upheldBy: '`src/engine/gates/not-held.ts`',
+    alsoSeenBy: '`test/testenv/holds.test.ts`',
+    holds: (glance) => glance.nodes.every((node) => !isHeld(node) || !hasStarted(glance, node)),
+  },
+  {
+    name: 'pinned-never-starts',
+    sentence: 'No node starts that the policy pins to another version.',
+    upheldBy: '`src/engine/gates/not-pinned.ts`',
+    alsoSeenBy: '`test/testenv/pins.test.ts`',
+    holds: (glance) =>
+      glance.nodes.every((node) => !node.spec.isPinned || !hasStarted(glance, node)),
+  },
+  {
+    name: 'no-worker-past-a-controller',
+    sentence:
+      'No worker starts while a controller is not done, whatever keeps that controller back.',
+    upheldBy: '`src/engine/assess/left-out.ts`: only workers are left out',
+    alsoSeenBy: '`test/testenv/holds.test.ts`',
+    holds: (glance, { versions }) =>
+      versions.length > 1 ||
+      glance.nodes.every(
+        (node) =>
+          node.spec.role === 'controller' ||
+          !hasStarted(glance, node) ||
+          glance.nodes.every(
+            (other) =>
+              other.spec.role === 'worker' || recordOf(glance, other) === 'SignalCompleted',
+          ),
+      ),
+  },
+  {
+    name: 'attempts-within-policy',
+    sentence: 'No node begins more attempts than `retry` of the policy allows.',
+    upheldBy:
+      '`src/engine/execute/retries.ts`: one write of the plan holds the order and the number of the attempt',
+    alsoSeenBy: '`test/testenv/retry-policy.test.ts`',
+    holds: ({ nodes }, { rules: { retry } }) =>
+      retry === undefined ||
+      nodes.every(({ host: { fetched } }) => new Set(fetched).size <= retry.attempts),
+  },
+];
+
+/** True where the run can go on only once a person has done something, and nothing else is under way. */
+export function waitsForPerson(glance: Glance, { rules }: Configuration): boolean {
+  if (glance.recorded.length === 0 || glance.isAborted) return false;
+  const waiting = glance.nodes.filter((node) => recordOf(glance, node) === 'SignalPending');
+  const others = glance.nodes.filter((node) => !waiting.includes(node));
+  const isUnapproved = rules.waves === 'approved' && !glance.isApproved;
+  const isHeldBack = (node: NodeGlance): boolean =>
+    isKeptBack(node) || (isUnapproved && isOfSecondWave(node));
+  const [controller] = waiting.filter(({ spec }) => spec.role === 'controller');
+  const asked = controller ? waiting.filter(({ spec }) => spec.role === 'controller') : waiting;
+  // A plan that leaves held workers out ends without them.
+  const isLeftOut = (node: NodeGlance): boolean =>
+    rules.leavesOutHeld === true && node.spec.role === 'worker' && isKeptBack(node);
+  return (
+    asked.length > 0 &&
+    asked.every(isHeldBack) &&
+    !asked.every(isLeftOut) &&
+    others.every((node) => hasEnded(glance, node))
+  );
+}
+
+function isOfSecondWave({ spec: { wave } }: NodeGlance): boolean {
+  return wave === String(SECOND_WAVE);
+}
+
+function isHeld({ object }: NodeGlance): boolean {
+  return holdOn(object) !== undefined;
+}
+
+function isKeptBack(node: NodeGlance): boolean {
+  return isHeld(node) || node.spec.isPinned;
+}
+
+function recordOf({ recorded }: Glance, { spec }: NodeGlance): string {
+  return recorded.find(({ name }) => name === spec.name)?.state ?? 'SignalPending';
+}
+
+/** True from the recorded intent on, or where a signal of the plan says so. */
+function hasStarted(glance: Glance, node: NodeGlance): boolean {
+  const state = recordOf(glance, node);
+  return (
+    !['SignalPending', 'SignalSkipped', 'SignalMissingNode'].includes(state) ||
+    node.signal?.planId === glance.run
+  );
+}
+
+function hasEnded(glance: Glance, node: NodeGlance): boolean {
+  return !['SignalPending', 'SignalSent'].includes(recordOf(glance, node));
+}
