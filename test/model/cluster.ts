@@ -34,6 +34,8 @@ export interface Rules {
   /** True where the plan ends without the workers that are held or pinned. */
   readonly leavesOutHeld?: boolean;
   readonly retry?: RetryRule;
+  /** True where the plan waits for people once more nodes failed than may. */
+  readonly pausesOnFailure?: boolean;
 }
 
 /** What people may order once, at any moment; whoever pauses a plan lets it go on later. */

@@ -180,10 +180,21 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     concurrent: 2,
     maxFailures: 1,
   }),
+  configure('2 waves, 1 of the first never comes up', 'w1:dead@1 w2@2', {
+    rules: { waves: 'in turn' },
+    concurrent: 2,
+  }),
+  configure('it pauses where 1 falls', 'w1:brief w2', {
+    rules: { pausesOnFailure: true },
+    controls: ['retry'],
+    times: A_MOMENT_LATER,
+    faults: 0,
+  }),
   configure('1 of 2 workers is held', 'w1^ w2', { controls: ['unhold'] }),
   configure('1 of 2 workers is held and left out', 'w1^ w2', {
     rules: { leavesOutHeld: true },
     controls: ['unhold'],
+    faults: 0,
   }),
   configure('1 of 2 controllers is held', 'c1^ c2 w1', {
     rules: { leavesOutHeld: true },

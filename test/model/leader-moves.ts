@@ -234,6 +234,7 @@ function policyFor({ nodes, targetDeadlineMs, maxFailures, rules }: Configuratio
     ...(nodes.some(({ isPinned }) => isPinned) && { pins: [pinned] }),
     ...(rules.leavesOutHeld === true && { leavesOutHeld: true }),
     ...(rules.retry && { retry: rules.retry }),
+    ...(rules.pausesOnFailure === true && { pausesOnFailure: true }),
   };
 }
 

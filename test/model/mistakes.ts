@@ -60,6 +60,15 @@ const unapproved = configure('1 worker whose wave needs approval', 'w1@2', {
   rules: { waves: 'approved' },
   controls: ['approve'],
 });
+const firstFails = configure('2 waves, 1 of the first cannot be executed', 'w1:garbage@1 w2@2', {
+  rules: { waves: 'in turn' },
+  concurrent: 2,
+  faults: 0,
+});
+const pausing = configure('it pauses where 1 cannot be executed', 'w1:garbage w2', {
+  rules: { pausesOnFailure: true },
+  faults: 0,
+});
 const held = configure('1 worker that is held', 'w1^', { controls: ['unhold'] });
 const pinned = configure('1 worker that is pinned', 'w1=');
 const heldController = configure('1 controller that is held, 1 worker', 'c1^ w1', {
@@ -176,6 +185,18 @@ export const MISTAKES: readonly Mistake[] = [
     unapproved,
     { leader: leaders.asksForNoApproval },
     'approved-before-start',
+  ),
+  mistake(
+    'a failure that stops nothing',
+    firstFails,
+    { leader: leaders.allowsAnyFailure },
+    'failures-stop-waves',
+  ),
+  mistake(
+    'an end instead of a pause',
+    pausing,
+    { leader: leaders.endsAtFailure },
+    'pauses-on-failure',
   ),
   mistake('holds that nobody sees', held, { leader: leaders.seesNoHolds }, 'held-never-starts'),
   mistake('pins that nobody reads', pinned, { leader: leaders.readsNoPins }, 'pinned-never-starts'),

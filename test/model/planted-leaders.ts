@@ -112,6 +112,12 @@ export const asksForNoApproval: Leader = async (view) => {
   return await realLeader({ ...view, policy: { ...view.policy, waves } });
 };
 
+export const allowsAnyFailure: Leader = async (view) =>
+  await realLeader({ ...view, policy: { ...view.policy, maxFailures: Infinity } });
+
+export const endsAtFailure: Leader = async (view) =>
+  await realLeader({ ...view, policy: { ...view.policy, pausesOnFailure: false } });
+
 export const seesNoHolds: Leader = async (view) => {
   const free = (object: KubeObject): KubeObject => withoutAnnotations(object, HOLD_ANNOTATION);
   const { controller, worker } = view.objects;

@@ -1,4 +1,5 @@
 /** Invariants of what a policy or a person asks for: waves, holds, pins and attempts. */
+import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
 import { holdOn } from '../../src/signal/holds.ts';
 import { type Configuration, SECOND_WAVE } from './cluster.ts';
 import type { Glance, NodeGlance } from './glance.ts';
@@ -14,10 +15,10 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
     alsoSeenBy: '`test/testenv/waves.test.ts`',
     holds: (glance) =>
       glance.nodes
-        .filter((node) => node.spec.wave !== undefined && hasStarted(glance, node))
+        .filter((node) => hasStarted(glance, node))
         .every((node) =>
           glance.nodes
-            .filter(({ spec: { wave } }) => wave !== undefined && wave < (node.spec.wave ?? ''))
+            .filter(({ spec: { wave } }) => isEarlier(wave, node.spec.wave))
             .every(
               (before) => hasEnded(glance, before) || before.spec.isHeld || before.spec.isPinned,
             ),
@@ -32,6 +33,30 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
       rules.waves !== 'approved' ||
       glance.isApproved ||
       glance.nodes.every((node) => !isOfSecondWave(node) || !hasStarted(glance, node)),
+  },
+  {
+    name: 'failures-stop-waves',
+    sentence:
+      'Once more workers of a wave are recorded as failed than may fail, no worker of a later wave starts.',
+    upheldBy: '`src/engine/assess/budget.ts`, `src/engine/schedule/order.ts`',
+    alsoSeenBy: '`test/testenv/waves.test.ts`',
+    holds: (glance, { maxFailures }) =>
+      glance.nodes
+        .filter((node) => hasStarted(glance, node))
+        .every((node) => failedBefore(glance, node) <= maxFailures),
+  },
+  {
+    name: 'pauses-on-failure',
+    sentence:
+      'With `onFailure: Pause`, a plan with more failures than allowed stays open while nodes are left, and starts none of them, until a person acts.',
+    upheldBy: '`src/engine/assess/advance.ts`, `src/engine/assess/assess.ts`',
+    alsoSeenBy: '`test/testenv/failure-budget.test.ts`',
+    holds: (glance, { rules, maxFailures }) =>
+      rules.pausesOnFailure !== true ||
+      glance.isAborted ||
+      inState(glance, 'SignalApplyFailed') <= maxFailures ||
+      (inState(glance, 'SignalSent') === 0 &&
+        (isOpenPlan(glance) || inState(glance, 'SignalPending') === 0)),
   },
   {
     name: 'held-never-starts',
@@ -79,13 +104,15 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
 ];
 
 /** True where the run can go on only once a person has done something, and nothing else is under way. */
-export function waitsForPerson(glance: Glance, { rules }: Configuration): boolean {
+export function waitsForPerson(glance: Glance, { rules, maxFailures }: Configuration): boolean {
   if (glance.recorded.length === 0 || glance.isAborted) return false;
   const waiting = glance.nodes.filter((node) => recordOf(glance, node) === 'SignalPending');
   const others = glance.nodes.filter((node) => !waiting.includes(node));
   const isUnapproved = rules.waves === 'approved' && !glance.isApproved;
+  const isPaused =
+    rules.pausesOnFailure === true && inState(glance, 'SignalApplyFailed') > maxFailures;
   const isHeldBack = (node: NodeGlance): boolean =>
-    isKeptBack(node) || (isUnapproved && isOfSecondWave(node));
+    isPaused || isKeptBack(node) || (isUnapproved && isOfSecondWave(node));
   const [controller] = waiting.filter(({ spec }) => spec.role === 'controller');
   const asked = controller ? waiting.filter(({ spec }) => spec.role === 'controller') : waiting;
   // A plan that leaves held workers out ends without them.
@@ -113,6 +140,26 @@ function isKeptBack(node: NodeGlance): boolean {
 
 function recordOf({ recorded }: Glance, { spec }: NodeGlance): string {
   return recorded.find(({ name }) => name === spec.name)?.state ?? 'SignalPending';
+}
+
+/** How many targets are recorded in this state. */
+function inState({ recorded }: Glance, state: string): number {
+  return recorded.filter((target) => target.state === state).length;
+}
+
+/** How many workers of the waves before that of the node are recorded as failed. */
+function failedBefore(glance: Glance, { spec: { wave } }: NodeGlance): number {
+  return glance.nodes.filter(
+    (other) => isEarlier(other.spec.wave, wave) && recordOf(glance, other) === 'SignalApplyFailed',
+  ).length;
+}
+
+function isEarlier(wave: string | undefined, other: string | undefined): boolean {
+  return wave !== undefined && other !== undefined && wave < other;
+}
+
+function isOpenPlan({ state = '' }: Glance): boolean {
+  return ['new', 'running'].includes(phaseOfPlan(state));
 }
 
 /** True from the recorded intent on, or where a signal of the plan says so. */
