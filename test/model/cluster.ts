@@ -2,6 +2,7 @@
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import type { Role } from '../../src/engine/model/rollout.ts';
 import type { RetryRule } from '../../src/engine/policy/rollout-policy.ts';
+import type { HookMoment } from '../../src/hooks/rules.ts';
 import type { KubeObject, Node } from '../../src/kube/resources.ts';
 import { encodePresence } from '../../src/signal/agent-presence.ts';
 import { HOLD_ANNOTATION } from '../../src/signal/holds.ts';
@@ -36,6 +37,8 @@ export interface Rules {
   readonly retry?: RetryRule;
   /** True where the plan waits for people once more nodes failed than may. */
   readonly pausesOnFailure?: boolean;
+  /** The moments at which a Job must succeed for each node. */
+  readonly hooks?: readonly HookMoment[];
 }
 
 /** What people may order once, at any moment; whoever pauses a plan lets it go on later. */

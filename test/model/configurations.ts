@@ -190,6 +190,24 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     times: A_MOMENT_LATER,
     faults: 0,
   }),
+  configure('a Job before the drain and after the upgrade', 'w1', {
+    rules: { hooks: ['beforeDrain', 'afterVerified'] },
+  }),
+  configure('a Job takes minutes, longer than an intent is fresh', 'w1', {
+    rules: { hooks: ['beforeDrain', 'afterVerified'] },
+    times: [NOW, NOW + 180_000],
+    faults: 0,
+  }),
+  configure('a Job before the drain of 2 workers', 'w1 w2', {
+    rules: { hooks: ['beforeDrain'] },
+    concurrent: 2,
+    faults: 0,
+  }),
+  configure('tried twice by policy, with Jobs', 'w1:dead', {
+    rules: { hooks: ['beforeDrain', 'afterVerified'], retry: TWICE },
+    times: A_MOMENT_LATER,
+    faults: 0,
+  }),
   configure('1 of 2 workers is held', 'w1^ w2', { controls: ['unhold'] }),
   configure('1 of 2 workers is held and left out', 'w1^ w2', {
     rules: { leavesOutHeld: true },

@@ -10,6 +10,7 @@ import {
 } from '../../src/engine/policy/rollout-policy.ts';
 import { gather } from '../../src/engine/snapshot/gather.ts';
 import { freshWorld, OwnWrites } from '../../src/engine/snapshot/world.ts';
+import type { Hook, HookMoment } from '../../src/hooks/rules.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { sameJson } from '../../src/util/json.ts';
@@ -20,6 +21,7 @@ import {
   SECOND_WAVE,
   WAVE_LABEL,
 } from './cluster.ts';
+import { type HookJob, jobOf, resultsOf } from './hook-runs.ts';
 import { type Deeds, type Leader, viewsOfRoles } from './leader.ts';
 import { type Choice, choicesOf, type Holdings, isFresh, lagOf } from './leader-view.ts';
 import { named, nameless } from './nameless.ts';
@@ -32,7 +34,9 @@ type Deed =
   | { readonly kind: 'record'; readonly content: number }
   /** Asks for a write of the object at this place. */
   | { readonly kind: 'ask'; readonly place: number; readonly content: number }
-  | { readonly kind: 'drain'; readonly place: number };
+  | { readonly kind: 'drain'; readonly place: number }
+  /** Asks the API server to create a Job, if there is none with its name. */
+  | { readonly kind: 'hook'; readonly place: number; readonly job: HookJob };
 
 export type LeaderMove = Deed & { readonly label: string; readonly fair: boolean };
 
@@ -81,8 +85,9 @@ export class LeaderMoves {
   }
 
   async of(holdings: Holdings): Promise<readonly LeaderMove[]> {
-    const { now, plan, nodes, drains, down } = holdings;
-    return await once(this.#moves, [now, plan, ...nodes, drains, down].join('/'), async () => {
+    const { now, plan, nodes, drains, hookJobs, down } = holdings;
+    const key = [now, plan, ...nodes, drains, JSON.stringify(hookJobs), down].join('/');
+    return await once(this.#moves, key, async () => {
       const moves = new Map<string, LeaderMove>();
       const tells = (seen: number, place: number, version: number): string =>
         this.tells({
@@ -94,9 +99,9 @@ export class LeaderMoves {
       for (const choice of choicesOf(holdings, tells)) {
         const fair = isFresh(choice, holdings);
         for (const { deed, words } of await this.#decide(choice, holdings)) {
-          const key = Object.values(deed).join();
-          if (moves.has(key) && (!fair || moves.get(key)?.fair === true)) continue;
-          moves.set(key, { ...deed, label: `a leader ${words}${lagOf(choice, holdings)}`, fair });
+          const done = JSON.stringify(deed);
+          if (moves.has(done) && (!fair || moves.get(done)?.fair === true)) continue;
+          moves.set(done, { ...deed, label: `a leader ${words}${lagOf(choice, holdings)}`, fair });
         }
       }
       return [...moves.values()];
@@ -137,10 +142,11 @@ export class LeaderMoves {
 
   /** What it does on this view; without writes of what has changed since, which are refused. */
   async #decide(choice: Choice, { now, plan, nodes }: Holdings): Promise<readonly Told[]> {
-    const { drains, down, watchedMs } = choice;
+    const { drains, hookJobs, down, watchedMs } = choice;
     const planSeen = seenAt(plan, choice.plan);
     const seen = nodes.map((versions, place) => seenAt(versions, choice.nodes[place] ?? 0));
-    const key = [now, planSeen, plan.at(-1), ...seen, drains, down, watchedMs].join('/');
+    const jobs = JSON.stringify(hookJobs);
+    const key = [now, planSeen, plan.at(-1), ...seen, drains, jobs, down, watchedMs].join('/');
     return await once(this.#decisions, key, async () => {
       const current = this.#planAt([plan.at(-1) ?? 0, NEWEST]);
       const objects: Record<Role, KubeObject[]> = { controller: [], worker: [] };
@@ -159,6 +165,7 @@ export class LeaderMoves {
         objects,
         newest,
         drains: new Map(known),
+        hookResults: hookJobs.flatMap(resultsOf),
         drainDelegation: this.#configuration.cordoner === 'leader',
         down,
         now,
@@ -169,7 +176,11 @@ export class LeaderMoves {
     });
   }
 
-  #told({ begun, writes }: Deeds, current: Plan, newest: ReadonlyMap<string, KubeObject>): Told[] {
+  #told(
+    { begun, writes, hookRuns }: Deeds,
+    current: Plan,
+    newest: ReadonlyMap<string, KubeObject>,
+  ): Told[] {
     const placeOf = (name: string): number =>
       this.#configuration.nodes.findIndex((node) => node.name === name);
     const drains = begun.map((name): Told => {
@@ -178,6 +189,10 @@ export class LeaderMoves {
     const accepted = writes.filter((object) => versionOf(object) === NEWEST);
     return [
       ...drains,
+      ...hookRuns.map((run): Told => {
+        const deed = { kind: 'hook', place: placeOf(run.node), job: jobOf(run) } as const;
+        return { deed, words: `creates the Job ${run.hook.when} of ${run.node}` };
+      }),
       ...accepted.map((object): Told => {
         const { name } = object.metadata;
         const place = placeOf(name);
@@ -234,8 +249,20 @@ function policyFor({ nodes, targetDeadlineMs, maxFailures, rules }: Configuratio
     ...(nodes.some(({ isPinned }) => isPinned) && { pins: [pinned] }),
     ...(rules.leavesOutHeld === true && { leavesOutHeld: true }),
     ...(rules.retry && { retry: rules.retry }),
+    ...(rules.hooks && { hooks: rules.hooks.map(hookAt) }),
     ...(rules.pausesOnFailure === true && { pausesOnFailure: true }),
   };
+}
+
+function hookAt(when: HookMoment): Hook {
+  const action = {
+    kind: 'job',
+    namespace: 'hooks',
+    template: { spec: {} },
+    pinToNode: false,
+    retries: 0,
+  } as const;
+  return { name: when.toLowerCase(), when, action, timeoutMs: 60_000 };
 }
 
 /**

@@ -1,5 +1,7 @@
 /** What leaders may observe: every mixture of versions of all objects, and each leader's own knowledge. */
 import type { DrainState } from '../../src/drain/running-drains.ts';
+import { sameJson } from '../../src/util/json.ts';
+import type { HookJob } from './hook-runs.ts';
 import { product } from './product.ts';
 
 /** What there is to see: versions as numbers of contents, oldest first. */
@@ -15,6 +17,8 @@ export interface Holdings {
   readonly oldest: readonly number[];
   /** By place: what the leader's process knows of its drain of the node; undefined where it knows nothing. */
   readonly drains: readonly (DrainState['kind'] | undefined)[];
+  /** By place: the Jobs of hooks for the node. */
+  readonly hookJobs: readonly (readonly HookJob[])[];
   /** Controllers whose API server is not ready. */
   readonly down: readonly string[];
 }
@@ -25,6 +29,7 @@ export interface Choice {
   /** By place: the resourceVersion that is seen. */
   readonly nodes: readonly number[];
   readonly drains: Holdings['drains'];
+  readonly hookJobs: Holdings['hookJobs'];
   readonly down: readonly string[];
   readonly watchedMs: number;
 }
@@ -40,6 +45,12 @@ export function* choicesOf(holdings: Holdings, tells: Tells): Generator<Choice> 
   const drainsOf = product(
     holdings.drains.map((kind) => (kind === undefined ? [kind] : [kind, undefined])),
   );
+  // A process that has not looked at a Job, or not lately, knows nothing of it, or of an earlier state.
+  const jobsOf = product(
+    holdings.hookJobs.map((jobs) =>
+      jobs.length === 0 ? [jobs] : product(jobs.map(knownOf)).map((known) => known.flat()),
+    ),
+  );
   for (const plan of newestOfEach(holdings.plan, (version) => String(holdings.plan[version - 1]))) {
     const seen = holdings.nodes.map((versions, place) =>
       newestOfEach(versions, (version) => tells(plan, place, version), holdings.oldest[place]),
@@ -47,7 +58,9 @@ export function* choicesOf(holdings: Holdings, tells: Tells): Generator<Choice> 
     for (const nodes of product(seen)) {
       for (const drains of drainsOf) {
         for (const down of answers) {
-          for (const watchedMs of watched) yield { plan, nodes, drains, down, watchedMs };
+          for (const watchedMs of watched) {
+            for (const hookJobs of jobsOf) yield { plan, nodes, drains, hookJobs, down, watchedMs };
+          }
         }
       }
     }
@@ -61,9 +74,15 @@ export function isFresh(choice: Choice, holdings: Holdings): boolean {
   return (
     isSeen &&
     isKnown &&
+    sameJson(choice.hookJobs, holdings.hookJobs) &&
     choice.down.length === holdings.down.length &&
     choice.watchedMs === holdings.watchedMs
   );
+}
+
+/** As one process may know it: as it is, as it was, or not at all. */
+function knownOf(job: HookJob): readonly (readonly HookJob[])[] {
+  return job.state === 'running' ? [[job], []] : [[job], [{ ...job, state: 'running' }], []];
 }
 
 /** For people: empty where nothing lags. */

@@ -15,6 +15,8 @@ import {
   type Views,
   viewsOf,
 } from '../../src/engine/snapshot/world.ts';
+import type { HookResult, HookRun } from '../../src/hooks/rules.ts';
+import type { HookRunner } from '../../src/hooks/runner.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import {
   type KubeList,
@@ -41,6 +43,8 @@ export interface LeaderView {
   readonly down: readonly string[];
   /** By name of the Node: what this process knows of its drains. */
   readonly drains: ReadonlyMap<string, DrainState['kind']>;
+  /** What this process knows of the Jobs of hooks. */
+  readonly hookResults: readonly HookResult[];
   /** True where targets leave cordon and drain to the leader. */
   readonly drainDelegation: boolean;
   readonly now: number;
@@ -54,6 +58,8 @@ export interface Deeds {
   readonly writes: readonly KubeObject[];
   /** Names of the Nodes whose drain it begins. */
   readonly begun: readonly string[];
+  /** The runs of hooks whose Jobs it looks at, and creates where there is none. */
+  readonly hookRuns: readonly HookRun[];
 }
 
 export type Leader = (view: LeaderView) => Promise<Deeds>;
@@ -71,7 +77,7 @@ export class NoMemory extends OwnWrites {
  */
 export function leaderWith(dialect: Dialect<Plan>): Leader {
   return async (view) => {
-    const deeds = { writes: [] as KubeObject[], begun: [] as string[] };
+    const deeds = { writes: [] as KubeObject[], begun: [] as string[], hookRuns: [] as HookRun[] };
     let elapsedMs = 0;
     let over = new AbortController();
     const reconcile = createReconciler({
@@ -81,6 +87,7 @@ export function leaderWith(dialect: Dialect<Plan>): Leader {
       ...knowledgeOf(viewsOfRoles(view.objects), new NoMemory()),
       policyFor: () => view.policy,
       drains: drainsIn(view, deeds),
+      hooks: hooksIn(view, deeds),
       clock: { now: () => view.now, monotonic: () => elapsedMs, schedule: () => () => undefined },
       prober: {
         askControlPlane: async (endpoints) =>
@@ -117,6 +124,17 @@ function drainsIn({ drains, now }: LeaderView, { begun }: { begun: string[] }): 
     begin: (node) => void begun.push(node),
     forget: () => undefined,
     keep: () => undefined,
+    onChange: () => () => undefined,
+    run: async () => await Promise.resolve(),
+  };
+}
+
+/** Jobs are created and looked at later, by the model. */
+function hooksIn({ hookResults }: LeaderView, { hookRuns }: { hookRuns: HookRun[] }): HookRunner {
+  return {
+    follow: (_plan, due) => void hookRuns.push(...due),
+    forget: () => undefined,
+    resultsOf: () => hookResults,
     onChange: () => () => undefined,
     run: async () => await Promise.resolve(),
   };

@@ -69,6 +69,14 @@ const pausing = configure('it pauses where 1 cannot be executed', 'w1:garbage w2
   rules: { pausesOnFailure: true },
   faults: 0,
 });
+const before = configure('1 worker with a Job before its drain', 'w1', {
+  rules: { hooks: ['beforeDrain'] },
+  faults: 0,
+});
+const after = configure('1 worker with a Job after its upgrade', 'w1', {
+  rules: { hooks: ['afterVerified'] },
+  faults: 0,
+});
 const held = configure('1 worker that is held', 'w1^', { controls: ['unhold'] });
 const pinned = configure('1 worker that is pinned', 'w1=');
 const heldController = configure('1 controller that is held, 1 worker', 'c1^ w1', {
@@ -198,6 +206,19 @@ export const MISTAKES: readonly Mistake[] = [
     { leader: leaders.endsAtFailure },
     'pauses-on-failure',
   ),
+  mistake(
+    'each leader names its Job itself',
+    before,
+    { leader: leaders.namesJobsAnew },
+    'one-job-per-attempt',
+  ),
+  mistake(
+    'a Job that nobody waits for',
+    before,
+    { leader: leaders.awaitsNoJob },
+    'job-before-drain',
+  ),
+  mistake('hooks that nobody runs', after, { leader: leaders.runsNoHooks }, 'job-before-done'),
   mistake('holds that nobody sees', held, { leader: leaders.seesNoHolds }, 'held-never-starts'),
   mistake('pins that nobody reads', pinned, { leader: leaders.readsNoPins }, 'pinned-never-starts'),
   mistake(

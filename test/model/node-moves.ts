@@ -5,6 +5,7 @@ import type { Node } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import { RESTART_TIMEOUT_MS } from './agent-turn.ts';
 import { NOW } from './cluster.ts';
+import { endsOf } from './hook-runs.ts';
 import {
   factsOf,
   failure,
@@ -67,6 +68,7 @@ export async function edgesOf(
     ...misfortunes(node, rules),
     ...podMoves(node, rules),
     ...cordonMoves(node, rules),
+    ...hookMoves(node),
   );
   return distinct(node, moves, states);
 }
@@ -235,6 +237,14 @@ function cordonMoves(node: NodeState, { contents, isNode, othersCordon }: NodeRu
   const closed = { ...object, spec: { ...object.spec, unschedulable: true } };
   const to = { ...written(node, contentOf(contents, closed)), keptClosed: true };
   return [{ label: 'somebody else cordons it', fair: false, cost: 1, to }];
+}
+
+/** A Job ends as it will, and never without need. */
+function hookMoves(node: NodeState): NodeMove[] {
+  return endsOf(node.hookJobs).map(({ when, state, jobs: hookJobs }) => {
+    const label = `its Job ${when} has ${state}`;
+    return { label, fair: true, cost: 0, to: { ...node, hookJobs } };
+  });
 }
 
 function isClosed({ versions }: NodeState, contents: NodeRules['contents']): boolean {

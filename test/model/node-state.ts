@@ -2,6 +2,7 @@
 import type { Journal } from '../../src/agent/journal.ts';
 import { IDLE } from '../../src/agent/journal.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
+import type { HookJob } from './hook-runs.ts';
 import type { Host } from './host.ts';
 import { freshHost } from './host.ts';
 import type { Numbering } from './numbering.ts';
@@ -24,6 +25,8 @@ export interface NodeState {
   readonly drain: 'none' | 'draining' | 'drained';
   /** True where somebody else cordoned the node; nobody takes that back here. */
   readonly keptClosed: boolean;
+  /** The Jobs of hooks for it. */
+  readonly hookJobs: readonly HookJob[];
   /** Crashes of its own that it has left; others are taken from the faults of all nodes together. */
   readonly crashes: number;
 }
@@ -47,6 +50,7 @@ export function freshNode({ content, file, hasPods, ...more }: Beginning): NodeS
     left: [],
     isChanged: true,
     drain: 'none',
+    hookJobs: [],
     ...more,
   };
 }

@@ -39,6 +39,7 @@ function together(...all: readonly Deeds[]): Deeds {
   return {
     writes: all.flatMap(({ writes }) => writes),
     begun: all.flatMap(({ begun }) => begun),
+    hookRuns: all.flatMap(({ hookRuns }) => hookRuns),
   };
 }
 
@@ -115,6 +116,30 @@ export const asksForNoApproval: Leader = async (view) => {
 export const allowsAnyFailure: Leader = async (view) =>
   await realLeader({ ...view, policy: { ...view.policy, maxFailures: Infinity } });
 
+/** Gives a Job a name of its own where it knows of none. */
+export const namesJobsAnew: Leader = async (view) => {
+  const { hookRuns, ...deeds } = await realLeader(view);
+  if (view.hookResults.length > 0) return { ...deeds, hookRuns };
+  return {
+    ...deeds,
+    hookRuns: [...hookRuns, ...hookRuns.map((run) => ({ ...run, id: `${run.id}-2` }))],
+  };
+};
+
+export const runsNoHooks: Leader = async (view) => {
+  const { hooks: _unread, ...policy } = view.policy;
+  return await realLeader({ ...view, policy });
+};
+
+/** Takes a Job that runs for one that has succeeded. */
+export const awaitsNoJob: Leader = async (view) => {
+  const hookResults = view.hookResults.map((result) => ({
+    ...result,
+    state: 'succeeded' as const,
+  }));
+  return await realLeader({ ...view, hookResults });
+};
+
 export const endsAtFailure: Leader = async (view) =>
   await realLeader({ ...view, policy: { ...view.policy, pausesOnFailure: false } });
 
@@ -187,6 +212,7 @@ export const abandons: Leader = async (view) => {
   const isFresh = metadata.resourceVersion === current.metadata.resourceVersion;
   return {
     begun: [],
+    hookRuns: [],
     writes: isOver || !isFresh ? [] : [{ ...plan, status: { ...status, state: 'ApplyFailed' } }],
   };
 };

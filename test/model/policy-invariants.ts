@@ -59,6 +59,50 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
         (isOpenPlan(glance) || inState(glance, 'SignalPending') === 0)),
   },
   {
+    name: 'one-job-per-attempt',
+    sentence: 'Each hook gets one Job for each attempt of a node, however many leaders there are.',
+    upheldBy:
+      '`src/engine/gates/hook-runs.ts`: every leader gives the Job of an attempt the same name',
+    alsoSeenBy: '`test/testenv/hooks.test.ts`',
+    holds: ({ nodes }) =>
+      nodes.every(({ hookJobs }) => {
+        const attempts = hookJobs.map(({ when, attempt }) => `${when} ${attempt}`);
+        return new Set(attempts).size === attempts.length;
+      }),
+  },
+  {
+    name: 'job-before-drain',
+    sentence:
+      'No node has a signal of the plan, and so none is drained, before the Job `beforeDrain` of that attempt has succeeded.',
+    upheldBy: '`src/engine/gates/registry.ts`: `BEFORE_SIGNAL`',
+    alsoSeenBy: '`test/testenv/hooks.test.ts`',
+    holds: ({ nodes, run }, { rules }) =>
+      rules.hooks?.includes('beforeDrain') !== true ||
+      nodes.every(
+        ({ signal, hookJobs }) =>
+          signal?.planId !== run ||
+          hookJobs.some(
+            ({ when, attempt, state }) =>
+              when === 'beforeDrain' && attempt === signal.created && state === 'succeeded',
+          ),
+      ),
+  },
+  {
+    name: 'job-before-done',
+    sentence: 'No target is recorded as done before a Job `afterVerified` has succeeded for it.',
+    upheldBy: '`src/engine/gates/registry.ts`: `AFTER_TARGET`',
+    alsoSeenBy: '`test/testenv/hooks.test.ts`',
+    holds: (glance, { rules }) =>
+      rules.hooks?.includes('afterVerified') !== true ||
+      glance.nodes.every(
+        (node) =>
+          recordOf(glance, node) !== 'SignalCompleted' ||
+          node.hookJobs.some(
+            ({ when, state }) => when === 'afterVerified' && state === 'succeeded',
+          ),
+      ),
+  },
+  {
     name: 'held-never-starts',
     sentence: 'No node starts while the hold stands that it had before the plan.',
     upheldBy: '`src/engine/gates/not-held.ts`',

@@ -48,12 +48,15 @@ export class Symmetry {
   readonly #contents: Numbering<KubeObject>;
   /** Recorded states of targets that may be chosen, now or once somebody orders to try them again. */
   readonly #choosable: readonly string[];
+  /** False where the names of Jobs depend on the names of nodes. */
+  readonly #isRenamable: boolean;
   readonly #rows = new Map<number, Rows>();
   readonly #renamed = new Map<string, number>();
 
   constructor({ nodes, controls, rules }: Configuration, contents: Numbering<KubeObject>) {
     this.#nodes = nodes;
     this.#contents = contents;
+    this.#isRenamable = rules.hooks === undefined;
     this.#choosable =
       controls.includes('retry') || rules.retry !== undefined
         ? ['SignalPending', 'SignalApplyFailed']
@@ -126,6 +129,7 @@ export class Symmetry {
 
   /** Places of alike nodes that may change places, where there are several. */
   #groups(rows: Rows): number[][] {
+    if (!this.#isRenamable) return [];
     const groups = new Map<string, number[]>();
     this.#nodes.forEach((spec, place) => {
       if (rows[place] !== undefined) once(groups, kindOf(spec), () => []).push(place);

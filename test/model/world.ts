@@ -10,6 +10,7 @@ import type { Configuration, NodeSpec } from './cluster.ts';
 import { firstPlan, OLD, objectOf, secondPlan } from './cluster.ts';
 import type { Edge, Invariant, Model } from './explorer.ts';
 import type { Glance } from './glance.ts';
+import { withJob } from './hook-runs.ts';
 import { afterStep as realAfterStep } from './host.ts';
 import { INVARIANTS } from './invariants.ts';
 import type { Leader } from './leader.ts';
@@ -260,6 +261,7 @@ export class World implements Model {
       nodes: nodes.map(({ versions }) => versions),
       oldest: nodes.map(({ versions }) => this.#leaders.oldestOf(versions)),
       drains: nodes.map(({ drain }) => (drain === 'none' ? undefined : drain)),
+      hookJobs: nodes.map(({ hookJobs }) => hookJobs),
       down: nodes.flatMap(({ spec, host }) =>
         spec.role === 'controller' && host.service?.life !== 'up' ? [spec.name] : [],
       ),
@@ -280,6 +282,7 @@ export class World implements Model {
       };
     }
     if (move.kind === 'drain') return this.#draining(state, move.place);
+    if (move.kind === 'hook') return this.#withJob(state, move);
     const { place, content } = move;
     const known = this.#requests.valueOf(state.requests[place] ?? 0);
     const requests = [...new Set([...known, content])].toSorted((a, b) => a - b);
@@ -294,6 +297,14 @@ export class World implements Model {
       ...state,
       nodes: state.nodes.with(place, this.#nodes.numberOf({ ...node, drain: 'draining' })),
     };
+  }
+
+  #withJob(state: State, { place, job }: Extract<LeaderMove, { kind: 'hook' }>): State {
+    const node = this.#nodes.valueOf(state.nodes[place] ?? 0);
+    const hookJobs = withJob(node.hookJobs, job);
+    if (hookJobs === node.hookJobs) return state;
+    const to = this.#nodes.numberOf({ ...node, hookJobs });
+    return { ...state, nodes: state.nodes.with(place, to) };
   }
 
   #begin(spec: NodeSpec): NodeState {
