@@ -32,12 +32,16 @@ const SMALL: readonly Configuration[] = [
     controls: ['approve'],
     faults: 0,
   }),
-  configure('1 of 2 is held', 'w1^ w2', { controls: ['unhold'], faults: 0 }),
-  configure('tried twice by policy', 'w1:garbage w2:garbage', {
-    faults: 0,
-    rules: { retry: { attempts: 2, backoffMs: 1000 } },
-    times: [NOW, NOW + 30_000],
-  }),
+  ...(WHOLE
+    ? [
+        configure('1 of 2 is held', 'w1^ w2', { controls: ['unhold'], faults: 0 }),
+        configure('tried twice by policy', 'w1:garbage w2:garbage', {
+          faults: 0,
+          rules: { retry: { attempts: 2, backoffMs: 1000 } },
+          times: [NOW, NOW + 30_000],
+        }),
+      ]
+    : []),
   configure('others cordon', WHOLE ? 'w1 w2!' : 'w1!', { othersCordon: true }),
 ];
 
