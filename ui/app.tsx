@@ -144,6 +144,9 @@ function Plan({ plan, node, open }: PlanProps) {
         <h2 id="nodes">Nodes</h2>
         <Lanes nodes={plan.nodes} chosen={node} open={open} />
       </section>
+      {(plan.report ?? []).map(({ heading, lines }) => (
+        <List key={heading} title={heading} lines={lines} />
+      ))}
       <List title="Held nodes" lines={plan.held} />
       <List
         title="Health checks"

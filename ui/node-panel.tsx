@@ -41,7 +41,7 @@ export function NodePanel({ plan, name, isServed, close }: NodePanelProps) {
           </li>
         ))}
       </ol>
-      <Sentences said={said} />
+      <Sentences said={node.why ?? said} />
     </section>
   );
 }

@@ -40,11 +40,17 @@ export const CLUSTER_OPTIONS: readonly Option[] = [
 
 export const CONNECTION_OPTIONS: readonly Option[] = [...CLUSTER_OPTIONS, API_PORT];
 
+const NAMESPACE = new Option('-n, --namespace <name>', 'only plans in this namespace');
+const DIALECT = new Option('--dialect <name>', 'only plans of this dialect').choices(DIALECT_NAMES);
+
 export const FILTER_OPTIONS: readonly Option[] = [
-  new Option('-n, --namespace <name>', 'only plans in this namespace'),
+  NAMESPACE,
   new Option('--plan <kind/name>', 'only this plan'),
-  new Option('--dialect <name>', 'only plans of this dialect').choices(DIALECT_NAMES),
+  DIALECT,
 ];
+
+/** The filters of a command that takes the plan as its argument. */
+export const PLACE_OPTIONS: readonly Option[] = [NAMESPACE, DIALECT];
 
 const template = matching(
   /^(?i:https?):\/\/(?=[^\s/]+\/\S*\{version\})(?:[^\s{}]|\{(?:version|os|arch|procedure)\})+$/,

@@ -230,6 +230,22 @@ export const COMMANDS: readonly CommandSpec[] = [
         await partsOf(call),
       ),
   },
+  {
+    name: 'report',
+    summary: 'Writes one file about a plan: its nodes over time, waits, failures and versions.',
+    argument: new Argument('[plan]', 'the plan; not needed if there is only one'),
+    options: [
+      ...common.CONNECTION_OPTIONS,
+      ...common.PLACE_OPTIONS,
+      common.outputForm('html', 'svg', 'json', 'markdown'),
+    ],
+    run: async (flags, call) =>
+      await (await import('../cli/report/report-command.ts')).writeReport(
+        call.argument,
+        flags,
+        await partsOf(call),
+      ),
+  },
   ...CONTROL_COMMANDS,
   {
     name: 'updates',

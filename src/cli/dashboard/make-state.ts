@@ -89,7 +89,7 @@ function isOf({ spec }: NodeRollout, { uid, name, namespace }: PlanView): boolea
   return plan.name === name && plan.namespace === namespace;
 }
 
-function runsOf({ runs }: PlanHistory): RunState[] {
+export function runsOf({ runs }: PlanHistory): RunState[] {
   return runs.map(
     ({ id, started, ended, version = '', phase, counts, message, failures = [] }) => ({
       id,

@@ -25,6 +25,8 @@ export interface NodeState {
   readonly since: string;
   readonly from?: string | undefined;
   readonly steps: readonly LaneStep[];
+  /** What `refit why` says of the node. Only a report has it; a served page asks its server. */
+  readonly why?: readonly Said[] | undefined;
 }
 
 export interface CheckShown {
@@ -65,6 +67,8 @@ export interface PlanState {
   readonly checks: readonly CheckShown[];
   readonly nodes: readonly NodeState[];
   readonly history: readonly RunState[];
+  /** Sums, failures and Events. Only a report has them. */
+  readonly report?: readonly Said[] | undefined;
 }
 
 export interface DashboardState {

@@ -1,0 +1,108 @@
+/** Runs `refit report`: reads one plan with its Events and its NodeRollout, and writes all of it as one file. */
+import { nodeRollouts } from '../../api/kinds.ts';
+import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import type { KubeObject, Resource } from '../../kube/resources.ts';
+import { events } from '../../kube/resources.ts';
+import { isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { messageOf, RefitError } from '../../util/errors.ts';
+import { listed } from '../../util/phrases.ts';
+import { uiFiles } from '../dashboard/bundle.ts';
+import { pageOf } from '../dashboard/page.ts';
+import { historyOf, isHistoryOf } from '../history/history.ts';
+import type { ConnectionFlags } from '../options.ts';
+import type { PlanFilter } from '../status/plan-names.ts';
+import {
+  inSession,
+  observeOnce,
+  type Session,
+  type SessionParts,
+} from '../status/status-session.ts';
+import type { PlanView } from '../status/view.ts';
+import { markdownOf } from './markdown.ts';
+import { type Report, reportOf, reportOfDeleted } from './report.ts';
+import { svgOf } from './svg.ts';
+
+type Form = 'html' | 'svg' | 'json' | 'markdown';
+
+interface ReportFlags extends ConnectionFlags, Omit<PlanFilter, 'plan'> {
+  readonly output: Form;
+}
+
+/**
+ * Writes the report. Rejects with REFIT_USAGE if HTML or SVG would go to a terminal, and with
+ * REFIT_CONTROL if no plan, or more than one, has the name.
+ */
+export async function writeReport(
+  plan: string | undefined,
+  flags: ReportFlags,
+  parts: SessionParts,
+): Promise<void> {
+  const { output, clock } = parts;
+  const isForPrograms = flags.output === 'html' || flags.output === 'svg';
+  if (isForPrograms && output.isTerminal)
+    throw new RefitError('REFIT_USAGE', `-o ${flags.output} is not for a terminal`, {
+      hint: `write it to a file: refit report … -o ${flags.output} > report.${flags.output}`,
+    });
+  const filter = plan === undefined ? flags : { ...flags, plan };
+  await inSession(filter, parts, 'refit-report', async (session) => {
+    const report = await read(session, filter, clock.now());
+    output.write(await written(report, flags.output));
+  });
+}
+
+async function read(session: Session, filter: PlanFilter, now: number): Promise<Report> {
+  const missing: string[] = [];
+  const rollouts = await listIfAllowed(session, nodeRollouts, missing);
+  const status = await observeOnce(session, now).catch((error: unknown) => {
+    const isUnknown = error instanceof RefitError && error.code === 'REFIT_CONTROL';
+    const deleted = isUnknown ? deletedPlan(rollouts, filter.plan) : undefined;
+    if (deleted === undefined) throw error;
+    return deleted;
+  });
+  if (!('plans' in status)) return reportOfDeleted(status, missing, now);
+  const [only, ...others] = status.plans.map(nameOf);
+  if (only === undefined) throw new RefitError('REFIT_CONTROL', 'there is no plan');
+  if (others.length > 0)
+    throw new RefitError(
+      'REFIT_CONTROL',
+      `there is more than one plan: ${listed([only, ...others])}`,
+      {
+        hint: `name one, such as \`refit report ${only}\``,
+      },
+    );
+  const said = await listIfAllowed(session, events, missing);
+  return reportOf({ status, rollouts, missing, events: said }, now);
+}
+
+/** Returns the NodeRollout of a plan that does not exist any more. */
+function deletedPlan(rollouts: readonly NodeRollout[], plan = ''): NodeRollout | undefined {
+  return rollouts.find((rollout) => isHistoryOf(historyOf(rollout), plan));
+}
+
+function nameOf({ dialect, namespace, name }: PlanView): string {
+  return [dialect, namespace, name].filter((part) => part !== undefined).join('/');
+}
+
+/** Returns the objects of a kind. Without the right there are none, and `missing` says so; without the kind there are none either. */
+async function listIfAllowed<T extends KubeObject>(
+  { client, abort }: Session,
+  resource: Resource<T>,
+  missing: string[],
+): Promise<readonly T[]> {
+  try {
+    return (await client.listAll(resource, { abort })).items;
+  } catch (error) {
+    if (isForbidden(error)) missing.push(messageOf(error));
+    else if (!isNotFound(error)) throw error;
+    return [];
+  }
+}
+
+async function written(report: Report, form: Form): Promise<string> {
+  if (form === 'json') return `${JSON.stringify(report, undefined, 2)}\n`;
+  if (form === 'markdown') return markdownOf(report);
+  if (form === 'svg') return svgOf(report);
+  const { at, plan, missing } = report;
+  const state = { at, notes: [], missing, plans: [plan] };
+  return pageOf({ kind: 'file', files: await uiFiles(), state });
+}

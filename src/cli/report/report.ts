@@ -1,0 +1,236 @@
+/** Makes the report about one plan: its state as the dashboard shows it, with sums, the longest nodes, failures and Events. */
+import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import type { Event } from '../../kube/resources.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { printable } from '../../util/printable.ts';
+import { explainNode, keyOf, runsOf, type Seen, stateOf } from '../dashboard/make-state.ts';
+import type { NodeState, PlanState, Said } from '../dashboard/state.ts';
+import { historyOf, type PlanHistory } from '../history/history.ts';
+import { fullNameOf } from '../status/text.ts';
+
+/** The JSON form of `refit report`. */
+export interface Report {
+  /** RFC 3339 time at which the cluster was read. */
+  readonly at: string;
+  readonly plan: PlanState;
+  readonly versions: readonly VersionChange[];
+  /** The sum of each step over all nodes, the longest first. */
+  readonly steps: readonly { readonly step: string; readonly ms: number; readonly nodes: number }[];
+  /** The nodes that took longest, the longest first. */
+  readonly longest: readonly { readonly node: string; readonly ms: number }[];
+  readonly failures: readonly { readonly node: string; readonly message: string }[];
+  /** Names of the nodes that got their earlier version back. */
+  readonly rolledBack: readonly string[];
+  /** What Refit said in Events during the run, the earliest first. The API server keeps Events for an hour by default. */
+  readonly events: readonly ReportEvent[];
+  /** What the user may not read, one sentence each. */
+  readonly missing: readonly string[];
+}
+
+interface VersionChange {
+  readonly role: string;
+  readonly before?: string | undefined;
+  readonly after: string;
+  readonly nodes: number;
+}
+
+export interface ReportEvent {
+  readonly at: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly count: number;
+}
+
+const MOST_LONGEST = 10;
+const MOST_EVENTS = 200;
+/** The nodes of these phases have an explanation in the report. The others have nothing to explain. */
+const EXPLAINED: ReadonlySet<NodeState['phase']> = new Set(['failed', 'moving', 'skipped']);
+
+interface Read extends Seen {
+  readonly events: readonly Event[];
+}
+
+/** Returns the report about the only plan of the status. */
+export function reportOf(read: Read, now: number): Report {
+  const [view] = read.status.plans;
+  const [state] = stateOf(read, now).plans;
+  if (view === undefined || state === undefined) throw new Error('the status has no plan');
+  const targets = view.stages.flatMap((stage) => stage.targets);
+  const nodes = state.nodes.map((node) =>
+    EXPLAINED.has(node.phase)
+      ? { ...node, why: explainNode(read.status, keyOf(view), node.name, now) }
+      : node,
+  );
+  const report = {
+    at: rfc3339(now),
+    plan: { ...state, nodes },
+    versions: versionsOf(nodes),
+    steps: stepsOf(nodes),
+    longest: longestOf(nodes),
+    failures: nodes
+      .filter(({ phase }) => phase === 'failed')
+      .map(({ name, state: what, message }) => ({ node: name, message: message || what })),
+    rolledBack: targets.filter(({ rolledBack }) => rolledBack).map(({ name }) => name),
+    events: eventsOf(read.events, { uid: view.uid, nodes, from: state.started }),
+    missing: read.missing,
+  };
+  return { ...report, plan: { ...report.plan, report: saidOf(report) } };
+}
+
+/** Returns the report about a plan that was deleted, which has only its history. */
+export function reportOfDeleted(
+  rollout: NodeRollout,
+  missing: readonly string[],
+  now: number,
+): Report {
+  const history = historyOf(rollout);
+  const runs = runsOf(history);
+  const last = runs[0];
+  return {
+    at: rfc3339(now),
+    plan: {
+      key: `${history.dialect}/${history.namespace ?? ''}/${history.name}`,
+      title: `${fullNameOf(history)} (deleted)`,
+      phase: last?.phase ?? 'new',
+      isOpen: false,
+      versions: last?.version ?? '',
+      done: last?.done ?? 0,
+      total: last?.total ?? 0,
+      percent: percentOf(last),
+      progress: [],
+      started: last?.started ?? rollout.metadata.creationTimestamp ?? rfc3339(now),
+      ended: last?.ended,
+      why: deletedWhy(history),
+      held: [],
+      checks: [],
+      nodes: [],
+      history: runs,
+    },
+    versions: [],
+    steps: [],
+    longest: [],
+    failures: (history.runs[0]?.failures ?? []).map(({ node, message = 'no message' }) => ({
+      node,
+      message,
+    })),
+    rolledBack: [],
+    events: [],
+    missing,
+  };
+}
+
+function percentOf(run: { readonly done: number; readonly total: number } | undefined): number {
+  return run === undefined || run.total === 0 ? 0 : Math.floor((100 * run.done) / run.total);
+}
+
+function deletedWhy({ deleted }: PlanHistory): Said[] {
+  const when = deleted === undefined ? '' : ` at ${deleted}`;
+  return [
+    {
+      heading: 'state',
+      lines: [`The plan was deleted${when}. Its NodeRollout has the runs, but not each node.`],
+    },
+  ];
+}
+
+function versionsOf(nodes: readonly NodeState[]): VersionChange[] {
+  const changes = new Map<string, VersionChange>();
+  for (const { role, from, version } of nodes) {
+    const key = JSON.stringify([role, from, version]);
+    const known = changes.get(key);
+    changes.set(key, { role, before: from, after: version, nodes: (known?.nodes ?? 0) + 1 });
+  }
+  return [...changes.values()];
+}
+
+function stepsOf(nodes: readonly NodeState[]): Report['steps'] {
+  const sums = new Map<string, { step: string; ms: number; nodes: number }>();
+  for (const { steps } of nodes) {
+    for (const { word, from, to } of steps) {
+      const sum = sums.get(word) ?? { step: word, ms: 0, nodes: 0 };
+      sums.set(word, { step: word, ms: sum.ms + to - from, nodes: sum.nodes + 1 });
+    }
+  }
+  return [...sums.values()].toSorted((a, b) => b.ms - a.ms);
+}
+
+function longestOf(nodes: readonly NodeState[]): Report['longest'] {
+  return nodes
+    .filter(({ steps }) => steps.length > 0)
+    .map(({ name, steps }) => ({
+      node: name,
+      ms: (steps.at(-1)?.to ?? 0) - (steps[0]?.from ?? 0),
+    }))
+    .toSorted((a, b) => b.ms - a.ms)
+    .slice(0, MOST_LONGEST);
+}
+
+interface About {
+  readonly uid: string | undefined;
+  readonly nodes: readonly NodeState[];
+  readonly from: string;
+}
+
+/** Returns the Events that Refit wrote about the plan, or about one of its nodes since the run began. */
+function eventsOf(events: readonly Event[], { uid, nodes, from }: About): ReportEvent[] {
+  const names = new Set(nodes.map(({ name }) => name));
+  const began = Date.parse(from);
+  return events
+    .filter(({ source, reportingComponent }) =>
+      (source?.component ?? reportingComponent ?? '').startsWith('refit'),
+    )
+    .filter(
+      ({ involvedObject }) =>
+        (uid !== undefined && involvedObject.uid === uid) || names.has(involvedObject.name ?? ''),
+    )
+    .filter((event) => timeOf(event) >= began)
+    .toSorted((a, b) => timeOf(a) - timeOf(b))
+    .slice(-MOST_EVENTS)
+    .map((event) => ({
+      at: event.lastTimestamp ?? event.metadata.creationTimestamp ?? '',
+      reason: printable(event.reason ?? ''),
+      message: printable(event.message ?? ''),
+      count: event.count ?? 1,
+    }));
+}
+
+function timeOf({ lastTimestamp, metadata }: Event): number {
+  return Date.parse(lastTimestamp ?? metadata.creationTimestamp ?? '');
+}
+
+/** Returns the sums of the report in sentences, for people. */
+export function saidOf(report: Omit<Report, 'plan' | 'at'>): Said[] {
+  const { versions, steps, longest, failures, rolledBack, events, missing } = report;
+  const all: Said[] = [
+    {
+      heading: 'Versions',
+      lines: versions.map(
+        ({ role, before = 'unknown', after, nodes }) =>
+          `${nodes} ${role}${nodes === 1 ? '' : 's'}: from ${before} to ${after}`,
+      ),
+    },
+    {
+      heading: 'Time by step',
+      lines: steps.map(
+        ({ step, ms, nodes }) =>
+          `${step}: ${formatDuration(ms)} on ${nodes} node${nodes === 1 ? '' : 's'}`,
+      ),
+    },
+    {
+      heading: 'Longest nodes',
+      lines: longest.map(({ node, ms }) => `${node}: ${formatDuration(ms)}`),
+    },
+    { heading: 'Failures', lines: failures.map(({ node, message }) => `${node}: ${message}`) },
+    { heading: 'Rolled back', lines: rolledBack },
+    {
+      heading: 'Events',
+      lines: events.map(
+        ({ at, reason, message, count }) =>
+          `${at} ${reason}: ${message}${count > 1 ? ` (${count} times)` : ''}`,
+      ),
+    },
+    { heading: 'Not read', lines: missing },
+  ];
+  return all.filter(({ lines }) => lines.length > 0);
+}
