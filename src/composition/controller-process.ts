@@ -26,7 +26,8 @@ import type { Prober } from '../engine/snapshot/probes.ts';
 import { checkAsker } from '../health/ask-check.ts';
 import { createHealthMonitor, type HealthMonitor } from '../health/monitor.ts';
 import { lookAtJob } from '../hooks/job-hook.ts';
-import { createHookRunner } from '../hooks/runner.ts';
+import { createHookRunner, type HookRunner } from '../hooks/runner.ts';
+import { askWebhook } from '../hooks/webhook.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterConfig } from '../kube/config/cluster-config.ts';
 import { createElection, type Election, type ElectionOptions } from '../kube/election/election.ts';
@@ -238,6 +239,16 @@ function healthMonitor(config: ClusterConfig, client: KubeClient, clock: Clock):
   return createHealthMonitor(clock, checkAsker({ client, namespace: homeOf(config), environment }));
 }
 
+function hookRunner(config: ClusterConfig, client: KubeClient, clock: Clock): HookRunner {
+  const tools = { client, namespace: homeOf(config), environment: process.env, clock };
+  return createHookRunner(clock, async (run, abort) => {
+    const { action } = run.hook;
+    return action.kind === 'job'
+      ? await lookAtJob(client, run, action, abort)
+      : await askWebhook(tools, run, action, abort);
+  });
+}
+
 async function findPolicies(
   options: ControllerProcessOptions,
   abort: AbortSignal,
@@ -365,10 +376,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
     holder: lockHolder(titles, parts.lease),
   });
   manager.addRunnable({ name: 'locks', run: async (term) => await locks.run(term) }, 'leading');
-  const hooks = createHookRunner(
-    clock,
-    async (run, abort) => await lookAtJob(writer, run, run.hook.action, abort),
-  );
+  const hooks = hookRunner(parts.config, writer, clock);
   manager.addRunnable({ name: 'hooks', run: async (term) => await hooks.run(term) }, 'leading');
   const rollouts = dialects.map((dialect) =>
     rolloutController(dialect, {

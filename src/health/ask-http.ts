@@ -1,6 +1,7 @@
 /** Asks whether a server answers a GET request with a good status. */
+import { statusOf } from '../http/http-get.ts';
 import { messageOf } from '../util/errors.ts';
-import { accessOf, type CheckTools, headOf, shownUrl, statusOf } from './ask-server.ts';
+import { accessOf, type CheckTools, headOf, shownUrl } from './ask-server.ts';
 import type { CheckFinding, HttpCheck } from './checks.ts';
 
 /** Milliseconds after which a silent server fails the check. They are less than a round may take, after which the check would be unknown. */

@@ -1,14 +1,11 @@
 /** Sends the requests of health checks to servers, with credentials from a Secret. No redirect is followed, so that no other server gets them. */
 import type { IncomingMessage } from 'node:http';
-import { chunksOf, getOnce } from '../http/http-get.ts';
+import { chunksOf, getOnce, statusOf } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { secrets } from '../kube/resources.ts';
-import { isForbidden, isNotFound } from '../kube/status-error.ts';
+import { readSecret } from '../kube/read-secret.ts';
 import { textIn } from '../util/bounded-file.ts';
-import { http } from '../util/http.ts';
 import { parseJson } from '../util/json.ts';
-import { ownMember } from '../util/own-member.ts';
 import { printableUrl } from '../util/printable-url.ts';
 
 export interface CheckTools {
@@ -43,15 +40,8 @@ export async function accessOf(
 ): Promise<Access> {
   if (secretName === undefined) return { headers: {}, hide: (text) => text };
   const title = `Secret ${namespace}/${secretName}`;
-  const { data = {} } = await client
-    .get(secrets, secretName, { namespace, abort })
-    .catch((error: unknown) => {
-      if (isNotFound(error)) throw new Error(`${title} does not exist`);
-      if (isForbidden(error)) throw new Error(`the leader has no right to get ${title}`);
-      throw error;
-    });
-  const read = (key: string): string =>
-    Buffer.from(ownMember(data, key) ?? '', 'base64').toString('utf8');
+  const secret = await readSecret({ client, namespace, name: secretName }, abort);
+  const read = (key: string): string => secret(key).toString('utf8');
   const token = read('token').trim();
   const authority = read('ca.crt') || undefined;
   const user = read('username');
@@ -108,14 +98,6 @@ export async function jsonFrom(
   } finally {
     response.destroy();
   }
-}
-
-/** Returns the status with its name. */
-export function statusOf({ statusCode = 0 }: IncomingMessage): string {
-  const status = `${statusCode} ${http.STATUS_CODES[statusCode] ?? ''}`.trim();
-  return statusCode >= 300 && statusCode < 400
-    ? `${status}, and redirects are not followed`
-    : status;
 }
 
 /** Returns the address of a part of the server's API. The URL of the server may have a path and a query. */

@@ -8,7 +8,7 @@ export interface Hook {
   /** The names of the hooks of a policy are unique. */
   readonly name: string;
   readonly when: HookMoment;
-  readonly action: JobAction;
+  readonly action: JobAction | WebhookAction;
   /** Milliseconds that one run may take, with all that it waits for. */
   readonly timeoutMs: number;
   /** True if the upgrade goes on after a failure of the hook. */
@@ -26,6 +26,15 @@ export interface JobAction {
   readonly retries: number;
 }
 
+/** A hook that sends a signed request to a server. */
+export interface WebhookAction {
+  readonly kind: 'webhook';
+  /** An https URL without credentials. */
+  readonly url: string;
+  /** The name of the Secret with the key of the signature, in the namespace of the controller. */
+  readonly secretName: string;
+}
+
 /** A pod template. Only the API server knows all of its fields. */
 export interface PodTemplate {
   readonly metadata?: {
@@ -37,7 +46,7 @@ export interface PodTemplate {
 
 /** One run of a hook. */
 export interface HookRun {
-  /** Names the run, for every leader alike. It is also the name of the Job. */
+  /** Names the run, for every leader alike. It is the name of the Job, or the key by which a server knows a repeated request. */
   readonly id: string;
   readonly hook: Hook;
   /** The environment of the hook. */

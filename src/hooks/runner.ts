@@ -27,8 +27,10 @@ export interface HookRunner {
 /** Starts the run if it was not started yet, and returns how it stands. After a rejection it is asked again. */
 export type LookAtRun = (run: HookRun, abort: AbortSignal) => Promise<HookFinding>;
 
-/** Milliseconds between two looks at a run. */
+/** Milliseconds between two looks at a Job, and between the first two requests to a server. Later requests are rarer. */
 const EVERY_MS = 3_000;
+/** The most milliseconds between two requests to a server. */
+const LONGEST_PAUSE_MS = 60_000;
 /** Milliseconds that one look may take. */
 const WITHIN_MS = 15_000;
 /**
@@ -45,6 +47,8 @@ interface Entry {
   /** When this process first carried out the run, by its monotonic clock. */
   readonly startedAt: number;
   result?: HookResult;
+  /** How many looks have ended. */
+  looks: number;
   isDue: boolean;
   isLooking: boolean;
   /** Cancels the next look; undefined if none is planned. */
@@ -81,7 +85,14 @@ class Runner implements HookRunner {
     }
     for (const run of due) {
       const startedAt = this.#clock.monotonic();
-      const made = (): Entry => ({ plan, run, startedAt, isDue: true, isLooking: false });
+      const made = (): Entry => ({
+        plan,
+        run,
+        startedAt,
+        looks: 0,
+        isDue: true,
+        isLooking: false,
+      });
       const entry = this.#entries.getOrInsertComputed(run.id, made);
       if (entry.cancel === undefined) this.#planLook(entry, 0);
     }
@@ -136,7 +147,16 @@ class Runner implements HookRunner {
       if (entry.isDue && !stop.aborted) await this.#take(entry, stop);
     });
     entry.isLooking = false;
-    this.#planLook(entry, EVERY_MS);
+    entry.looks++;
+    this.#planLook(entry, this.#pauseOf(entry));
+  }
+
+  /** Returns the milliseconds before the next look. The last request to a server is at the deadline of the run. */
+  #pauseOf({ run: { hook }, startedAt, looks }: Entry): number {
+    if (hook.action.kind === 'job') return EVERY_MS;
+    const pauseMs = Math.min(EVERY_MS * 2 ** (looks - 1), LONGEST_PAUSE_MS);
+    const leftMs = startedAt + hook.timeoutMs - this.#clock.monotonic();
+    return Math.max(0, Math.min(pauseMs, leftMs));
   }
 
   async #take(entry: Entry, stop: AbortSignal): Promise<void> {
@@ -155,8 +175,9 @@ class Runner implements HookRunner {
 
   /** Ends a run that is still not over some time after its deadline, by the time that this process has watched. */
   #inTime({ run, startedAt }: Entry, found: HookFinding): HookFinding {
-    const { timeoutMs } = run.hook;
-    const isLate = this.#clock.monotonic() - startedAt >= timeoutMs + GRACE_MS;
+    const { timeoutMs, action } = run.hook;
+    const graceMs = action.kind === 'job' ? GRACE_MS : 0;
+    const isLate = this.#clock.monotonic() - startedAt >= timeoutMs + graceMs;
     if (found.state !== 'running' || !isLate) return found;
     const message = `it did not end within ${formatDuration(timeoutMs)}: ${found.message}`;
     return { state: 'failed', message };

@@ -1,5 +1,5 @@
 /**
- * Sends one GET or HEAD request over HTTP or HTTPS. It follows redirects, retries nothing, and says
+ * Sends one GET, HEAD or POST request over HTTP or HTTPS. It follows redirects, retries nothing, and says
  * whether a retry can help.
  */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
@@ -31,7 +31,8 @@ export interface Answer extends Disposable {
   readonly url: URL;
 }
 
-export interface Get extends Pick<Route, 'headers' | 'method'> {
+export interface Get extends Pick<Route, 'headers'> {
+  readonly method?: 'HEAD' | undefined;
   readonly url: string;
   /**
    * The setting that requires https and the one that lifts the requirement, for messages. If it is
@@ -96,16 +97,16 @@ export async function* chunksOf(response: IncomingMessage): AsyncGenerator<Buffe
 /** Resolves with the answer, which may be a redirect or have an error status. */
 export async function getOnce(
   address: URL,
-  asked: Pick<Get, 'headers' | 'method' | 'environment'> & Pick<Route, 'authority'>,
+  asked: Pick<Get, 'environment'> & Pick<Route, 'headers' | 'method' | 'body' | 'authority'>,
   abort: AbortSignal,
 ) {
-  const { headers, method, authority, environment } = asked;
+  const { headers, method, body, authority, environment } = asked;
   const { protocol, host } = address;
   if (protocol !== 'http:' && protocol !== 'https:')
     throw new Error(`cannot download from ${protocol} URLs, only from http: and https:`);
   const proxy = proxyFor(address, environment);
   try {
-    return await get({ address, headers, method, authority, proxy }, abort);
+    return await get({ address, headers, method, body, authority, proxy }, abort);
   } catch (error) {
     if (error instanceof ProxyRefusal)
       throw refusal(error.status, `the proxy ${proxy?.host}, asked for ${host},`);
@@ -122,11 +123,22 @@ export async function getOnce(
   }
 }
 
+/** Returns the status of an answer with its name. */
+export function statusOf({ statusCode = 0 }: IncomingMessage): string {
+  const status = `${statusCode} ${http.STATUS_CODES[statusCode] ?? ''}`.trim();
+  return statusCode >= 300 && statusCode < 400
+    ? `${status}, and redirects are not followed`
+    : status;
+}
+
 function refusal(status: number, who: string): Error {
   const message = `${who} answered ${status} ${http.STATUS_CODES[status] ?? ''}`.trim();
-  return status >= 500 || TRANSIENT.includes(status)
-    ? new TransientError(message)
-    : new Error(message);
+  return isTransient(status) ? new TransientError(message) : new Error(message);
+}
+
+/** Returns true for the status of an error after which a retry may help. */
+export function isTransient(status: number): boolean {
+  return status >= 500 || TRANSIENT.includes(status);
 }
 
 /** Ends a download that stalls or takes too long. Dispose of it when the download has ended. */

@@ -1,5 +1,5 @@
 /**
- * Sends one GET or HEAD request, directly or through a proxy. For https the proxy opens a tunnel.
+ * Sends one GET, HEAD or POST request, directly or through a proxy. For https the proxy opens a tunnel.
  */
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as https from 'node:https';
@@ -14,7 +14,9 @@ export interface Route {
   readonly address: URL;
   readonly headers: OutgoingHttpHeaders;
   /** The method is GET if this is absent. */
-  readonly method?: 'HEAD' | undefined;
+  readonly method?: 'HEAD' | 'POST' | undefined;
+  /** What a POST request sends. */
+  readonly body?: string | undefined;
   /** The certificate authorities in PEM that alone may have signed the certificate of the address. If it is absent, `trustedAuthorities` may. */
   readonly authority?: string | undefined;
   readonly proxy: URL | undefined;
@@ -36,16 +38,17 @@ export class ProxyRefusal extends Error {
  * ProxyRefusal.
  */
 export async function get(
-  { address, headers, method, authority, proxy }: Route,
+  { address, headers, method, body, authority, proxy }: Route,
   abort: AbortSignal,
 ): Promise<IncomingMessage> {
   const asked = { headers, method, signal: abort };
   if (proxy === undefined)
     return await answered(
       requesterFor(address)(address, { ...asked, agent: false, ...trustFor(address, authority) }),
+      body,
     );
   if (address.protocol === 'http:')
-    return await throughProxy(proxy, { address, headers, method }, abort);
+    return await throughProxy(proxy, { address, headers, method, body }, abort);
   // The tunnel is opened here, because the proxy support of Node.js cannot be aborted while it
   // opens one.
   const tunnel = await openTunnel(proxy, address, abort);
@@ -57,7 +60,7 @@ export async function get(
       ...(isIP(name) === 0 && { servername: name }),
       ...trustFor(address, authority),
     });
-  return await answered(https.request(address, { ...asked, createConnection }));
+  return await answered(https.request(address, { ...asked, createConnection }), body);
 }
 
 async function throughProxy(
@@ -65,7 +68,7 @@ async function throughProxy(
   route: Omit<Route, 'proxy'>,
   abort: AbortSignal,
 ): Promise<IncomingMessage> {
-  const { address, headers, method } = route;
+  const { address, headers, method, body } = route;
   const { username, origin, pathname, search, host } = address;
   const auth = username === '' ? {} : { authorization: basicAuthorization(address) };
   const told = { ...headers, ...auth, ...credentialsFor(proxy), host };
@@ -75,7 +78,7 @@ async function throughProxy(
     path: origin + pathname + search,
     headers: told,
   };
-  return await answered(requesterFor(proxy)(options));
+  return await answered(requesterFor(proxy)(options), body);
 }
 
 /**
@@ -98,9 +101,9 @@ export async function openTunnel(proxy: URL, address: URL, abort?: AbortSignal):
   });
 }
 
-async function answered(request: ClientRequest): Promise<IncomingMessage> {
+async function answered(request: ClientRequest, body?: string): Promise<IncomingMessage> {
   return await new Promise((resolve, reject) =>
-    request.once('response', resolve).once('error', reject).end(),
+    request.once('response', resolve).once('error', reject).end(body),
   );
 }
 

@@ -70,7 +70,7 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
   coordination: ['kube', 'util'],
   drain: ['kube', 'util'],
   health: ['kube', 'http', 'util'],
-  hooks: ['kube', 'util'],
+  hooks: ['kube', 'http', 'util'],
   versions: ['util'],
   signal: ['kube', 'util'],
   kube: ['http', 'util'],

@@ -62,6 +62,26 @@ const jobSchema = object('A Job that must complete.', {
   ),
 });
 
+const LONGEST_URL = 2048;
+const HTTPS = /^https:\/\/[^\s/?#@\\]+([/?#]\S*)?$/;
+const WANTED_URL = 'must be a URL that begins with https:// and contains no credentials';
+
+const webhookSchema = object('A server that must answer with a status from 200 to 299.', {
+  url: z
+    .string()
+    .max(LONGEST_URL)
+    .refine((url) => HTTPS.test(url) && URL.canParse(url), WANTED_URL)
+    .meta(rules([`self.matches(r'${HTTPS.source}')`, WANTED_URL]))
+    .describe('The address for a signed POST request. It begins with `https://`.'),
+  secretName: z
+    .string()
+    .min(1)
+    .max(LONGEST.name)
+    .describe(
+      'The name of a Secret in the namespace of the controller with `key`, which signs requests, and, if needed, `ca.crt`.',
+    ),
+});
+
 const hookSchema = object('One hook.', {
   name: z
     .string()
@@ -74,7 +94,8 @@ const hookSchema = object('One hook.', {
       '`BeforeDrain`: before a node is told to upgrade, and so before its cordon and drain. `AfterVerified`: after its upgrade, when the ' +
         'node and the API servers are ready; until it succeeds, the node keeps its slot.',
     ),
-  job: jobSchema,
+  job: jobSchema.exactOptional(),
+  webhook: webhookSchema.exactOptional(),
   timeout: durationSchema
     .meta(rules([isBelow('168h'), 'must be a time above zero and up to 168h, such as 10m']))
     .describe('How long the hook may take for one node, such as `10m`.'),
@@ -83,7 +104,7 @@ const hookSchema = object('One hook.', {
       'upgrade goes on.',
     z.enum(['Stop', 'Ignore']),
   ),
-});
+}).meta(rules(['has(self.job) != has(self.webhook)', 'must have either job or webhook']));
 
 export const hooksSchema = optional(
   'What must succeed before and after each node, in this order. A hook may run more than once for a node, so repeating it must do no harm.',

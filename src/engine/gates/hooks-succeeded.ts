@@ -1,7 +1,8 @@
 /** Gate and verifier: the hooks of the policy must succeed before a target is signalled, and after its upgrade is verified. */
-import type { Hook, HookMoment } from '../../hooks/rules.ts';
+import type { Hook, HookMoment, HookRun } from '../../hooks/rules.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
+import { printableUrl } from '../../util/printable-url.ts';
 import { hookRunOf } from './hook-runs.ts';
 import { type Gate, type GateInput, PASS, stop, type Verdict, wait } from './types.ts';
 
@@ -38,12 +39,18 @@ function verdictOf(input: GateInput, hook: Hook): Verdict {
   }
   const within = formatDuration(hook.timeoutMs);
   const ends = `it has succeeded, or its deadline of ${within} has passed`;
-  // Only the leader knows how a run stands. Everybody can name its Job.
-  const where = `it is Job ${hook.action.namespace}/${run.id}`;
+  // Only the leader knows how a run stands. Everybody can name its Job or its server.
+  const where = whereOf(run);
   return wait(
     'HookRunning',
     `${name} must succeed for ${target.name}: ${result?.message ?? where}`,
     ends,
     { hookRun: run, ...(result ? { since: rfc3339(result.since) } : {}) },
   );
+}
+
+function whereOf({ id, hook: { action } }: HookRun): string {
+  return action.kind === 'job'
+    ? `it is Job ${action.namespace}/${id}`
+    : `the leader asks ${printableUrl(action.url)}`;
 }

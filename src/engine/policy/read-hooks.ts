@@ -1,6 +1,6 @@
 /** Reads `spec.hooks` of an UpgradePolicy. */
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
-import type { Hook, HookMoment, JobAction } from '../../hooks/rules.ts';
+import type { Hook, HookMoment, JobAction, WebhookAction } from '../../hooks/rules.ts';
 import { formatDuration, parseDuration } from '../../util/duration.ts';
 
 type HooksSpec = NonNullable<UpgradePolicySpec['hooks']>;
@@ -18,8 +18,8 @@ export function hooksIn(
   complain: (field: string, wanted: string, found: unknown) => void,
 ): Hook[] {
   const names = new Set<string>();
-  return spec.map((hook, index) => {
-    const { name, when, job, timeout, onFailure } = hook;
+  return spec.flatMap((hook, index): Hook[] => {
+    const { name, when, timeout, onFailure } = hook;
     if (names.has(name)) complain(`hooks[${index}].name`, 'a name that no other hook has', name);
     names.add(name);
     const timeoutMs = parseDuration(timeout);
@@ -29,16 +29,28 @@ export function hooksIn(
         `a time above zero and up to ${formatDuration(LONGEST_MS)}, such as 10m`,
         timeout,
       );
-    return {
-      name,
-      when: MOMENTS[when],
-      action: jobIn(job),
-      timeoutMs: Math.min(timeoutMs ?? LONGEST_MS, LONGEST_MS),
-      ...(onFailure === 'Ignore' ? { ignoresFailure: true } : {}),
-    };
+    const action = actionIn(hook);
+    if (action === undefined) {
+      complain(`hooks[${index}]`, 'either job or webhook', Object.keys(hook));
+      return [];
+    }
+    const longestMs = Math.min(timeoutMs ?? LONGEST_MS, LONGEST_MS);
+    const ignoring = onFailure === 'Ignore' ? { ignoresFailure: true } : {};
+    return [{ name, when: MOMENTS[when], action, timeoutMs: longestMs, ...ignoring }];
   });
 }
 
-function jobIn({ namespace, template, pinToNode, retries }: HooksSpec[number]['job']): JobAction {
+/** Returns what the hook does; undefined unless it does exactly one thing. */
+function actionIn({ job, webhook }: HooksSpec[number]): JobAction | WebhookAction | undefined {
+  if (job && !webhook) return jobIn(job);
+  return webhook && !job ? { kind: 'webhook', ...webhook } : undefined;
+}
+
+function jobIn({
+  namespace,
+  template,
+  pinToNode,
+  retries,
+}: NonNullable<HooksSpec[number]['job']>): JobAction {
   return { kind: 'job', namespace, template, pinToNode: pinToNode ?? false, retries: retries ?? 0 };
 }

@@ -1,0 +1,133 @@
+/** Carries out a hook as a signed request to a server. The key of the request is the same for every leader, so the server can know a repetition. */
+import { createHmac } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { chunksOf, getOnce, isTransient, statusOf } from '../http/http-get.ts';
+import type { Environment } from '../http/proxy-choice.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { readSecret } from '../kube/read-secret.ts';
+import type { Clock } from '../util/clock.ts';
+import type { HookFinding, HookMoment, HookRun, WebhookAction } from './rules.ts';
+
+export interface WebhookTools {
+  readonly client: KubeClient;
+  /** The namespace of the Secrets. */
+  readonly namespace: string;
+  /** The environment variables that name the proxies. */
+  readonly environment: Environment;
+  readonly clock: Clock;
+}
+
+/** The names of the moments in policies, and so in requests. */
+const MOMENTS: Readonly<Record<HookMoment, string>> = {
+  beforeDrain: 'BeforeDrain',
+  afterVerified: 'AfterVerified',
+};
+/** The fewest bytes of a key: a shorter one could be guessed from a signature. */
+const SHORTEST_KEY = 16;
+/** The most bytes of an answer that are read. Only its beginning is shown. */
+const MOST_BYTES = 4_096;
+
+/**
+ * Sends the request of the run once, and returns what the answer means. Rejects if there is no answer or no key, after which it
+ * is sent again. No redirect is followed, so that nobody else gets the request.
+ */
+export async function askWebhook(
+  { client, namespace, environment, clock }: WebhookTools,
+  run: HookRun,
+  { url, secretName }: WebhookAction,
+  abort: AbortSignal,
+): Promise<HookFinding> {
+  const secret = await readSecret({ client, namespace, name: secretName }, abort);
+  const key = secret('key');
+  if (key.length < SHORTEST_KEY)
+    throw new Error(
+      `key of Secret ${namespace}/${secretName} has ${key.length} bytes; it must have at least ${SHORTEST_KEY}`,
+    );
+  const body = JSON.stringify(bodyOf(run));
+  const timestamp = String(Math.floor(clock.now() / 1000));
+  const signature = createHmac('sha256', key).update(`${timestamp}.${body}`).digest('hex');
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    'user-agent': 'refit',
+    'idempotency-key': run.id,
+    'refit-timestamp': timestamp,
+    'refit-signature': `sha256=${signature}`,
+  };
+  const authority = secret('ca.crt').toString('utf8') || undefined;
+  const asked = { headers, method: 'POST', body, authority, environment } as const;
+  const address = new URL(url);
+  const response = await getOnce(address, asked, abort);
+  try {
+    const said = hidden(textOf(await beginningOf(response)), key, signature);
+    const message = `${address.host} answered ${statusOf(response)}${said && `: ${said}`}`;
+    return { state: stateOf(response), message };
+  } finally {
+    response.destroy();
+  }
+}
+
+function bodyOf({ hook, node, variables }: HookRun): object {
+  return {
+    hook: hook.name,
+    when: MOMENTS[hook.when],
+    plan: {
+      kind: variables['REFIT_PLAN_KIND'],
+      namespace: variables['REFIT_PLAN_NAMESPACE'],
+      name: variables['REFIT_PLAN'],
+    },
+    node,
+    target: variables['REFIT_TARGET'],
+    role: variables['REFIT_ROLE'],
+    from: variables['REFIT_FROM_VERSION'],
+    to: variables['REFIT_TO_VERSION'],
+    attempt: variables['REFIT_ATTEMPT'],
+  };
+}
+
+function stateOf({ statusCode = 0 }: IncomingMessage): HookFinding['state'] {
+  if (statusCode >= 200 && statusCode <= 299) return 'succeeded';
+  const isRefusal = statusCode >= 400 && statusCode <= 499 && !isTransient(statusCode);
+  return isRefusal ? 'failed' : 'running';
+}
+
+/** Returns the beginning of the body. A body that breaks off counts as far as it came: the status has arrived. */
+async function beginningOf(response: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const part of chunksOf(response)) {
+      parts.push(part);
+      length += part.length;
+      if (length >= MOST_BYTES) break;
+    }
+  } catch {
+    // What has arrived is enough.
+  }
+  return Buffer.concat(parts).subarray(0, MOST_BYTES).toString('utf8');
+}
+
+/** Returns what an answer says: its `message` if it is JSON with one, or else its text on one line. */
+function textOf(body: string): string {
+  let said = body;
+  try {
+    const { message } = JSON.parse(body) as { readonly message?: unknown };
+    if (typeof message === 'string') said = message;
+  } catch {
+    // The answer is not JSON.
+  }
+  return said.replaceAll(/\s+/g, ' ').trim();
+}
+
+/** Returns the text without the key and the signature, which a server may quote. */
+function hidden(text: string, key: Buffer, signature: string): string {
+  const forms = [
+    key.toString('utf8').trim(),
+    key.toString('base64'),
+    key.toString('hex'),
+    signature,
+  ];
+  return forms
+    .filter((form) => form !== '')
+    .reduce((shown, form) => shown.replaceAll(form, '***'), text);
+}

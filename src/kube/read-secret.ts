@@ -1,0 +1,27 @@
+/** Reads the values of a Secret of the user, with errors that name it. */
+import { ownMember } from '../util/own-member.ts';
+import type { KubeClient } from './client.ts';
+import { secrets } from './resources.ts';
+import { isForbidden, isNotFound } from './status-error.ts';
+
+interface Named {
+  readonly client: KubeClient;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Resolves with a function that returns the value of a key; it is empty if the Secret lacks the key. */
+export async function readSecret(
+  { client, namespace, name }: Named,
+  abort: AbortSignal,
+): Promise<(key: string) => Buffer> {
+  const title = `Secret ${namespace}/${name}`;
+  const { data = {} } = await client
+    .get(secrets, name, { namespace, abort })
+    .catch((error: unknown) => {
+      if (isNotFound(error)) throw new Error(`${title} does not exist`);
+      if (isForbidden(error)) throw new Error(`the leader has no right to get ${title}`);
+      throw error;
+    });
+  return (key) => Buffer.from(ownMember(data, key) ?? '', 'base64');
+}
