@@ -15,6 +15,12 @@ function run(id: string): HookRun {
   return { id, hook, node: 'w1', variables: {} };
 }
 
+function webhookRun(id: string): HookRun {
+  const action = { kind: 'webhook', url: 'https://hooks.example', secretName: 's' } as const;
+  const hook = { name: 'tell', when: 'beforeDrain', action, timeoutMs: MINUTE } as const;
+  return { id, hook, node: 'w1', variables: {} };
+}
+
 interface Rig extends Disposable {
   readonly clock: FakeClock;
   readonly runner: HookRunner;
@@ -99,4 +105,41 @@ test('a stopped runner knows nothing and looks at nothing', async () => {
   scene[Symbol.dispose]();
   await scene.clock.advance(MINUTE);
   expect([scene.runner.resultsOf('p'), scene.looks]).toEqual([[], ['a']]);
+});
+
+/** Returns the seconds at which a leader that starts now sends the request, and the key of each request. */
+async function requestsTo(timeoutMs: number, answer: HookFinding): Promise<[number, string][]> {
+  const asked: [number, string][] = [];
+  using scene: Rig = rig(async (id) => {
+    asked.push([scene.clock.monotonic() / 1000, id]);
+    return await Promise.resolve(answer);
+  });
+  const run = webhookRun('a');
+  scene.runner.follow('p', [{ ...run, hook: { ...run.hook, timeoutMs } }], ['a']);
+  for (let seconds = 0; seconds <= 600; seconds++) await scene.clock.advance(1_000);
+  const state = answer.state === 'running' ? 'failed' : answer.state;
+  expect(scene.runner.resultsOf('p')).toMatchObject([{ id: 'a', state }]);
+  return asked;
+}
+
+test('a server that fails is asked less and less often, by every leader with the same key, and last at the deadline', async () => {
+  const down: HookFinding = { state: 'running', message: 'it answered 503' };
+  const expected = [0, 3, 9, 21, 45, 60].map((second) => [second, 'a']);
+  expect(await requestsTo(MINUTE, down)).toEqual(expected);
+  expect(await requestsTo(MINUTE, down)).toEqual(expected);
+  const patient = await requestsTo(4 * MINUTE, down);
+  expect(patient.map(([second]) => second)).toEqual([0, 3, 9, 21, 45, 93, 153, 213, 240]);
+});
+
+test.each<HookFinding>([GOOD, { state: 'failed', message: 'it answered 422' }])(
+  'a server whose answer means $state is asked once',
+  async (answer) => expect(await requestsTo(MINUTE, answer)).toEqual([[0, 'a']]),
+);
+
+test('a server that never answers fails the run, which says so', async () => {
+  using scene = rig(async () => await new Promise(() => undefined));
+  scene.runner.follow('p', [webhookRun('a')], ['a']);
+  for (let seconds = 0; seconds <= 75; seconds++) await scene.clock.advance(1_000);
+  const message = 'it did not end within 1 min: there was no answer within 15 s';
+  expect(scene.runner.resultsOf('p')).toMatchObject([{ id: 'a', state: 'failed', message }]);
 });

@@ -41,7 +41,7 @@ export async function askWebhook(
   const key = secret('key');
   if (key.length < SHORTEST_KEY)
     throw new Error(
-      `key of Secret ${namespace}/${secretName} has ${key.length} bytes; it must have at least ${SHORTEST_KEY}`,
+      `the value key of Secret ${namespace}/${secretName} has ${key.length} bytes; it must have at least ${SHORTEST_KEY}`,
     );
   const body = JSON.stringify(bodyOf(run));
   const timestamp = String(Math.floor(clock.now() / 1000));
@@ -67,8 +67,10 @@ export async function askWebhook(
   }
 }
 
-function bodyOf({ hook, node, variables }: HookRun): object {
+/** Returns the body. The signature covers it, so it repeats the key of the request. */
+function bodyOf({ id, hook, node, variables }: HookRun): object {
   return {
+    id,
     hook: hook.name,
     when: MOMENTS[hook.when],
     plan: {

@@ -1,0 +1,207 @@
+/** The request of a hook: what a server gets, and what its answer means. */
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type Script, type StubServer, startStubServer } from '../../test/faults/stub-server.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
+import { createAuthority, issueServer, validFrom } from '../../tools/controlplane/certs.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { StatusError } from '../kube/status-error.ts';
+import { messageOf } from '../util/errors.ts';
+import type { HookRun, WebhookAction } from './rules.ts';
+import { askWebhook } from './webhook.ts';
+
+const KEY = 'a key that nobody guesses';
+const NOW = Date.UTC(2026, 0, 1);
+const SUBJECT = { commonName: 'hooks' };
+const VALIDITY = validFrom(Date.now());
+const NEVER = new AbortController().signal;
+
+const authority = createAuthority(SUBJECT, VALIDITY);
+const own = issueServer(
+  { subject: SUBJECT, key: authority.key },
+  { dns: [], addresses: ['127.0.0.1'] },
+  VALIDITY,
+);
+let script: Script;
+let server: StubServer;
+
+beforeAll(async () => {
+  const tls = { cert: own.certificate, key: own.key };
+  server = await startStubServer((request, response) => script(request, response), tls);
+});
+afterAll(async () => await server[Symbol.asyncDispose]());
+beforeEach(() => {
+  script = (_request, response) => void response.end();
+});
+
+type Values = Readonly<Record<string, string>>;
+const GOOD: Values = { key: KEY, 'ca.crt': authority.certificate };
+
+interface Asking {
+  /** The values of the Secret, or the answer of the API server. */
+  readonly secret?: Values | Error;
+  readonly now?: number;
+  readonly abort?: AbortSignal;
+}
+
+/** Asks the server once, as a leader does. Returns what that means; an error counts as a run that goes on. */
+async function ask({ secret = GOOD, now = NOW, abort = NEVER }: Asking = {}): Promise<string> {
+  const get = async () => {
+    if (secret instanceof Error) throw secret;
+    const entries = Object.entries(secret).map(([name, value]) => [name, btoa(value)]);
+    return await Promise.resolve({ data: Object.fromEntries(entries) as object });
+  };
+  const tools = {
+    client: { get } as unknown as KubeClient,
+    namespace: 'refit-system',
+    environment: {},
+    clock: new FakeClock(now),
+  };
+  const url = `https://127.0.0.1:${server.port}/hook?x=1`;
+  const action: WebhookAction = { kind: 'webhook', url, secretName: 'refit-hooks' };
+  const hook = { name: 'tell', when: 'beforeDrain', action, timeoutMs: 60_000 } as const;
+  const variables = {
+    REFIT_TARGET: 'worker1',
+    REFIT_ROLE: 'worker',
+    REFIT_FROM_VERSION: 'v1.35.0',
+    REFIT_TO_VERSION: 'v1.36.0',
+    REFIT_PLAN: 'autopilot',
+    REFIT_PLAN_NAMESPACE: '',
+    REFIT_PLAN_KIND: 'Plan',
+    REFIT_ATTEMPT: '2026-01-01T00:00:00Z',
+  };
+  const run: HookRun = { id: 'refit-tell-1', hook, node: 'w1', variables };
+  const { state, message } = await askWebhook(tools, run, action, abort).catch(
+    (error: unknown) => ({ state: 'error', message: messageOf(error) }),
+  );
+  return `${state}: ${message.replaceAll(`127.0.0.1:${server.port}`, 'HOST')}`;
+}
+
+test('the request says what happens, and its signature covers its time and its body', async () => {
+  expect(await ask()).toBe('succeeded: HOST answered 200 OK');
+  const { method, url, headers, body } = server.requests.at(-1) ?? { headers: {}, body: '' };
+  expect([method, url]).toEqual(['POST', '/hook?x=1']);
+  const signature = createHmac('sha256', KEY)
+    .update(`${NOW / 1000}.${body}`)
+    .digest('hex');
+  expect(headers).toMatchObject({
+    'content-type': 'application/json',
+    'idempotency-key': 'refit-tell-1',
+    'refit-timestamp': String(NOW / 1000),
+    'refit-signature': `sha256=${signature}`,
+  });
+  expect(JSON.parse(body)).toEqual({
+    id: 'refit-tell-1',
+    hook: 'tell',
+    when: 'BeforeDrain',
+    plan: { kind: 'Plan', namespace: '', name: 'autopilot' },
+    node: 'w1',
+    target: 'worker1',
+    role: 'worker',
+    from: 'v1.35.0',
+    to: 'v1.36.0',
+    attempt: '2026-01-01T00:00:00Z',
+  });
+});
+
+test('another leader sends the same key and body at another time', async () => {
+  await ask();
+  await ask({ now: NOW + 60_000 });
+  const [first, second] = server.requests.slice(-2);
+  expect(second?.headers['idempotency-key']).toBe(first?.headers['idempotency-key']);
+  expect(second?.body).toBe(first?.body);
+  expect(second?.headers['refit-timestamp']).toBe(String(NOW / 1000 + 60));
+  expect(second?.headers['refit-signature']).not.toBe(first?.headers['refit-signature']);
+});
+
+test.each<[number, string, string]>([
+  [200, '', 'succeeded: HOST answered 200 OK'],
+  [204, '', 'succeeded: HOST answered 204 No Content'],
+  [299, 'fine', 'succeeded: HOST answered 299: fine'],
+  [301, '', 'running: HOST answered 301 Moved Permanently, and redirects are not followed'],
+  [400, 'what is\n this?', 'failed: HOST answered 400 Bad Request: what is this?'],
+  [
+    422,
+    '{"message":"the disk is full"}',
+    'failed: HOST answered 422 Unprocessable Entity: the disk is full',
+  ],
+  [403, '{"message":7}', 'failed: HOST answered 403 Forbidden: {"message":7}'],
+  [409, 'null', 'failed: HOST answered 409 Conflict: null'],
+  [408, '', 'running: HOST answered 408 Request Timeout'],
+  [429, 'later', 'running: HOST answered 429 Too Many Requests: later'],
+  [500, 'broken', 'running: HOST answered 500 Internal Server Error: broken'],
+  [503, 'it works on it', 'running: HOST answered 503 Service Unavailable: it works on it'],
+])('an answer with %i and the text %j', async (status, text, expected) => {
+  script = (_request, response) => {
+    response.writeHead(status, { location: '/elsewhere' }).end(text);
+  };
+  const before = server.requests.length;
+  expect(await ask()).toBe(expected);
+  expect(server.requests.length - before).toBe(1);
+});
+
+test('neither the key nor the signature is in a message, if the server quotes them', async () => {
+  script = ({ headers }, response) => {
+    const forms = [KEY, btoa(KEY), Buffer.from(KEY).toString('hex')].join(' ');
+    response.writeHead(401).end(`${forms} ${headers['refit-signature']}`);
+  };
+  expect(await ask()).toBe('failed: HOST answered 401 Unauthorized: *** *** *** sha256=***');
+  expect(await ask({ secret: { ...GOOD, key: `${KEY}\n` } })).not.toContain(KEY);
+});
+
+test('only the beginning of a long answer is read, and an answer that breaks off counts as far as it came', async () => {
+  script = (_request, response) => {
+    response.writeHead(400);
+    const more = (): void => {
+      while (response.write('x'.repeat(65_536)));
+      response.once('drain', more);
+    };
+    more();
+  };
+  expect(await ask()).toBe(`failed: HOST answered 400 Bad Request: ${'x'.repeat(4096)}`);
+  script = ({ socket }, response) => {
+    response.writeHead(400, { 'content-length': 100 });
+    response.write('half', () => socket.end());
+  };
+  expect(await ask()).toBe('failed: HOST answered 400 Bad Request: half');
+});
+
+test('a server that says nothing is left when the time is over', async () => {
+  const late = new AbortController();
+  script = () => late.abort();
+  expect(await ask({ abort: late.signal })).toMatch(/^error: /);
+});
+
+const status = (code: number, reason: string): StatusError =>
+  new StatusError({ kind: 'Status', code, reason, message: 'x' });
+
+test.each<[string, Values | Error, string]>([
+  ['missing', status(404, 'NotFound'), 'Secret refit-system/refit-hooks does not exist'],
+  [
+    'forbidden',
+    status(403, 'Forbidden'),
+    'the leader has no right to get Secret refit-system/refit-hooks',
+  ],
+  [
+    'without the key',
+    { token: KEY },
+    'the value key of Secret refit-system/refit-hooks has 0 bytes; it must have at least 16',
+  ],
+  [
+    'with a key that could be guessed',
+    { key: '0123456789abcde' },
+    'the value key of Secret refit-system/refit-hooks has 15 bytes; it must have at least 16',
+  ],
+])('a Secret that is %s is an error, and nothing is sent', async (_what, secret, expected) => {
+  const before = server.connections();
+  expect(await ask({ secret })).toBe(`error: ${expected}`);
+  expect(server.connections()).toBe(before);
+});
+
+test('a server whose certificate no trusted authority signed gets no request', async () => {
+  const before = server.requests.length;
+  const other = createAuthority({ commonName: 'other' }, VALIDITY).certificate;
+  for (const secret of [{ key: KEY }, { key: KEY, 'ca.crt': other }])
+    expect(await ask({ secret })).toMatch(/^error: .*certificate/);
+  expect(server.requests).toHaveLength(before);
+});
