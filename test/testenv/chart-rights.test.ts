@@ -1,4 +1,4 @@
-/** The chart grants rights for health checks and for volumes to the accounts of the controllers, and only if asked for. */
+/** The chart grants rights for health checks, hooks and volumes to the accounts of the controllers, and only if asked for. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { helm } from './helm.ts';
 
 const NAMESPACE = 'refit-system';
 
-/** Returns the objects for health checks, volumes and coordination that the chart makes. */
+/** Returns the objects for health checks, hooks, volumes and coordination that the chart makes. */
 async function templated(...args: readonly string[]): Promise<KubeObject[]> {
   return await templatedIn(NAMESPACE, ...args);
 }
@@ -23,7 +23,7 @@ async function templatedIn(namespace: string, ...args: readonly string[]): Promi
   return parseAllDocuments(stdout, { version: '1.1' })
     .map((document) => document.toJS() as KubeObject | null)
     .filter((object) => object !== null)
-    .filter(({ metadata }) => /^refit-(health|volumes|coordinate)/.test(metadata.name));
+    .filter(({ metadata }) => /^refit-(health|hook|volumes|coordinate)/.test(metadata.name));
 }
 
 test('rights for health checks', async () => {
@@ -52,6 +52,55 @@ test('Secrets of health checks: the rights of deploy/rbac-health.yaml, for the n
   });
   expect(binding).toMatchObject({ kind: 'RoleBinding', metadata: { namespace: NAMESPACE } });
 });
+
+test('hooks: Jobs in the named namespaces, and the named Secrets beside each controller', async () => {
+  const values = JSON.stringify({ jobs: ['tests', 'more'], secrets: ['keys'] });
+  const all = [
+    '--set=cattle.enabled=true',
+    '--set=capi.enabled=true',
+    '--set=capi.payloadUrl=https://a.example/{version}',
+  ];
+  const made = await templated(`--set-json=hooks=${values}`, ...all);
+  const [ofJobs, ofSecrets] = await rulesIn('deploy/rbac-hooks.yaml');
+  const keys = { ...ofSecrets, resourceNames: ['keys'] };
+  const accounts = [
+    `${NAMESPACE}/refit-controller`,
+    'system-upgrade/system-upgrade',
+    `${NAMESPACE}/refit-capi`,
+  ];
+  expect(made.map(rightOf)).toEqual(
+    expect.arrayContaining([
+      ['refit-hooks in tests', [ofJobs]],
+      ['refit-hooks in tests', accounts],
+      ['refit-hooks in more', [ofJobs]],
+      ['refit-hooks in more', accounts],
+      [`refit-hook-secrets in ${NAMESPACE}`, [keys]],
+      [`refit-hook-secrets in ${NAMESPACE}`, [accounts[0], accounts[2]]],
+      ['refit-hook-secrets in system-upgrade', [keys]],
+      ['refit-hook-secrets in system-upgrade', [accounts[1]]],
+    ]),
+  );
+  expect(made).toHaveLength(8);
+});
+
+/** Returns the name and the rules of a role, or the name of the role and the accounts of a binding. */
+function rightOf(object: KubeObject): [string, unknown[]] {
+  const { kind, metadata, rules, roleRef, subjects } = object as KubeObject & {
+    readonly rules?: object[];
+    readonly roleRef?: { readonly name: string };
+    readonly subjects?: { readonly namespace: string; readonly name: string }[];
+  };
+  const title = `${roleRef?.name ?? metadata.name} in ${metadata.namespace}`;
+  if (kind === 'Role') return [title, rules ?? []];
+  return [title, (subjects ?? []).map(({ namespace, name }) => `${namespace}/${name}`)];
+}
+
+/** Returns the rules of the roles in a file, in their order. */
+async function rulesIn(file: string): Promise<object[]> {
+  return parseAllDocuments(await readFile(file, 'utf8')).flatMap(
+    (document) => (document.toJS() as { rules?: object[] }).rules ?? [],
+  );
+}
 
 test('drains that wait for volumes: the rights of deploy/rbac-volumes.yaml for the accounts', async () => {
   const [role, binding] = await templated('--set=volumes.waitForDetach=true');

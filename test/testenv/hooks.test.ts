@@ -203,7 +203,7 @@ test.each<[string, object, string]>([
     'at least 1',
   ],
   ['no template', { job: { namespace: 'x' } }, 'template: Required value'],
-  ['no Job', { job: undefined }, 'job: Required value'],
+  ['neither a Job nor a webhook', { job: undefined }, 'must have either job or webhook'],
   ['no timeout', { timeout: undefined }, 'timeout: Required value'],
   ['a timeout above a week', { timeout: '200h' }, 'must be a time above zero and up to 168h'],
   ['a name with capitals', { name: 'Backup' }, 'should match'],

@@ -172,8 +172,8 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       partly(
         'Hooks before and after',
-        [`${T}/hooks.test.ts`, `${T}/capi-updaters.test.ts`],
-        'Jobs before the drain and after the upgrade of each node; no webhooks, none before and after the plan',
+        [`${T}/hooks.test.ts`, `${T}/hooks-webhook.test.ts`, `${T}/capi-updaters.test.ts`],
+        'Jobs and webhooks before the drain and after the upgrade of each node; none before and after the plan',
       ),
       yes(
         'Waits for jobs and critical pods',

@@ -168,15 +168,62 @@ system-upgrade-controller bring some of them along. */}}
 {{- with $policy.metricsFrom }}{{ $_ := set (first $.object.spec.ingress) "from" . }}{{ end -}}
 {{- end }}
 
+{{/* The service accounts of the controllers that are enabled, as a list in YAML. */}}
+{{- define "refit.accounts" -}}
+{{- if .Values.k0s.enabled }}
+- { kind: ServiceAccount, name: refit-controller, namespace: {{ .Release.Namespace }} }
+{{- end }}
+{{- if .Values.cattle.enabled }}
+- { kind: ServiceAccount, name: system-upgrade, namespace: system-upgrade }
+{{- end }}
+{{- if .Values.capi.enabled }}
+- { kind: ServiceAccount, name: refit-capi, namespace: {{ .Release.Namespace }} }
+{{- end }}
+{{- end }}
+
+{{/* Rights for hooks of policies, for the account of each controller that is enabled. */}}
+{{- define "refit.hooks" -}}
+{{- $values := .Values.hooks -}}
+{{- $subjects := fromYamlArray (include "refit.accounts" .) -}}
+{{- if $subjects }}
+{{- range $values.jobs }}
+{{- include "refit.right" (dict "name" "refit-hooks" "namespace" . "subjects" $subjects "rule" (dict "apiGroups" (list "batch") "resources" (list "jobs") "verbs" (list "get" "create"))) }}
+{{- end }}
+{{- end }}
+{{- if $values.secrets }}
+{{- $rule := dict "apiGroups" (list "") "resources" (list "secrets") "resourceNames" $values.secrets "verbs" (list "get") -}}
+{{- range $subject := $subjects }}
+{{- $ofNamespace := list -}}
+{{- range $subjects }}{{ if eq .namespace $subject.namespace }}{{ $ofNamespace = append $ofNamespace . }}{{ end }}{{ end -}}
+{{- if eq $subject.name (first $ofNamespace).name }}
+{{- include "refit.right" (dict "name" "refit-hook-secrets" "namespace" $subject.namespace "subjects" $ofNamespace "rule" $rule) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* A Role with one rule in a namespace, and its RoleBinding. Takes name, namespace, rule and subjects. */}}
+{{- define "refit.right" }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ .name }}
+  namespace: {{ .namespace }}
+rules: [{{ toJson .rule }}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ .name }}
+  namespace: {{ .namespace }}
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ .name }} }
+subjects: {{ toJson .subjects }}
+{{- end }}
+
 {{/* Rights for health checks of policies, for the account of each controller that is enabled. */}}
 {{- define "refit.health" -}}
-{{- $root := . -}}
-{{- $accounts := list -}}
-{{- if .Values.k0s.enabled }}{{ $accounts = append $accounts (dict "name" "refit-controller" "namespace" .Release.Namespace) }}{{ end -}}
-{{- if .Values.cattle.enabled }}{{ $accounts = append $accounts (dict "name" "system-upgrade" "namespace" "system-upgrade") }}{{ end -}}
-{{- if .Values.capi.enabled }}{{ $accounts = append $accounts (dict "name" "refit-capi" "namespace" .Release.Namespace) }}{{ end -}}
-{{- $subjects := list -}}
-{{- range $accounts }}{{ $subjects = append $subjects (mergeOverwrite (dict "kind" "ServiceAccount") .) }}{{ end -}}
+{{- $subjects := fromYamlArray (include "refit.accounts" .) -}}
 {{- if and .Values.health.resources $subjects }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -199,22 +246,7 @@ subjects: {{ toJson $subjects }}
 {{- end }}
 {{- if $subjects }}
 {{- range .Values.health.jobs }}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata:
-  name: refit-health-jobs
-  namespace: {{ . }}
-rules:
-  - { apiGroups: [batch], resources: [jobs], verbs: [get, create, delete] }
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata:
-  name: refit-health-jobs
-  namespace: {{ . }}
-roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: refit-health-jobs }
-subjects: {{ toJson $subjects }}
+{{- include "refit.right" (dict "name" "refit-health-jobs" "namespace" . "subjects" $subjects "rule" (dict "apiGroups" (list "batch") "resources" (list "jobs") "verbs" (list "get" "create" "delete"))) }}
 {{- end }}
 {{- end }}
 {{- end }}

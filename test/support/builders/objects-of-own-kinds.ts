@@ -70,6 +70,15 @@ export const POLICY = {
     jobs: [{ name: 'smoke', namespace: 'web', spec: { template: { spec: {} } }, timeout: '10m' }],
     onUnknown: 'Ignore',
   },
+  hooks: [
+    {
+      name: 'tell',
+      when: 'AfterVerified',
+      webhook: { url: 'https://hooks.example.com:8443/refit?team=a@b', secretName: 'refit-hooks' },
+      timeout: '10m',
+      onFailure: 'Ignore',
+    },
+  ],
   edits: { afterEnd: 'Restart', whileRunning: 'Ignore' },
   windows: [
     {
@@ -81,6 +90,10 @@ export const POLICY = {
   ],
   blackouts: [{ from: '2026-12-20', to: '2027-01-06T06:00:00+01:00', timeZone: 'Europe/Berlin' }],
 };
+
+function webhook(url: string): object {
+  return { name: 'tell', when: 'BeforeDrain', timeout: '1m', webhook: { url, secretName: 's' } };
+}
 
 /** The mistake, the field in `spec` that the error names, and the spec. */
 export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> = {
@@ -95,6 +108,15 @@ export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> =
   'a URL of a file': [
     'health.metrics[0].url',
     { health: { metrics: [{ name: 'rate', url: 'file:///etc', query: 'up', max: '1' }] } },
+  ],
+  'a webhook without TLS': ['hooks[0].webhook.url', { hooks: [webhook('http://a.example')] }],
+  'a webhook with a password': [
+    'hooks[0].webhook.url',
+    { hooks: [webhook('https://me:secret@a.example')] },
+  ],
+  'a hook that does nothing': [
+    'hooks[0]',
+    { hooks: [{ name: 'tell', when: 'BeforeDrain', timeout: '1m' }] },
   ],
   'a metric without bounds': [
     'health.metrics[0]',
