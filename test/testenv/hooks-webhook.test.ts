@@ -92,7 +92,7 @@ interface Receiver {
 async function startReceiver(): Promise<Receiver> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-hook-'));
   onTestFinished(async () => await rm(directory, { recursive: true, force: true }));
-  await mkdir(join(directory, 'logs'));
+  for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
   const files = { 'tls.crt': own.certificate, 'tls.key': own.key, key: KEY };
   for (const [name, text] of Object.entries(files))
     await writeFile(join(directory, name), text, { mode: 0o600 });
@@ -151,9 +151,9 @@ async function send(port: number, { body, id, age = 0, key = KEY, method = 'POST
   return await new Promise<string>((resolve, reject) => {
     const options = { method, headers, agent: false, ca: authority.certificate } as const;
     const sent = request(`https://127.0.0.1:${port}/hook`, options, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (part: string) => (text += part));
-      response.once('end', () => resolve(`${response.statusCode} ${text}`));
+      const parts: Buffer[] = [];
+      response.on('data', (part: Buffer) => parts.push(part));
+      response.once('end', () => resolve(`${response.statusCode} ${Buffer.concat(parts)}`));
     });
     sent.once('error', reject).end(method === 'POST' ? body : undefined);
   });
