@@ -98,7 +98,7 @@ const server = createServer(
     key: readFileSync(join(certificates, 'tls.key')),
   },
   (request, response) => {
-    answerTo(request)
+    void answerTo(request)
       .catch((error: unknown): Answer => ({ status: 500, message: String(error) }))
       .then(({ status, message }) => {
         response.writeHead(status, { 'content-type': 'application/json' });

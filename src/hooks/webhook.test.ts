@@ -143,7 +143,7 @@ test.each<[number, string, string]>([
 test('neither the key nor the signature is in a message, if the server quotes them', async () => {
   script = ({ headers }, response) => {
     const forms = [KEY, btoa(KEY), Buffer.from(KEY).toString('hex')].join(' ');
-    response.writeHead(401).end(`${forms} ${headers['refit-signature']}`);
+    response.writeHead(401).end(`${forms} ${String(headers['refit-signature'])}`);
   };
   expect(await ask()).toBe('failed: HOST answered 401 Unauthorized: *** *** *** sha256=***');
   expect(await ask({ secret: { ...GOOD, key: `${KEY}\n` } })).not.toContain(KEY);

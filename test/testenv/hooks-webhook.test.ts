@@ -153,7 +153,9 @@ async function send(port: number, { body, id, age = 0, key = KEY, method = 'POST
     const sent = request(`https://127.0.0.1:${port}/hook`, options, (response) => {
       const parts: Buffer[] = [];
       response.on('data', (part: Buffer) => parts.push(part));
-      response.once('end', () => resolve(`${response.statusCode} ${Buffer.concat(parts)}`));
+      response.once('end', () =>
+        resolve(`${response.statusCode} ${Buffer.concat(parts).toString()}`),
+      );
     });
     sent.once('error', reject).end(method === 'POST' ? body : undefined);
   });
