@@ -234,6 +234,7 @@ const EVERYTHING: Complete<StatusView> = {
       abort: '',
       cordoned: [{ target: '', message: '' }],
       warnings: [''],
+      joined: [{ name: '', included: true, message: '' }],
       checks: [{ name: '', state: 'Passing', message: '', since: '' }],
       unseen: [''],
       wayBack: { state: 'open', until: '', message: '' },

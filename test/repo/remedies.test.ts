@@ -12,6 +12,7 @@ const HARMLESS = [
   'Started',
   'Completed',
   'EditedWhileRunning',
+  'NodeIncluded',
   'RestartedAfterEdit',
   'Resumed',
   'Retried',

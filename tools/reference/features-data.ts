@@ -65,10 +65,14 @@ export const FEATURES: readonly FeatureGroup[] = [
       yes('Selection by labels', [`${T}/autopilot/quorum.test.ts`]),
       yes('The order of a list of nodes is kept', ['src/engine/schedule/slots.test.ts']),
       yes('Per-node hold', [`${T}/holds.test.ts`, 'src/cli/status/render-held.test.ts']),
-      partly(
+      yes(
         'Nodes that join during a rollout',
-        [`${T}/cattle-suite.test.ts`],
-        'Plans of Rancher take them; a Plan of k0s has the nodes of its start',
+        [
+          `${T}/cattle-suite.test.ts`,
+          `${T}/new-nodes.test.ts`,
+          'src/engine/assess/late-targets.test.ts',
+        ],
+        'Plans of Rancher take them; a Plan of k0s takes workers with `newNodes: Include`',
       ),
       yes(
         'Another version for single nodes',

@@ -310,6 +310,12 @@ export const upgradePolicySpecSchema = object(
       'Wait',
       'Finish',
     ),
+    newNodes: choice(
+      'To nodes that match a k0s Plan, but join after it began: `Leave`, the default: the Plan leaves them, as in the original. `Include`: it ' +
+        'upgrades joining workers, too. A joining controller is always left. Plans of Rancher take all nodes in.',
+      'Leave',
+      'Include',
+    ),
     coordinate: list(
       'Other tools that disrupt nodes, and with which Refit takes turns; none by default. ' +
         'A node does not start while one of them is at work on it, and the first two leave nodes in progress alone. ' +

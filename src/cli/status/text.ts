@@ -2,7 +2,7 @@
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../dialects/registry.ts';
 import { isK0sLeader } from '../../signal/names.ts';
 import { formatDuration } from '../../util/duration.ts';
-import { listed } from '../../util/phrases.ts';
+import { listed, listedSentences } from '../../util/phrases.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, table, wrapped } from '../phrases.ts';
 import { fixOf, planFlag, runnerOf } from '../plan-runners.ts';
@@ -49,6 +49,7 @@ export function renderPlan(
       lines: sentences.endLines(plan.waits.filter((wait) => !sentences.isRoutine(wait))),
     },
     { heading: 'cordon', lines: sentences.cordonLines(plan) },
+    joinedSection(plan),
     warningSection(plan),
     checkSection(plan, now),
     { heading: 'unknown', lines: plan.unseen ?? [] },
@@ -86,6 +87,13 @@ export function heldSection(plan: Pick<PlanView, 'stages'>): Section {
   return { heading: 'held', lines: sentences.heldLines(sentences.heldTargets(plan)) };
 }
 
+/** Returns the section about nodes that joined after the plan began; `node` limits it to one of them. */
+export function joinedSection({ joined = [] }: Pick<PlanView, 'joined'>, node?: string): Section {
+  const told = joined.filter(({ name }) => node === undefined || name === node);
+  const lines = told.length === 0 ? [] : [listedSentences(told.map(({ message }) => message))];
+  const isLeftOut = told.some(({ included }) => !included);
+  return { heading: 'joined', lines, ...(isLeftOut ? { style: 'yellow' } : {}) };
+}
 export function warningSection({ warnings = [] }: Pick<PlanView, 'warnings'>): Section {
   return { heading: 'warning', lines: warnings, style: 'yellow' };
 }

@@ -4,6 +4,7 @@ import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
 import { describeEndByBudget, isStopping } from '../../engine/assess/budget.ts';
 import { isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
 import { stepEnd } from '../../engine/assess/evaluate-target.ts';
+import { includedReason, joinedNodes } from '../../engine/assess/late-targets.ts';
 import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
@@ -118,12 +119,21 @@ export interface PlanView
   readonly cordoned?: readonly Cordoned[] | undefined;
   /** Problems that do not stop the plan, one sentence each. */
   readonly warnings?: readonly string[] | undefined;
+  /** The nodes that joined after the plan began, and that it has not upgraded yet. */
+  readonly joined?: readonly JoinedView[] | undefined;
   /** The results of the health checks of the policy that the leader has shown last. `since` is an RFC 3339 time. */
   readonly checks?: readonly CheckView[] | undefined;
   /** Checks that could not run, one sentence each. */
   readonly unseen?: readonly string[] | undefined;
   /** Whether all targets that are done can go back to their earlier versions. */
   readonly wayBack?: WayBack | undefined;
+}
+
+/** A node that joined after the plan began. `message` says whether it is included, and what to do if it is not. */
+export interface JoinedView {
+  readonly name: string;
+  readonly included: boolean;
+  readonly message: string;
 }
 
 export type CheckView = Pick<ShownCheck, 'name' | 'state' | 'message' | 'since'>;
@@ -186,6 +196,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     cordoned: cordoned.length === 0 ? undefined : cordoned,
     // Warnings are about the future, such as another plan for the same nodes. An ended plan has no use for them.
     warnings: warnings.length === 0 || isFinal(rollout) ? undefined : warnings,
+    joined: joinedViews(look),
     checks: checksShown(snapshot.health)?.map(({ at: _at, nodes: _nodes, ...check }) => check),
     unseen: unseen.length === 0 ? undefined : unseen,
     wayBack: wayBackOfRollout(look),
@@ -219,6 +230,24 @@ function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
   const isSooner = Date.parse(wait.until ?? '') <= end;
   if (isSooner || !Number.isFinite(end)) return wait;
   return { ...wait, until: rfc3339(end) };
+}
+
+/** Returns the nodes that joined after the plan began; undefined if there are none, or the dialect takes up nodes by itself. */
+function joinedViews(look: ViewInput): readonly JoinedView[] | undefined {
+  const { snapshot } = look;
+  const { rollout, late } = snapshot;
+  const start = Date.parse(startOf(snapshot) ?? '');
+  if (late === undefined || rollout.phase !== 'running') return undefined;
+  const takenUp = [...targetsIn(rollout, 'pending'), ...targetsIn(rollout, 'intended')]
+    .filter((target) => Date.parse(factsOf(snapshot, target).created ?? '') > start)
+    .map(({ name }) => ({ name, included: true, message: includedReason(name).message }));
+  const others = joinedNodes(look).map(({ name, isIncluded: included, reason: { message } }) => ({
+    name,
+    included,
+    message,
+  }));
+  const all = new Map([...takenUp, ...others].map((each) => [each.name, each]));
+  return all.size === 0 ? undefined : [...all.values()];
 }
 
 /** Returns the earliest time that is recorded for a target, or at which one was signalled. */

@@ -48,7 +48,8 @@ export function whyView(status: StatusView, node: string | undefined): StatusVie
     const stages = plan.stages
       .map((stage) => ({ ...stage, targets: stage.targets.filter(isTarget) }))
       .filter(({ targets }) => targets.length > 0);
-    if (stages.length === 0) return [];
+    const joined = plan.joined?.filter(({ name }) => name === node);
+    if (stages.length === 0 && !joined?.length) return [];
     const names = new Set(stages.flatMap(({ targets }) => targets.map(({ name }) => name)));
     const waits = plan.waits.filter(
       ({ target, ofStage }) => target === undefined || ofStage === true || names.has(target),
@@ -61,6 +62,7 @@ export function whyView(status: StatusView, node: string | undefined): StatusVie
         stages,
         waits,
         next,
+        ...(joined?.length ? { joined } : { joined: undefined }),
         ...(cordoned?.length ? { cordoned } : { cordoned: undefined }),
       },
     ];
@@ -126,6 +128,7 @@ export function planSections(status: ExplainedStatus, plan: PlanView, now: numbe
     ...(text.isOpen(plan) ? progress(status, plan, now) : []),
     { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next)] : [] },
     { heading: 'cordon', lines: sentences.cordonLines(plan) },
+    text.joinedSection(plan),
     text.warningSection(plan),
     { heading: 'agents', lines: text.agentLines(plan) },
     { heading: 'to do', lines: text.toDo(plan) },
@@ -141,10 +144,18 @@ function nodeBlocks(
   now: number,
   medium: Medium,
 ): string[][] {
-  return nodeSections(status, plan, node, now).map(({ stage, target, sections }) => [
+  const blocks = nodeSections(status, plan, node, now).map(({ stage, target, sections }) => [
     ...text.header(plan, now, medium, `${target.name}  ${stage.role} of `),
     ...text.renderSections(sections, medium),
   ]);
+  const joined = text.joinedSection(plan, node);
+  if (blocks.length > 0 || joined.lines.length === 0) return blocks;
+  return [
+    [
+      ...text.header(plan, now, medium, `${node}  not in `),
+      ...text.renderSections([joined], medium),
+    ],
+  ];
 }
 
 /** Returns what `refit why NODE` says, for each stage with this target. */
@@ -157,6 +168,7 @@ export function nodeSections(status: StatusView, plan: PlanView, node: string, n
         ...sectionsOf(status, plan, stage, target, now),
         text.wayBackSection(target.wayBack),
         cordonSection(plan, target),
+        text.joinedSection(plan, target.name),
         text.warningSection(plan),
         agentSection(target),
       ],

@@ -28,6 +28,7 @@ import { type Assessment, assess } from './assess.ts';
 import { FAILURES, stops, tooManyBlocked } from './budget.ts';
 import { NOTHING_DONE } from './ended.ts';
 import { isAtRest, refusedState } from './evaluate-target.ts';
+import { withJoinedNodes } from './late-targets.ts';
 import { targetsToLeaveOut } from './left-out.ts';
 import { lastingFailures, outcomeOf } from './outcome.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
@@ -55,6 +56,8 @@ function move(assessment: Assessment): Rollout {
   const { stage } = assessment;
   const followed = stage ? follow(assessment, stage) : rollout;
   if (followed !== rollout) return followed;
+  const grown = withJoinedNodes(assessment);
+  if (grown !== rollout) return grown;
   return conclude(assessment) ?? (stage ? start(assessment, stage) : rollout);
 }
 

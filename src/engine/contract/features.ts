@@ -2,7 +2,13 @@
 import type { KubeClient, Selection } from '../../kube/client.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
-import type { ClaimNeed, ForeignWork, Obstacle, UnnamedCordon } from '../model/decision.ts';
+import type {
+  ClaimNeed,
+  ForeignWork,
+  LateTarget,
+  Obstacle,
+  UnnamedCordon,
+} from '../model/decision.ts';
 import type { Reason, ReportedEvent } from '../model/reasons.ts';
 import type { Rollout, Stage, Target } from '../model/rollout.ts';
 import type { RecordedRun } from '../model/runs.ts';
@@ -20,6 +26,11 @@ export interface Features<P extends KubeObject> {
   readonly reruns?: Reruns<P>;
   /** True if the record can keep that a target was skipped. Without it, the plan does not end while a target is held. */
   readonly recordsSkips?: true;
+  /**
+   * Returns the targets that the plan selects or lists, while it runs, and that its record lacks. Their state is `pending` since `now`
+   * (ms). Without it, `resolve` itself adds such targets, or they are unknown.
+   */
+  lateTargets?(plan: P, world: World, now: number): readonly LateTarget[];
   /** True if the leader may try failed targets again by itself, as a policy says. Without it, only a person does. */
   readonly ordersRetries?: true;
   /** Adds to what users read about plans. Without it, they read only what the engine says about every plan. */

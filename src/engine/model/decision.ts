@@ -88,6 +88,8 @@ export interface TargetFacts {
   /** The last transition of the Ready condition, in RFC 3339. */
   readonly readySince?: string | undefined;
   readonly version?: string | undefined;
+  /** When the object was created, in RFC 3339. */
+  readonly created?: string | undefined;
   /** True if the object proves that the target already runs the version of its stage, and the upgrade is not forced. */
   readonly isThere?: boolean | undefined;
   /** The uid of the plan that the leader signalled the target for last; undefined if none did. */
@@ -210,8 +212,20 @@ export interface ObservedForeignWork extends ForeignWork {
   readonly leftMs: number;
 }
 
+/** A target that a running plan selects or lists, but that its record lacks, because it joined after the plan began. */
+export interface LateTarget {
+  /** The id of the stage that it would belong to. */
+  readonly stage: string;
+  readonly role: Role;
+  readonly target: Target;
+  /** Why the record cannot take it up, as a clause; undefined if it can. */
+  readonly obstacle?: string;
+}
+
 export interface Snapshot {
   readonly rollout: Rollout;
+  /** The targets that joined after the plan began; undefined if the dialect takes up such targets by itself. */
+  readonly late?: readonly LateTarget[] | undefined;
   readonly facts: Pick<ReadonlyMap<string, TargetFacts>, 'get'> & {
     /** Returns the labels of one target without its other facts; undefined if it has no object. A snapshot that was read back has none. */
     readonly labelsOf?: (key: string) => Readonly<Record<string, string>> | undefined;

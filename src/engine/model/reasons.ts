@@ -11,6 +11,8 @@ export const REASONS = {
   NoTargets: 'the plan lists or selects no target',
   EditedAfterEnd: 'the plan was edited after it ended, and does not run again',
   EditedWhileRunning: 'the plan was edited while it runs; the message says what takes effect',
+  NodeIncluded: 'a node joined after the plan began, and the plan upgrades it, too',
+  NodeLeftOut: 'a node joined after the plan began, and the plan does not upgrade it',
   RestartedAfterEdit: 'the plan was edited after it ended, and starts again, as its policy says',
   VersionDiffers: 'the plan has ended, but a node that it upgraded runs an older version',
   InvalidPlan: 'the plan is invalid',
@@ -118,6 +120,10 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'delete the plan and apply it again, or set `edits.afterEnd: Restart` in its policy',
   },
   EditedWhileRunning: null,
+  NodeIncluded: null,
+  NodeLeftOut: {
+    act: 'set `newNodes: Include` in the policy before nodes join, or apply the plan again once it has ended',
+  },
   RestartedAfterEdit: null,
   VersionDiffers: {
     act: 'find out who put the older version there, then run the plan again for these nodes',

@@ -43,6 +43,7 @@ test('a policy that says everything', () => {
     agents: { require: 'Refit' },
     controllersNotReady: 'End',
     edits: { afterEnd: 'Restart', whileRunning: 'Ignore' },
+    newNodes: 'Include',
     versions: { allow: ['Downgrade'] },
     virtualNodes: 'Count',
     payloads: { requireSha256: true, requireHttps: true, diskReserveMiB: 512 },
@@ -90,6 +91,7 @@ test('a policy that says everything', () => {
     requireAgent: true,
     restartsEdited: true,
     ignoresEdits: true,
+    includesNew: true,
     endsNotReady: true,
     agent: {
       soakMs: 30 * SECOND,

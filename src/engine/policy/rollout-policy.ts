@@ -147,6 +147,8 @@ export interface RolloutPolicy extends Timetable {
   readonly endsNotReady?: boolean;
   /** True if the rollout ends without the workers that people hold or pin to another version. Otherwise it waits for them. */
   readonly leavesOutHeld?: boolean;
+  /** True if a running rollout takes up workers that join after it began. */
+  readonly includesNew?: boolean;
   /** True if a running rollout is carried out with the spec that it started with. */
   readonly ignoresEdits?: boolean;
   /** Which waiting targets download ahead: the targets that come next (`next`), up to 20 targets (`all`), or no target (`none`). */

@@ -3,6 +3,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
+import { includedReason } from '../assess/late-targets.ts';
 import { outcomeOf } from '../assess/outcome.ts';
 import { isLarge } from '../execute/status-shards.ts';
 import { factsOf } from '../gates/types.ts';
@@ -96,6 +97,7 @@ export function planEvents(
     if (unverified !== undefined)
       events.push({ type: 'Warning', reason: because('Unverified', unverified) });
   }
+  if (before.phase === 'running') events.push(...includedEvents(before, after));
   // The recorded message was made printable when it was written, so both messages are compared in that form.
   const shown = before.reason && printable(before.reason.message);
   if (after.reason && shown !== printable(after.reason.message))
@@ -104,6 +106,14 @@ export function planEvents(
   if (before.blocked && !after.blocked) events.push(...resumedEvents(before, after));
   if (isFinal(after) && !isFinal(before)) events.push(...endEvents(before, after));
   return events;
+}
+
+/** Returns one Event about the nodes that the rollout has taken up since it began. */
+function includedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
+  const known = new Set(withStages(before).map(({ target }) => target.name));
+  const names = withStages(after).flatMap(({ target: { name } }) => (known.has(name) ? [] : name));
+  if (names.length === 0) return [];
+  return [{ type: 'Normal', reason: includedReason(listed([...new Set(names)])) }];
 }
 
 /** Returns one Event if a gate blocks a free slot, with the message that `refit status` shows. */

@@ -28,6 +28,7 @@ import {
   targetEvents,
 } from './events.ts';
 import { idleMemory } from './idle-targets.ts';
+import { leftOutMemory } from './left-out-nodes.ts';
 import { measurePlan, measureSteps } from './measures.ts';
 import type { NodeRolloutWriter } from './node-rollout-writer.ts';
 import type { Turn } from './turn.ts';
@@ -72,6 +73,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   const idle = idleMemory();
   const ends = endMemory();
   const edits = editMemory();
+  const joined = leftOutMemory();
   const writtenAt = new Map<string, number>();
   return {
     recorded({ plan, assessment }: Turn, after: model.Rollout): void {
@@ -123,6 +125,8 @@ export function createReporter(parts: ReporterParts): Reporter {
       if (end) onPlan(plan, { type: 'Warning', reason: end });
       const edit = edits.at(keyOf(plan), turn);
       if (edit) onPlan(plan, { type: 'Normal', reason: edit });
+      const leftOut = joined.at(keyOf(plan), assessment);
+      if (leftOut) onPlan(plan, { type: 'Warning', reason: leftOut });
       const shownMs = nodeRollouts?.show(turn, waits);
       const stalledMs = soonest([shownMs, await writeStalls(parts, plan, stalls, now)]);
       measurePlan(metrics, dialect.name, turn, waits);
@@ -138,7 +142,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     cleared: (rollout, nodeAction) => onNodes(cleanUpEvents(rollout, nodeAction)),
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
     gone(key) {
-      for (const memory of [idle, ends, edits]) memory.forget(key);
+      for (const memory of [idle, ends, edits, joined]) memory.forget(key);
       writtenAt.delete(key);
       metrics.forgetPlan(dialect.name, key);
       nodeRollouts?.gone(key);

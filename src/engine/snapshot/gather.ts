@@ -133,12 +133,15 @@ interface Scene {
 export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls'> {
   const { dialect, rollout, world } = scene;
   const facts = new Map<string, TargetFacts | undefined>();
+  const late = dialect.lateTargets?.(scene.plan, world, now);
   const placeOf = (key: string): [Stage, Target] | undefined => {
     for (const stage of rollout.stages.toReversed()) {
       const target = targetIn(stage, key);
       if (target) return [stage, target];
     }
-    return undefined;
+    const joined = late?.find(({ target }) => target.key === key);
+    const stage = rollout.stages.find(({ id }) => id === joined?.stage);
+    return joined && stage && [stage, joined.target];
   };
   // Facts are gathered when they are asked for, because most targets may be done, and few decisions need the facts of all others.
   const find = (key: string): TargetFacts | undefined => {
@@ -152,6 +155,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
   const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
   return {
     rollout,
+    late,
     facts: { get: (key) => facts.getOrInsertComputed(key, find), labelsOf },
     observable: dialect.signal.observable?.(world),
     canSkip: dialect.recordsSkips,
@@ -261,6 +265,7 @@ const ownFacts = onceForEach((object: KubeObject) => {
     exists: true,
     platform: platformOf(object),
     labels: object.metadata.labels,
+    created: object.metadata.creationTimestamp,
     virtual: virtualBy(object),
     signalledBy: object.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0],
     ready: ready && ready.status === 'True',

@@ -37,7 +37,7 @@ import {
   withRecordedSpec,
 } from './recorded-run.ts';
 import { preconditions } from './removed-apis.ts';
-import { resolve } from './resolve-autopilot-plan.ts';
+import { lateTargets, resolve } from './resolve-autopilot-plan.ts';
 import { PLAN_STATES, phaseOfPlan, planStateOf, TARGET_STATES, textOf } from './states.ts';
 import { withoutCounts, withoutShards } from './status-shards/merge.ts';
 import { shards } from './status-shards/spread.ts';
@@ -60,6 +60,7 @@ export const autopilot: Dialect<Plan> = {
   ],
   resolve,
   project,
+  lateTargets,
   recordsSkips: true,
   ordersRetries: true,
   objectOf: ({ role }, { name }, world) => world.get(OBJECTS[role], name),

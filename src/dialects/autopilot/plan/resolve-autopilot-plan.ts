@@ -1,7 +1,13 @@
 /** Resolves a Plan into a rollout: as its status records it, or with newly found targets. */
 import * as api from '../../../api/autopilot/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import { mostInFlight, roomForTargets } from '../../../engine/execute/status-shards.ts';
+import {
+  entryBytes,
+  exceedPlan,
+  mostInFlight,
+  roomForTargets,
+} from '../../../engine/execute/status-shards.ts';
+import type { LateTarget } from '../../../engine/model/decision.ts';
 import { rolledBackBy } from '../../../engine/model/earlier-versions.ts';
 import type { Reason } from '../../../engine/model/reasons.ts';
 import {
@@ -17,24 +23,18 @@ import { rfc3339 } from '../../../util/clock.ts';
 import { onceForEach } from '../../../util/memo.ts';
 import { listed } from '../../../util/phrases.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
-import { discover, withoutControllers } from './autopilot-signal.ts';
+import { discover, OBJECTS, withoutControllers } from './autopilot-signal.ts';
 import { problemsOf, subjectOf } from './problems.ts';
 import { type RecordedSpec, recordedSpecIn, withoutRecordedSpec } from './recorded-run.ts';
 import { versionsOf } from './removed-apis.ts';
 import { PLAN_STATES, phaseOfPlan, reasonOf, recordedStateOf, removedIn } from './states.ts';
-import { mergeShards } from './status-shards/merge.ts';
+import { mergeShards, shardReferenceOf } from './status-shards/merge.ts';
 import { entriesIn, listOf } from './status-shards/target-lists.ts';
 
 export function resolve(stored: api.Plan, world: World, now: number): Rollout {
-  const { plan: merged, unread } = mergeShards(stored, world);
-  const phase = phaseOfPlan(merged.status?.state);
-  const known = recordedSpecIn(merged);
+  const { plan, phase, known, ignoresEdits, problems, unread } = readPlan(stored, world);
   const run = phase === 'new' ? orderedRun(stored) : known?.run;
-  const ignoresEdits = phase === 'running' && known?.started !== undefined;
-  const plan = asCarriedOut(withoutRecordedSpec(merged), ignoresEdits ? known : undefined);
   const { status } = plan;
-  // A Plan that ignores edits was valid when it started.
-  const problems = ignoresEdits ? [] : problemsOf(stored);
   const description = status?.commands.find((command) => command.description)?.description;
   const stages =
     phase === 'new' && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
@@ -53,6 +53,50 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
     edit: isFinal({ phase }) ? editOf(plan, world, problems) : undefined,
     unread,
   };
+}
+
+/** Returns the Plan as it is carried out, and what its record says about that. */
+function readPlan(stored: api.Plan, world: World) {
+  const { plan: merged, unread } = mergeShards(stored, world);
+  const phase = phaseOfPlan(merged.status?.state);
+  const known = recordedSpecIn(merged);
+  const ignoresEdits = phase === 'running' && known?.started !== undefined;
+  const plan = asCarriedOut(withoutRecordedSpec(merged), ignoresEdits ? known : undefined);
+  // A Plan that ignores edits was valid when it started.
+  const problems = ignoresEdits ? [] : problemsOf(stored);
+  return { plan, phase, known, ignoresEdits, problems, unread };
+}
+
+/** Returns the nodes that a running Plan selects or lists, that exist, and that its record lacks. */
+export function lateTargets(stored: api.Plan, world: World, now: number): LateTarget[] {
+  const { plan, phase, problems, unread } = readPlan(stored, world);
+  if (phase !== 'running' || problems.length > 0 || unread !== undefined) return [];
+  const since = rfc3339(now);
+  const found = (plan.status?.commands ?? []).flatMap((recorded) =>
+    partsOf(plan.spec.commands[recorded.id] ?? {}).flatMap((part): LateTarget[] => {
+      const known = new Set(entriesIn(recorded, listOf(part)).map(({ name }) => name));
+      const names = namesOf(part, world).filter(
+        (name) => !known.has(name) && world.get(OBJECTS[part.role], name) !== undefined,
+      );
+      return names.map((name) => ({
+        stage: stageIdOf(recorded.id, part),
+        role: part.role,
+        target: { key: keyOf(recorded.id, part, name), name, state: 'pending', since },
+      }));
+    }),
+  );
+  return found.length > 0 && !hasRoomFor(stored, plan, found)
+    ? found.map((each) => ({ ...each, obstacle: 'the record of the plan has no room for it' }))
+    : found;
+}
+
+/** Returns true if the status of the Plan itself can take up the targets. StatusShards keep the targets that they began with. */
+function hasRoomFor(stored: api.Plan, plan: api.Plan, found: readonly LateTarget[]): boolean {
+  if (shardReferenceOf(stored) !== undefined) return false;
+  const recorded = recordedStages(plan).flatMap(({ targets }) => targets);
+  const all = [...recorded, ...found.map(({ target }) => target)];
+  const bytes = all.reduce((sum, target) => sum + entryBytes(target), 0);
+  return !exceedPlan([all]) && bytes <= roomForTargets(stored);
 }
 
 /** Returns the Plan with the recorded spec, so that edits since then take no effect; the same Plan if none is recorded. */
@@ -172,7 +216,7 @@ function stageOf(
 ): Stage {
   const forced = update !== undefined && 'forceupdate' in update && update.forceupdate;
   return {
-    id: `${command}/${procedure === 'airgapupdate' ? 'bundles' : `${role}s`}`,
+    id: stageIdOf(command, { procedure, role }),
     command,
     role,
     procedure,
@@ -187,6 +231,10 @@ function stageOf(
     selection: selectionOf(spec),
     targets,
   };
+}
+
+function stageIdOf(command: number, { procedure, role }: Pick<Part, 'procedure' | 'role'>): string {
+  return `${command}/${procedure === 'airgapupdate' ? 'bundles' : `${role}s`}`;
 }
 
 function selectionOf(spec: api.TargetSpec | undefined): string | undefined {

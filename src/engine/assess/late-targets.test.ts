@@ -1,0 +1,148 @@
+/** Tests what becomes of nodes that join after their plan began: who is included, who is left out, and why. */
+import { describe, expect, test } from 'vitest';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
+import type { LateTarget, Snapshot, TargetFacts } from '../model/decision.ts';
+import { inState, type RecordedState, type Role, type Rollout } from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { planEvents } from '../report/events.ts';
+import { assess } from './assess.ts';
+import { joinedNodes } from './late-targets.ts';
+import { settle } from './settle.ts';
+
+const INCLUDE: Partial<RolloutPolicy> = { includesNew: true };
+
+interface Scene {
+  readonly controllers?: RecordedState;
+  readonly workers?: RecordedState;
+  readonly phase?: Rollout['phase'];
+  readonly policy?: Partial<RolloutPolicy>;
+  readonly role?: Role;
+  readonly stage?: string;
+  readonly facts?: Partial<TargetFacts>;
+  readonly obstacle?: string;
+  readonly more?: Partial<Snapshot>;
+}
+
+function assessmentOf(scene: Scene) {
+  const { controllers = 'done', workers = 'pending', role = 'worker', obstacle } = scene;
+  const { phase = 'running', policy = INCLUDE, stage = `0/${role}s` } = scene;
+  const rollout = buildRollout(
+    [
+      buildStage('controller', [buildTarget('c1', controllers)]),
+      buildStage('worker', [buildTarget('w1', workers)]),
+    ],
+    { phase },
+  );
+  const target = { ...buildTarget('n9'), key: `0/${role}/n9` };
+  const late: LateTarget = { stage, role, target, ...(obstacle !== undefined && { obstacle }) };
+  const snapshot = buildSnapshot(rollout);
+  const facts = new Map([
+    ...rollout.stages.flatMap(({ targets }) =>
+      targets.map(({ key }) => [key, buildFacts()] as const),
+    ),
+    [target.key, buildFacts(scene.facts)] as const,
+  ]);
+  return assess({ ...snapshot, facts, late: [late], ...scene.more }, buildPolicy(policy), T0);
+}
+
+function namesAfter(scene: Scene): string[] {
+  const { rollout } = settle(assessmentOf(scene)).snapshot;
+  return rollout.stages.flatMap(({ targets }) => targets.map(({ name }) => name));
+}
+
+const NEXT = 'apply the plan again once it has ended';
+const LEFT = 'n9 joined after the plan began and is not included: ';
+
+describe('a node that is left out, and why', () => {
+  test.each<[string, Scene, string]>([
+    [
+      'without a rule',
+      { policy: {} },
+      'a plan keeps the nodes that it started with, unless newNodes of its policy is Include',
+    ],
+    [
+      'a controller, although workers wait',
+      { role: 'controller', controllers: 'pending' },
+      'controllers are never added to a plan that runs',
+    ],
+    [
+      'a controller after workers began',
+      { role: 'controller', workers: 'intended' },
+      'controllers are never added to a plan that runs',
+    ],
+    [
+      'a worker of a stage that is over',
+      { stage: '0/controllers', workers: 'intended' },
+      'a later stage than the controllers of command 0 has begun',
+    ],
+    [
+      'a node of another platform',
+      { facts: { platform: 'linux-s390x' } },
+      'n9 is linux-s390x; the plan has downloads for linux-amd64: add the platform of the node to the plan, or leave the node out',
+    ],
+    ['no room', { obstacle: 'the record is full' }, 'the record is full'],
+    ['a stage that was removed', { stage: '7/workers' }, 'the plan no longer has its command'],
+  ])('%s', (_, scene, cause) => {
+    const [node] = joinedNodes(assessmentOf(scene));
+    const todo =
+      scene.role === 'controller' ? `install n9 with the version of the plan, or ${NEXT}` : NEXT;
+    expect(node?.reason).toEqual({ code: 'NodeLeftOut', message: `${LEFT}${cause}; ${todo}` });
+    expect(namesAfter(scene)).toEqual(['c1', 'w1']);
+  });
+});
+
+test.each<[string, Scene]>([
+  ['while controllers are in progress', { controllers: 'intended' }],
+  ['while workers are in progress', { workers: 'intended' }],
+  ['when all workers are done', { workers: 'done' }],
+])('a worker is included %s', (_, scene) => {
+  expect(namesAfter(scene)).toEqual(['c1', 'w1', 'n9']);
+  const settled = settle(assessmentOf(scene));
+  expect(joinedNodes(settled)).toEqual([]);
+  expect(settled.snapshot.rollout.phase).toBe('running');
+});
+
+test('it starts after the controllers, and in the room of the stage', () => {
+  const startedOf = (scene: Scene): string[] =>
+    settle(assessmentOf(scene)).snapshot.rollout.stages.flatMap((stage) =>
+      inState(stage, 'intended').map(({ name }) => name),
+    );
+  expect(startedOf({ controllers: 'intended' })).toEqual(['c1']);
+  expect(startedOf({ workers: 'intended' })).toEqual(['w1']);
+  expect(startedOf({ workers: 'done' })).toEqual(['n9']);
+});
+
+test.each<[string, Scene]>([
+  ['a plan that has ended', { phase: 'done', workers: 'done' }],
+  ['a node that runs the version', { facts: { isThere: true } }],
+])('nothing is said or done about %s', (_, scene) => {
+  expect(joinedNodes(assessmentOf(scene))).toEqual([]);
+  expect(namesAfter(scene)).toEqual(['c1', 'w1']);
+});
+
+test('a plan that stops takes up no node', () => {
+  expect(namesAfter({ workers: 'failed', policy: INCLUDE })).toEqual(['c1', 'w1']);
+});
+
+test('an Event says that a node was included', () => {
+  const assessment = assessmentOf({ workers: 'intended' });
+  const after = settle(assessment).snapshot.rollout;
+  expect(planEvents(assessment.snapshot.rollout, after)).toEqual([
+    {
+      type: 'Normal',
+      reason: {
+        code: 'NodeIncluded',
+        message: 'n9 joined after the plan began and is included, as newNodes of the policy says',
+      },
+    },
+  ]);
+});
+
+test('nothing is said about a plan that has not begun', () => {
+  expect(joinedNodes(assessmentOf({ phase: 'new' }))).toEqual([]);
+});

@@ -1,0 +1,107 @@
+/** Decides what becomes of nodes that joined after their plan began: the workers' stage takes them up, or they are left out. */
+import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
+import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
+import type { LateTarget } from '../model/decision.ts';
+import { because, type Reason } from '../model/reasons.ts';
+import { type Role, type Rollout, stagesBefore } from '../model/rollout.ts';
+import { freeSlots } from '../schedule/slots.ts';
+
+/** A node that joined after the plan began. */
+export interface JoinedNode {
+  readonly name: string;
+  readonly role: Role;
+  /** Its places in the stages that it matches. */
+  readonly places: readonly LateTarget[];
+  /** True if it becomes a target of the plan. */
+  readonly isIncluded: boolean;
+  /** Says that it joined, whether it is included, and what to do if it is not. */
+  readonly reason: Reason;
+}
+
+/** Returns the nodes that match the running plan, need its version and are not in its record. */
+export function joinedNodes(context: DecisionContext): readonly JoinedNode[] {
+  const { rollout, late = [] } = context.snapshot;
+  if (late.length === 0 || rollout.phase !== 'running' || rollout.unread) return [];
+  const known = new Set(rollout.stages.flatMap(({ targets }) => targets.map(({ key }) => key)));
+  const missing = late.filter(({ target }) => !known.has(target.key));
+  const byNode = Map.groupBy(missing, ({ role, target }) => `${role}/${target.name}`);
+  return [...byNode.values()].flatMap((places) => {
+    const [first] = places;
+    const isDone = places.every(({ target }) => factsOf(context.snapshot, target).isThere === true);
+    if (first === undefined || isDone) return [];
+    const { role, target } = first;
+    const cause = causeToLeaveOut(context, places);
+    const reason =
+      cause === undefined ? includedReason(target.name) : leftOut(target.name, role, cause);
+    return [{ name: target.name, role, places, isIncluded: cause === undefined, reason }];
+  });
+}
+
+/**
+ * Returns the rollout with the nodes that it takes up as further targets of their stages; the same object if there are none. A
+ * rollout that starts nothing new takes up no node.
+ */
+export function withJoinedNodes(
+  context: DecisionContext & { readonly isStopping: boolean },
+): Rollout {
+  const { rollout } = context.snapshot;
+  if (context.policy.includesNew !== true || context.isStopping) return rollout;
+  const places = joinedNodes(context).flatMap((node) => (node.isIncluded ? node.places : []));
+  if (places.length === 0) return rollout;
+  const byStage = Map.groupBy(places, ({ stage }) => stage);
+  const stages = rollout.stages.map((stage) => {
+    const joined = byStage.get(stage.id)?.map(({ target }) => target);
+    return joined === undefined ? stage : { ...stage, targets: [...stage.targets, ...joined] };
+  });
+  return { ...rollout, stages };
+}
+
+/** Returns the reason why nodes are included. `names` is a list for people. */
+export function includedReason(names: string): Reason {
+  return because(
+    'NodeIncluded',
+    `${names} joined after the plan began and is included, as newNodes of the policy says`,
+  );
+}
+
+function leftOut(name: string, role: Role, cause: string): Reason {
+  const next = 'apply the plan again once it has ended';
+  const todo =
+    role === 'controller' ? `install ${name} with the version of the plan, or ${next}` : next;
+  return because(
+    'NodeLeftOut',
+    `${name} joined after the plan began and is not included: ${cause}; ${todo}`,
+  );
+}
+
+/** Returns a clause that says why the node is left out; undefined if it is included. */
+function causeToLeaveOut(
+  context: DecisionContext,
+  places: readonly LateTarget[],
+): string | undefined {
+  const { snapshot, policy } = context;
+  const { rollout } = snapshot;
+  // Workers may have begun, or may begin in the same turn, and no worker comes before a controller.
+  if (places.some(({ role }) => role === 'controller'))
+    return 'controllers are never added to a plan that runs';
+  if (policy.includesNew !== true)
+    return 'a plan keeps the nodes that it started with, unless newNodes of its policy is Include';
+  for (const { stage: id, target, obstacle } of places) {
+    if (obstacle !== undefined) return obstacle;
+    const stage = rollout.stages.find((each) => each.id === id);
+    if (stage === undefined) return 'the plan no longer has its command';
+    const hasPassed = rollout.stages.some(
+      (later) =>
+        stagesBefore(rollout, later).includes(stage) &&
+        later.targets.some(({ state }) => state !== 'pending'),
+    );
+    if (hasPassed)
+      return `a later stage than the ${stage.role}s of command ${stage.command} has begun`;
+    const verdict = evaluate(
+      BEFORE_ROLLOUT,
+      gateInput({ ...context, stage, target }, freeSlots(stage)),
+    );
+    if (verdict.kind !== 'pass') return verdict.reason.message;
+  }
+  return undefined;
+}

@@ -1,0 +1,95 @@
+/** Tests on a real API server what a k0s Plan does with nodes that join while it runs: `newNodes` of a policy, and what people read. */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { upgradePolicies } from '../../src/api/kinds.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { events, nodes } from '../../src/kube/resources.ts';
+import { selected } from '../support/builders/plans.ts';
+import { buildUpgradePolicy } from '../support/builders/policies.ts';
+import { installKinds, kubeconfigFor } from './control-plane.ts';
+import { clientOf } from './drain-stage.ts';
+import { Puppets } from './puppets.ts';
+import { RefitProcess, runRefit } from './refit-process.ts';
+
+const POLICY = 'new-nodes';
+
+let admin: KubeClient;
+let controller: RefitProcess;
+
+beforeAll(async () => {
+  await installKinds();
+  admin = await clientOf('admin');
+  controller = new RefitProcess('controller', '--kubeconfig', await kubeconfigFor('controller'));
+});
+afterAll(async () => {
+  expect(await controller.stop('SIGTERM')).toBe(0);
+  admin.close();
+});
+
+/** Returns Ready nodes with this label. */
+async function joining(pool: string, ...names: readonly string[]): Promise<Puppets> {
+  const puppets = await Puppets.create(admin, ...names);
+  for (const name of names)
+    await admin.patch(nodes, name, { metadata: { labels: { pool } } }, { type: 'merge' });
+  return puppets;
+}
+
+async function outputOf(...args: readonly string[]): Promise<string> {
+  const { stdout } = await runRefit(...args, '--kubeconfig', await kubeconfigFor('viewer'));
+  return stdout.join('\n');
+}
+
+async function messagesOf(reason: string, node: string): Promise<string[]> {
+  const { items } = await admin.list(events, { fieldSelector: `reason=${reason}` });
+  return items.map(({ message = '' }) => message).filter((each) => each.includes(node));
+}
+
+test('without a policy, a node that joins is left, and an Event, status and why say what to do', async () => {
+  await using puppets = await joining('left', 'left-w1');
+  await puppets.plan(1, { targets: { workers: selected('pool=left') } });
+  await puppets.until(async () => expect(await puppets.signal('left-w1')).toBeDefined());
+  await using late = await joining('left', 'left-w2');
+  const told = 'left-w2 joined after the plan began and is not included: a plan keeps the nodes';
+  await puppets.until(async () =>
+    expect(await messagesOf('NodeLeftOut', 'left-w2')).toEqual([expect.stringContaining(told)]),
+  );
+  for (const args of [['why', 'left-w2'], ['status']]) {
+    const words = (await outputOf(...args)).replaceAll(/\s+/g, ' ');
+    expect(words).toContain(told);
+    expect(words).toContain('apply the plan again once it has ended');
+  }
+  await puppets.says('left-w1', 'Completed');
+  expect((await puppets.end()).state).toBe('Completed');
+  expect(await puppets.recorded()).toEqual({ 'left-w1': 'SignalCompleted' });
+  expect(await late.signal('left-w2')).toBeUndefined();
+});
+
+test('with newNodes: Include, it becomes a target of the Plan, which ends with it', async () => {
+  const policy = buildUpgradePolicy(POLICY, { newNodes: 'Include' });
+  await admin.create(upgradePolicies, policy);
+  onTestFinished(async () => await admin.delete(upgradePolicies, POLICY));
+  await using puppets = await joining('taken', 'taken-w1');
+  await puppets.plan(1, { targets: { workers: selected('pool=taken') } });
+  await puppets.until(async () => expect(await puppets.signal('taken-w1')).toBeDefined());
+  await using late = await joining('taken', 'taken-w2');
+  await puppets.until(async () =>
+    expect(await puppets.recorded()).toEqual({
+      'taken-w1': 'SignalSent',
+      'taken-w2': 'SignalPending',
+    }),
+  );
+  const told = 'taken-w2 joined after the plan began and is included';
+  expect((await outputOf('why', 'taken-w2')).replaceAll(/\s+/g, ' ')).toContain(told);
+  await puppets.until(async () =>
+    expect(await messagesOf('NodeIncluded', 'taken-w2')).toEqual([expect.stringContaining(told)]),
+  );
+  // The limit of the Plan holds for the node, too.
+  expect(await late.signal('taken-w2')).toBeUndefined();
+  await puppets.says('taken-w1', 'Completed');
+  await puppets.until(async () => expect(await late.signal('taken-w2')).toBeDefined());
+  await late.says('taken-w2', 'Completed');
+  expect((await puppets.end()).state).toBe('Completed');
+  expect(await puppets.recorded()).toEqual({
+    'taken-w1': 'SignalCompleted',
+    'taken-w2': 'SignalCompleted',
+  });
+});
