@@ -97,7 +97,8 @@ export function planEvents(
     if (unverified !== undefined)
       events.push({ type: 'Warning', reason: because('Unverified', unverified) });
   }
-  if (before.phase === 'running') events.push(...includedEvents(before, after));
+  if (before.phase === 'running' && after.phase === 'running')
+    events.push(...includedEvents(before, after));
   // The recorded message was made printable when it was written, so both messages are compared in that form.
   const shown = before.reason && printable(before.reason.message);
   if (after.reason && shown !== printable(after.reason.message))

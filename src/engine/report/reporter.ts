@@ -121,12 +121,10 @@ export function createReporter(parts: ReporterParts): Reporter {
       for (const event of dialect.reporting?.planEvents?.(plan, plan, snapshot.rollout, rests) ??
         [])
         onPlan(plan, event);
-      const end = ends.at(keyOf(plan), assessment);
-      if (end) onPlan(plan, { type: 'Warning', reason: end });
+      for (const reason of [ends.at(keyOf(plan), assessment), joined.at(keyOf(plan), assessment)])
+        if (reason) onPlan(plan, { type: 'Warning', reason });
       const edit = edits.at(keyOf(plan), turn);
       if (edit) onPlan(plan, { type: 'Normal', reason: edit });
-      const leftOut = joined.at(keyOf(plan), assessment);
-      if (leftOut) onPlan(plan, { type: 'Warning', reason: leftOut });
       const shownMs = nodeRollouts?.show(turn, waits);
       const stalledMs = soonest([shownMs, await writeStalls(parts, plan, stalls, now)]);
       measurePlan(metrics, dialect.name, turn, waits);
