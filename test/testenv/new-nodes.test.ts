@@ -70,6 +70,9 @@ test('with newNodes: Include, it becomes a target of the Plan, which ends with i
   await using puppets = await joining('taken', 'taken-w1');
   await puppets.plan(1, { targets: { workers: selected('pool=taken') } });
   await puppets.until(async () => expect(await puppets.signal('taken-w1')).toBeDefined());
+  // The times of the API have whole seconds, and a Node of the same second counts as one of the start.
+  const { created = '' } = (await puppets.signal('taken-w1')) ?? {};
+  await puppets.until(() => expect(Date.now()).toBeGreaterThan(Date.parse(created) + 1_000));
   await using late = await joining('taken', 'taken-w2');
   await puppets.until(async () =>
     expect(await puppets.recorded()).toEqual({
