@@ -144,6 +144,7 @@ describe('while it runs', () => {
     [
       'an API server that only this machine does not reach: the controller is not done, and nothing is blamed',
       {
+        workers: [],
         plans: [running(FIRST, [])],
         controllers: [signalled(C1, at('Completed')), C2, C3],
         ask: async () =>
@@ -166,6 +167,7 @@ describe('while it runs', () => {
     [
       'a controller that is done by its own word only, as the leader says',
       {
+        workers: [],
         plans: [
           held(
             running(FIRST, []),
@@ -188,7 +190,11 @@ describe('while it runs', () => {
     ],
     [
       'an end that is seen and not yet recorded',
-      { plans: [running(FIRST, [])], controllers: [signalled(C1, at('Completed')), C2, C3] },
+      {
+        workers: [],
+        plans: [running(FIRST, [])],
+        controllers: [signalled(C1, at('Completed')), C2, C3],
+      },
       [
         'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
         '  controllers  0/3  ◐○○',
@@ -239,6 +245,7 @@ describe('while it runs', () => {
     [
       'a worker that is not Ready, while those that were let past it fill the slots',
       {
+        controllers: [],
         plans: [running([], recorded({ w1: 'SignalPending', w2: 'SignalSent', w3: 'SignalSent' }))],
         workers: [buildNode('w1', {}, 'False'), signalled(W2), signalled(W3)],
       },
@@ -257,6 +264,7 @@ describe('while it runs', () => {
     [
       'a failure while others finish',
       {
+        controllers: [],
         plans: [
           running(
             [],
@@ -282,8 +290,25 @@ describe('while it runs', () => {
       ],
     ],
     [
+      'a worker that joined after the plan began, and is not included',
+      {
+        controllers: [],
+        plans: [running([], recorded({ w1: 'SignalSent', w2: 'SignalPending' }))],
+        workers: [signalled(W1), W2, W3],
+      },
+      [
+        'Plan autopilot (id1)  running 0/2 for 1 min  to v1.36.3+k0s.2',
+        '  workers  0/2  ◐○',
+        '  NODE  STATE      FOR   MESSAGE',
+        '  w1    signalled  59 s  its agent has not answered yet',
+        '  w2    next',
+        '  joined  w3 joined after the plan began and is not included: a plan keeps the nodes that it started with, unless newNodes of its policy is Include; apply the plan again once it has ended',
+      ],
+    ],
+    [
       'a controller that leads no more',
       {
+        workers: [],
         plans: [running(recorded({ c1: 'SignalSent' }), [])],
         controllers: [signalled(C1)],
         leader: { state: 'silent', holder: 'a', since: later(-MINUTE) },
