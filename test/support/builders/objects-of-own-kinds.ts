@@ -80,6 +80,7 @@ export const POLICY = {
     },
   ],
   edits: { afterEnd: 'Restart', whileRunning: 'Ignore' },
+  newNodes: 'Include',
   windows: [
     {
       days: ['Friday', 'Saturday'],
@@ -154,6 +155,7 @@ export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> =
   'a grace period below zero': ['drain.gracePeriodSeconds', { drain: { gracePeriodSeconds: -1 } }],
   'an end that is none': ['controllersNotReady', { controllersNotReady: 'Stop' }],
   'an edit that is none': ['edits.afterEnd', { edits: { afterEnd: 'Always' } }],
+  'new nodes that end the plan': ['newNodes', { newNodes: 'Restart' }],
   'an edit that ends the plan': ['edits.whileRunning', { edits: { whileRunning: 'Restart' } }],
   'a rule that is none': ['versions.allow[0]', { versions: { allow: ['Everything'] } }],
   'a rule twice': ['versions.allow[1]', { versions: { allow: ['Downgrade', 'Downgrade'] } }],
