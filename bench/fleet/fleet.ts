@@ -17,7 +17,7 @@ import { countingEvents } from './tally.ts';
 
 export const CONTROLLERS = 3;
 /** Version that everything has at first. */
-const FROM = 'v1.36.3+k0s.0';
+export const FROM = 'v1.36.3+k0s.0';
 
 export interface FleetParts {
   readonly workers: number;

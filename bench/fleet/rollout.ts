@@ -17,15 +17,16 @@ export interface Rollout {
   readonly mostListed: number;
 }
 
+interface RolloutLimits {
+  readonly stallMs: number;
+  readonly clock: Clock;
+  readonly abort: AbortSignal;
+}
+
 /** All controllers by name, all workers by selector. Throws REFIT_PLAN_FAILED where it does not end well, or does not change for `stallMs`. */
 export async function rollOut(
   { client }: Pick<Fleet, 'client'>,
-  {
-    concurrent,
-    stallMs,
-    clock,
-    abort,
-  }: { concurrent: number; stallMs: number; clock: Clock; abort: AbortSignal },
+  { concurrent, ...limits }: RolloutLimits & { readonly concurrent: number },
   onProgress: (plan: Plan) => void = () => undefined,
 ): Promise<Rollout> {
   const plan = examplePlan({
@@ -37,16 +38,26 @@ export async function rollOut(
     workerSelector: { labels: 'node.k0sproject.io/role=worker' },
     concurrent,
   });
-  const startedAt = clock.monotonic();
+  const startedAt = limits.clock.monotonic();
+  const created = await client.create(plans, plan);
+  return await followToEnd(client, { created, startedAt }, limits, onProgress);
+}
+
+/** Follows a plan that was created at `startedAt` on the monotonic clock. Throws as `rollOut` does. */
+export async function followToEnd(
+  client: KubeClient,
+  { created, startedAt }: { readonly created: Plan; readonly startedAt: number },
+  { stallMs, clock, abort }: RolloutLimits,
+  onProgress: (plan: Plan) => void = () => undefined,
+): Promise<Rollout> {
   const stalled = new AbortController();
   const limit = AbortSignal.any([abort, stalled.signal]);
   const stallsFromNow = (): (() => void) => clock.schedule(stallMs, () => stalled.abort());
   let stopWaiting = stallsFromNow();
   using cleanUp = new DisposableStack();
   cleanUp.defer(() => stopWaiting());
-  const created = await client.create(plans, plan);
   let mostListed = 0;
-  for await (const seen of versionsOf(client, created.metadata.resourceVersion, limit)) {
+  for await (const seen of versionsOf(client, created, limit)) {
     stopWaiting();
     stopWaiting = stallsFromNow();
     mostListed = Math.max(mostListed, listedIn(seen));
@@ -67,9 +78,11 @@ function fail(message: string): never {
 
 async function* versionsOf(
   client: KubeClient,
-  resourceVersion: string | undefined,
+  plan: Plan,
   abort: AbortSignal,
 ): AsyncGenerator<Plan> {
+  yield plan;
+  const { resourceVersion } = plan.metadata;
   for await (const event of client.watch(plans, {
     resourceVersion,
     abort,
