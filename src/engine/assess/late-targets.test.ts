@@ -1,4 +1,4 @@
-/** Tests what becomes of nodes that join after their plan began: who is included, who is left out, and why. */
+/** Tests nodes that join after their plan began: who is included, who is left out, and why. */
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -10,9 +10,9 @@ import type { LateTarget, Snapshot, TargetFacts } from '../model/decision.ts';
 import { inState, type RecordedState, type Role, type Rollout } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { planEvents } from '../report/events.ts';
+import { settle } from './advance.ts';
 import { assess } from './assess.ts';
 import { joinedNodes } from './late-targets.ts';
-import { settle } from './settle.ts';
 
 const INCLUDE: Partial<RolloutPolicy> = { includesNew: true };
 
