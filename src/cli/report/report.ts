@@ -37,6 +37,8 @@ interface VersionChange {
 
 export interface ReportEvent {
   readonly at: string;
+  /** Name of the object that the Event is about: the plan, or a node. */
+  readonly about: string;
   readonly reason: string;
   readonly message: string;
   readonly count: number;
@@ -189,6 +191,7 @@ function eventsOf(events: readonly Event[], { uid, nodes, from }: About): Report
     .slice(-MOST_EVENTS)
     .map((event) => ({
       at: event.lastTimestamp ?? event.metadata.creationTimestamp ?? '',
+      about: printable(event.involvedObject.name ?? ''),
       reason: printable(event.reason ?? ''),
       message: printable(event.message ?? ''),
       count: event.count ?? 1,
@@ -226,8 +229,8 @@ export function saidOf(report: Omit<Report, 'plan' | 'at'>): Said[] {
     {
       heading: 'Events',
       lines: events.map(
-        ({ at, reason, message, count }) =>
-          `${at} ${reason}: ${message}${count > 1 ? ` (${count} times)` : ''}`,
+        ({ at, about, reason, message, count }) =>
+          `${at} ${about}: ${reason}. ${message}${count > 1 ? ` (${count} times)` : ''}`,
       ),
     },
     { heading: 'Not read', lines: missing },

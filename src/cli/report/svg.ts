@@ -1,5 +1,6 @@
 /** Draws the nodes of a report as lanes over time, as one SVG without scripts. */
 import { formatDuration } from '../../util/duration.ts';
+import { ownMember } from '../../util/own-member.ts';
 import type { NodeState } from '../dashboard/state.ts';
 import type { Report } from './report.ts';
 
@@ -58,7 +59,7 @@ function laneOf(node: NodeState, top: number, scale: (time: number) => number): 
     label(20, baseline, `${SIGNS[phase]} ${name}`),
     label(LEFT - 10, baseline, state, 'soft end'),
     ...steps.flatMap(({ word, from, to }) => {
-      const { colour, letter } = STEPS[word] ?? OTHER_STEP;
+      const { colour, letter } = ownMember(STEPS, word) ?? OTHER_STEP;
       const x = scale(from);
       const width = Math.max(1, scale(to) - x);
       const bar = `<rect x="${x.toFixed(1)}" y="${top + 4}" width="${width.toFixed(1)}" height="${LANE - 8}" fill="${colour}"><title>${escaped(`${word}: ${formatDuration(to - from)}`)}</title></rect>`;

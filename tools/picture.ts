@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runMain } from '../main.ts';
-import { framesOf, type Line, type Written } from './screen.ts';
-import { filmOf, pictureOf } from './svg.ts';
+import { runMain } from './main.ts';
+import { framesOf, type Line, type Written } from './picture/screen.ts';
+import { filmOf, pictureOf } from './picture/svg.ts';
 
-const ROOT = join(import.meta.dirname, '..', '..');
+const ROOT = join(import.meta.dirname, '..');
 const DEMONSTRATION = [process.execPath, 'sandbox/start.ts'] as const;
 const COLUMNS = 96;
 const ROWS = 24;

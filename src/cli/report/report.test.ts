@@ -1,0 +1,163 @@
+/** Shows what a report says of a plan that failed, of a deleted plan, and in each form. */
+import { expect, test } from 'vitest';
+import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
+import { lookAt, recorded, signalled, statusOf } from '../../../test/support/builders/views.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
+import type { Event } from '../../kube/resources.ts';
+import { encodeReport } from '../../signal/annotations.ts';
+import { markdownOf } from './markdown.ts';
+import { type Report, reportOf, reportOfDeleted } from './report.ts';
+import { svgOf } from './svg.ts';
+
+const NOW = T0 + 5 * MINUTE;
+const HOSTILE = '<script>alert(1)</script>';
+const update = buildUpdate({
+  targets: { controllers: listed('c1'), workers: listed('w1', 'w2', 'w3') },
+});
+const plan = buildPlan(
+  { commands: [{ k0supdate: update }] },
+  statusOf(
+    'SchedulableWait',
+    recorded({ c1: 'SignalCompleted' }),
+    recorded({ w1: 'SignalApplyFailed', w2: 'SignalSent', w3: 'SignalPending' }, later(100_000)),
+  ),
+);
+const c1 = signalled(
+  buildControlNode('c1'),
+  { status: 'Completed', timestamp: later(29_000) },
+  encodeReport({
+    created: later(1000),
+    from: 'v1.35.5+k0s.0',
+    spent: { Downloading: 8000, Restart: 20_000 },
+  }),
+);
+const w1 = signalled(
+  buildNode('w1'),
+  { created: later(30_000), status: 'Failed', timestamp: later(90_000) },
+  encodeReport({
+    created: later(30_000),
+    from: 'v1.35.5+k0s.0',
+    spent: { Downloading: 10_000, Restart: 50_000 },
+    rolledBack: true,
+    reason: HOSTILE,
+  }),
+);
+
+function eventOf(name: string, at: number, more: Partial<Event> = {}): Event {
+  return {
+    metadata: { name: `${name}.1`, namespace: 'default' },
+    involvedObject: { kind: 'Node', name },
+    source: { component: 'refit-controller' },
+    reason: 'Signalled',
+    message: 'Upgrade started',
+    count: 1,
+    lastTimestamp: later(at),
+    ...more,
+  };
+}
+
+const EVENTS = [
+  eventOf('w2', 60_000, { count: 3 }),
+  eventOf('c1', 2000),
+  eventOf('w1', 50_000, { source: { component: 'kubelet' } }),
+  eventOf('other', 50_000),
+  eventOf('w1', -MINUTE),
+];
+
+async function report(missing: readonly string[] = []): Promise<Report> {
+  const nodes = [w1, signalled(buildNode('w2'), { created: later(95_000) }), buildNode('w3')];
+  const plans = await lookAt([plan], [c1], nodes, NOW);
+  const status = { leader: { state: 'held', holder: 'abc', since: later(0) }, plans } as const;
+  return reportOf({ status, rollouts: [], missing, events: EVENTS }, NOW);
+}
+
+test('the sums of a plan with a node that failed', async () => {
+  const { versions, steps, longest, failures, rolledBack } = await report();
+  expect(versions).toContainEqual({
+    role: 'controller',
+    before: 'v1.35.5+k0s.0',
+    after: 'v1.36.3+k0s.2',
+    nodes: 1,
+  });
+  expect(steps.slice(0, 2)).toEqual([
+    { step: 'restart', ms: 70_000, nodes: 2 },
+    { step: 'download', ms: 18_000, nodes: 2 },
+  ]);
+  expect(longest.slice(0, 2)).toEqual([
+    { node: 'w1', ms: 70_000 },
+    { node: 'c1', ms: 28_000 },
+  ]);
+  expect(failures.map(({ node }) => node)).toEqual(['w1']);
+  expect(rolledBack).toEqual(['w1']);
+});
+
+test('Events of Refit about nodes of the plan since it began, the earliest first', async () => {
+  const { events } = await report();
+  expect(events.map(({ about, at, count }) => [about, at, count])).toEqual([
+    ['c1', later(2000), 1],
+    ['w2', later(60_000), 3],
+  ]);
+});
+
+test('nodes with something to explain have what refit why says of them', async () => {
+  const { plan: shown } = await report();
+  const explained = shown.nodes.filter(({ why }) => why !== undefined && why.length > 0);
+  expect(explained.map(({ name }) => name)).toEqual(['w1', 'w2']);
+});
+
+test('what could not be read is named in each form', async () => {
+  const sentence = 'events is forbidden';
+  const denied = await report([sentence]);
+  expect(denied.missing).toEqual([sentence]);
+  expect(markdownOf(denied)).toContain(`* ${sentence}`);
+});
+
+test('text of the cluster is no markup in Markdown and SVG', async () => {
+  const read = await report();
+  expect(JSON.stringify(read)).toContain(HOSTILE);
+  expect(markdownOf(read)).not.toContain('<script>');
+  expect(svgOf(read)).not.toContain('<script>');
+});
+
+test('SVG has one lane for each node, and says what was left out', async () => {
+  const read = await report();
+  for (const name of ['c1', 'w1', 'w2', 'w3']) expect(svgOf(read)).toContain(` ${name}<`);
+  const [first] = read.plan.nodes;
+  if (first === undefined) throw new Error('the report has no node');
+  const nodes = Array.from({ length: 1200 }, (_, index) => ({ ...first, name: `n${index}` }));
+  const crowd = svgOf({ ...read, plan: { ...read.plan, nodes } });
+  expect(crowd).toContain('200 more nodes are not drawn');
+  expect(crowd).not.toContain(' n1000<');
+});
+
+test('a deleted plan has its runs and their failures', () => {
+  const counts = { total: 8, done: 7, failed: 1, inProgress: 0, pending: 0, skipped: 0 };
+  const rollout: NodeRollout = {
+    metadata: { name: 'autopilot', labels: { [DIALECT_LABEL]: 'autopilot' } },
+    spec: {
+      plan: { apiVersion: 'autopilot.k0sproject.io/v1beta2', kind: 'Plan', name: 'autopilot' },
+    },
+    status: {
+      phase: 'failed',
+      planDeleted: later(60_000),
+      history: [
+        {
+          id: 'one',
+          version: 'v1',
+          started: later(0),
+          ended: later(50_000),
+          phase: 'failed',
+          counts,
+          failures: [{ node: 'w1', message: 'no space left' }],
+        },
+      ],
+    },
+  };
+  const read = reportOfDeleted(rollout, [], NOW);
+  expect(read.plan).toMatchObject({ phase: 'failed', done: 7, total: 8, percent: 87 });
+  expect(read.failures).toEqual([{ node: 'w1', message: 'no space left' }]);
+  expect(markdownOf(read)).toContain(`The plan was deleted at ${later(60_000)}`);
+});
