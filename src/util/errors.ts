@@ -2,6 +2,7 @@
  * Defines the errors that Refit shows to people. Each has a code, an exit code and advice.
  * docs/reference/errors.md is generated from this file.
  */
+import { HOMEPAGE } from './home.ts';
 import { printable } from './printable.ts';
 
 /** The exit codes of every `refit` process. docs/reference/cli.md documents them. */
@@ -40,7 +41,7 @@ export const ERRORS = {
   REFIT_UNAUTHORIZED: { exit: EXIT.denied, hint: 'renew the credentials in the kubeconfig' },
   REFIT_FORBIDDEN: {
     exit: EXIT.denied,
-    hint: 'grant the missing permission: the roles are in deploy/rbac*.yaml',
+    hint: 'grant the missing permission: `refit install controller` prints the roles',
   },
   REFIT_SSH: {
     exit: EXIT.unreachable,
@@ -51,7 +52,10 @@ export const ERRORS = {
     hint: 'correct what the message names, then run the same command again',
   },
   REFIT_CONTROL: { exit: EXIT.failed, hint: 'run `refit status`' },
-  REFIT_NO_CRD: { exit: EXIT.failed, hint: 'run `kubectl apply -f deploy/crds`' },
+  REFIT_NO_CRD: {
+    exit: EXIT.failed,
+    hint: 'the cluster lacks definitions: `refit install controller` prints them; for other dialects write cattle or capi',
+  },
   REFIT_PLAN_FAILED: { exit: EXIT.failed, hint: 'run `refit status`' },
   REFIT_TIMEOUT: {
     exit: EXIT.failed,
@@ -65,7 +69,7 @@ export const ERRORS = {
   },
   REFIT_INTERNAL: {
     exit: EXIT.failed,
-    hint: 'this is a bug in Refit: please report it with the log',
+    hint: `this is a bug in Refit: please report it with the log${HOMEPAGE && ` at ${HOMEPAGE}`}`,
   },
 } as const satisfies Readonly<Record<string, { exit: number; hint: string }>>;
 

@@ -113,24 +113,33 @@ function kustomization(resources: readonly string[], more: object = {}): string 
 }
 
 function chartYaml(): string {
-  const { version, description } = JSON.parse(
-    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-  ) as {
-    version: string;
-    description: string;
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return made([chartOf(JSON.parse(manifest) as PackageManifest)]);
+}
+
+export interface PackageManifest {
+  readonly version: string;
+  readonly description: string;
+  /** Empty if this copy of Refit has no page. */
+  readonly homepage: string;
+  /** Empty if the source is not published. */
+  readonly repository: string;
+}
+
+/** Returns the content of Chart.yaml. `home` and `sources` are absent rather than untrue. */
+export function chartOf({ version, description, homepage, repository }: PackageManifest): object {
+  return {
+    apiVersion: 'v2',
+    name: 'refit',
+    description,
+    type: 'application',
+    version,
+    appVersion: version,
+    kubeVersion: '>=1.30.0-0',
+    ...(homepage === '' ? {} : { home: homepage }),
+    ...(repository === '' ? {} : { sources: [repository] }),
+    icon: iconAddress(),
   };
-  return made([
-    {
-      apiVersion: 'v2',
-      name: 'refit',
-      description,
-      type: 'application',
-      version,
-      appVersion: version,
-      kubeVersion: '>=1.30.0-0',
-      icon: iconAddress(),
-    },
-  ]);
 }
 
 /** Returns the icon as a data URI, so that the chart names no server. */

@@ -50,3 +50,13 @@ test('the manifest has what Krew demands of each platform', () => {
     },
   ]);
 });
+
+test.each([
+  ['', undefined],
+  ['https://example.com/refit', 'https://example.com/refit'],
+])('with the homepage "%s"', (homepage, named) => {
+  const { spec } = parse(krewManifest('1.2.3', [archive], homepage)) as {
+    spec: { homepage?: string };
+  };
+  expect(spec.homepage).toBe(named);
+});

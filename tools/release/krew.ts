@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { stringify } from 'yaml';
+import { HOMEPAGE } from '../../src/util/home.ts';
 import { tar } from './tar.ts';
 
 export interface KrewArchive {
@@ -30,7 +31,11 @@ export function krewArchive(
 }
 
 /** RELEASE_URL stands for the address at which the files of the release are published. */
-export function krewManifest(version: string, archives: readonly KrewArchive[]): string {
+export function krewManifest(
+  version: string,
+  archives: readonly KrewArchive[],
+  homepage: string = HOMEPAGE,
+): string {
   return stringify(
     {
       apiVersion: 'krew.googlecontainertools.github.com/v1alpha2',
@@ -38,6 +43,7 @@ export function krewManifest(version: string, archives: readonly KrewArchive[]):
       metadata: { name: 'refit' },
       spec: {
         version: `v${version}`,
+        ...(homepage === '' ? {} : { homepage }),
         shortDescription: 'Show and control node upgrades',
         description:
           'Shows what upgrades of nodes do, what waits and why, and what comes next. Pauses, resumes, aborts and retries plans of k0s Autopilot, system-upgrade-controller, kubeadm and Cluster API that Refit carries out.\n',

@@ -1,20 +1,20 @@
 /** Writes a release: binaries, image, chart, manifests, licences, bill of materials, checksums. The same for the same commit. */
 import { createHash } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { VERSION } from '../../src/cli/version.ts';
 import { RefitError } from '../../src/util/errors.ts';
 import { buildProgram } from '../build/refit.ts';
 import { buildBinary } from './binary.ts';
+import { packedChart } from './chart.ts';
 import { must } from './commands.ts';
 import { type DebianPackage, fetchLibraries } from './debian.ts';
+import { filesBelow } from './files-below.ts';
 import { ociArchive } from './image.ts';
 import { installManifests } from './install-manifest.ts';
 import { krewArchive, krewManifest } from './krew.ts';
 import { type Lock, nodePackage, PLATFORMS, readLock } from './node-package.ts';
-import { type TarEntry, tar } from './tar.ts';
 import { billOfMaterials, bundledPackages, licenceTexts } from './third-party.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -118,12 +118,7 @@ async function writeManifests(output: string, time: number): Promise<void> {
   )) {
     await cp(join(deploy, file), join(output, 'manifests', file));
   }
-  const entries = await Promise.all(
-    (await filesBelow(CHART)).map(async (file): Promise<TarEntry> => {
-      return { path: `refit/${file}`, mode: 0o644, content: await readFile(join(CHART, file)) };
-    }),
-  );
-  await writeFile(join(output, `refit-${VERSION}.tgz`), gzipSync(tar(entries, time), { level: 9 }));
+  await writeFile(join(output, `refit-${VERSION}.tgz`), await packedChart(CHART, time));
 }
 
 /** REFIT_IMAGE is the repository to which the image of this release will be pushed. */
@@ -145,12 +140,6 @@ async function writeKrew(output: string, time: number): Promise<void> {
     archives.push(archive);
   }
   await writeFile(join(output, 'krew.yaml'), krewManifest(VERSION, archives));
-}
-
-async function filesBelow(folder: string): Promise<string[]> {
-  const found = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = found.filter((entry) => entry.isFile());
-  return files.map((entry) => relative(folder, join(entry.parentPath, entry.name))).toSorted();
 }
 
 /** As `sha256sum` writes and checks them. */

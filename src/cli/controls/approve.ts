@@ -169,7 +169,7 @@ async function read(reading: Promise<NodeRollout>, { namespace, name }: Place) {
   const object = await unlessError(isNotFound)(reading);
   if (object !== undefined) return object;
   throw new RefitError('REFIT_CONTROL', `there is no NodeRollout ${namespace}/${name}`, {
-    hint: 'the leader of the plan creates it; if the cluster lacks the kind NodeRollout, apply deploy/crds/upgrade.refit.dev_noderollouts.yaml',
+    hint: 'the leader of the plan creates it; if the cluster lacks the kind NodeRollout, apply the definitions that `refit install controller` prints',
   });
 }
 

@@ -54,11 +54,9 @@ export async function readDecisions(
   } catch (error) {
     if (!isNotFound(error)) throw error;
     if (error.status.details?.name === place.name) return { ...found, exists: false };
-    const hint = 'kubectl apply -f deploy/crds/upgrade.refit.dev_noderollouts.yaml';
     throw new RefitError(
       'REFIT_CONTROL',
-      'the API server does not serve NodeRollouts, where approvals are written: apply their definition, ' +
-        hint,
+      'the API server does not serve NodeRollouts, where approvals are written: apply their definition, which `refit install controller` prints',
       { cause: error },
     );
   }

@@ -10,6 +10,7 @@ import {
 import type { Role } from '../../../engine/model/rollout.ts';
 import { apiVersionOf } from '../../../kube/resources.ts';
 import { RefitError } from '../../../util/errors.ts';
+import { inRepository } from '../../../util/home.ts';
 import { listed } from '../../../util/phrases.ts';
 import { isNewerMinor, parseVersion } from '../../../util/version.ts';
 import { mayBePartOf } from '../../../versions/release-parts.ts';
@@ -48,7 +49,7 @@ export function waysBack(run: NodeRolloutRun, nodes: readonly PresentNode[]): Wa
     throw new RefitError(
       'REFIT_CONTROL',
       `run ${run.id} does not record what its nodes ran before, so nothing shows where to go back to`,
-      { hint: 'write a Plan with the old version by hand: docs/roll-back.md' },
+      { hint: `write a Plan with the old version by hand: ${inRepository('docs/roll-back.md')}` },
     );
   const reached = (run.downloads ?? []).map(({ version }) => version);
   const moves: GoingBack[] = [];

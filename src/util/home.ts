@@ -1,0 +1,14 @@
+/**
+ * The page about Refit, from package.json. It is empty unless whoever publishes Refit sets it there: an address that does not
+ * exist would mislead people.
+ */
+import manifest from '../../package.json' with { type: 'json' };
+
+export const HOMEPAGE: string = manifest.homepage;
+
+/**
+ * Returns how to name a file of the repository to somebody who may have only the binary. `home` is the homepage, or empty.
+ */
+export function inRepository(file: string, home: string = HOMEPAGE): string {
+  return `${file} ${home === '' ? 'in the repository of Refit' : `of ${home}`}`;
+}
