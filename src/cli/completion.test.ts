@@ -1,8 +1,8 @@
 /** Tests completion in each real shell: what it offers after the beginning of a command line. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../cmd/commands.ts';
 import { completionOf, SHELLS, type Shell } from './completion.ts';
@@ -25,16 +25,32 @@ function quoted(words: readonly string[]): string {
   return words.map((word) => `'${word}'`).join(' ');
 }
 
+/** Stands for `refit`. It answers as a cluster with the nodes w1 and w2 for `refit why`, and the plan autopilot otherwise. */
+const STAND_IN = `#!/bin/sh
+[ "$1" = __complete ] || exit 9
+echo 'REFIT_UNREACHABLE: not for people who press Tab' >&2
+case "$2 $3" in
+'why --plan') printf 'autopilot\\tPlan\\n:4\\n' ;;
+'why '*) printf 'w1\\nw2\\n:4\\n' ;;
+'pause '*) printf 'autopilot\\n:4\\n' ;;
+*) exit 1 ;;
+esac
+`;
+
 /** Returns what the shell offers, without --help, which fish does not offer. */
 function offered(shell: Shell, line: string): string[] {
   // In an empty directory, no shell can complete file names.
   const cwd = mkdtempSync(join(tmpdir(), 'refit-completion-'));
   onTestFinished(() => rmSync(cwd, { recursive: true }));
+  const programs = mkdtempSync(join(tmpdir(), 'refit-completion-path-'));
+  onTestFinished(() => rmSync(programs, { recursive: true }));
+  writeFileSync(join(programs, 'refit'), STAND_IN, { mode: 0o755 });
   const words = line.split(' ');
   const script = [BEFORE[shell], completionOf(shell, COMMANDS), ASK[shell](words)].join('\n');
   const { stdout, stderr } = spawnSync(shell, [PLAIN[shell], '-c', script], {
     cwd,
     encoding: 'utf8',
+    env: { ...process.env, PATH: `${programs}${delimiter}${process.env['PATH']}` },
   });
   expect(stderr).toBe('');
   const offers = stdout.split('\n').map((text) => text.split('\t')[0] ?? '');
@@ -51,8 +67,13 @@ const LINES: readonly [string, string[]][] = [
   ['refit kubeadm ', ['apply', 'plan', 'restore-etcd']],
   ['refit kubeadm apply --y', ['--yes']],
   ['refit why w1 --pl', ['--plan']],
-  ['refit completion ', ['bash', 'fish', 'zsh']],
+  ['refit completion ', ['bash', 'fish', 'kubectl', 'zsh']],
   ['refit preview -f ', []],
+  ['refit why w', ['w1', 'w2']],
+  ['refit why --plan ', ['autopilot']],
+  ['refit pause a', ['autopilot']],
+  // Here the command fails, as without a cluster.
+  ['refit hold w', []],
 ];
 
 describe.each(SHELLS)('%s', (shell) => {

@@ -1,6 +1,6 @@
 /** Lists the commands of `refit`. A new command needs a file in src/cli, an entry here, and a section in docs/reference/cli.md. */
 import { Argument, InvalidArgumentError, Option } from 'commander';
-import { completionOf, SHELLS, type Shell } from '../cli/completion.ts';
+import { completionOf, KUBECTL_COMPLETION, SHELLS, type Shell } from '../cli/completion.ts';
 import * as common from '../cli/options.ts';
 import type { CommandSpec } from '../cli/program.ts';
 import { VERSION } from '../cli/version.ts';
@@ -416,10 +416,18 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'completion',
-    summary: 'Prints a script that lets your shell complete commands, options and values.',
-    argument: new Argument('<shell>', 'your shell').choices(SHELLS),
+    summary:
+      'Prints a script that lets your shell complete commands, options, and names of nodes and plans.',
+    argument: new Argument('<shell>', 'your shell, or kubectl for `kubectl refit`').choices([
+      ...SHELLS,
+      'kubectl',
+    ]),
     run: async (_flags, { argument, write }) =>
-      await Promise.resolve(write(completionOf(argument as Shell, COMMANDS))),
+      await Promise.resolve(
+        write(
+          argument === 'kubectl' ? KUBECTL_COMPLETION : completionOf(argument as Shell, COMMANDS),
+        ),
+      ),
   },
   {
     name: 'version',

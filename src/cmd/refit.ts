@@ -42,6 +42,8 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
   // The DaemonSet of the chart runs this command. People do not, so the help does not list it.
   if (command === 'agent-in-pod')
     return await (await import('../install/host/agent-in-pod.ts')).startAgentOnHost(rest);
+  // Shells and kubectl run this command when somebody presses Tab.
+  if (command === '__complete') return await completeLine(rest, abort);
   if (command === STAND_IN && rest.length === 0)
     return await (
       await import('../dialects/cattle/command/system-upgrade-controller.ts')
@@ -60,6 +62,15 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
     abort,
     write,
   });
+}
+
+async function completeLine(line: readonly string[], abort: AbortSignal): Promise<void> {
+  const [{ complete }, { COMMANDS }] = await Promise.all([
+    import('../cli/complete.ts'),
+    import('./commands.ts'),
+  ]);
+  // Not the output of the other commands, which replaces tabs.
+  process.stdout.write(await complete(line, COMMANDS, abort));
 }
 
 /** The name under which the executable takes no arguments, as the original does in its image. */

@@ -1,0 +1,109 @@
+/** Tests what `refit __complete` offers, with a cluster in memory and without one. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startApiServer } from '../../sandbox/api-server/api-server.ts';
+import { definitionOf } from '../../tools/crds/definition.ts';
+import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
+import { nodeRollouts } from '../api/kinds.ts';
+import { COMMANDS } from '../cmd/commands.ts';
+import {
+  customResourceDefinitions,
+  type KubeObject,
+  namespaces,
+  nodes,
+} from '../kube/resources.ts';
+import { clientOver } from '../kube/transport/http-client.ts';
+import { complete } from './complete.ts';
+
+const NEVER = new AbortController().signal;
+const things = new AsyncDisposableStack();
+/** A server may give a plan any name. */
+const HOSTILE = '$(reboot)';
+let kubeconfig = '';
+
+beforeAll(async () => {
+  const server = await startApiServer();
+  things.defer(async () => await server.stop());
+  const admin = clientOver(server.caller);
+  for (const kind of CUSTOM_KINDS)
+    await admin.create(customResourceDefinitions, definitionOf(kind) as KubeObject);
+  for (const name of ['a', 'b'])
+    await admin.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  for (const name of ['w1', 'w2'])
+    await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
+  for (const [namespace, name] of [
+    ['a', 'server'],
+    ['b', 'server'],
+    ['a', 'agent'],
+    ['b', HOSTILE],
+  ] as const) {
+    const plan = { apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', name, namespace };
+    await admin.create(
+      nodeRollouts,
+      {
+        apiVersion: 'upgrade.refit.dev/v1alpha1',
+        kind: 'NodeRollout',
+        metadata: { name: name === HOSTILE ? 'hostile' : name, namespace },
+        spec: { plan },
+      },
+      { namespace },
+    );
+  }
+  const directory = await mkdtemp(join(tmpdir(), 'refit-complete-'));
+  things.defer(async () => await rm(directory, { recursive: true }));
+  kubeconfig = join(directory, 'kubeconfig');
+  const lists = {
+    clusters: [{ name: 'c', cluster: { server: server.url } }],
+    contexts: [{ name: 'c', context: { cluster: 'c', user: 'c' } }],
+    users: [{ name: 'c', user: {} }],
+  };
+  await writeFile(kubeconfig, JSON.stringify({ 'current-context': 'c', ...lists }));
+});
+
+afterAll(async () => await things.disposeAsync());
+
+/** Returns the offered words and the directive at the end. */
+async function offered(...line: string[]): Promise<string[]> {
+  const text = await complete(line, COMMANDS, NEVER);
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((each) => each.split('\t')[0] ?? '');
+}
+
+test.each<[string, string[]]>([
+  ['stat', ['status', ':4']],
+  ['kubeadm ap', ['apply', ':4']],
+  ['status --wa', ['--watch', ':4']],
+  ['status --dialect c', ['cattle', 'capi', ':4']],
+  ['completion z', ['zsh', ':4']],
+  ['preview --file ', [':0']],
+  ['validate ', [':0']],
+  ['version ', [':4']],
+])('%s', async (line, wanted) => {
+  expect((await offered(...line.split(' '))).toSorted()).toEqual(wanted.toSorted());
+});
+
+test('the names of nodes', async () => {
+  expect(await offered('why', '--kubeconfig', kubeconfig, '')).toEqual(['w1', 'w2', ':4']);
+  expect(await offered('hold', `--kubeconfig=${kubeconfig}`, 'w2')).toEqual(['w2', ':4']);
+});
+
+test('the names of plans; those that two plans share have their namespace', async () => {
+  const wanted = ['a/server', 'agent', 'b/server', ':4'];
+  expect(await offered('pause', '--kubeconfig', kubeconfig, '')).toEqual(wanted);
+  expect(await offered('status', '--kubeconfig', kubeconfig, '--plan', '')).toEqual(wanted);
+});
+
+test.each([
+  ['no such file', '/nonexistent/kubeconfig'],
+  ['no such option value', '--context'],
+])('without a cluster, there are no names and no error: %s', async (_what, path) => {
+  expect(await offered('why', '--kubeconfig', path, '')).toEqual([':4']);
+});
+
+test('a name that a shell would expand is not offered', async () => {
+  expect(await offered('pause', '--kubeconfig', kubeconfig, HOSTILE.charAt(0))).toEqual([':4']);
+});
