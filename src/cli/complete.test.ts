@@ -8,12 +8,7 @@ import { definitionOf } from '../../tools/crds/definition.ts';
 import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
 import { nodeRollouts } from '../api/kinds.ts';
 import { COMMANDS } from '../cmd/commands.ts';
-import {
-  customResourceDefinitions,
-  type KubeObject,
-  namespaces,
-  nodes,
-} from '../kube/resources.ts';
+import { customResourceDefinitions, namespaces, nodes } from '../kube/resources.ts';
 import { clientOver } from '../kube/transport/http-client.ts';
 import { complete } from './complete.ts';
 
@@ -28,7 +23,7 @@ beforeAll(async () => {
   things.defer(async () => await server.stop());
   const admin = clientOver(server.caller);
   for (const kind of CUSTOM_KINDS)
-    await admin.create(customResourceDefinitions, definitionOf(kind) as KubeObject);
+    await admin.create(customResourceDefinitions, definitionOf(kind));
   for (const name of ['a', 'b'])
     await admin.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   for (const name of ['w1', 'w2'])

@@ -2,6 +2,7 @@
 import { Argument, Option } from 'commander';
 import {
   CLUSTER_OPTIONS,
+  DRY_RUN,
   matching,
   outputForm,
   PAYLOAD_OPTIONS,
@@ -45,6 +46,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
           options: [
             ...CLUSTER_OPTIONS,
             new Option('--apply', 'apply the manifests; default: print them'),
+            DRY_RUN,
             new Option(
               '--image <name>',
               'image of Refit, such as registry.example.com/refit:1.2.3',

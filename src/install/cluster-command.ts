@@ -10,20 +10,27 @@ import {
   objectsIn,
 } from './manifests.ts';
 
-type InstallFlags = ClusterFlags & ManifestFlags & { readonly apply?: boolean };
+type InstallFlags = ClusterFlags &
+  ManifestFlags &
+  Pick<ObjectsRun, 'dryRun'> & { readonly apply?: boolean };
 type UninstallFlags = ClusterFlags & { readonly deletePlans?: boolean };
 
 export type Cli = Pick<ObjectsRun, 'abort' | 'write'>;
 
-/** Prints the manifests of the component, or applies them if `--apply` is set. */
+/** Prints the manifests of the component, or applies them if `--apply` is set. With `--dry-run` it says what applying would do. */
 export async function installComponent(
   component: Component,
   flags: InstallFlags,
   cli: Cli,
 ): Promise<void> {
   const text = manifestsOf(component, flags);
-  if (flags.apply === true)
-    await inCluster(flags, cli, async (run) => await applyObjects(objectsIn(text), run));
+  const { apply = false, dryRun } = flags;
+  if (apply || dryRun !== undefined)
+    await inCluster(
+      flags,
+      cli,
+      async (run) => await applyObjects(objectsIn(text), { ...run, dryRun }),
+    );
   else cli.write(text);
 }
 

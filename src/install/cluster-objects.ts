@@ -23,6 +23,8 @@ const GONE_WITHIN_S = 300;
 
 export interface ObjectsRun extends Reading {
   readonly write: (text: string) => void;
+  /** If set, nothing is stored. With `server` the API server checks what it can; with `client` no write is sent. */
+  readonly dryRun?: 'server' | 'client' | undefined;
 }
 
 /**
@@ -45,7 +47,43 @@ export async function applyObjects(
       { hint },
     );
   }
-  for (const object of objects) run.write(`${titleOf(object)} ${await applyOne(object, run)}\n`);
+  for (const object of objects) {
+    const work = run.dryRun === undefined ? applyOne(object, run) : tryOne(object, objects, run);
+    run.write(`${titleOf(object)} ${await work}\n`);
+  }
+}
+
+/** Returns what would be done with the object. It waits for nothing, and nothing is stored. */
+async function tryOne(
+  object: kube.KubeObject,
+  objects: readonly kube.KubeObject[],
+  run: ObjectsRun,
+): Promise<string> {
+  const { resource, address, found: before } = await lookUp(object, run);
+  if (before?.metadata.deletionTimestamp !== undefined)
+    return 'is being deleted: would be created when it is gone';
+  if (before && !isOurs(before)) return 'would be left as it is: it existed before';
+  if (run.dryRun === 'client') return `${before ? 'applied' : 'created'} (dry run)`;
+  const { name, namespace } = object.metadata;
+  const space = objects.find(
+    (each) => each.kind === 'Namespace' && each.metadata.name === namespace,
+  );
+  // A dry run creates no namespace, and the API server refuses objects in one that does not exist.
+  if (space && !(await lookUp(space, run)).found)
+    return `created (dry run, not checked: namespace ${namespace} does not exist yet)`;
+  const options = { ...address, ...APPLY, dryRun: true };
+  const after = await run.client.patch(resource, name, owned(object), options);
+  if (!before) return 'created (server dry run)';
+  const isSame = sameJson(withoutManagers(before), withoutManagers(after));
+  return `${isSame ? 'unchanged' : 'configured'} (server dry run)`;
+}
+
+/** In a dry run the resourceVersion never changes, but the times of the managers may. */
+function withoutManagers({ metadata, ...rest }: kube.KubeObject): object {
+  const { managedFields: _managers, ...kept } = metadata as typeof metadata & {
+    managedFields?: unknown;
+  };
+  return { ...rest, metadata: kept };
 }
 
 /** Returns kubectl commands that delete the objects, one for each namespace. */
@@ -88,21 +126,19 @@ async function whenGone(object: kube.KubeObject, run: ObjectsRun): Promise<LookU
   throw new RefitError('REFIT_INSTALL', `${titleOf(object)} is still being deleted`, { hint });
 }
 
+const APPLY = { type: 'apply', fieldManager: 'refit-install', force: true } as const;
+
+/** Returns the object with the label of what Refit installs. */
+function owned(object: kube.KubeObject): kube.KubeObject {
+  const { labels } = object.metadata;
+  return { ...object, metadata: { ...object.metadata, labels: { ...labels, [LABEL]: OWNER } } };
+}
+
 async function applyOne(object: kube.KubeObject, run: ObjectsRun): Promise<string> {
   const { resource, address, found: before } = await whenGone(object, run);
-  const { name, labels } = object.metadata;
+  const { name } = object.metadata;
   if (before && !isOurs(before)) return 'left as it is: it existed before';
-  const owned = {
-    ...object,
-    metadata: { ...object.metadata, labels: { ...labels, [LABEL]: OWNER } },
-  };
-  const options = {
-    ...address,
-    type: 'apply',
-    fieldManager: 'refit-install',
-    force: true,
-  } as const;
-  const after = await run.client.patch(resource, name, owned, options);
+  const after = await run.client.patch(resource, name, owned(object), { ...address, ...APPLY });
   if (!before) return 'created';
   return before.metadata.resourceVersion === after.metadata.resourceVersion
     ? 'unchanged'

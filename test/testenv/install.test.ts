@@ -200,6 +200,22 @@ describe.each([
     expect(images.map((line) => line.trim())).toEqual(['image: "registry.example.com/refit:9"']);
   });
 
+  test.each(['client', 'server'])(
+    '--dry-run=%s names every object, and stores none',
+    async (how) => {
+      const dry = ['--dry-run', how, '--kubeconfig', admin];
+      const said = await refit('install', component, ...flags, ...dry);
+      const objects = objectsOf((await refit('install', component, ...flags)).join('\n'));
+      expect(said).toHaveLength(objects.length);
+      const forms =
+        how === 'client'
+          ? / (?:created \(dry run\)|would be left as it is: it existed before)$/
+          : / (?:created \((?:server dry run|dry run, not checked: namespace \S+ does not exist yet)\)|would be left as it is: it existed before)$/;
+      expect(said.filter((line) => !forms.test(line))).toEqual([]);
+      expect(await ours(...KINDS, customResourceDefinitions, namespaces)).toEqual([]);
+    },
+  );
+
   test('--apply makes every object, and nothing the second time; uninstall removes them', async () => {
     const said = await refit('install', component, ...flags, '--apply', '--kubeconfig', admin);
     expect(
@@ -213,6 +229,13 @@ describe.each([
       again.filter((line) => !/ (?:unchanged|left as it is: it existed before)$/.test(line)),
     ).toEqual([]);
     expect(again).toHaveLength(said.length);
+    const dry = ['--dry-run', 'server', '--kubeconfig', admin];
+    const same = await refit('install', component, ...flags, ...dry);
+    expect(same.filter((line) => / configured/.test(line))).toEqual([]);
+    const edited = await refit('install', component, ...flags, '--image', 'other:9', ...dry);
+    expect(edited.filter((line) => / configured/.test(line))).toEqual([
+      expect.stringMatching(/^deployment \S+ configured \(server dry run\)$/),
+    ]);
 
     await untilServed();
     await refit('uninstall', component, '--kubeconfig', admin);

@@ -11,10 +11,25 @@ import type { DefinedKind, PrinterColumn } from './definition.ts';
 const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
 
 export const CUSTOM_KINDS: readonly DefinedKind[] = [
-  { ...controlNodeKind, columns: [] },
+  {
+    ...controlNodeKind,
+    columns: [{ name: 'Version', type: 'string', jsonPath: '.status.k0sVersion' }, AGE],
+  },
   {
     ...planKind,
-    columns: [{ name: 'State', type: 'string', jsonPath: '.status.state' }, AGE],
+    // The number of done nodes and a sentence for every state have no field here: NodeRollouts show them.
+    columns: [
+      { name: 'State', type: 'string', jsonPath: '.status.state' },
+      { name: 'Version', type: 'string', jsonPath: '.spec.commands[*].k0supdate.version' },
+      { name: 'Message', type: 'string', jsonPath: '.status.commands[*].description' },
+      {
+        name: 'Bundle',
+        type: 'string',
+        jsonPath: '.spec.commands[*].airgapupdate.version',
+        priority: 1,
+      },
+      AGE,
+    ],
   },
   { ...updateConfigKind, columns: [] },
   {
