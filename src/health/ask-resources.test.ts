@@ -172,7 +172,7 @@ test.each<[string, Partial<ResourceCheck>, Server, CheckFinding]>([
     { objects: [{ metadata: { name: `${'a'.repeat(60)}!` } }, ...sets(3)] },
     {
       state: 'unknown',
-      message: `${'a'.repeat(60)}!: the evaluation took more than 50 ms and was stopped`,
+      message: `${'a'.repeat(60)}!: the evaluation was stopped: it took more than 50 ms of CPU time`,
     },
   ],
   [
@@ -207,7 +207,7 @@ test('kinds of the core group', async () => {
 
 test('a round ends once its time is over', async () => {
   const found = await ask({ expression: 'true' }, { objects: sets(3, 3) }, [], 0);
-  const message = 'the evaluation took more than 0 s for 1 objects and was stopped';
+  const message = 'the evaluation was stopped: it took more than 0 s of CPU time for 1 objects';
   expect(found).toEqual({ state: 'unknown', message });
 });
 

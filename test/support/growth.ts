@@ -19,8 +19,11 @@ export function growthOf(run: (size: number) => void, size: number, times: numbe
   );
 }
 
-/** Of this thread; the least of several runs, since the collector of garbage may run in any of them. */
-function leastMicros(run: () => void): number {
+/**
+ * Microseconds of processor time that `run` takes in this thread: the least of several runs, because the collector of garbage may
+ * run in any of them.
+ */
+export function leastMicros(run: () => void): number {
   const taken = Array.from({ length: RUNS }, () => {
     const before = process.threadCpuUsage();
     run();
