@@ -1,29 +1,13 @@
 /** Proves that a turn that was written as JSON and read back has the same assessment and the same commands. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { assess } from '../../src/engine/assess/assess.ts';
-import { explainToPeople } from '../../src/engine/explain/explain.ts';
-import { withStages } from '../../src/engine/model/rollout.ts';
-import { commandsFor } from '../../src/engine/turn/commands.ts';
 import { arbitrarySituation } from './builders/arbitrary-snapshots.ts';
 import { buildPolicy } from './builders/rollout-policies.ts';
 import { buildRollout } from './builders/rollouts.ts';
 import { buildSnapshot } from './builders/snapshots.ts';
 import { buildStage } from './builders/stages.ts';
 import { T0 } from './clock/times.ts';
-import { type RecordedTurn, turnFromJson, turnToJson } from './turn-json.ts';
-
-/** All that is made of a turn. */
-function outcomeOf({ snapshot, policy, now }: RecordedTurn) {
-  const assessment = assess(snapshot, policy, now);
-  const { stage, isStopping, isOverBudget, openSlots } = assessment;
-  return {
-    fields: { stage, isStopping, isOverBudget, openSlots },
-    evaluations: withStages(snapshot.rollout).map((each) => assessment.of(each.stage, each.target)),
-    commands: commandsFor(assessment),
-    explanation: explainToPeople(assessment),
-  };
-}
+import { outcomeOf, turnFromJson, turnToJson } from './turn-json.ts';
 
 test('any turn that is read back has the same assessment, commands and explanation', () => {
   const property = fc.property(arbitrarySituation(), (turn) => {

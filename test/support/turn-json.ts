@@ -1,7 +1,10 @@
 /** Writes a snapshot as JSON, with the policy and the moment of its assessment, and reads it back: so a turn can be replayed. */
+import { assess } from '../../src/engine/assess/assess.ts';
+import { explainToPeople } from '../../src/engine/explain/explain.ts';
 import type { Snapshot, TargetFacts } from '../../src/engine/model/decision.ts';
 import { withStages } from '../../src/engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
+import { commandsFor } from '../../src/engine/turn/commands.ts';
 
 /** All that an assessment depends on. */
 export interface RecordedTurn {
@@ -27,6 +30,18 @@ export function turnToJson({ snapshot, policy, now }: RecordedTurn): string {
 
 export function turnFromJson(text: string): RecordedTurn {
   return JSON.parse(text, decoded) as RecordedTurn;
+}
+
+/** Returns all that is made of a turn. */
+export function outcomeOf({ snapshot, policy, now }: RecordedTurn) {
+  const assessment = assess(snapshot, policy, now);
+  const { stage, isStopping, isOverBudget, openSlots } = assessment;
+  return {
+    fields: { stage, isStopping, isOverBudget, openSlots },
+    evaluations: withStages(snapshot.rollout).map((each) => assessment.of(each.stage, each.target)),
+    commands: commandsFor(assessment),
+    explanation: explainToPeople(assessment),
+  };
 }
 
 /** The name of the only member of an object that stands for a value which JSON lacks. No field of a snapshot has it. */
