@@ -56,6 +56,17 @@ describe('who starts', () => {
       { c1: 'done', w1: 'intended', w2: 'intended', w3: 'pending', ...running },
     ],
     [
+      'nobody beside a target that is found missing, because it may use up the failure budget',
+      { stages: [workers(3, 'w1', 'w2', 'w3')], facts: { w2: { exists: false } } },
+      {
+        w1: 'pending',
+        w2: 'missing',
+        w3: 'pending',
+        phase: 'incomplete',
+        reason: 'TargetMissing',
+      },
+    ],
+    [
       'workers in list order, up to the limit',
       { stages: [workers(2, 'w3', 'w1', 'w2')] },
       { w3: 'intended', w1: 'intended', w2: 'pending', ...running },

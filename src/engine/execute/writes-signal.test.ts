@@ -40,8 +40,12 @@ interface Server {
   readonly answers?: Readonly<Record<string, StatusError>>;
 }
 
-/** Sends both signals in a cluster that knows w1 and w2 at resourceVersion 1; tells every request in order. */
-async function sendBoth(server: Server, objects = [buildNode('w1'), buildNode('w2')]) {
+/** Sends the signals in a cluster that knows these objects at resourceVersion 1; tells every request in order. */
+async function sendAll(
+  server: Server,
+  objects: readonly KubeObject[],
+  all: readonly Signalling[] = signals,
+) {
   const asked: string[] = [];
   const client = {
     get: async (resource: Resource, name: string) => {
@@ -73,12 +77,36 @@ async function sendBoth(server: Server, objects = [buildNode('w1'), buildNode('w
     world,
     ownWrites: new OwnWrites(),
   };
-  const sent = await send(effects, plan, buildRollout([stage]), signals);
+  const sent = await send(effects, plan, buildRollout([stage]), all);
   return {
     asked,
     results: sent.map(({ signalling, result }) => `${signalling.target.name} ${result}`),
   };
 }
+
+/** Sends the signals of w1 and w2. */
+async function sendBoth(server: Server, objects = [buildNode('w1'), buildNode('w2')]) {
+  return await sendAll(server, objects);
+}
+
+test.each([100, 101, 250])('each of %i signals is written once, 100 at a time', async (count) => {
+  const names = Array.from({ length: count }, (_each, index) => `n${index}`);
+  const all = names.map(
+    (name): Signalling => ({
+      stage,
+      target: buildTarget(name, 'intended'),
+      payload: PAYLOAD,
+      agent: {},
+    }),
+  );
+  const objects = names.map((name) => buildNode(name));
+  const { asked, results } = await sendAll({ plan }, objects, all);
+  const written = asked.filter((each) => each.startsWith('put'));
+  expect(written).toEqual(names.map((name) => `put nodes/${name} at 1`));
+  expect(results).toEqual(names.map((name) => `${name} written`));
+  // The plan is read before each hundred.
+  expect(asked.length - written.length).toBe(Math.ceil(count / 100));
+});
 
 test('signals carry the observed resourceVersion, and the plan is read before them', async () => {
   expect(await sendBoth({ plan })).toEqual({
