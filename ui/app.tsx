@@ -1,6 +1,7 @@
 /** Shows all plans, and the chosen one with its nodes. All texts of the cluster are text nodes. */
 import { useEffect, useState } from 'preact/hooks';
 import type { DashboardState, PlanState } from '../src/cli/dashboard/state.ts';
+import { PlanActions } from './actions.tsx';
 import { Lanes } from './lanes.tsx';
 import { NodePanel } from './node-panel.tsx';
 import { Sentences } from './sentences.tsx';
@@ -21,6 +22,8 @@ export function App({ inside }: AppProps) {
         <p role="status">Loading…</p>
       </main>
     );
+  // A report has no server that could act.
+  const allowsActions = inside === undefined && state.allowsActions === true;
   const plan = state.plans.find(({ key }) => key === chosen) ?? state.plans[0];
   return (
     <>
@@ -30,12 +33,15 @@ export function App({ inside }: AppProps) {
       </header>
       <main>
         <Overview plans={state.plans} chosen={plan?.key} choose={choose} />
-        {plan !== undefined && <Plan plan={plan} node={node} open={open} />}
+        {plan !== undefined && (
+          <Plan plan={plan} node={node} allowsActions={allowsActions} open={open} />
+        )}
         {plan !== undefined && node !== undefined && (
           <NodePanel
             plan={plan}
             name={node}
             isServed={inside === undefined}
+            allowsActions={allowsActions}
             close={() => open(undefined)}
           />
         )}
@@ -127,17 +133,23 @@ function waitOf({ why }: PlanState): string {
 interface PlanProps {
   readonly plan: PlanState;
   readonly node: string | undefined;
+  readonly allowsActions: boolean;
   readonly open: (node: string) => void;
 }
 
-function Plan({ plan, node, open }: PlanProps) {
+function Plan({ plan, node, allowsActions, open }: PlanProps) {
   return (
     <>
       <section aria-labelledby="plan">
         <h2 id="plan">{plan.title}</h2>
         <p>
-          {plan.phase}, to {plan.versions}
+          {plan.phase}, to {plan.versions}, since {plan.started}
+          {plan.ended === undefined ? '' : `, ended ${plan.ended}`}
+          {plan.expected === undefined
+            ? ''
+            : `; expected to end between ${clockOf(plan.expected.earliest)} and ${clockOf(plan.expected.latest)} UTC`}
         </p>
+        {allowsActions && <PlanActions plan={plan} />}
         <Sentences said={plan.why} />
       </section>
       <section aria-labelledby="nodes">
@@ -161,6 +173,11 @@ function Plan({ plan, node, open }: PlanProps) {
       />
     </>
   );
+}
+
+/** Returns the time of day of an RFC 3339 time in UTC. */
+function clockOf(time: string): string {
+  return new Date(time).toISOString().slice(11, 19);
 }
 
 function List({ title, lines }: { readonly title: string; readonly lines: readonly string[] }) {

@@ -1,7 +1,8 @@
 /** Shows one node: its steps over time, why it waits or failed, and what to do. */
 import { useEffect, useState } from 'preact/hooks';
 import type { PlanState, Said } from '../src/cli/dashboard/state.ts';
-import { Bar, spanOf } from './lanes.tsx';
+import { NodeActions } from './actions.tsx';
+import { Axis, Bar, Legend, spanOf } from './bars.tsx';
 import { Sentences } from './sentences.tsx';
 
 interface NodePanelProps {
@@ -9,10 +10,11 @@ interface NodePanelProps {
   readonly name: string;
   /** False in a report, which has no server to ask. */
   readonly isServed: boolean;
+  readonly allowsActions: boolean;
   readonly close: () => void;
 }
 
-export function NodePanel({ plan, name, isServed, close }: NodePanelProps) {
+export function NodePanel({ plan, name, isServed, allowsActions, close }: NodePanelProps) {
   const [said, setSaid] = useState<readonly Said[]>([]);
   const node = plan.nodes.find((each) => each.name === name);
   useEffect(() => {
@@ -25,15 +27,24 @@ export function NodePanel({ plan, name, isServed, close }: NodePanelProps) {
   if (node === undefined) return null;
   return (
     <section aria-labelledby="node" class="panel">
-      <h2 id="node">{name}</h2>
-      <button type="button" onClick={close}>
-        Close
-      </button>
+      <div class="title">
+        <h2 id="node">{name}</h2>
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </div>
       <p>
         {node.role}: {node.state} since {node.since}
         {node.message === '' ? '' : `: ${node.message}`}
       </p>
-      <Bar node={node} span={spanOf([node])} />
+      {allowsActions && <NodeActions plan={plan} node={node} />}
+      {node.steps.length > 0 && (
+        <div class="chart one">
+          <Legend nodes={[node]} />
+          <Axis span={spanOf([node])} />
+          <Bar node={node} span={spanOf([node])} />
+        </div>
+      )}
       <ol>
         {node.steps.map(({ word, from, to }) => (
           <li key={from}>

@@ -204,13 +204,14 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'dashboard',
-    summary: 'Serves a read-only page about all plans on this machine, until Ctrl-C.',
+    summary: 'Serves a page about all plans on this machine, until Ctrl-C.',
     options: [
       ...common.CONNECTION_OPTIONS,
       new Option('--port <port>', 'port on 127.0.0.1; 0 for a free one')
         .argParser((text) => (text === '0' ? 0 : common.parsePort(text)))
         .default(0),
       new Option('--no-open', 'print the URL, and do not open a browser'),
+      new Option('--allow-actions', 'show buttons that control plans with your rights'),
     ],
     run: async (flags, call) =>
       await (await import('../cli/dashboard/dashboard-command.ts')).runDashboard(

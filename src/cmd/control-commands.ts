@@ -227,18 +227,16 @@ async function retry(
   flags: ControlFlags & { readonly skipped?: boolean },
   call: CommandCall,
 ): Promise<void> {
-  const { applyControl } = await import('../cli/controls/control-command.ts');
   const parts = await partsOf(call);
   if (flags.skipped === true) {
+    const { applyControl } = await import('../cli/controls/control-command.ts');
     const { retrySkipped } = await import('../cli/controls/retry-skipped.ts');
     return await applyControl(retrySkipped, { ...flags, ...planOf(flags, call) }, parts);
   }
   const { argument: node } = call;
   if (node === undefined)
     throw new RefitError('REFIT_USAGE', 'name the node to retry, or use --skipped');
-  const { retryMachine } = await import('../cli/controls/machines.ts');
-  if (await retryMachine(node, flags, parts)) return;
-  await applyControl((await import('../cli/controls/retry.ts')).retry(node), flags, parts);
+  await (await import('../cli/controls/retry-node.ts')).retryNode(node, flags, parts);
 }
 
 /** Returns a command that changes one plan, which is its argument or the value of --plan. `load` resolves with the control to apply. */

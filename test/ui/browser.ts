@@ -50,7 +50,10 @@ export async function visit(browser: Browser, url: string, options = {}): Promis
 }
 
 /** Runs the whole command against a cluster, and resolves with the URL that it prints. */
-export async function startDashboard(kubeconfig: string) {
+export async function startDashboard(
+  kubeconfig: string,
+  flags: { allowActions?: boolean; as?: string } = {},
+) {
   const stop = new AbortController();
   const printed = Promise.withResolvers<string>();
   const write = (text: string): void => {
@@ -64,7 +67,7 @@ export async function startDashboard(kubeconfig: string) {
     write,
   };
   const parts = { dialects: DIALECTS, clock: systemClock, output, abort: stop.signal };
-  const ended = runDashboard({ kubeconfig, port: 0, open: false }, parts);
+  const ended = runDashboard({ kubeconfig, port: 0, open: false, ...flags }, parts);
   ended.catch((error: unknown) => printed.reject(error));
   return {
     url: await printed.promise,
@@ -84,13 +87,14 @@ export async function serveState(
   return { ...server, [Symbol.asyncDispose]: async () => await server.close() };
 }
 
-/** Runs what `npm start` shows, up to the moment when its plan is applied. Whatever is left of it ends with the test. */
+/** Runs what `npm start` shows, up to the moment when its plan is applied; `over` resolves when that has ended. Whatever is left of it ends with the test. */
 export async function startDemonstration(demonstration: Demonstration) {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ui-'));
   const started = new AsyncDisposableStack();
   const abort = new AbortController();
   const applied = Promise.withResolvers<void>();
   const kept = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<void>();
   const end = async (): Promise<void> => {
     kept.resolve();
     abort.abort(new Error('the test is over'));
@@ -109,9 +113,12 @@ export async function startDemonstration(demonstration: Demonstration) {
       started,
       abort: abort.signal,
       say: (line) => void (line.startsWith('Plan applied') && applied.resolve()),
-      keep: async () => await kept.promise,
+      keep: async () => {
+        over.resolve();
+        await kept.promise;
+      },
     },
   );
   await Promise.race([applied.promise, running]);
-  return { directory, kubeconfig: join(directory, 'kubeconfig.json'), end };
+  return { directory, kubeconfig: join(directory, 'kubeconfig.json'), over: over.promise, end };
 }

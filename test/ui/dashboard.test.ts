@@ -5,7 +5,6 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { autopilot } from '../../sandbox/start/autopilot.ts';
 import { cattle } from '../../sandbox/start/cattle.ts';
-import { ROOT } from '../repo/tree.ts';
 import { serveState, startBrowser, startDashboard, startDemonstration, visit } from './browser.ts';
 import { nodesNamed, stateWith } from './states.ts';
 
@@ -24,10 +23,6 @@ test('the overview follows a plan to its end, and says since when the API server
   const { page, strays } = visited;
   const plan = page.getByRole('button', { name: /k3s-server/ });
   await plan.getByText(/^running \d\/8$/).waitFor();
-  if (process.env['REFIT_PICTURES'] === '1') {
-    await plan.getByText(/^running [3-5]\/8$/).waitFor();
-    await takePictures(page);
-  }
   await plan.getByText('done 8/8').waitFor({ timeout: 60_000 });
   await page.getByRole('option', { name: 'node3' }).click();
   await page.getByRole('heading', { name: 'node3' }).waitFor();
@@ -116,11 +111,53 @@ test('only the printed URL is answered, only with its own name, and only GET', a
   await visited.page.getByRole('heading', { name: 'Plans' }).waitFor();
 });
 
-/** Takes the pictures of the README: a plan in its middle, as it really looked. */
-async function takePictures(page: Page): Promise<void> {
-  await page.setViewportSize({ width: 1100, height: 860 });
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme });
-    await page.screenshot({ path: join(ROOT, 'docs', `dashboard-${colorScheme}.png`) });
-  }
+test('without --allow-actions there is no button that controls a plan', async () => {
+  const state = stateWith(nodesNamed(3));
+  await using server = await serveState(state);
+  await using visited = await visit(browser, server.url);
+  await visited.page.getByRole('option', { name: 'w2' }).click();
+  await visited.page.getByRole('button', { name: 'Close' }).waitFor();
+  expect(await buttonsOf(visited.page)).toEqual(['Close']);
+  server.publish({ ...state, allowsActions: true });
+  await visited.page.getByRole('button', { name: 'Pause' }).waitFor();
+  expect(await buttonsOf(visited.page)).toEqual(['Pause', 'Abort…', 'Close', 'Retry', 'Hold…']);
+});
+
+test('with --allow-actions the buttons do what the commands do, and an abort is asked for first', async () => {
+  const { kubeconfig } = await startDemonstration(autopilot);
+  await using dashboard = await startDashboard(kubeconfig, { allowActions: true });
+  await using visited = await visit(browser, dashboard.url);
+  const { page, strays, asked } = visited;
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  await button('Pause').click();
+  await page.getByText('Plan autopilot (first-minute) is paused.').waitFor();
+  await page.getByText('No new node starts until `refit resume`.').waitFor();
+  await page.getByRole('option', { name: 'worker5' }).click();
+  await button('Hold…').click();
+  await page.getByLabel('Reason').fill('disk');
+  await button('Hold the node').click();
+  await page.getByText(/^worker5 is held by .*: disk\. No plan starts on it/).waitFor();
+  await button('Unhold').click();
+  await page.getByText('worker5 is not held any more: plans may start on it.').waitFor();
+  await button('Resume').click();
+  await page.getByText('Plan autopilot (first-minute) continues.').waitFor();
+  const sent = (): number => asked.filter((url) => url.endsWith('/api/act')).length;
+  await button('Abort…').click();
+  await button('Keep it running').click();
+  await button('Abort…').click();
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  expect(sent()).toBe(4);
+  await button('Abort…').click();
+  await page.getByLabel('Reason').fill('wrong release');
+  await button('Abort the plan').click();
+  await page.getByText('Plan autopilot (first-minute) is aborted: wrong release.').waitFor();
+  await page.getByText(/^failed \d\/8$/).waitFor();
+  expect(strays).toEqual([]);
+});
+
+/** Returns the names of all buttons but those that choose a plan. */
+async function buttonsOf(page: Page): Promise<string[]> {
+  return await page.locator('button:not([aria-pressed])').allTextContents();
 }

@@ -18,20 +18,28 @@ afterAll(async () => await browser.close());
 test.each(LOOKS)(
   'axe finds nothing: $colorScheme, $width pixels',
   async ({ colorScheme, width }) => {
-    await using server = await serveState(stateWith(nodesNamed(40)));
+    const state = { ...stateWith(nodesNamed(40)), allowsActions: true };
+    await using server = await serveState(state);
     const options = { colorScheme, viewport: { width, height: 900 }, bypassCSP: true };
     await using visited = await visit(browser, server.url, options);
     const { page } = visited;
     await page.getByRole('option', { name: 'w2', exact: false }).first().click();
     await page.getByRole('button', { name: 'Close' }).waitFor();
     await page.evaluate(axe.source);
-    const found = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-      'axe.run()',
-    );
-    expect(found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
+    expect(await violationsOn(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Abort…' }).click();
+    await page.getByRole('dialog').waitFor();
+    expect(await violationsOn(page)).toEqual([]);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
   },
 );
+
+async function violationsOn(page: Page): Promise<string[]> {
+  const { violations } = await page.evaluate<{
+    violations: { id: string; nodes: { html: string }[] }[];
+  }>('axe.run()');
+  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+}
 
 test('the keyboard alone opens a node', async () => {
   await using server = await serveState(stateWith(nodesNamed(40)));

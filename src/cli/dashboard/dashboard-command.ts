@@ -9,6 +9,7 @@ import { EXIT, messageOf } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { inSession, type Session, type SessionParts } from '../status/status-session.ts';
 import { watchPlans } from '../status/watch-plans.ts';
+import { carryOut } from './actions.ts';
 import { uiFiles } from './bundle.ts';
 import { explainNode, type Seen, stateOf } from './make-state.ts';
 import { serveDashboard } from './server.ts';
@@ -16,6 +17,7 @@ import { serveDashboard } from './server.ts';
 interface DashboardFlags extends ConnectionFlags {
   readonly port: number;
   readonly open: boolean;
+  readonly allowActions?: boolean;
 }
 
 /** Serves until `abort`, and resolves with 130 then. Rejects if the cluster cannot be read at all, or the port is in use. */
@@ -25,9 +27,12 @@ export async function runDashboard(flags: DashboardFlags, parts: SessionParts): 
   const onDenied = (error: unknown): void => void missing.push(messageOf(error));
   return await inSession(flags, { ...parts, onDenied }, 'refit-dashboard', async (session) => {
     let seen: Seen = { status: { leader: { state: 'unknown' }, plans: [] }, rollouts: [], missing };
-    await using server = await serving(flags.port, (plan, node) =>
-      explainNode(seen.status, plan, node, clock.now()),
-    );
+    const allowsActions = flags.allowActions === true;
+    await using server = await serving({
+      port: flags.port,
+      explain: (plan, node) => explainNode(seen.status, plan, node, clock.now()),
+      act: allowsActions ? async (request) => await carryOut(request, flags, parts) : undefined,
+    });
     output.write(`The dashboard is at ${server.url}\nCtrl-C ends it.\n`);
     if (flags.open) openBrowser(server.url);
     const waking: { wake?: () => void } = {};
@@ -38,7 +43,7 @@ export async function runDashboard(flags: DashboardFlags, parts: SessionParts): 
       };
       for await (const status of watchPlans(session, clock, { isEndless: true, onWake })) {
         seen = { status, rollouts: rollouts(), missing };
-        server.publish(stateOf(seen, clock.now()));
+        server.publish({ ...stateOf(seen, clock.now()), allowsActions });
       }
     } catch (error) {
       if (!abort.aborted) throw error;
@@ -47,8 +52,8 @@ export async function runDashboard(flags: DashboardFlags, parts: SessionParts): 
   });
 }
 
-async function serving(port: number, explain: Parameters<typeof serveDashboard>[0]['explain']) {
-  const server = await serveDashboard({ port, files: await uiFiles(), explain });
+async function serving(parts: Omit<Parameters<typeof serveDashboard>[0], 'files'>) {
+  const server = await serveDashboard({ ...parts, files: await uiFiles() });
   return { ...server, [Symbol.asyncDispose]: async () => await server.close() };
 }
 

@@ -61,7 +61,7 @@ function planState(
 ): PlanState {
   const targets = sentences.targetsOf(plan);
   const rollout = rollouts.find((each) => isOf(each, plan));
-  const { wave } = rollout?.status ?? {};
+  const { wave, eta } = rollout?.status ?? {};
   return {
     key: keyOf(plan),
     title: text.titleOf(plan),
@@ -71,6 +71,12 @@ function planState(
     done: targets.filter(({ phase }) => phase === 'done').length,
     total: targets.length,
     percent: sentences.percentOf(plan),
+    paused: plan.paused,
+    unapproved: unapprovedWave(plan),
+    expected:
+      eta === undefined || !text.isOpen(plan)
+        ? undefined
+        : { earliest: eta.earliest, latest: eta.latest },
     progress: text.isOpen(plan) ? text.progressOf(plan) : [],
     started: plan.started ?? plan.created,
     ended: plan.ended,
@@ -79,14 +85,26 @@ function planState(
     held: sentences.heldLines(sentences.heldTargets(plan)),
     checks: (plan.checks ?? []).map(({ name, state, message = '' }) => ({ name, state, message })),
     nodes: nodesOf(plan, now),
-    history: rollout === undefined ? [] : runsOf(historyOf(rollout)),
+    history: rollout === undefined ? [] : endedRunsOf(historyOf(rollout)),
   };
+}
+
+/** Returns the number of the wave that waits for an approval, which only the sentence of the wait has. */
+function unapprovedWave({ waits }: PlanView): number | undefined {
+  const wait = waits.find(({ reason }) => reason.code === 'WaveNeedsApproval');
+  const [, wave] = /^wave (\d+) needs approval/.exec(wait?.reason.message ?? '') ?? [];
+  return wave === undefined ? undefined : Number(wave);
 }
 
 function isOf({ spec }: NodeRollout, { uid, name, namespace }: PlanView): boolean {
   const { plan } = spec;
   if (plan.uid !== undefined) return plan.uid === uid;
   return plan.name === name && plan.namespace === namespace;
+}
+
+/** Leaves out the run in progress, which the plan itself shows. */
+function endedRunsOf(history: PlanHistory): RunState[] {
+  return runsOf(history).filter(({ ended }) => ended !== undefined);
 }
 
 export function runsOf({ runs }: PlanHistory): RunState[] {
@@ -125,10 +143,16 @@ function nodesOf(plan: PlanView, now: number): NodeState[] {
         message: row.message,
         since: target.since,
         from: target.from,
-        steps: segmentsOf(target).map(({ word, from, to }) => ({ word, from, to })),
+        ...(target.held === undefined ? {} : { isHeld: true as const }),
+        steps: stepsOf(target, now).map(({ word, from, to }) => ({ word, from, to })),
       };
     }),
   );
+}
+
+/** The step in progress lasts until now. */
+function stepsOf(target: TargetView, now: number) {
+  return segmentsOf(sentences.isMoving(target) ? { ...target, since: rfc3339(now) } : target);
 }
 
 function phaseOf(target: TargetView): NodeState['phase'] {

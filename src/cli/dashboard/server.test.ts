@@ -5,16 +5,19 @@ import { createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { type DashboardServer, serveDashboard } from './server.ts';
-import type { DashboardState } from './state.ts';
+import type { ActionRequest, ActionResult, DashboardState } from './state.ts';
 
 const STATE: DashboardState = { at: '2026-11-20T08:10:00Z', notes: [], missing: [], plans: [] };
 
-async function serve(port = 0): Promise<DashboardServer> {
+type Act = (request: ActionRequest) => Promise<ActionResult>;
+
+async function serve(port = 0, act?: Act): Promise<DashboardServer> {
   const files = { script: 'script', style: 'style' };
   const server = await serveDashboard({
     port,
     files,
     explain: (plan, node) => [{ heading: plan, lines: [node] }],
+    act,
   });
   onTestFinished(async () => await server.close());
   server.publish(STATE);
@@ -26,13 +29,15 @@ interface Asked {
   readonly method?: string;
   readonly host?: string;
   readonly cookie?: string;
+  readonly more?: Readonly<Record<string, string>>;
+  readonly body?: string;
 }
 
 /** Sends the path as it is, which `fetch` would mend. */
 async function ask({ port }: DashboardServer, { path = '/api/state', ...asked }: Asked) {
-  const { method, cookie, host = `127.0.0.1:${port}` } = asked;
-  const headers = { host, ...(cookie === undefined ? {} : { cookie }) };
-  const sent = request({ host: '127.0.0.1', port, path, method, headers, agent: false }).end();
+  const { method, cookie, host = `127.0.0.1:${port}`, more = {}, body } = asked;
+  const headers = { host, ...more, ...(cookie === undefined ? {} : { cookie }) };
+  const sent = request({ host: '127.0.0.1', port, path, method, headers, agent: false }).end(body);
   const [answer] = (await once(sent, 'response')) as [IncomingMessage];
   return { code: answer.statusCode, headers: answer.headers, body: await text(answer) };
 }
@@ -75,7 +80,7 @@ test('the printed URL sets a cookie that other sites and scripts cannot use, and
   expect(headers['set-cookie']).toEqual([`${cookieOf(server)}; HttpOnly; SameSite=Strict; Path=/`]);
 });
 
-test('nothing can be written: every method but GET is refused', async () => {
+test('without --allow-actions, every method but GET is refused', async () => {
   const server = await serve();
   const cookie = cookieOf(server);
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -142,4 +147,81 @@ test('a page that does not read gets only the newest state once it reads again',
     if (seen.includes('19')) break;
   }
   expect(seen).toEqual(['first', '0', '19']);
+});
+
+/** A server that notes the actions which get through. */
+async function serveActions() {
+  const seen: ActionRequest[] = [];
+  const server = await serve(0, async (request) => {
+    seen.push(request);
+    return await Promise.resolve({ isDone: true, lines: ['done'] });
+  });
+  const post = async (asked: Asked) =>
+    await ask(server, { path: '/api/act', method: 'POST', body: PAUSE, ...asked });
+  return { server, seen, post, cookie: cookieOf(server) };
+}
+
+const PAUSE = '{"action":"pause","plan":"autopilot//a"}';
+const OWN = { 'x-refit-action': '1' };
+
+test('without --allow-actions, an action is refused even with the token and the header', async () => {
+  const server = await serve();
+  const asked = { path: '/api/act', method: 'POST', cookie: cookieOf(server), more: OWN };
+  expect(await ask(server, { ...asked, body: PAUSE })).toMatchObject({
+    code: 405,
+    body: 'this server only answers GET; to control plans, start refit dashboard with --allow-actions\n',
+  });
+});
+
+test('with --allow-actions, an action of the own page is carried out', async () => {
+  const { server, seen, post, cookie } = await serveActions();
+  expect(await post({ cookie, more: OWN })).toMatchObject({
+    code: 200,
+    body: '{"isDone":true,"lines":["done"]}',
+  });
+  const origin = `http://127.0.0.1:${server.port}`;
+  expect(await post({ cookie, more: { ...OWN, origin } })).toMatchObject({ code: 200 });
+  expect(seen).toEqual([JSON.parse(PAUSE), JSON.parse(PAUSE)]);
+});
+
+test('an action without the cookie, or of another page, reaches nothing', async () => {
+  const { server, seen, post, cookie } = await serveActions();
+  const token = new URL(server.url).search;
+  const other = { ...OWN, origin: `http://127.0.0.1:${server.port + 1}` };
+  const asked: [Asked, number][] = [
+    [{ more: OWN }, 403],
+    [{ more: OWN, path: `/api/act${token}` }, 403],
+    [{ cookie: `${cookie}x`, more: OWN }, 403],
+    [{ cookie }, 403],
+    [{ cookie, more: { 'x-refit-action': '0' } }, 403],
+    [{ cookie, more: other }, 403],
+    [{ cookie, more: { ...OWN, origin: 'null' } }, 403],
+    [{ cookie, more: OWN, host: 'evil.example' }, 421],
+    [{ cookie, more: OWN, method: 'GET' }, 404],
+    [{ cookie, more: OWN, method: 'OPTIONS' }, 405],
+    [{ cookie, more: OWN, path: '/api/state' }, 405],
+  ];
+  for (const [each, code] of asked)
+    expect(await post(each), JSON.stringify(each)).toMatchObject({ code });
+  expect(seen).toEqual([]);
+});
+
+test('a body that is no action is refused: an abort must be confirmed, and nothing else may be in it', async () => {
+  const { seen, post, cookie } = await serveActions();
+  const bodies = [
+    '',
+    'null',
+    '{',
+    '{"action":"delete","plan":"a"}',
+    '{"action":"pause"}',
+    '{"action":"pause","plan":"a","kubeconfig":"/other"}',
+    '{"action":"abort","plan":"a"}',
+    '{"action":"abort","plan":"a","isConfirmed":false}',
+    '{"action":"approve","plan":"a","wave":0}',
+    `{"action":"pause","plan":"${'a'.repeat(10_000)}"}`,
+  ];
+  for (const body of bodies)
+    expect(await post({ cookie, more: OWN, body }), body.slice(0, 80)).toMatchObject({ code: 400 });
+  expect(seen).toEqual([]);
+  expect(await post({ cookie, more: OWN })).toMatchObject({ code: 200 });
 });

@@ -1,10 +1,12 @@
 /** Serves the dashboard on the loopback interface: the page, the present state, and each new state as an event. */
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { listen } from '../../util/listen.ts';
+import { cookieName, refusalOf } from './access.ts';
+import { actionIn } from './actions.ts';
 import type { UiFiles } from './bundle.ts';
 import { pageOf } from './page.ts';
-import type { DashboardState, Said } from './state.ts';
+import type { ActionRequest, ActionResult, DashboardState, Said } from './state.ts';
 
 export interface DashboardServer {
   readonly port: number;
@@ -19,7 +21,12 @@ interface Parts {
   readonly port: number;
   readonly files: UiFiles;
   readonly explain: (plan: string, node: string) => readonly Said[];
+  /** Carries out what a button asks for. Without it, the server only answers GET. */
+  readonly act?: ((request: ActionRequest) => Promise<ActionResult>) | undefined;
 }
+
+/** In bytes: more than the longest name and reason need. */
+const LONGEST_BODY = 8192;
 
 const HEADERS = {
   'cache-control': 'no-store',
@@ -32,7 +39,12 @@ const HEADERS = {
 };
 
 /** Listens at 127.0.0.1. Rejects with REFIT_USAGE if the port is in use. */
-export async function serveDashboard({ port, files, explain }: Parts): Promise<DashboardServer> {
+export async function serveDashboard({
+  port,
+  files,
+  explain,
+  act,
+}: Parts): Promise<DashboardServer> {
   const token = randomBytes(24).toString('base64url');
   const pages = new Set<ServerResponse>();
   const behind = new Set<ServerResponse>();
@@ -40,13 +52,15 @@ export async function serveDashboard({ port, files, explain }: Parts): Promise<D
   const server = createServer((request, response) => {
     const url = URL.parse(request.url ?? '/', 'http://localhost');
     if (url === null) return send(response, 400, 'text/plain', 'this is not an address\n');
-    const refusal = refusalOf(request, own, token, url);
+    const refusal = refusalOf(request, url, rules);
     if (refusal !== undefined) return send(response, refusal.code, 'text/plain', refusal.text);
     if (url.searchParams.has('token')) {
       const cookie = `${cookieName(own)}=${token}; HttpOnly; SameSite=Strict; Path=/`;
       response.writeHead(303, { ...HEADERS, location: '/', 'set-cookie': cookie }).end();
       return undefined;
     }
+    if (act !== undefined && request.method === 'POST')
+      return void answerAction(act, request, response);
     if (url.pathname === '/api/events') return subscribe(response);
     const found = answerTo(url);
     return found === undefined
@@ -54,6 +68,7 @@ export async function serveDashboard({ port, files, explain }: Parts): Promise<D
       : send(response, 200, found.type, found.body);
   });
   const { port: own } = await listen(server, `127.0.0.1:${port}`);
+  const rules = { port: own, token, allowsActions: act !== undefined };
   const answerTo = ({ pathname, searchParams }: URL) => {
     if (pathname === '/') return { type: 'text/html', body: pageOf({ kind: 'served' }) };
     if (pathname === '/ui.js') return { type: 'text/javascript', body: files.script };
@@ -92,35 +107,33 @@ export async function serveDashboard({ port, files, explain }: Parts): Promise<D
   };
 }
 
+/** The answer has the code 200 even if the action was refused: the request was understood, and the page shows the reason. */
+async function answerAction(
+  act: (request: ActionRequest) => Promise<ActionResult>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  // A connection that breaks has nobody to answer.
+  const body = await bodyOf(request).catch(() => undefined);
+  const action = body === undefined ? undefined : actionIn(body);
+  if (action === undefined) return send(response, 400, 'text/plain', 'this is not an action\n');
+  send(response, 200, 'application/json', JSON.stringify(await act(action)));
+}
+
 function eventOf(state: string): string {
   return `data: ${state}\n\n`;
 }
 
-/** Returns why a request gets no answer: other pages of the browser, and other users of this machine, can send requests too. */
-function refusalOf(request: IncomingMessage, port: number, token: string, url: URL) {
-  const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
-  // A foreign name that resolves to this address must not reach the state (DNS rebinding).
-  if (!hosts.includes(request.headers.host ?? ''))
-    return { code: 421, text: `this server answers only as ${hosts.join(' or ')}\n` };
-  if (request.method !== 'GET') return { code: 405, text: 'this server only answers GET\n' };
-  const given = url.searchParams.get('token') ?? cookieIn(request, cookieName(port));
-  if (given !== undefined && isSame(given, token)) return undefined;
-  return { code: 403, text: 'open the URL that refit dashboard has printed; it has a token\n' };
-}
-
-/** Cookies do not tell ports apart, so the name does. */
-function cookieName(port: number): string {
-  return `refit-${port}`;
-}
-
-function cookieIn({ headers: { cookie = '' } }: IncomingMessage, name: string) {
-  const pairs = cookie.split('; ').map((pair) => pair.split('='));
-  return pairs.find(([key]) => key === name)?.[1];
-}
-
-function isSame(given: string, token: string): boolean {
-  const bytes = Buffer.from(given);
-  return bytes.length === token.length && timingSafeEqual(bytes, Buffer.from(token));
+/** Reads the body of a request. Resolves with undefined if it is longer than an action is. */
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > LONGEST_BODY) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 function send(response: ServerResponse, code: number, type: string, body: string): void {

@@ -27,6 +27,8 @@ export interface NodeState {
   readonly steps: readonly LaneStep[];
   /** What `refit why` says of the node. Only a report has it; a served page asks its server. */
   readonly why?: readonly Said[] | undefined;
+  /** Present if somebody holds the node. */
+  readonly isHeld?: true;
 }
 
 export interface CheckShown {
@@ -56,6 +58,12 @@ export interface PlanState {
   readonly done: number;
   readonly total: number;
   readonly percent: number;
+  /** Who has paused it: the annotation of `refit pause`, or the policy. */
+  readonly paused?: 'plan' | 'policy' | undefined;
+  /** The number of the wave that waits for an approval. */
+  readonly unapproved?: number | undefined;
+  /** RFC 3339 times between which the plan probably ends. */
+  readonly expected?: Readonly<Record<'earliest' | 'latest', string>> | undefined;
   /** Percent, expected end and pauses, as `refit status` shows them. */
   readonly progress: readonly string[];
   readonly started: string;
@@ -76,8 +84,30 @@ export interface DashboardState {
   readonly at: string;
   /** RFC 3339 time since when the API server does not answer. */
   readonly silentSince?: string | undefined;
+  /** True if the page may show buttons that control plans. */
+  readonly allowsActions?: boolean;
   readonly notes: readonly string[];
   /** What the user may not read, one sentence each. */
   readonly missing: readonly string[];
   readonly plans: readonly PlanState[];
+}
+
+/** What a button asks for. `plan` is the key of the plan. */
+export type ActionRequest =
+  | { readonly action: 'pause' | 'resume'; readonly plan: string }
+  | {
+      readonly action: 'abort';
+      readonly plan: string;
+      readonly reason?: string;
+      readonly isConfirmed: true;
+    }
+  | { readonly action: 'approve'; readonly plan: string; readonly wave: number }
+  | { readonly action: 'retry'; readonly plan: string; readonly node: string }
+  | { readonly action: 'hold'; readonly node: string; readonly reason?: string }
+  | { readonly action: 'unhold'; readonly node: string };
+
+export interface ActionResult {
+  readonly isDone: boolean;
+  /** What the command would print, or why nothing was done. */
+  readonly lines: readonly string[];
 }

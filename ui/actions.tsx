@@ -1,0 +1,189 @@
+/** The buttons that control plans and nodes, and what came of them. They are shown only where the server allows actions. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type {
+  ActionRequest,
+  ActionResult,
+  NodeState,
+  PlanState,
+} from '../src/cli/dashboard/state.ts';
+
+interface Actions {
+  readonly act: (request: ActionRequest) => void;
+  readonly isBusy: boolean;
+  readonly result: ActionResult | undefined;
+}
+
+/** Sends one action after the other. `subject` is what they are about: the result of another subject is not shown. */
+function useActions(subject: string): Actions {
+  const [isBusy, setBusy] = useState(false);
+  const [seen, setSeen] = useState<{ of: string; result: ActionResult }>();
+  const act = (request: ActionRequest): void => {
+    setBusy(true);
+    void send(request)
+      .then((result) => setSeen({ of: subject, result }))
+      .finally(() => setBusy(false));
+  };
+  return { act, isBusy, result: seen?.of === subject ? seen.result : undefined };
+}
+
+async function send(request: ActionRequest): Promise<ActionResult> {
+  try {
+    const answer = await fetch('/api/act', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-refit-action': '1' },
+      body: JSON.stringify(request),
+    });
+    if (answer.ok) return (await answer.json()) as ActionResult;
+    return { isDone: false, lines: [await answer.text()] };
+  } catch {
+    return { isDone: false, lines: ['refit dashboard does not answer.'] };
+  }
+}
+
+export function PlanActions({ plan }: { readonly plan: PlanState }) {
+  const { act, isBusy, result } = useActions(plan.key);
+  const [isAsking, ask] = useState(false);
+  const { key, paused, unapproved } = plan;
+  if (!plan.isOpen && result === undefined) return null;
+  return (
+    <div class="actions">
+      {plan.isOpen && (
+        <div role="group" aria-label="Control the plan">
+          {paused === undefined && (
+            <Act label="Pause" isBusy={isBusy} act={() => act({ action: 'pause', plan: key })} />
+          )}
+          {paused === 'plan' && (
+            <Act label="Resume" isBusy={isBusy} act={() => act({ action: 'resume', plan: key })} />
+          )}
+          {unapproved !== undefined && (
+            <Act
+              label={`Approve wave ${unapproved}`}
+              isBusy={isBusy}
+              act={() => act({ action: 'approve', plan: key, wave: unapproved })}
+            />
+          )}
+          <Act label="Abort…" isBusy={isBusy} act={() => ask(true)} />
+        </div>
+      )}
+      {isAsking && (
+        <Question
+          title={`Abort ${plan.title}?`}
+          text="The upgrade of nodes whose service is untouched is cancelled, and the others finish. An aborted plan cannot be resumed."
+          yes="Abort the plan"
+          no="Keep it running"
+          answer={(reason) => {
+            ask(false);
+            if (reason !== undefined)
+              act({ action: 'abort', plan: key, reason, isConfirmed: true });
+          }}
+        />
+      )}
+      <Result result={result} />
+    </div>
+  );
+}
+
+interface NodeActionsProps {
+  readonly plan: PlanState;
+  readonly node: NodeState;
+}
+
+export function NodeActions({ plan, node }: NodeActionsProps) {
+  const { act, isBusy, result } = useActions(`${plan.key} ${node.name}`);
+  const [isAsking, ask] = useState(false);
+  const { name } = node;
+  return (
+    <div class="actions">
+      <div role="group" aria-label="Control the node">
+        {node.phase === 'failed' && (
+          <Act
+            label="Retry"
+            isBusy={isBusy}
+            act={() => act({ action: 'retry', plan: plan.key, node: name })}
+          />
+        )}
+        {node.isHeld === true ? (
+          <Act label="Unhold" isBusy={isBusy} act={() => act({ action: 'unhold', node: name })} />
+        ) : (
+          <Act label="Hold…" isBusy={isBusy} act={() => ask(true)} />
+        )}
+      </div>
+      {isAsking && (
+        <Question
+          title={`Hold ${name}?`}
+          text="No plan starts on the node until somebody ends the hold. Work in progress finishes."
+          yes="Hold the node"
+          no="Cancel"
+          answer={(reason) => {
+            ask(false);
+            if (reason !== undefined) act({ action: 'hold', node: name, reason });
+          }}
+        />
+      )}
+      <Result result={result} />
+    </div>
+  );
+}
+
+interface ActProps {
+  readonly label: string;
+  readonly isBusy: boolean;
+  readonly act: () => void;
+}
+
+function Act({ label, isBusy, act }: ActProps) {
+  return (
+    <button type="button" disabled={isBusy} onClick={act}>
+      {label}
+    </button>
+  );
+}
+
+function Result({ result }: { readonly result: ActionResult | undefined }) {
+  return (
+    <div role="status" class={result?.isDone === false ? 'result refused' : 'result'}>
+      {result?.lines.map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+    </div>
+  );
+}
+
+interface QuestionProps {
+  readonly title: string;
+  readonly text: string;
+  readonly yes: string;
+  readonly no: string;
+  /** Gets the reason, which may be empty, or undefined for a no. */
+  readonly answer: (reason: string | undefined) => void;
+}
+
+/** Asks before something is done. Escape is a no. */
+function Question({ title, text, yes, no, answer }: QuestionProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [reason, setReason] = useState('');
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-labelledby="question" onCancel={() => answer(undefined)}>
+      <h2 id="question">{title}</h2>
+      <p>{text}</p>
+      <label>
+        Reason (optional){' '}
+        <input
+          type="text"
+          maxLength={500}
+          value={reason}
+          onInput={({ currentTarget }) => setReason(currentTarget.value)}
+        />
+      </label>
+      <div class="answers">
+        <button type="button" onClick={() => answer(undefined)}>
+          {no}
+        </button>
+        <button type="button" class="serious" onClick={() => answer(reason)}>
+          {yes}
+        </button>
+      </div>
+    </dialog>
+  );
+}

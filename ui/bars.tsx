@@ -1,0 +1,86 @@
+/** Draws the steps of nodes on a common axis of time: bars, the axis itself, and the legend of the shades. */
+import type { NodeState } from '../src/cli/dashboard/state.ts';
+
+export interface Span {
+  readonly from: number;
+  readonly ms: number;
+}
+
+/** Returns the time from the first step to the end of the last one. */
+export function spanOf(nodes: readonly NodeState[]): Span {
+  let from = Number.POSITIVE_INFINITY;
+  let to = 0;
+  for (const { steps } of nodes) {
+    for (const step of steps) {
+      from = Math.min(from, step.from);
+      to = Math.max(to, step.to);
+    }
+  }
+  return { from, ms: Math.max(1, to - from) };
+}
+
+export function Bar({ node, span }: { readonly node: NodeState; readonly span: Span }) {
+  return (
+    <span class="bar" aria-hidden="true">
+      {node.steps.map(({ word, from, to }) => (
+        <span
+          key={from}
+          title={word}
+          class={`step ${classOf(word)}`}
+          style={{
+            left: `${(100 * (from - span.from)) / span.ms}%`,
+            width: `${Math.max(0.5, (100 * (to - from)) / span.ms)}%`,
+          }}
+        />
+      ))}
+    </span>
+  );
+}
+
+function classOf(word: string): string {
+  return word.replaceAll(' ', '-');
+}
+
+/** The order in which nodes take the steps. */
+const WORDS = ['download', 'drain', 'apply', 'restart', 'uncordon', 'verify', 'at work', 'wait'];
+
+/** Names the shades that the bars of these nodes have. */
+export function Legend({ nodes }: { readonly nodes: readonly NodeState[] }) {
+  const used = new Set(nodes.flatMap(({ steps }) => steps.map(({ word }) => word)));
+  if (used.size === 0) return null;
+  return (
+    <ul class="legend" aria-label="Steps">
+      {WORDS.filter((word) => used.has(word)).map((word) => (
+        <li key={word}>
+          <span class={`swatch step ${classOf(word)}`} aria-hidden="true" />
+          {word}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const QUARTERS = [0, 1, 2, 3, 4];
+const DAY = 86_400_000;
+
+/** Times in UTC, at the same places as in the bars below it. */
+export function Axis({ span }: { readonly span: Span }) {
+  if (!Number.isFinite(span.from)) return null;
+  return (
+    <div class="axis" aria-hidden="true">
+      <span class="zone">UTC</span>
+      <span class="ticks">
+        {QUARTERS.map((quarter) => (
+          <span key={quarter} class="tick" style={{ left: `${25 * quarter}%` }}>
+            {timeAt(span.from + (span.ms * quarter) / 4, span.ms)}
+          </span>
+        ))}
+      </span>
+    </div>
+  );
+}
+
+function timeAt(at: number, ms: number): string {
+  const text = new Date(at).toISOString();
+  return ms > DAY ? text.slice(5, 16).replace('T', ' ') : text.slice(11, 19);
+}
