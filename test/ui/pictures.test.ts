@@ -1,0 +1,60 @@
+/**
+ * Shows a plan in its middle after an earlier one: lanes with bars, waits and history. With REFIT_PICTURES=1 it takes the pictures
+ * of the README.
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { autopilot } from '../../sandbox/start/autopilot.ts';
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { ROOT } from '../repo/tree.ts';
+import { startBrowser, startDashboard, startDemonstration, visit } from './browser.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(async () => await browser.close());
+
+test('a plan in its middle: bars with a legend and times, groups, what it waits for, and the run before', async () => {
+  const { directory, kubeconfig, over } = await startDemonstration(autopilot);
+  await using dashboard = await startDashboard(kubeconfig);
+  await using visited = await visit(browser, dashboard.url);
+  const { page, strays } = visited;
+  await page.getByText('done 8/8', { exact: true }).waitFor({ timeout: 60_000 });
+  await over;
+  using client = createClient(await loadClusterConfig({ path: kubeconfig }), { userAgent: 'test' });
+  const text = await readFile(join(directory, 'plans', 'plan.yaml'), 'utf8');
+  const [, plan] = parseAllDocuments(text).map((document) => document.toJS() as Plan);
+  if (plan === undefined) throw new Error('the file has no Plan');
+  await client.delete(plans, plan.metadata.name);
+  await client.create(plans, plan);
+
+  await page.getByText(/^running [4-6]\/8$/).waitFor({ timeout: 60_000 });
+  await expect
+    .poll(async () => await page.locator('.lane.done .bar .step').count())
+    .toBeGreaterThan(3);
+  await page.locator('.lane.moving .bar .step').first().waitFor();
+  await page.getByRole('list', { name: 'Steps' }).getByText('download').waitFor();
+  expect(await page.locator('.axis .tick').allTextContents()).toHaveLength(5);
+  await page.getByText(/^workers to v1\.36\.4\+k0s\.0: \d of 5 done$/).waitFor();
+  await page
+    .getByRole('region', { name: 'History' })
+    .getByText(/v1\.36\.3\+k0s\.2: done 8\/8/)
+    .waitFor();
+  if (process.env['REFIT_PICTURES'] === '1') await takePictures(page);
+  expect(strays).toEqual([]);
+});
+
+async function takePictures(page: Page): Promise<void> {
+  await page.setViewportSize({ width: 1200, height: 900 });
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    const path = join(ROOT, 'docs', `dashboard-${colorScheme}.png`);
+    await page.screenshot({ path, fullPage: true });
+  }
+}
