@@ -1,0 +1,58 @@
+/** Shows which buttons the state offers: the wave that waits for an approval, who has paused a plan, and which nodes are held. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
+import { buildViewParts, lookAt } from '../../../test/support/builders/views.ts';
+import { MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
+import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
+import { HOLD_ANNOTATION, writeHold } from '../../signal/holds.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { stateOf } from './make-state.ts';
+import type { PlanState } from './state.ts';
+
+const NOW = T0 + MINUTE;
+
+interface Situation {
+  readonly policies?: readonly UpgradePolicy[];
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+async function shown({ policies = [], annotations = {} }: Situation): Promise<PlanState> {
+  const k0supdate = buildUpdate({ targets: { workers: listed('w1', 'w2') } });
+  const plan = buildPlan({ commands: [{ k0supdate }] });
+  const controlled = { ...plan, metadata: { ...plan.metadata, annotations } };
+  const held = buildNode('w2');
+  const hold = { [HOLD_ANNOTATION]: writeHold({ by: 'ada', since: rfc3339(T0) }) };
+  const nodes = [buildNode('w1'), { ...held, metadata: { ...held.metadata, annotations: hold } }];
+  const plans = await lookAt([controlled], [], nodes, NOW, buildViewParts({}, policies));
+  const status = { leader: { state: 'unknown' as const }, plans };
+  const [state] = stateOf({ status, rollouts: [], missing: [] }, NOW).plans;
+  if (state === undefined) throw new Error('the plan is not shown');
+  return state;
+}
+
+test('the wave that waits for an approval is named', async () => {
+  const waves = [{ approval: 'Manual' as const }];
+  expect(await shown({ policies: [buildUpgradePolicy('careful', { waves })] })).toMatchObject({
+    unapproved: 1,
+  });
+  expect((await shown({})).unapproved).toBeUndefined();
+});
+
+test('a pause by an annotation can be ended with a button, a pause by the policy cannot', async () => {
+  expect((await shown({})).paused).toBeUndefined();
+  const annotations = { [PAUSE_ANNOTATION]: 'true' };
+  expect(await shown({ annotations })).toMatchObject({ paused: 'plan' });
+  const policies = [buildUpgradePolicy('nightly', { paused: true })];
+  expect(await shown({ policies })).toMatchObject({ paused: 'policy' });
+});
+
+test('a held node is marked', async () => {
+  const { nodes } = await shown({});
+  expect(nodes.map(({ name, isHeld }) => [name, isHeld])).toEqual([
+    ['w1', undefined],
+    ['w2', true],
+  ]);
+});
