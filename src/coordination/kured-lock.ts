@@ -1,61 +1,161 @@
-/** Reads Kured's lock, which Kured holds while it drains and reboots a node. Its value is an annotation of Kured's DaemonSet. */
-import { daemonSets } from '../kube/resources.ts';
+/**
+ * Kured's lock, which Kured holds while it drains and reboots a node, and Refit while it has nodes in progress. Its value is an
+ * annotation of Kured's DaemonSet: one lock, or a list of them if Kured runs with `--concurrency`.
+ */
+import { daemonSets, type KubeObject } from '../kube/resources.ts';
 import { ifFound } from '../kube/status-error.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { ifPossible } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
+import { ownMember } from '../util/own-member.ts';
 import { printable } from '../util/printable.ts';
-import type { LockKind, OtherLock } from './tool.ts';
+import { concurrencyOf } from './kured-concurrency.ts';
+import type { LockClient, LockKind, LockView, Look, OtherLock } from './tool.ts';
 
 /** Where Kured keeps its lock, unless it runs with --ds-namespace, --ds-name or --lock-annotation. */
 const KURED = { namespace: 'kube-system', name: 'kured' };
+const PLACE = `the DaemonSet ${KURED.namespace}/${KURED.name}`;
 const LOCK = 'weave.works/kured-node-lock';
 const COMMAND = `kubectl -n ${KURED.namespace} annotate daemonset ${KURED.name} ${LOCK}-`;
 
 const NANOSECONDS = 1_000_000;
 
+/** Milliseconds after which Kured takes the lock of a Refit that is gone. A change of the leader takes less. */
+const LASTS_MS = 300_000;
+const RENEW_MS = 60_000;
+
 export const kuredLock: LockKind = {
   tool: 'Kured',
   title: 'the lock of Kured',
-  place: `the DaemonSet ${KURED.namespace}/${KURED.name}`,
-  async look(client, { now, abort }) {
+  place: PLACE,
+  taking: { rights: 'deploy/rbac-coordinate-kured.yaml', renewMs: RENEW_MS },
+  async look(client, look) {
     const { name, namespace } = KURED;
-    const kured = await ifFound(client.get(daemonSets, name, { namespace, abort }));
-    return { others: kuredLocks(kured?.metadata.annotations, now) };
+    const kured = await ifFound(client.get(daemonSets, name, { namespace, abort: look.abort }));
+    // Without Kured there is nothing to take, and nobody who would take it.
+    return kured ? viewOf(client, kured, look) : { others: [], renewedAt: look.now };
   },
 };
 
-/**
- * Returns the locks that have not expired at `now`, in milliseconds. The value is one lock, or a list of them if Kured runs with
- * `--concurrency`. A value that nobody can read is held by an unknown node, because Kured does not reboot then either.
- */
-export function kuredLocks(
-  annotations: Readonly<Record<string, string>> = {},
-  now: number,
-): OtherLock[] {
-  const text = annotations[LOCK];
-  if (text === undefined) return [];
+/** One lock, as Kured writes it. Whatever else stands in it is kept. */
+type Entry = Readonly<Record<string, unknown>>;
+
+interface Value {
+  /** True if the value is a list. With `--concurrency`, Kured ignores a single lock, and overwrites it. */
+  readonly isList: boolean;
+  readonly entries: readonly Entry[];
+}
+
+/** The entries of a value that still count: those of Refit, also if they have expired, and those of others. */
+interface Entries extends Value {
+  readonly own: readonly Entry[];
+  readonly foreign: readonly Entry[];
+  /** How many nodes Kured reboots at once. Refit needs all these places. */
+  readonly places: number;
+}
+
+function viewOf(client: LockClient, kured: KubeObject, look: Look): LockView {
+  const text = ownMember(kured.metadata.annotations, LOCK);
+  const value = text === undefined ? { isList: false, entries: [] } : valueIn(text);
+  // Kured does not reboot either as long as it cannot read the value.
+  if (!value) return { others: [heldFor('an unknown node')] };
+  const concurrency = concurrencyOf(kured);
+  const isOwn = ({ nodeID }: Entry): boolean => typeof nodeID === 'string' && look.isOwn(nodeID);
+  const entries: Entries = {
+    ...value,
+    own: value.entries.filter(isOwn),
+    foreign: value.entries.filter((entry) => !isOwn(entry) && expiryOf(entry) > look.now),
+    places: concurrency ?? Math.max(1, value.entries.length),
+  };
+  const write = async (next: object | null): Promise<void> => {
+    const { name, namespace } = KURED;
+    const annotations = { [LOCK]: next && JSON.stringify(next) };
+    const patch = { metadata: { resourceVersion: kured.metadata.resourceVersion, annotations } };
+    await client.patch(daemonSets, name, patch, { namespace, type: 'merge' });
+  };
+  return {
+    others: [
+      ...entries.foreign.map(lockIn),
+      ...(concurrency === undefined ? [UNKNOWN_CONCURRENCY] : []),
+    ],
+    renewedAt: renewalOf(entries),
+    take: async () => await write(takenFrom(entries, look)),
+    giveBack: async () => await write(withoutOwn(entries)),
+  };
+}
+
+/** Returns the locks of an annotation; undefined if nobody can read it. */
+function valueIn(text: string): Value | undefined {
   const value = ifPossible((): unknown => JSON.parse(text));
-  if (!isRecord(value)) return [held('an unknown node')];
-  const all = 'maxOwners' in value ? value['locks'] : [value];
+  if (!isRecord(value)) return undefined;
+  if (!('maxOwners' in value)) return { isList: false, entries: [value] };
   // Go writes an empty list as null.
-  return (Array.isArray(all) ? (all as unknown[]) : []).flatMap((each) => lockIn(each, now));
+  const locks: unknown[] = Array.isArray(value['locks']) ? value['locks'] : [];
+  return { isList: true, entries: locks.map((each) => (isRecord(each) ? each : {})) };
 }
 
-function lockIn(value: unknown, now: number): OtherLock[] {
-  const { nodeID, created, TTL } = isRecord(value) ? value : {};
-  const node = typeof nodeID === 'string' ? printable(nodeID) : 'an unknown node';
-  // Without a TTL, a lock never expires.
+/** Returns when Refit has renewed its lock; the epoch if Kured could take a place nevertheless, so that the lock is written anew at once. */
+function renewalOf({ isList, entries, own, foreign, places }: Entries): number | undefined {
+  if (own.length === 0) return undefined;
+  const live = own.length + foreign.length;
+  const isComplete = isList && live === entries.length && live >= places;
+  const isWhole = places > 1 || foreign.length > 0 ? isComplete : !isList;
+  const times = own.map(({ created }) => Date.parse(String(created)) || 0);
+  return isWhole ? Math.min(...times) : 0;
+}
+
+/** Returns the value with Refit in all places that others do not hold. */
+function takenFrom({ foreign, places }: Entries, { holder, now }: Look): object {
+  const own = {
+    nodeID: holder,
+    metadata: { unschedulable: false },
+    created: rfc3339(now),
+    // A lock without a TTL expires by `--lock-ttl` of Kured, or never.
+    TTL: LASTS_MS * NANOSECONDS,
+  };
+  if (places === 1 && foreign.length === 0) return own;
+  const free = Math.max(1, places - foreign.length);
+  return { maxOwners: places, locks: [...foreign, ...Array<object>(free).fill(own)] };
+}
+
+function withoutOwn({ foreign, places }: Entries): object | null {
+  return foreign.length === 0 ? null : { maxOwners: places, locks: foreign };
+}
+
+/** Returns when the lock lapses, in milliseconds. Without a TTL it never does. */
+function expiryOf({ created, TTL }: Entry): number {
   const lasts = typeof TTL === 'number' && TTL > 0 ? TTL / NANOSECONDS : Infinity;
-  const until = Date.parse(String(created)) + lasts;
-  if (!Number.isFinite(until)) return [held(node)];
-  return until <= now ? [] : [{ ...held(node), until: rfc3339(until) }];
+  const expiry = Date.parse(String(created)) + lasts;
+  return Number.isFinite(expiry) ? expiry : Infinity;
 }
 
-function held(node: string): OtherLock {
+function lockIn(entry: Entry): OtherLock {
+  const { nodeID } = entry;
+  const holder = typeof nodeID === 'string' ? printable(nodeID) : 'an unknown node';
+  const expiry = expiryOf(entry);
+  const until = expiry === Infinity ? {} : { until: rfc3339(expiry) };
+  // The name of a node has no slash, and the holder that Refit writes has one.
+  return { ...(holder.includes('/') ? heldBy(holder) : heldFor(holder)), ...until };
+}
+
+function heldFor(node: string): OtherLock {
   return {
     tool: 'Kured',
     message: `Kured holds its lock for ${node}`,
     ends: `Kured has rebooted ${node} and releases the lock, or, if Kured is gone, somebody runs ${COMMAND}`,
   };
 }
+
+function heldBy(holder: string): OtherLock {
+  return {
+    tool: 'Kured',
+    message: `the lock of Kured is held by ${holder}`,
+    ends: `${holder} gives it back`,
+  };
+}
+
+const UNKNOWN_CONCURRENCY: OtherLock = {
+  tool: 'Kured',
+  message: `${PLACE} does not show how many nodes Kured reboots at once`,
+  ends: '--concurrency in its args is a number',
+};

@@ -96,7 +96,7 @@ class KeptLock {
     if (need === 'over') {
       this.forget(plan);
       // A former leader may have left its lock.
-      if (this.#looks === 0 && this.kind.taking) this.#wake();
+      if (this.#looks === 0) this.#wake();
       return;
     }
     const before = this.#plans.get(plan);
@@ -177,7 +177,6 @@ class KeptLock {
       return { known: { tool, others: [other] }, inMs: EVERY_MS };
     }
     const { others } = view;
-    if (!taking) return { known: { tool, others }, inMs: EVERY_MS };
     const isOurs = view.renewedAt !== undefined;
     try {
       const known = { tool, others, isOurs: await this.#change(view, taking.renewMs) };

@@ -43,7 +43,7 @@ export interface KnownLock {
   readonly tool: ToolName;
   /** The locks of others. While there is one, no node may start. */
   readonly others: readonly OtherLock[];
-  /** True if Refit holds the lock; undefined if Refit only honours it. */
+  /** True if Refit holds the lock, or if there is nothing that it could take; undefined if the lock could not be read. */
   readonly isOurs?: boolean;
   /** Why Refit could not take the lock at the last try. */
   readonly problem?: string;
@@ -56,8 +56,8 @@ export interface LockKind {
   readonly title: string;
   /** What the API server must let Refit read, as a clause. */
   readonly place: string;
-  /** How Refit takes the lock itself; undefined if it only honours the lock of others. */
-  readonly taking?: {
+  /** How Refit takes the lock itself. */
+  readonly taking: {
     /** The file of deploy/ with the rights for that. */
     readonly rights: string;
     /** Milliseconds after which a lock that Refit holds is renewed. */
@@ -85,7 +85,10 @@ export interface Look {
 /** A lock as one look found it. A write is refused if somebody has changed the lock since. */
 export interface LockView {
   readonly others: readonly OtherLock[];
-  /** When Refit renewed its lock last, in milliseconds since the Unix epoch; undefined if Refit does not hold it. */
+  /**
+   * When Refit renewed its lock last, in milliseconds since the Unix epoch; undefined if Refit does not hold it. A time long ago has it
+   * renewed at once. If the other tool is not there, it is the time of the look, and there is nothing to take.
+   */
   readonly renewedAt?: number | undefined;
   /** Takes or renews the lock. Call it only while no other holds it. */
   take?(): Promise<void>;

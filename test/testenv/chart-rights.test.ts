@@ -127,3 +127,14 @@ test('the disruption Lease: rights in its own namespace, wherever the chart is i
   expect(binding).toMatchObject({ kind: 'RoleBinding', metadata });
   expect(JSON.stringify(binding)).toContain('"name":"refit-controller","namespace":"elsewhere"');
 });
+
+test('the lock of Kured: the right to change its DaemonSet, and no other', async () => {
+  expect(await templated('--set=coordinate.disruptionLease=false')).toEqual([]);
+  const [role, binding, ...more] = await templatedIn('elsewhere', '--set=coordinate.kured=true');
+  const metadata = { name: 'refit-coordinate-kured', namespace: 'kube-system' };
+  const rule = { resources: ['daemonsets'], resourceNames: ['kured'], verbs: ['get', 'patch'] };
+  expect(role).toMatchObject({ kind: 'Role', metadata, rules: [rule] });
+  expect(binding).toMatchObject({ kind: 'RoleBinding', metadata });
+  expect(JSON.stringify(binding)).toContain('"name":"refit-controller","namespace":"elsewhere"');
+  expect(more).toEqual([]);
+});

@@ -238,6 +238,12 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     viewer: 'get',
     operator: 'get',
   },
+  'apps/daemonsets@kube-system=kured': {
+    busy: 'get',
+    ...leaders('get patch'),
+    viewer: 'get',
+    operator: 'get',
+  },
   'apps/deployments@kube-system=coredns': { kubeadm: 'get' },
   'apps/deployments@kube-system': {},
   'apiextensions.k8s.io/customresourcedefinitions': {},

@@ -65,6 +65,7 @@ const ROLES = [
   'rbac-approver.yaml',
   'rbac-volumes.yaml',
   'rbac-coordinate.yaml',
+  'rbac-coordinate-kured.yaml',
 ];
 
 /** Builds what a later start would have to build first; resolves at once when nothing is missing. */

@@ -55,6 +55,7 @@ export function deployFiles(): [string, string][] {
     updates: { 'rights.yaml': rightsOf('rbac-updates.yaml', 'others') },
     volumes: { 'rights.yaml': rightsOf('rbac-volumes.yaml', 'others') },
     coordinate: { 'rights.yaml': rightsOf('rbac-coordinate.yaml', 'others') },
+    'coordinate-kured': { 'rights.yaml': rightsOf('rbac-coordinate-kured.yaml', 'others') },
     health: { 'rights.yaml': rightsOf('rbac-health.yaml', 'others') },
     agent: { 'daemonset.yaml': made([agentDaemonSet()]) },
     monitoring: {

@@ -11,10 +11,8 @@ import {
   type TablePlan,
   withAnswer,
 } from '../../../test/support/builders/table-dialect.ts';
-import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
-import { later, T0 } from '../../../test/support/clock/times.ts';
-import { createLockKeeper } from '../../coordination/lock-keeper.ts';
-import { annotated, daemonSets, nodes } from '../../kube/resources.ts';
+import { later } from '../../../test/support/clock/times.ts';
+import { annotated, nodes } from '../../kube/resources.ts';
 import type { Observation } from '../model/decision.ts';
 
 const SCALE = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
@@ -166,25 +164,4 @@ test('a refused mark keeps the node from starting, and another node starts', asy
   });
   await newLeader().look();
   expect(isAtWork('n1')).toBe(false);
-});
-
-test('no node starts while Kured holds its lock, which is read in the background', async () => {
-  const { api, isAtWork } = scene();
-  const clock = new FakeClock(T0);
-  const annotations = { 'weave.works/kured-node-lock': '{"nodeID":"w9"}' };
-  api.put(daemonSets, { metadata: { name: 'kured', annotations } });
-  const locks = createLockKeeper({ client: api.client, clock, holder: 'refit/table' });
-  const stop = new AbortController();
-  void locks.run(stop.signal);
-  const policy = buildPolicy({ coordinate: ['Kured'] });
-  const { look } = buildReconciler(dialect, api, { locks, clock, policyFor: () => policy });
-  await look();
-  await clock.advance(0);
-  await look();
-  expect(isAtWork('n1')).toBe(false);
-  api.put(daemonSets, { metadata: { name: 'kured' } });
-  await clock.advance(10_000);
-  await look();
-  expect(isAtWork('n1')).toBe(true);
-  stop.abort();
 });

@@ -11,7 +11,7 @@ export const locksTaken: Gate = {
     if (locks === undefined) return PASS;
     for (const { tool, title, taking } of locksOf(coordinate)) {
       const known = locks.find((each) => each.tool === tool);
-      if (!taking || known?.isOurs === true) continue;
+      if (known?.isOurs === true) continue;
       if (known?.problem === undefined)
         return wait('OtherToolAtWork', `Refit is taking ${title}`, 'Refit holds it', {
           isPassing: true,

@@ -38,7 +38,16 @@ export const COORDINATION_ROWS: readonly [Gate, string, GateInput, string][] = [
   ],
   [locksTaken, 'a process that reads no locks', { ...busy, policy: leasing }, 'pass'],
   [locksTaken, 'a policy without locks', { ...busy, locks: [] }, 'pass'],
-  [locksTaken, 'a lock that Refit only honours', { ...busy, policy, locks: [HELD] }, 'pass'],
+  [
+    locksTaken,
+    'the lock of Kured without the right to take it',
+    {
+      ...busy,
+      policy,
+      locks: [{ tool: 'Kured', others: [], isOurs: false, problem: 'Forbidden' }],
+    },
+    'wait OtherToolAtWork: Refit cannot take the lock of Kured: Forbidden',
+  ],
   [
     locksTaken,
     'the lock of Refit',

@@ -1,0 +1,40 @@
+/** Reads from the DaemonSet of Kured how many nodes Kured reboots at once. */
+import type { KubeObject } from '../kube/resources.ts';
+import { isRecord, isText, recordsIn } from '../util/json.ts';
+
+const FLAG = '--concurrency';
+/** Kured reads it if the flag is missing. */
+const VARIABLE = 'KURED_CONCURRENCY';
+
+/** Returns `--concurrency` of Kured; undefined if the DaemonSet does not show the number. */
+export function concurrencyOf(daemonSet: KubeObject): number | undefined {
+  const { spec } = daemonSet as KubeObject & { readonly spec?: unknown };
+  const template = isRecord(spec) ? spec['template'] : undefined;
+  const pod = isRecord(template) ? template['spec'] : undefined;
+  const containers = isRecord(pod) ? recordsIn(pod['containers']) : [];
+  const values = containers.flatMap(
+    (container) => flagOf(container) ?? variableOf(container) ?? [],
+  );
+  const [value = '1'] = values;
+  return /^[0-9]{1,9}$/.test(value) ? Math.max(1, Number(value)) : undefined;
+}
+
+/** Returns the value of the last flag, which is the one that counts. */
+function flagOf({ command, args }: Readonly<Record<string, unknown>>): string | undefined {
+  const words = [command, args].flatMap((list) =>
+    Array.isArray(list) ? (list as unknown[]).filter(isText) : [],
+  );
+  const values = words.flatMap((word, index) => {
+    if (word === FLAG) return [words[index + 1] ?? ''];
+    return word.startsWith(`${FLAG}=`) ? [word.slice(FLAG.length + 1)] : [];
+  });
+  return values.at(-1);
+}
+
+/** Returns the value of the variable; empty if it comes from elsewhere. Kured takes an empty variable for none. */
+function variableOf({ env }: Readonly<Record<string, unknown>>): string | undefined {
+  const variable = recordsIn(env).findLast(({ name }) => name === VARIABLE);
+  if (variable === undefined || variable['value'] === '') return undefined;
+  const { value } = variable;
+  return isText(value) ? value : '';
+}
