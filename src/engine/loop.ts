@@ -72,10 +72,14 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       if (!stored) {
         forget(options, key);
         health?.forget(title);
-        locks?.forget(title);
         hooks?.forget(title);
         memory.forget(key);
-        return { requeueAfterMs: await cleanUp() };
+        try {
+          return { requeueAfterMs: await cleanUp() };
+        } finally {
+          // Only now, because nodes may still work for the plan, and the clean-up has the locks kept for them.
+          locks?.forget(title);
+        }
       }
       const policy = options.policyFor(stored);
       const now = clock.now();

@@ -319,7 +319,8 @@ export const upgradePolicySpecSchema = object(
     coordinate: list(
       'Other tools that disrupt nodes, and with which Refit takes turns; none by default. ' +
         'A node does not start while one of them is at work on it, and the first two leave nodes in progress alone. ' +
-        '`DisruptionLease` stands for any tool that takes the Lease refit-system/disruption; Refit holds it while nodes are in progress.',
+        '`DisruptionLease` stands for any tool that takes the Lease refit-system/disruption. ' +
+        'Refit holds this Lease, and with `Kured` the lock of Kured, while nodes are in progress.',
       z.enum(TOOL_NAMES),
     ).meta(SET),
     edits: object('What an edit of a plan does.', {

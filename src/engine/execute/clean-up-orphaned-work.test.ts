@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import {
@@ -67,6 +68,7 @@ class Scene {
       ownWrites,
       clock: this.#clock,
       refusals: this.refusals,
+      policyFor: () => buildPolicy(),
       ...(hasReporter ? { reporter: { cleared } } : {}),
     };
     return await cleanUpOrphanedWork(parts, buildView(cached), key);

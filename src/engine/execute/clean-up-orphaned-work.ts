@@ -1,4 +1,8 @@
-/** Ends orphaned work: cancels the signals of plans that were deleted, and removes the cordons of Refit. */
+/**
+ * Ends orphaned work: cancels the signals of plans that were deleted, and removes the cordons of Refit. Until nodes have ended such
+ * work, the locks that are shared with other tools stay taken.
+ */
+import type { LockKeeper } from '../../coordination/lock-keeper.ts';
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -6,8 +10,9 @@ import { settleAll } from '../../util/waits.ts';
 import { assess } from '../assess/assess.ts';
 import type { OrphanedPlan } from '../contract/features.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Reporter } from '../report/reporter.ts';
+import { followLocksOfOrphans } from '../snapshot/followed-locks.ts';
 import { gatherFacts, type Known } from '../snapshot/gather.ts';
 import type { RefusedWrites } from '../snapshot/refused-writes.ts';
 import type { View } from '../snapshot/world.ts';
@@ -20,6 +25,9 @@ interface Parts extends Effects {
   readonly clock: Clock;
   readonly refusals: RefusedWrites;
   readonly reporter?: Pick<Reporter, 'cleared'> | undefined;
+  readonly locks?: Pick<LockKeeper, 'follow' | 'forget'> | undefined;
+  /** Finds the policy of a deleted plan, whose stand-in has its name. */
+  policyFor(plan: KubeObject): RolloutPolicy;
 }
 
 /** Milliseconds until the next clean-up after a conflicting write, or while a node has yet to answer. */
@@ -33,8 +41,10 @@ const REFUSED_MS = 60_000;
  */
 export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>, key: string) {
   const { dialect, client, world, ownWrites, clock, reporter, abort } = parts;
-  const nodeActionsAmong = (plans: readonly KubeObject[]) =>
-    (dialect.orphanedWork?.plans(world, plans) ?? [])
+  const orphansAmong = (plans: readonly KubeObject[]) =>
+    dialect.orphanedWork?.plans(world, plans) ?? [];
+  const nodeActionsAmong = (plans: readonly KubeObject[], orphans = orphansAmong(plans)) =>
+    orphans
       .filter(
         ({ plan }) =>
           keyOf(plan) === key || plans.every(({ metadata }) => metadata.uid !== plan.metadata.uid),
@@ -43,7 +53,11 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
   const claimsAmong = (plans: readonly KubeObject[]) => claimsLeft(parts, plans, key, clock.now());
   const known = ownWrites.latestOfAll(dialect.plans, cached);
   const marksAmong = (plans: readonly KubeObject[]) => marksLeft(parts, plans, key, clock.now());
-  const isNone = nodeActionsAmong(known).every(({ nodeActions }) => nodeActions.length === 0);
+  const orphans = orphansAmong(known);
+  followLocksOfOrphans(parts, orphans);
+  const isNone = nodeActionsAmong(known, orphans).every(
+    ({ nodeActions }) => nodeActions.length === 0,
+  );
   if (isNone && claimsAmong(known).length + marksAmong(known).length === 0) return {};
   const { plans, planObjects: { namespace, fieldSelector } = {} } = dialect;
   const found = await ifFound(client.listAll(plans, { abort, namespace, fieldSelector }));

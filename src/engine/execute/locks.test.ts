@@ -5,28 +5,47 @@ import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { succeeded } from '../../../test/support/builders/observations.ts';
 import { buildReconciler } from '../../../test/support/builders/reconcilers.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
 import {
   buildTablePlan,
   claimingDialect,
   type TablePlan,
   withAnswer,
 } from '../../../test/support/builders/table-dialect.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
 import { createLockKeeper } from '../../coordination/lock-keeper.ts';
-import { daemonSets, type Lease, leases, nodes } from '../../kube/resources.ts';
+import { daemonSets, type Lease, leases, type Node, nodes } from '../../kube/resources.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import type { OrphanedPlan } from '../contract/features.ts';
 import type { Observation } from '../model/decision.ts';
 
 const LOOK_MS = 10_000;
 const KURED = 'weave.works/kured-node-lock';
 const OURS = 'refit/table';
-const dialect = claimingDialect('table');
+/** Its deleted plans are known by the Nodes that still work, as with real dialects. */
+const dialect: Dialect<TablePlan> = {
+  ...claimingDialect('table'),
+  orphanedWork: {
+    plans: (world, plans) => (plans.length > 0 ? [] : world.list(nodes).map(orphanOn)),
+  },
+};
 
-function scene(tool: 'Kured' | 'DisruptionLease') {
-  const api = new MemoryApi();
+function orphanOn({ metadata: { name } }: Node): OrphanedPlan<TablePlan> {
+  const stage = buildStage('worker', [buildTarget(name, 'failed')]);
+  const plan = { ...buildTablePlan({}), metadata: { name: 'plan', uid: 'plan-uid' } };
+  return { rollout: buildRollout([stage], { phase: 'failed' }), plan };
+}
+
+function scene(tool: 'Kured' | 'DisruptionLease', former?: MemoryApi) {
+  const api = former ?? new MemoryApi();
   const clock = new FakeClock(T0);
-  api.put(nodes, buildNode('n1'));
-  api.put(dialect.plans, buildTablePlan({ workers: ['n1'] }));
+  if (!former) {
+    api.put(nodes, buildNode('n1'));
+    api.put(dialect.plans, buildTablePlan({ workers: ['n1'] }));
+  }
   const locks = createLockKeeper({ client: api.client, clock, holder: OURS });
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
@@ -51,7 +70,8 @@ function scene(tool: 'Kured' | 'DisruptionLease') {
     await clock.advance(ms);
     await look();
   };
-  return { api, clock, look, turn, isAtWork, answer, stateOfTarget, holder };
+  const crash = (): void => stop.abort();
+  return { api, look, turn, crash, isAtWork, answer, stateOfTarget, holder };
 }
 
 test('no node starts while Kured holds its lock, and Refit takes it then', async () => {
@@ -94,4 +114,35 @@ test('the Lease goes back after the last node', async () => {
   await turn();
   await turn(LOOK_MS);
   expect(holder()).toBe('');
+});
+
+test('a plan that is deleted keeps the Lease until its node has ended its work', async () => {
+  const { api, look, turn, isAtWork, answer, holder } = scene('DisruptionLease');
+  await look();
+  await turn();
+  await turn();
+  api.remove(dialect.plans, 'plan');
+  for (let looks = 0; looks < 60; looks++) await turn(LOOK_MS);
+  expect([isAtWork(), holder()]).toEqual([true, OURS]);
+  answer();
+  await turn();
+  await turn(LOOK_MS);
+  expect(holder()).toBe('');
+});
+
+test('the next leader keeps the Lease for the node of a plan that was deleted meanwhile', async () => {
+  const first = scene('DisruptionLease');
+  await first.look();
+  await first.turn();
+  await first.turn();
+  first.crash();
+  first.api.remove(dialect.plans, 'plan');
+  const next = scene('DisruptionLease', first.api);
+  await next.look();
+  for (let looks = 0; looks < 60; looks++) await next.turn(LOOK_MS);
+  expect([next.isAtWork(), next.holder()]).toEqual([true, OURS]);
+  next.answer();
+  await next.turn();
+  await next.turn(LOOK_MS);
+  expect(next.holder()).toBe('');
 });

@@ -1,5 +1,9 @@
 /** Tells the keeper of locks which plans need the locks that they share with other tools. */
 import type { LockKeeper } from '../../coordination/lock-keeper.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import type { OrphanedPlan } from '../contract/features.ts';
+import type { World } from '../contract/world.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { isFinal, targetsIn } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -17,4 +21,34 @@ export function followLocks(
   }
   const isAtWork = targetsIn(rollout, 'intended').length > 0;
   keeper?.follow(plan, coordinate, isAtWork ? 'at-work' : 'waits');
+}
+
+interface Parts {
+  readonly dialect: Dialect;
+  readonly world: World;
+  readonly locks?: Pick<LockKeeper, 'follow' | 'forget'> | undefined;
+  policyFor(plan: KubeObject): RolloutPolicy;
+}
+
+/** Has the locks of deleted plans held until no node works for them any more. */
+export function followLocksOfOrphans(
+  { dialect, world, locks, policyFor }: Parts,
+  orphans: readonly OrphanedPlan[],
+): void {
+  if (!locks) return;
+  // The slash keeps the name apart from those of plans.
+  const title = `${dialect.name}//deleted`;
+  const atWork = orphans.filter((orphan) => isAtWork(dialect, world, orphan));
+  const tools = atWork.flatMap(({ plan }) => policyFor(plan).coordinate ?? []);
+  if (tools.length > 0) locks.follow(title, tools, 'at-work');
+  else locks.forget(title);
+}
+
+function isAtWork(dialect: Dialect, world: World, { rollout, plan }: OrphanedPlan): boolean {
+  return rollout.stages.some((stage) =>
+    stage.targets.some((target) => {
+      const { kind } = dialect.signal.read(world, rollout, stage, target, plan);
+      return kind === 'sent' || kind === 'working';
+    }),
+  );
 }
