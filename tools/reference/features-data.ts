@@ -118,10 +118,10 @@ export const FEATURES: readonly FeatureGroup[] = [
         ['src/engine/gates/rest-over.test.ts', 'src/engine/schedule/waves.test.ts'],
         '`settle` of a policy and of a wave',
       ),
-      partly(
+      yes(
         'Exclusion across plans and other tools',
         [`${T}/both-dialects.test.ts`, `${T}/coordinate.test.ts`],
-        'plans of all dialects; cluster autoscaler, Karpenter, GPU Operator, the lock of Kured; a Lease that Refit and other tools take; Refit does not take the lock of Kured',
+        'plans of all dialects; cluster autoscaler, Karpenter, GPU Operator; the lock of Kured and a Lease, which Refit and other tools take in turn',
       ),
     ],
   },
