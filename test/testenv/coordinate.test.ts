@@ -127,36 +127,102 @@ test('a plan goes on around nodes that other tools work on, and takes them up af
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
 });
 
-test('no node starts while Kured holds its lock', async () => {
-  await using puppets = await Puppets.create(admin, 'coord-k1');
-  await applyPolicy();
+const KURED_LOCK = 'weave.works/kured-node-lock';
+const OURS = 'refit/autopilot/k0s-autopilot/k0s-autopilot-controller';
+
+const lockFor = (nodeID: string) => ({
+  nodeID,
+  metadata: { unschedulable: false },
+  created: '2026-01-01T00:00:00Z',
+  TTL: 0,
+});
+
+/** Kured without pods, and with the lock that it has written. */
+async function createKured(lock: object, ...args: readonly string[]): Promise<void> {
   const labels = { app: 'kured' };
-  const value = { nodeID: 'w9', metadata: {}, created: '2026-01-01T00:00:00Z', TTL: 0 };
   await admin.create(daemonSets, {
     metadata: {
       name: 'kured',
       namespace: 'kube-system',
-      annotations: { 'weave.works/kured-node-lock': JSON.stringify(value) },
+      annotations: { [KURED_LOCK]: JSON.stringify(lock) },
     },
     spec: {
       selector: { matchLabels: labels },
       template: {
         metadata: { labels },
-        spec: { nodeSelector: { none: 'x' }, containers: [{ name: 'kured', image: 'kured' }] },
+        spec: {
+          nodeSelector: { none: 'x' },
+          containers: [{ name: 'kured', image: 'kured', args }],
+        },
       },
     },
   } as KubeObject);
   onTestFinished(async () => await admin.delete(daemonSets, 'kured', { namespace: 'kube-system' }));
+}
+
+/** The lock as Kured would read it; undefined if it is free. */
+async function lockOfKured(): Promise<unknown> {
+  const { metadata } = await admin.get(daemonSets, 'kured', { namespace: 'kube-system' });
+  const text = metadata.annotations?.[KURED_LOCK];
+  return text === undefined ? undefined : JSON.parse(text);
+}
+
+async function freeKured(): Promise<void> {
+  const free = ['annotate', 'daemonset', 'kured', `${KURED_LOCK}-`];
+  await kubectlAs('admin', ['-n', 'kube-system', ...free]);
+}
+
+/** In the form of Kured: its time is one in RFC 3339, and its TTL counts nanoseconds. */
+const LOCK_OF_REFIT = {
+  nodeID: OURS,
+  metadata: { unschedulable: false },
+  created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) as string,
+  TTL: 300_000_000_000,
+};
+
+test('Kured and Refit take turns by the lock of Kured, also when the leader is killed', async () => {
+  await using puppets = await Puppets.create(admin, 'coord-k1', 'coord-k2');
+  await applyPolicy();
+  await createKured(lockFor('w9'));
   await puppets.plan(1);
   await puppets.until(async () => {
     const { stdout } = await kubectlAs('admin', ['get', 'noderollouts', '-A', '-o', 'json']);
     expect(stdout).toContain('Kured holds its lock for w9');
   });
   expect(await puppets.signal('coord-k1')).toBeUndefined();
-  const free = ['annotate', 'daemonset', 'kured', 'weave.works/kured-node-lock-'];
-  await kubectlAs('admin', ['-n', 'kube-system', ...free]);
+  expect(await lockOfKured()).toEqual(lockFor('w9'));
+
+  await freeKured();
+  await puppets.says('coord-k1', 'Downloading');
+  expect(await lockOfKured()).toEqual(LOCK_OF_REFIT);
+
+  await controller.stop('SIGKILL');
+  controller = await startController();
   await puppets.says('coord-k1', 'Completed');
+  await puppets.says('coord-k2', 'Downloading');
+  expect(await lockOfKured()).toEqual(LOCK_OF_REFIT);
+  await puppets.says('coord-k2', 'Completed');
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+  await puppets.until(async () => expect(await lockOfKured()).toBeUndefined());
+});
+
+test('Refit takes all places of a Kured that reboots several nodes at once', async () => {
+  await using puppets = await Puppets.create(admin, 'coord-p1');
+  await applyPolicy();
+  const held = { maxOwners: 2, locks: [lockFor('w9')] };
+  await createKured(held, '--concurrency=2');
+  await puppets.plan(1);
+  await puppets.until(async () =>
+    expect(await whyOf('coord-p1')).toContain('Kured holds its lock for w9'),
+  );
+  expect(await lockOfKured()).toEqual(held);
+
+  await freeKured();
+  await puppets.says('coord-p1', 'Downloading');
+  expect(await lockOfKured()).toEqual({ maxOwners: 2, locks: [LOCK_OF_REFIT, LOCK_OF_REFIT] });
+  await puppets.says('coord-p1', 'Completed');
+  expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+  await puppets.until(async () => expect(await lockOfKured()).toBeUndefined());
 });
 
 async function holderOfLease(): Promise<string | undefined> {
@@ -195,15 +261,34 @@ test('tools take turns by the disruption Lease, also when the leader is killed',
   const { namespace: where, name } = LEASE;
   await kubectlAs('admin', ['-n', where, 'patch', 'lease', name, '--type=merge', '-p', free]);
   await puppets.says('coord-d1', 'Downloading');
-  const ours = 'refit/autopilot/k0s-autopilot/k0s-autopilot-controller';
-  expect(await holderOfLease()).toBe(ours);
+  expect(await holderOfLease()).toBe(OURS);
 
   await controller.stop('SIGKILL');
   controller = await startController();
   await puppets.says('coord-d1', 'Completed');
   await puppets.says('coord-d2', 'Downloading');
-  expect(await holderOfLease()).toBe(ours);
+  expect(await holderOfLease()).toBe(OURS);
   await puppets.says('coord-d2', 'Completed');
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+  await puppets.until(async () => expect(await holderOfLease()).toBe(''));
+});
+
+test('a plan that is deleted gives the Lease back after its node has ended its work', async () => {
+  await using puppets = await Puppets.create(admin, 'coord-o1');
+  await applyPolicy(['DisruptionLease']);
+  await puppets.plan(1);
+  await puppets.says('coord-o1', 'Restart');
+  onTestFinished(async () => await admin.delete(leases, LEASE.name, LEASE));
+  expect(await holderOfLease()).toBe(OURS);
+  const renewedAt = async () =>
+    (await admin.get<Lease>(leases, LEASE.name, LEASE)).spec?.renewTime ?? '';
+  await admin.delete(plans, 'autopilot');
+  // The next look renews a Lease that is old, or gives it back if nobody needs it.
+  const old = microTime(Date.now() - 120_000);
+  const spec = { renewTime: old };
+  await admin.patch(leases, LEASE.name, { spec }, { ...LEASE, type: 'merge' });
+  await puppets.until(async () => expect(await renewedAt()).not.toBe(old));
+  expect(await holderOfLease()).toBe(OURS);
+  await puppets.says('coord-o1', 'Completed');
   await puppets.until(async () => expect(await holderOfLease()).toBe(''));
 });
