@@ -115,7 +115,7 @@ function takenFrom({ foreign, places }: Entries, { holder, now }: Look): object 
   };
   if (places === 1 && foreign.length === 0) return own;
   const free = Math.max(1, places - foreign.length);
-  return { maxOwners: places, locks: [...foreign, ...Array<object>(free).fill(own)] };
+  return { maxOwners: places, locks: [...foreign, ...Array.from({ length: free }, () => own)] };
 }
 
 function withoutOwn({ foreign, places }: Entries): object | null {

@@ -27,7 +27,7 @@ interface Parts {
   readonly dialect: Dialect;
   readonly world: World;
   readonly locks?: Pick<LockKeeper, 'follow' | 'forget'> | undefined;
-  policyFor(plan: KubeObject): RolloutPolicy;
+  readonly policyFor: (plan: KubeObject) => RolloutPolicy;
 }
 
 /** Has the locks of deleted plans held until no node works for them any more. */
