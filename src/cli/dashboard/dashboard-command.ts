@@ -76,9 +76,15 @@ async function followRollouts(
   return () => informer.list();
 }
 
+/** The program that opens a URL, where it is not that of freedesktop.org. */
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, string>>> = {
+  darwin: 'open',
+  win32: 'explorer',
+};
+
 /** A machine without a browser has no such command; the URL is printed anyhow. */
 function openBrowser(url: string): void {
-  const command = process.platform === 'darwin' ? 'open' : 'xdg-open';
+  const { [process.platform]: command = 'xdg-open' } = OPENERS;
   const child = spawn(command, [url], { stdio: 'ignore', detached: true });
   child.on('error', () => undefined);
   child.unref();
