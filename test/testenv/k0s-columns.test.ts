@@ -40,7 +40,7 @@ test('a Plan shows its state, its version, and why it stopped', async () => {
   const version = 'v1.36.3+k0s.0';
   expect(await shown('plans.autopilot.k0sproject.io', PLAN)).toEqual([
     ['NAME', 'STATE', 'VERSION', 'MESSAGE'],
-    [PLAN, `${version}`],
+    [PLAN, version],
   ]);
   const commands = [
     { id: 0, state: 'Completed' },
