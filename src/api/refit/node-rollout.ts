@@ -15,6 +15,8 @@ export const MOST = {
   before: 50,
   namesBefore: 500,
   downloads: 20,
+  queued: 100,
+  tried: 20,
 } as const;
 /** The most characters of a URL. A longer one is not kept. */
 export const LONGEST_URL = 2048;
@@ -171,6 +173,40 @@ const runSchema = object('One run of the plan.', {
   failures: optional('Nodes that failed; at most 10.', z.array(failureSchema).max(MOST.failures)),
 });
 
+const toldSchema = object('What receivers were told, or are about to be.', {
+  run: z.string().max(LONGEST.reason).describe('The run, as approvals name it.'),
+  phase: z.string().max(LONGEST.word).describe('The phase.'),
+  waves: count('The number of waves that have ended.'),
+  approval: count('The number of the wave that needs approval; 0 if none does.'),
+  failed: count('The number of nodes that have failed.'),
+  waiting: z.string().max(LONGEST.reason).describe('The reason of the long wait; or empty.'),
+});
+
+const receiverName = z.string().max(LONGEST.name).describe('`<policy>/<name of the receiver>`.');
+
+const queuedSchema = object('One notification that one receiver has not taken yet.', {
+  id: z.string().max(LONGEST.word).describe('The same for the same notification.'),
+  receiver: receiverName,
+  event: z.string().max(LONGEST.word).describe('What it is about.'),
+  message: z.string().max(LONGEST_MESSAGE).describe('Its text.'),
+  at: time('When it happened.'),
+  batch: text('The message that it is sent with.', LONGEST.word),
+});
+
+const triedSchema = object('The last message to one receiver.', {
+  receiver: receiverName,
+  at: time('When the leader was about to send it.'),
+});
+
+const notificationsSchema = object('What receivers of the policy were told, for the next leader.', {
+  told: toldSchema.exactOptional(),
+  queue: optional(
+    'What is still to be sent, the oldest first.',
+    z.array(queuedSchema).max(MOST.queued),
+  ),
+  tried: optional('When messages were sent.', z.array(triedSchema).max(MOST.tried)),
+});
+
 const statusSchema = object('Written by the controller only.', {
   observedGeneration: optional('The generation of the spec that the status describes.', z.int()),
   planGeneration: optional("The plan's `metadata.generation` that the status describes.", z.int()),
@@ -201,6 +237,7 @@ const statusSchema = object('Written by the controller only.', {
     z.array(checkSchema).max(MOST.checks).meta(byKey('name')),
   ),
   wayBack: wayBackSchema.exactOptional(),
+  notifications: notificationsSchema.exactOptional(),
   history: optional('The last ten runs, the newest first.', z.array(runSchema).max(MOST.runs)),
 });
 

@@ -16,6 +16,7 @@ import {
 import { drainSchema } from './drain-rules.ts';
 import { healthSchema } from './health-rules.ts';
 import { hooksSchema } from './hook-rules.ts';
+import { notifySchema } from './notify-rules.ts';
 import {
   boundedSelectorSchema,
   duration,
@@ -248,6 +249,7 @@ export const upgradePolicySpecSchema = object(
     drain: drainSchema.exactOptional(),
     health: healthSchema.exactOptional(),
     hooks: hooksSchema,
+    notify: notifySchema,
     soak: optional(
       'How long a restarted service must keep running before its node counts as done; 5s.',
       durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),

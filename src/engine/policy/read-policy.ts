@@ -21,6 +21,7 @@ import { parseVersion } from '../../util/version.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { healthIn } from './read-health.ts';
 import { hooksIn } from './read-hooks.ts';
+import { receiversIn } from './read-notify.ts';
 import { podRulesIn } from './read-pod-rules.ts';
 import {
   DEFAULT_POLICY,
@@ -88,6 +89,7 @@ function policyOf(
     ...(settleMs === undefined ? {} : { settleMs }),
     drain,
     ...defined({ health: healthIn(spec.health, complain) }),
+    ...(spec.notify === undefined ? {} : { notify: receiversIn(spec.notify, complain) }),
     windows: (spec.windows ?? []).flatMap(
       (window, index) => readWindow(window, `windows[${index}]`, complain) ?? [],
     ),

@@ -4,6 +4,7 @@ import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
 import type { HealthRules } from '../../health/checks.ts';
 import type { Hook, HookMoment } from '../../hooks/rules.ts';
 import type { LabelSelector } from '../../kube/resources.ts';
+import type { Receiver } from '../../notify/receivers.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { MaintenanceWindow, Timetable } from '../../util/maintenance-windows.ts';
 import type { VersionRule } from '../../versions/plan-rules.ts';
@@ -123,6 +124,8 @@ export interface RolloutPolicy extends Timetable {
   readonly coordinate?: readonly ToolName[];
   /** What must succeed before and after each target, in this order; undefined if nothing must. */
   readonly hooks?: readonly Hook[];
+  /** Who is told how the rollout is going; undefined if nobody is. */
+  readonly notify?: readonly Receiver[];
   /** The plan's own windows; undefined if it has none that apply now. */
   readonly planWindows?: readonly MaintenanceWindow[];
   /** How many milliseconds before such a window targets may download ahead. If it is undefined, they do not. */

@@ -1,0 +1,87 @@
+/** Defines the schema of `notify` of an UpgradePolicy. */
+import { z } from 'zod';
+import { LONGEST, object, optional } from '../crd.ts';
+import { rules } from './policy-values.ts';
+
+/** The most receivers. Without this limit, a policy could make the leader send messages without end. */
+const MOST_RECEIVERS = 10;
+const LONGEST_RECEIVER = 30;
+const LONGEST_ADDRESS = 2048;
+/** The longest identifier of a room that Matrix allows. */
+const LONGEST_ROOM = 255;
+
+const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const URL_START = /^https?:\/\/[^\s@]+$/;
+const ROOM = /^![^\s/]+$/;
+// CEL takes backslashes literally only in a raw string.
+const WANTED_URL = 'must be a URL that begins with http:// or https:// and contains no credentials';
+const WANTED_ROOM = 'must be the id of a room, such as !abc:example.org; an alias is no id';
+
+export const RECEIVER_TYPES = ['Slack', 'Teams', 'Matrix', 'Webhook'] as const;
+export const NOTIFIED_EVENTS = [
+  'Started',
+  'WaveDone',
+  'WaitingForApproval',
+  'WaitingLong',
+  'Failed',
+  'Done',
+] as const;
+
+const secretRefSchema = object('One key of a Secret in the namespace of the controller.', {
+  name: z.string().min(1).max(LONGEST.name).describe('The name of the Secret.'),
+  key: z.string().min(1).max(LONGEST.name).describe('The key in its data.'),
+});
+
+const hasAddress =
+  "self.type == 'Matrix' ? has(self.url) && has(self.room) && has(self.secretRef) : has(self.url) != has(self.secretRef) && !has(self.room)";
+export const WANTED_ADDRESS =
+  'must have either url or secretRef, and no room; with type Matrix all three: url, room and secretRef';
+
+const receiverSchema = object('One receiver.', {
+  name: z
+    .string()
+    .max(LONGEST_RECEIVER)
+    .regex(NAME, 'must consist of lower-case letters, digits and hyphens, for example team-chat')
+    .describe('The name, which no other receiver of the policy has.'),
+  type: z
+    .enum(RECEIVER_TYPES)
+    .describe(
+      '`Slack`: an incoming webhook. `Teams`: a webhook of a workflow. `Matrix`: a room. `Webhook`: any server that takes JSON.',
+    ),
+  url: optional(
+    'The address; with `Matrix`, that of the home server. Use `secretRef` for an address that must stay secret, as those of Slack and Teams.',
+    z
+      .string()
+      .max(LONGEST_ADDRESS)
+      .refine((url) => URL_START.test(url) && URL.canParse(url), WANTED_URL)
+      .meta(rules([`self.matches(r'${URL_START.source}')`, WANTED_URL])),
+  ),
+  secretRef: optional(
+    'Where the address is, instead of `url`; with `Matrix`, where the access token is.',
+    secretRefSchema,
+  ),
+  room: optional(
+    'With `Matrix` only: the id of the room, such as `!abc:example.org`.',
+    z
+      .string()
+      .max(LONGEST_ROOM)
+      .refine((room) => ROOM.test(room), WANTED_ROOM)
+      .meta(rules([`self.matches(r'${ROOM.source}')`, WANTED_ROOM])),
+  ),
+  events: z
+    .array(z.enum(NOTIFIED_EVENTS))
+    .min(1)
+    .meta({ 'x-kubernetes-list-type': 'set' })
+    .describe(
+      '`Started`: the first node may start. `WaveDone`: all nodes of a wave have ended. `WaitingForApproval`: a wave needs approval. `WaitingLong`: ' +
+        'the plan has waited for 15 minutes for something that the policy does not ask for. `Failed`: a node or the plan has failed. `Done`: the plan is done.',
+    ),
+}).meta(rules([hasAddress, WANTED_ADDRESS]));
+
+export const notifySchema = optional(
+  'Who is told how the plans are going. A receiver gets at most one message a minute; what happens in between comes with the next one.',
+  z
+    .array(receiverSchema)
+    .max(MOST_RECEIVERS)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
+);

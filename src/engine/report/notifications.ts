@@ -1,0 +1,193 @@
+/**
+ * Says what people are told about a plan. `standingOf` takes from a turn where the plan stands, and `notificationsOf` compares that with
+ * what was told before. What was told is small and recorded, so the next leader tells what this one did not.
+ */
+import { hash } from 'node:crypto';
+import type { NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
+import type { Note, NotifiedEvent } from '../../notify/receivers.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { printable } from '../../util/printable.ts';
+import type { Assessment } from '../assess/assess.ts';
+import type { Wait } from '../model/decision.ts';
+import { runOf } from '../model/decisions-of-people.ts';
+import type { ReasonCode } from '../model/reasons.ts';
+import { wavesOf } from '../schedule/waves.ts';
+import { holdingOf, isRemarkable } from './conditions.ts';
+import type { RolloutView } from './node-rollout-status.ts';
+
+/** What was told about a plan: the run, its phase, and how many waves, approvals and failures. */
+export type Told = NonNullable<NonNullable<NodeRolloutStatus['notifications']>['told']>;
+
+/** Where a plan stands, as far as people are told. */
+export interface Standing {
+  /** The plan, as `<dialect>/<namespace>/<name>`. */
+  readonly plan: string;
+  readonly view: RolloutView;
+  /** The run; empty before the rollout is recorded. */
+  readonly run: string;
+  /** For each wave that has ended, in order, what it is called. */
+  readonly wavesDone: readonly string[];
+  /** What the plan waits for that somebody must approve. */
+  readonly approval: Wait | undefined;
+  /** What the plan has waited for too long. */
+  readonly long: Wait | undefined;
+  /** In milliseconds. */
+  readonly now: number;
+}
+
+/** Milliseconds after which people are told about a wait. */
+export const LONG_MS = 15 * 60_000;
+/** Milliseconds after its end for which a run is told that nobody has told about yet. An older end is no news. */
+const NEWS_MS = 10 * 60_000;
+const LONGEST_NOTE = 600;
+const MOST_FAILURES = 3;
+
+/** The policy or a person asks for these waits, however long they last. */
+const WANTED: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
+  'Paused',
+  'Held',
+  'Pinned',
+  'WaveSettles',
+  'WaveNeedsApproval',
+  'RetryWaits',
+  'WindowClosed',
+  'WindowTooShort',
+  'Blackout',
+]);
+
+/** Returns where the plan stands. `waits` are those of the explanation of the assessment. */
+export function standingOf(
+  plan: string,
+  assessment: Assessment,
+  view: RolloutView,
+  waits: readonly Wait[],
+): Standing {
+  const { now, snapshot } = assessment;
+  const { rollout } = snapshot;
+  const unwanted = waits.filter(({ reason }) => !WANTED.has(reason.code));
+  return {
+    plan,
+    view,
+    run: rollout.phase === 'new' ? '' : runOf(rollout),
+    wavesDone: rollout.phase === 'new' ? [] : wavesDoneIn(assessment),
+    approval: waits.find(({ reason }) => reason.code === 'WaveNeedsApproval'),
+    long: holdingOf(unwanted, now - LONG_MS),
+    now,
+  };
+}
+
+function wavesDoneIn({ snapshot, policy }: Assessment): string[] {
+  return snapshot.rollout.stages.flatMap((stage) => {
+    const { members = [] } = wavesOf({ snapshot, policy }, stage) ?? {};
+    const open = members.findIndex((wave) =>
+      wave.some(({ state }) => state === 'pending' || state === 'intended'),
+    );
+    const ended = open === -1 ? members : members.slice(0, open);
+    return ended.map((_wave, index) => `wave ${index + 1} of ${members.length}`);
+  });
+}
+
+/** Returns the milliseconds until a wait has lasted so long that people are told; undefined if there is none. */
+export function longAfter(waits: readonly Wait[], now: number): number | undefined {
+  const left = waits
+    .filter((wait) => isRemarkable(wait) && !WANTED.has(wait.reason.code))
+    // `holdingOf` counts a wait only after some seconds more.
+    .map(({ since }) => Date.parse(since) + LONG_MS + 10_000 - now)
+    .filter((ms) => ms > 0);
+  return left.length === 0 ? undefined : Math.min(...left);
+}
+
+/** Returns what counts as told once the standing was told. */
+export function toldOf({ run, view, wavesDone, approval, long }: Standing): Told {
+  return {
+    run,
+    phase: view.run?.recorded ?? 'new',
+    waves: wavesDone.length,
+    approval: approval === undefined ? 0 : wavesDone.length + 1,
+    failed: view.counts.failed,
+    waiting: long?.reason.code ?? '',
+  };
+}
+
+const NOTHING: Told = { run: '', phase: 'new', waves: 0, approval: 0, failed: 0, waiting: '' };
+
+/** Returns what is to be told. `before` is what was told last; undefined if nothing ever was. */
+export function notificationsOf(before: Told | undefined, after: Standing): Note[] {
+  if (before === undefined && isOldNews(after)) return [];
+  const isSameRun = before?.run === after.run;
+  const told = isSameRun ? before : NOTHING;
+  const is = toldOf(after);
+  const { view, wavesDone, approval, long } = after;
+  const { phase } = is;
+  const { reason } = view.end;
+  const hasEnded = is.phase !== told.phase && view.isOver;
+  const notes: Note[] = [];
+  const tell = (event: NotifiedEvent, mark: string | number, text: string): number =>
+    notes.push(noteOf(after, event, String(mark), text));
+  if (!isSameRun && after.run !== '' && phase !== 'invalid')
+    tell('Started', '', `the upgrade${toVersion(view)} has started; ${nodes(view.counts.total)}`);
+  wavesDone.slice(told.waves).forEach((wave, index) => {
+    tell('WaveDone', told.waves + index + 1, `${wave} has ended; ${progressOf(view)}`);
+  });
+  if (approval !== undefined && is.approval !== told.approval)
+    tell('WaitingForApproval', is.approval, waitText(approval));
+  if (long !== undefined && is.waiting !== told.waiting)
+    tell(
+      'WaitingLong',
+      `${is.waiting}/${long.since}`,
+      `waits since ${long.since}: ${waitText(long)}`,
+    );
+  if (hasEnded && phase === 'done')
+    tell('Done', phase, `the upgrade${toVersion(view)} is done; ${progressOf(view)}`);
+  else if (hasEnded)
+    tell('Failed', phase, `ended as ${phase}: ${reason?.message ?? failuresIn(view)}`);
+  else if (is.failed > told.failed)
+    tell(
+      'Failed',
+      `${is.failed}`,
+      `${is.failed} of ${nodes(view.counts.total)} failed: ${failuresIn(view)}`,
+    );
+  return notes;
+}
+
+function isOldNews({ view, now }: Standing): boolean {
+  return view.isOver && view.run !== undefined && now - Date.parse(view.run.span().last) > NEWS_MS;
+}
+
+function noteOf(after: Standing, event: NotifiedEvent, mark: string, text: string): Note {
+  const { plan, view, run, now } = after;
+  const at = rfc3339(now);
+  const name = [view.planUid, run, event, mark, at].join(' ');
+  const message = printable(`${plan}: ${text}`);
+  return {
+    id: hash('sha256', name).slice(0, 16),
+    event,
+    plan,
+    message: message.length <= LONGEST_NOTE ? message : `${message.slice(0, LONGEST_NOTE - 1)}…`,
+    at,
+  };
+}
+
+function waitText({ reason, ends }: Wait): string {
+  return ends === undefined ? reason.message : `${reason.message}; until ${ends}`;
+}
+
+function nodes(count: number): string {
+  return count === 1 ? '1 node' : `${count} nodes`;
+}
+
+function toVersion({ version }: RolloutView): string {
+  return version === '' ? '' : ` to ${version}`;
+}
+
+function progressOf({ counts: { done, total, failed } }: RolloutView): string {
+  const failures = failed === 0 ? '' : `, ${failed} failed`;
+  return `${done} of ${nodes(total)} done${failures}`;
+}
+
+function failuresIn({ failures, counts }: RolloutView): string {
+  if (failures.length === 0) return `${nodes(counts.failed)} failed`;
+  const shown = failures.slice(0, MOST_FAILURES).map(({ node, message }) => `${node}: ${message}`);
+  const others = failures.length > MOST_FAILURES ? ['and others'] : [];
+  return [...shown, ...others].join('; ');
+}

@@ -1,0 +1,58 @@
+/** What policies say about receivers, and what they are told. */
+
+/** What receivers can be told about. */
+export type NotifiedEvent =
+  | 'Started'
+  | 'WaveDone'
+  | 'WaitingForApproval'
+  | 'WaitingLong'
+  | 'Failed'
+  | 'Done';
+
+interface SecretRef {
+  readonly name: string;
+  readonly key: string;
+}
+
+interface AnyReceiver {
+  readonly name: string;
+  readonly events: readonly NotifiedEvent[];
+}
+
+/** A receiver with one address, which is either in the policy or in a Secret. */
+interface AddressedReceiver extends AnyReceiver {
+  readonly type: 'Slack' | 'Teams' | 'Webhook';
+  readonly address: { readonly url: string } | { readonly secret: SecretRef };
+}
+
+interface MatrixReceiver extends AnyReceiver {
+  readonly type: 'Matrix';
+  /** The URL of the home server. */
+  readonly server: string;
+  readonly room: string;
+  /** Where the access token is. */
+  readonly token: SecretRef;
+}
+
+export type Receiver = AddressedReceiver | MatrixReceiver;
+
+/** One thing that a receiver is told. */
+export interface Note {
+  /** The same for the same thing, whoever tells it. */
+  readonly id: string;
+  readonly event: NotifiedEvent;
+  /** The plan, as `<dialect>/<namespace>/<name>`. */
+  readonly plan: string;
+  /** One sentence, without control characters. It may contain text from anywhere in the cluster. */
+  readonly message: string;
+  /** When it happened, in RFC 3339. */
+  readonly at: string;
+}
+
+/** What is sent at once. */
+export interface Message {
+  /** The same whenever the same notes are sent to the same receiver. */
+  readonly id: string;
+  readonly policy: string;
+  readonly notes: readonly Note[];
+}
