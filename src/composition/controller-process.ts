@@ -16,6 +16,7 @@ import type { Watched } from '../engine/contract/world.ts';
 import type { Role } from '../engine/model/rollout.ts';
 import type { policyOfPlan } from '../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../engine/policy/rollout-policy.ts';
+import { createNotifier, type Notifier } from '../engine/report/notifier.ts';
 import {
   type RolloutController,
   type RolloutParts,
@@ -40,6 +41,7 @@ import { boundedClient } from '../kube/transport/bounded-client.ts';
 import { askerOf } from '../kube/transport/readyz.ts';
 import { tryList } from '../kube/try-list.ts';
 import { createInformer, type Informer, lateInformer } from '../kube/watch/informer.ts';
+import { deliverer } from '../notify/deliver.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { createManager, type Manager, type Runnable } from '../runtime/manager.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
@@ -378,17 +380,21 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   manager.addRunnable({ name: 'locks', run: async (term) => await locks.run(term) }, 'leading');
   const hooks = hookRunner(parts.config, writer, clock);
   manager.addRunnable({ name: 'hooks', run: async (term) => await hooks.run(term) }, 'leading');
+  const recordEvent: RolloutParts['recordEvent'] = (object, { type, reason }) =>
+    events.record(object, { type, reason: reason.code, message: reason.message });
+  const notifier = notifierOf(parts, recordEvent);
+  if (notifier) manager.addRunnable(notifier, 'leading');
   const rollouts = dialects.map((dialect) =>
     rolloutController(dialect, {
       ...parts,
+      notifier,
       locks,
       hooks,
       drains: drainsNodes ? parts.drains : undefined,
       prober: proberOf(parts),
       policyFor: (plan) => parts.policyFor(dialect, plan),
       nodeRollouts: parts.nodeRollouts,
-      recordEvent: (object, { type, reason }) =>
-        events.record(object, { type, reason: reason.code, message: reason.message }),
+      recordEvent,
     }),
   );
   for (const rollout of rollouts) {
@@ -406,6 +412,16 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
     manager.addController(policyController({ writer, clock, policies, plans, isPlan }));
   });
   return rollouts;
+}
+
+function notifierOf(
+  { nodeRollouts, config, writer, clock, log, metrics }: ControllerParts,
+  recordEvent: RolloutParts['recordEvent'],
+): Notifier | undefined {
+  if (nodeRollouts === undefined) return undefined;
+  const tools = { client: writer, namespace: homeOf(config), environment: process.env };
+  const { client } = nodeRollouts;
+  return createNotifier({ client, clock, log, metrics, deliver: deliverer(tools), recordEvent });
 }
 
 function proberOf({

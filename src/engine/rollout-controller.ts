@@ -21,6 +21,7 @@ import {
   type NodeRolloutWriter,
   nodeRolloutWriter,
 } from './report/node-rollout-writer.ts';
+import type { Notifier } from './report/notifier.ts';
 import { createReporter, type ReporterParts } from './report/reporter.ts';
 import { gather } from './snapshot/gather.ts';
 import { freshWorld, NOTHING, OwnWrites, viewsOf } from './snapshot/world.ts';
@@ -29,6 +30,8 @@ export interface RolloutParts
   extends BasicTools,
     Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains' | 'health' | 'hooks' | 'locks'>,
     Pick<ReporterParts, 'recordEvent'> {
+  /** Tells people about plans; undefined if nobody is told. */
+  readonly notifier?: Notifier | undefined;
   /** The client of informers, which run on every replica. */
   readonly reader: KubeClient;
   /** The client that writes. It writes only while this process leads. */
@@ -65,7 +68,8 @@ export interface RolloutController extends runtime.Controller {
  * watches.
  */
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
-  const { reader, writer, log, drains, health, hooks, locks, clock, metrics = noMetrics } = parts;
+  const { reader, writer, log, drains, health, hooks, locks, notifier, clock } = parts;
+  const { metrics = noMetrics } = parts;
   const { namespace, fieldSelector } = dialect.planObjects ?? {};
   const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
   const inTime = (each: Watched, informer: Informer): Informer => {
@@ -123,6 +127,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       ...(health ? [fromChanges(health, plans, keys)] : []),
       ...(locks ? [fromChanges(locks, plans, keys)] : []),
       ...(hooks ? [fromChanges(hooks, plans, keys)] : []),
+      ...(notifier ? [fromChanges(notifier, plans, keys)] : []),
     ],
     nodeRollouts,
     begin: () => {
@@ -141,9 +146,12 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   };
 }
 
-/** Returns a source that wakes every plan when a drain makes progress, a health check or a hook takes another state, or a lock changes. */
+/**
+ * Returns a source that wakes every plan when a drain makes progress, a health check or a hook takes another state, a lock changes, or
+ * a receiver takes messages no more or again.
+ */
 function fromChanges(
-  changing: Pick<Drains | HealthMonitor | HookRunner | LockKeeper, 'onChange'>,
+  changing: Pick<Drains | HealthMonitor | HookRunner | LockKeeper | Notifier, 'onChange'>,
   plans: Informer,
   keys: () => string[],
 ): runtime.EventSource {

@@ -1,5 +1,5 @@
 /**
- * Sends one GET, HEAD or POST request over HTTP or HTTPS. It follows redirects, retries nothing, and says
+ * Sends one request over HTTP or HTTPS. It follows redirects, retries nothing, and says
  * whether a retry can help.
  */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';

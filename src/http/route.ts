@@ -1,5 +1,5 @@
 /**
- * Sends one GET, HEAD or POST request, directly or through a proxy. For https the proxy opens a tunnel.
+ * Sends one request, directly or through a proxy. For https the proxy opens a tunnel.
  */
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as https from 'node:https';
@@ -14,8 +14,8 @@ export interface Route {
   readonly address: URL;
   readonly headers: OutgoingHttpHeaders;
   /** The method is GET if this is absent. */
-  readonly method?: 'HEAD' | 'POST' | undefined;
-  /** What a POST request sends. */
+  readonly method?: 'HEAD' | 'POST' | 'PUT' | undefined;
+  /** What is sent; a request with POST or PUT has it. */
   readonly body?: string | undefined;
   /** The certificate authorities in PEM that alone may have signed the certificate of the address. If it is absent, `trustedAuthorities` may. */
   readonly authority?: string | undefined;

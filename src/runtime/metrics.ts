@@ -36,6 +36,8 @@ interface RequestMetrics {
   readonly requested: (record: RequestRecord) => void;
   readonly hookCalled: (hook: string, outcome: string, ms: number) => void;
   readonly updaterCalled: (labels: UpdaterLabels, ms: number) => void;
+  /** A message to a receiver was sent, or failed; or a notification was given up. */
+  readonly notified: (receiver: string, outcome: 'sent' | 'failed' | 'dropped') => void;
 }
 
 export interface UpdaterLabels {
@@ -254,7 +256,14 @@ function requestMetrics({ counter, histogram }: Define): RequestMetrics {
     'hook',
     'outcome',
   );
+  const messages = counter(
+    'refit_notifications_total',
+    'Messages to receivers of policies by outcome: sent, failed; and dropped notifications, which were tried for 6h.',
+    'receiver',
+    'outcome',
+  );
   return {
+    notified: (receiver, outcome) => messages.inc({ receiver, outcome }),
     updaterCalled: (labels, ms) => updaters.observe({ ...labels }, ms / 1000),
     hookCalled: (hook, outcome, ms) => calls.observe({ hook, outcome }, ms / 1000),
     requested: ({ verb, method, host, resource, code, ms }) => {

@@ -67,6 +67,7 @@ export const REASONS = {
   Pinned: 'the policy pins the node to another version than that of the plan',
   RetryWaits: 'a node failed, and the policy tries it again after a pause',
   Retried: 'a failed node is tried again by itself, as its policy says',
+  ReceiverUnreachable: 'a receiver in `notify` of the policy took no message',
   HookRunning: 'a hook of the policy must succeed first, and runs or is about to',
   HookFailed: 'a hook of the policy failed, or did not end within its deadline',
   Held: 'somebody holds the node, so no plan starts on it',
@@ -222,6 +223,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   RetryWaits: { ends: 'the pause before the next attempt is over' },
   Retried: null,
+  ReceiverUnreachable: {
+    act: 'repair the receiver, or its address or token, as the message says; what it was not told is sent again for 6h',
+  },
   HookRunning: { ends: 'the hook has succeeded, or its deadline has passed' },
   HookFailed: {
     act: 'repair what the hook reports, or change the hook in the policy; then run `refit retry` for the node, which runs the hook again',

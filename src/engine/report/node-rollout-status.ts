@@ -30,6 +30,7 @@ import {
 } from '../model/rollout.ts';
 import { limitOf } from '../schedule/slots.ts';
 import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
+import type { Delivery } from './notifier.ts';
 import { type RunVersions, runVersions } from './run-versions.ts';
 import { checksShown, steadyChecks } from './shown-checks.ts';
 import type { Turn } from './turn.ts';
@@ -64,6 +65,8 @@ export interface RolloutView {
   readonly failures: Failures;
   readonly checks: NodeRolloutStatus['checks'];
   readonly wayBack: NodeRolloutStatus['wayBack'];
+  /** Whether the receivers of the policy take messages; undefined if it has none. */
+  readonly delivery?: Delivery | undefined;
 }
 
 /** An expected end that differs by less is not written again, because it moves a little in each turn. */
@@ -71,7 +74,11 @@ const SMALL_MS = 60_000;
 const LONGEST_VERSION = 512;
 
 /** Returns what people see of the plan. `waits` are those of the explanation of the assessment. */
-export function viewOf({ plan, assessment }: Turn, waits: readonly Wait[]): RolloutView {
+export function viewOf(
+  { plan, assessment }: Turn,
+  waits: readonly Wait[],
+  delivery?: Delivery,
+): RolloutView {
   const { snapshot, now } = assessment;
   const { rollout } = snapshot;
   const end = planEndOf(snapshot, now);
@@ -100,6 +107,7 @@ export function viewOf({ plan, assessment }: Turn, waits: readonly Wait[]): Roll
     failures: failuresOf(snapshot),
     checks: isOver ? undefined : checksShown(snapshot.health),
     wayBack: shownWayBack(assessment),
+    delivery,
   };
 }
 
@@ -232,7 +240,7 @@ function waitingOf({ waits }: RolloutView, now: number): NodeRolloutStatus['wait
 }
 
 function conditionsAt(
-  { shown, waits, end }: RolloutView,
+  { shown, waits, end, delivery }: RolloutView,
   known: Conditions,
   generation: number | undefined,
   now: number,
@@ -253,7 +261,15 @@ function conditionsAt(
     reason: isDone ? 'Completed' : (progressing?.reason ?? end.phase),
     message: isDone ? 'every target is done' : (progressing?.message ?? `the plan is ${end.phase}`),
   };
-  return withConditions(known, [...updates, completed], generation, now);
+  const told: ConditionUpdate[] = delivery === undefined ? [] : [toldCondition(delivery)];
+  const others = delivery === undefined ? known.filter(({ type }) => type !== 'Notified') : known;
+  return withConditions(others, [...updates, completed, ...told], generation, now);
+}
+
+function toldCondition({ isGood, message }: Delivery): ConditionUpdate {
+  const status = isGood ? 'True' : 'False';
+  const reason = isGood ? 'ReceiversAnswer' : 'ReceiverUnreachable';
+  return { type: 'Notified', status, reason, message };
 }
 
 function withConditions(

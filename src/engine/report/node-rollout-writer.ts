@@ -17,6 +17,7 @@ import { settledAfter } from './conditions.ts';
 import { DIALECT_LABEL, type Place, patchOf, placeOf, showsAll } from './node-rollout-object.ts';
 import { type RolloutView, statusOf, statusOfDeleted, viewOf } from './node-rollout-status.ts';
 import { type SweepParts, sweep } from './node-rollout-sweep.ts';
+import type { Delivery } from './notifier.ts';
 import type { Turn } from './turn.ts';
 
 export interface NodeRolloutParts extends SweepParts {
@@ -25,10 +26,10 @@ export interface NodeRolloutParts extends SweepParts {
 
 export interface NodeRolloutWriter {
   /**
-   * Shows the turn of a plan. `waits` are those of its explanation. Returns the milliseconds after which the plan must be shown again;
+   * Shows the turn of a plan. `waits` are those of its explanation, and `delivery` says whether receivers take messages. Returns the milliseconds after which the plan must be shown again;
    * undefined if nothing is left to write.
    */
-  show(turn: Turn, waits: readonly Wait[]): number | undefined;
+  show(turn: Turn, waits: readonly Wait[], delivery?: Delivery): number | undefined;
   /** Shows that the plan with this key was deleted. */
   gone(key: string): void;
   /** Forgets what was read and written. Another leader may have written since. */
@@ -104,13 +105,13 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
 
   return {
     name: 'node-rollouts',
-    show(turn, waits) {
+    show(turn, waits, delivery) {
       const { plan, assessment } = turn;
       const place = placeOf(dialect, plan);
       if (place === undefined) return undefined;
       sweepWhenDue();
       const { source } = assessment.snapshot.rollout;
-      const view = viewOf(turn, waits);
+      const view = viewOf(turn, waits, delivery);
       const entry = entries.getOrInsertComputed(keyOf(plan), () => newEntry(place, source, view));
       Object.assign(entry, { source, view, isDeleted: false });
       if (isRefused()) return undefined;

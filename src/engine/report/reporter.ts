@@ -8,7 +8,7 @@ import type { Assessment } from '../assess/assess.ts';
 import { planEndOf } from '../assess/ended.ts';
 import type { Effects, Sent } from '../execute/writes.ts';
 import { explain } from '../explain/explain.ts';
-import type { NodeAction } from '../model/decision.ts';
+import type { NodeAction, Wait } from '../model/decision.ts';
 import type { Reason, ReportedEvent } from '../model/reasons.ts';
 import * as model from '../model/rollout.ts';
 import type { AwaitedRetry } from '../schedule/awaited-retries.ts';
@@ -30,7 +30,11 @@ import {
 import { idleMemory } from './idle-targets.ts';
 import { leftOutMemory } from './left-out-nodes.ts';
 import { measurePlan, measureSteps } from './measures.ts';
+import { placeOf } from './node-rollout-object.ts';
+import { viewOf } from './node-rollout-status.ts';
 import type { NodeRolloutWriter } from './node-rollout-writer.ts';
+import { longAfter, standingOf } from './notifications.ts';
+import type { Notifier } from './notifier.ts';
 import type { Turn } from './turn.ts';
 
 /** Reports what the engine did. Only `decided` writes to the API itself; Events are sent in the background. */
@@ -64,11 +68,13 @@ export interface ReporterParts extends AnnouncerParts, Pick<Effects, 'client' | 
   readonly metrics: Metrics;
   /** Undefined if no NodeRollouts are written. */
   readonly nodeRollouts?: Pick<NodeRolloutWriter, 'show' | 'gone'> | undefined;
+  /** Undefined if nobody is told about plans. */
+  readonly notifier?: Pick<Notifier, 'follow' | 'forget' | 'deliveryOf'> | undefined;
 }
 
 /** Returns a reporter for one term of leadership. It remembers what it has reported. */
 export function createReporter(parts: ReporterParts): Reporter {
-  const { dialect, metrics, nodeRollouts } = parts;
+  const { dialect, metrics, nodeRollouts, notifier } = parts;
   const { onPlan, onTargets, onNodes } = createAnnouncer(parts);
   const idle = idleMemory();
   const ends = endMemory();
@@ -125,7 +131,9 @@ export function createReporter(parts: ReporterParts): Reporter {
         if (reason) onPlan(plan, { type: 'Warning', reason });
       const edit = edits.at(keyOf(plan), turn);
       if (edit) onPlan(plan, { type: 'Normal', reason: edit });
-      const shownMs = nodeRollouts?.show(turn, waits);
+      const longMs = notify(parts, turn, waits);
+      const delivery = notifier?.deliveryOf(nameOf(dialect.name, keyOf(plan)));
+      const shownMs = soonest([longMs, nodeRollouts?.show(turn, waits, delivery)]);
       const stalledMs = soonest([shownMs, await writeStalls(parts, plan, stalls, now)]);
       measurePlan(metrics, dialect.name, turn, waits);
       if (dialect.statusRecord?.hasConditions !== false) return stalledMs;
@@ -144,8 +152,31 @@ export function createReporter(parts: ReporterParts): Reporter {
       writtenAt.delete(key);
       metrics.forgetPlan(dialect.name, key);
       nodeRollouts?.gone(key);
+      notifier?.forget(nameOf(dialect.name, key));
     },
   };
+}
+
+/** Returns the name of the plan among the plans of all dialects. */
+function nameOf(dialect: string, key: string): string {
+  return `${dialect}/${key}`;
+}
+
+/** Tells the receivers of the policy. Returns the milliseconds after which a wait has become so long that they are told. */
+function notify(
+  { dialect, notifier }: Pick<ReporterParts, 'dialect' | 'notifier'>,
+  turn: Turn,
+  waits: readonly Wait[],
+): number | undefined {
+  const { plan, assessment } = turn;
+  const { name: policy = '', notify: receivers = [] } = assessment.policy;
+  const place = placeOf(dialect, plan);
+  if (notifier === undefined || place === undefined) return undefined;
+  const { namespace = '', name } = place.subject;
+  const shown = `${dialect.name}/${namespace}/${name}`;
+  const standing = standingOf(shown, assessment, viewOf(turn, waits), waits);
+  notifier.follow(nameOf(dialect.name, keyOf(plan)), { plan, place, policy, receivers, standing });
+  return receivers.length === 0 ? undefined : longAfter(waits, assessment.now);
 }
 
 /** Returns the Events about a start that was not checked, and about one outside of the windows of the policy. */

@@ -1,0 +1,269 @@
+/** Tests when receivers are told: how often, after failures, and after the leader was killed at any instruction. */
+import { beforeEach, expect, test } from 'vitest';
+import { buildLog } from '../../../test/support/builders/logs.ts';
+import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
+import { nodeRollouts } from '../../api/kinds.ts';
+import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Message, NotifiedEvent, Receiver } from '../../notify/receivers.ts';
+import type { Assessment } from '../assess/assess.ts';
+import type { RolloutView } from './node-rollout-status.ts';
+import { standingOf } from './notifications.ts';
+import { createNotifier, GIVE_UP_MS, type Notifier, PACE_MS } from './notifier.ts';
+
+const EVENTS: readonly NotifiedEvent[] = ['Started', 'Failed', 'Done'];
+const CHAT: Receiver = {
+  name: 'chat',
+  type: 'Slack',
+  events: EVENTS,
+  address: { url: 'http://x' },
+};
+const SECOND: Receiver = { ...CHAT, name: 'second', events: ['Failed'] };
+
+let clock: FakeClock;
+let api: MemoryApi;
+let log: string[];
+/** What a receiver answers now, by its name. */
+let problems: Record<string, string | undefined>;
+let events: string[];
+let outcomes: string[];
+let ids: string[];
+/** Whether the leader lacks the right to write NodeRollouts. */
+let isForbidden: boolean;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  api = new MemoryApi();
+  log = [];
+  problems = {};
+  events = [];
+  outcomes = [];
+  ids = [];
+  isForbidden = false;
+  for (const name of ['a', 'b']) addRollout(name);
+});
+
+function addRollout(name: string): void {
+  const rollout: NodeRollout = {
+    metadata: { name, uid: name },
+    spec: { plan: { apiVersion: 'v1', kind: 'Plan', name } },
+  };
+  api.put(nodeRollouts, rollout);
+}
+
+function forbidding(): KubeClient {
+  const refuse = async (): Promise<never> => await Promise.reject(refusal(403, 'Forbidden'));
+  return { ...api.client, patch: refuse };
+}
+
+function leader(deliver?: (message: Message) => Promise<undefined>): Notifier {
+  return createNotifier({
+    client: isForbidden ? forbidding() : api.client,
+    clock,
+    log: buildLog([], 'error'),
+    metrics: { notified: (receiver, outcome) => outcomes.push(`${receiver} ${outcome}`) },
+    deliver: async ({ name }, message) => {
+      const texts = message.notes.map((note) => note.message.replace(/:.*/, ` ${note.event}`));
+      log.push(`${name} ${problems[name] ?? 'took'} ${texts.join(', ')}`);
+      ids.push(message.id);
+      return deliver ? await deliver(message) : problems[name];
+    },
+    recordEvent: (_plan, { reason }) => events.push(reason.message),
+  });
+}
+
+interface State {
+  readonly failed?: number;
+  readonly phase?: 'running' | 'done';
+  readonly receivers?: readonly Receiver[];
+}
+
+function follow(
+  notifier: Notifier,
+  name: string,
+  { failed = 0, phase = 'running', ...more }: State,
+): void {
+  const rollout = { ...buildRollout([]), phase };
+  const view = {
+    end: { phase },
+    isOver: phase === 'done',
+    run: { id: 'r', recorded: phase, span: () => ({ first: '', last: '' }) },
+    planUid: name,
+    version: 'v2',
+    counts: { total: 9, done: 0, failed, inProgress: 0, pending: 0, skipped: 0 },
+    failures: [],
+  } as unknown as RolloutView;
+  const assessment = {
+    now: clock.now(),
+    snapshot: { rollout },
+    policy: {},
+  } as unknown as Assessment;
+  notifier.follow(`toy/${name}`, {
+    plan: { metadata: { name } },
+    place: { namespace: 'ns', name, subject: { name } },
+    policy: 'p',
+    receivers: more.receivers ?? [CHAT],
+    standing: standingOf(name, assessment, view, []),
+  });
+}
+
+/** Runs one term of leadership. */
+async function term(
+  act: (notifier: Notifier) => Promise<void>,
+  notifier = leader(),
+): Promise<void> {
+  const stop = new AbortController();
+  const running = notifier.run(stop.signal);
+  await act(notifier);
+  stop.abort();
+  await running;
+}
+
+const recorded = (name: string) => api.read(nodeRollouts, name).status?.notifications;
+
+test('the first message comes at once, and what happens within a minute comes together', async () => {
+  await term(async (notifier) => {
+    follow(notifier, 'a', {});
+    await clock.advance(100);
+    expect(log).toEqual(['chat took a Started']);
+    follow(notifier, 'a', { failed: 1 });
+    follow(notifier, 'b', {});
+    follow(notifier, 'a', { failed: 2 });
+    await clock.advance(PACE_MS - 1000);
+    expect(log).toHaveLength(1);
+    await clock.advance(2000);
+    expect(log.slice(1)).toEqual(['chat took a Failed, a Failed, b Started']);
+    await clock.advance(10 * PACE_MS);
+    expect(log).toHaveLength(2);
+  });
+  expect(recorded('a')?.queue).toEqual([]);
+  expect(outcomes).toEqual(['p/chat sent', 'p/chat sent']);
+});
+
+test('a receiver is told the events that it asks for', async () => {
+  await term(async (notifier) => {
+    follow(notifier, 'a', { receivers: [CHAT, SECOND] });
+    await clock.advance(100);
+    follow(notifier, 'a', { failed: 1, receivers: [CHAT, SECOND] });
+    await clock.advance(100);
+  });
+  expect(log).toEqual(['chat took a Started', 'second took a Failed']);
+});
+
+test('a receiver without an answer holds no other one', async () => {
+  const never = Promise.withResolvers<undefined>();
+  const notifier = leader(async ({ notes }) =>
+    notes.some(({ event }) => event === 'Started') ? await never.promise : undefined,
+  );
+  await term(async () => {
+    follow(notifier, 'a', { receivers: [CHAT, SECOND] });
+    await clock.advance(100);
+    follow(notifier, 'a', { failed: 1, receivers: [CHAT, SECOND] });
+    await clock.advance(2 * PACE_MS);
+    expect(log).toEqual(['chat took a Started', 'second took a Failed']);
+    never.resolve(undefined);
+  }, notifier);
+});
+
+test('a failed message is sent again as it was, with pauses that grow, and given up after 6 hours', async () => {
+  problems['chat'] = 'it answered 500';
+  const heard: boolean[] = [];
+  await term(async (notifier) => {
+    notifier.onChange(() => heard.push(notifier.deliveryOf('toy/a')?.isGood ?? false));
+    follow(notifier, 'a', {});
+    await clock.advance(100);
+    follow(notifier, 'a', { failed: 1 });
+    await clock.advance(PACE_MS);
+    expect(log).toEqual(Array.from({ length: 2 }, () => 'chat it answered 500 a Started'));
+    expect(new Set(ids).size).toBe(1);
+    await clock.advance(PACE_MS);
+    expect(log).toHaveLength(2);
+    expect(events).toEqual(['receiver chat of UpgradePolicy p was not told yet: it answered 500']);
+    expect(notifier.deliveryOf('toy/a')).toEqual({
+      isGood: false,
+      message: 'receiver chat of UpgradePolicy p: it answered 500',
+    });
+    await clock.advance(GIVE_UP_MS + 3_600_000);
+    expect(recorded('a')?.queue).toEqual([]);
+    expect(events).toContain(
+      'receiver chat of UpgradePolicy p was not told for 6h, and will not be: it answered 500',
+    );
+    problems['chat'] = undefined;
+    follow(notifier, 'a', { phase: 'done' });
+    await clock.advance(3_600_000);
+    expect(log.at(-1)).toBe('chat took a Done');
+  });
+  expect(heard).toEqual([false, true]);
+  expect(outcomes.filter((each) => each.endsWith('dropped'))).toHaveLength(2);
+});
+
+test('the next leader sends what this one did not, once, and not within the same minute', async () => {
+  await term(async (notifier) => {
+    follow(notifier, 'a', {});
+    await clock.advance(100);
+    follow(notifier, 'a', { failed: 1 });
+    await clock.advance(100);
+  });
+  await term(async (notifier) => {
+    follow(notifier, 'a', { failed: 1 });
+    await clock.advance(PACE_MS - 1000);
+    expect(log).toEqual(['chat took a Started']);
+    await clock.advance(2000);
+    expect(log.slice(1)).toEqual(['chat took a Failed']);
+  });
+});
+
+test('after a crash between message and record the message is sent again with the same id', async () => {
+  let copy: NodeRollout | undefined;
+  const dying = leader(async () => {
+    copy ??= api.read(nodeRollouts, 'a');
+    return await Promise.resolve(undefined);
+  });
+  await term(async () => {
+    follow(dying, 'a', {});
+    await clock.advance(100);
+  }, dying);
+  // The record is what it was when the message left.
+  if (copy) api.put(nodeRollouts, copy);
+  await term(async (notifier) => {
+    follow(notifier, 'a', {});
+    follow(notifier, 'a', { failed: 1 });
+    await clock.advance(PACE_MS);
+  });
+  expect(log).toEqual(['chat took a Started', 'chat took a Started']);
+  expect(new Set(ids).size).toBe(1);
+});
+
+test('nothing is sent that is not recorded, unless the record is impossible', async () => {
+  isForbidden = true;
+  await term(async (notifier) => {
+    follow(notifier, 'a', {});
+    await clock.advance(20_000);
+    expect(log).toEqual([]);
+    await clock.advance(60_000);
+    expect(log).toEqual(['chat took a Started']);
+  });
+});
+
+test('a plan that is deleted is told to its end, and a receiver that the policy names no more is not', async () => {
+  await term(async (notifier) => {
+    follow(notifier, 'a', {});
+    await clock.advance(100);
+    follow(notifier, 'a', { failed: 1 });
+    notifier.forget('toy/a');
+    await clock.advance(2 * PACE_MS);
+    expect(log).toEqual(['chat took a Started', 'chat took a Failed']);
+    problems['second'] = 'it answered 404';
+    follow(notifier, 'b', { receivers: [SECOND] });
+    await clock.advance(100);
+    follow(notifier, 'b', { failed: 1, receivers: [SECOND] });
+    await clock.advance(100);
+    expect(log.at(-1)).toBe('second it answered 404 b Failed');
+    follow(notifier, 'b', { failed: 1 });
+    await clock.advance(9 * PACE_MS);
+  });
+  expect(log).toHaveLength(3);
+  expect(recorded('b')?.queue).toEqual([]);
+});

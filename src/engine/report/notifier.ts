@@ -1,0 +1,400 @@
+/**
+ * Tells receivers about plans, in the background: no turn waits for a receiver, and no turn fails with one. What there is to tell is
+ * recorded in the NodeRollout before it is sent, and removed afterwards, so that the next leader sends what this one did not. A
+ * message comes twice only if the leader dies between the two.
+ */
+import { nodeRollouts } from '../../api/kinds.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import { ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
+import type { Deliver } from '../../notify/deliver.ts';
+import type { Receiver } from '../../notify/receivers.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import { sameJson } from '../../util/json.ts';
+import { type Logger, sparingly } from '../../util/log.ts';
+import { soonest } from '../../util/soonest.ts';
+import { aborted } from '../../util/waits.ts';
+import { because, type ReportedEvent } from '../model/reasons.ts';
+import type { Place } from './node-rollout-object.ts';
+import { type Standing, toldOf } from './notifications.ts';
+import {
+  laneOf,
+  messageIdOf,
+  noteIn,
+  type Outbox,
+  outboxOf,
+  type Queued,
+  recordOf,
+  withBatch,
+  withNews,
+  without,
+} from './outbox.ts';
+
+export interface NotifierParts {
+  /** The client of the cluster that has the NodeRollouts. */
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, 'notified'>;
+  readonly deliver: Deliver;
+  recordEvent(plan: KubeObject, event: ReportedEvent): void;
+}
+
+/** Whether the receivers of a plan take messages. */
+export interface Delivery {
+  readonly isGood: boolean;
+  readonly message: string;
+}
+
+/** A plan as the notifier sees it in one turn. */
+export interface FollowedPlan {
+  readonly plan: KubeObject;
+  readonly place: Place;
+  readonly policy: string;
+  readonly receivers: readonly Receiver[];
+  readonly standing: Standing;
+}
+
+export interface Notifier {
+  readonly name: string;
+  /** Tells the receivers what is new. The key names the plan among all dialects. */
+  follow(key: string, told: FollowedPlan): void;
+  /** Stops telling about the plan, except for what is queued. */
+  forget(key: string): void;
+  /** Returns whether the receivers of the plan take messages; undefined if it has none. */
+  deliveryOf(key: string): Delivery | undefined;
+  /** Calls the listener when the delivery of any plan changes. The result ends that. */
+  onChange(listener: () => void): () => void;
+  /** Sends until `stop` aborts. Before and after that nothing is sent. */
+  run(stop: AbortSignal): Promise<void>;
+}
+
+/** Milliseconds between two messages to one receiver, and before the first retry. */
+export const PACE_MS = 60_000;
+/** The longest pause between two attempts, in milliseconds. */
+const LONGEST_PAUSE_MS = 15 * 60_000;
+/** Milliseconds for which a notification is tried. */
+export const GIVE_UP_MS = 6 * 60 * 60_000;
+/** The most notifications in one message. */
+const MOST_IN_MESSAGE = 20;
+/** Milliseconds until the next attempt to write the record. */
+const RECORD_AGAIN_MS = 2_000;
+/** Milliseconds after which notifications are sent although they cannot be recorded, because the kind or the right is missing. */
+const UNRECORDED_MS = 30_000;
+
+interface Entry {
+  told: FollowedPlan;
+  /** What was not compared with the record yet. */
+  standings: Standing[];
+  /** Undefined until the record was read. */
+  outbox?: Outbox;
+  /** The outbox that the record has. */
+  recorded?: Outbox;
+  syncing?: Promise<void> | undefined;
+  /** When the record could first not be written; by the monotonic clock. */
+  unrecordedSince?: number | undefined;
+  againAt: number;
+  isGone: boolean;
+}
+
+/** One receiver of one policy. */
+interface Lane {
+  /** In milliseconds. */
+  lastTry: number;
+  failures: number;
+  /** The batch that this leader has recorded and may send now. */
+  ready?: string | undefined;
+  sending?: Promise<void> | undefined;
+  problem?: string | undefined;
+}
+
+export function createNotifier(parts: NotifierParts): Notifier {
+  return new BackgroundNotifier(parts);
+}
+
+class BackgroundNotifier implements Notifier {
+  readonly name = 'notifications';
+  readonly #parts: NotifierParts;
+  readonly #entries = new Map<string, Entry>();
+  readonly #lanes = new Map<string, Lane>();
+  readonly #listeners = new Set<() => void>();
+  readonly #shouldLog: (text: string) => boolean;
+  #stop: AbortSignal | undefined;
+  #cancel: (() => void) | undefined;
+
+  constructor(parts: NotifierParts) {
+    this.#parts = parts;
+    this.#shouldLog = sparingly(parts.clock);
+  }
+
+  follow(key: string, told: FollowedPlan): void {
+    if (told.receivers.length === 0) return void this.#entries.delete(key);
+    const entry = this.#entries.getOrInsertComputed(key, () => ({
+      told,
+      standings: [],
+      againAt: Number.NEGATIVE_INFINITY,
+      isGone: false,
+    }));
+    entry.told = told;
+    const last = entry.standings.at(-1);
+    const known = last === undefined ? entry.outbox?.told : toldOf(last);
+    if (sameJson(known, toldOf(told.standing))) return;
+    entry.standings.push(told.standing);
+    this.#tick();
+  }
+
+  forget(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry) entry.isGone = true;
+    this.#tick();
+  }
+
+  deliveryOf(key: string): Delivery | undefined {
+    const { told } = this.#entries.get(key) ?? {};
+    if (told === undefined) return undefined;
+    const problems = told.receivers.flatMap((receiver) => {
+      const problem = this.#lanes.get(laneOf(told.policy, receiver))?.problem;
+      return problem === undefined
+        ? []
+        : [`receiver ${receiver.name} of UpgradePolicy ${told.policy}: ${problem}`];
+    });
+    if (problems.length > 0) return { isGood: false, message: problems.join('; ') };
+    return { isGood: true, message: 'no receiver has refused a message' };
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async run(stop: AbortSignal): Promise<void> {
+    this.#stop = stop;
+    this.#tick();
+    await aborted(stop);
+    this.#stop = undefined;
+    this.#cancel?.();
+    const work = [
+      ...[...this.#entries.values()].map(({ syncing }) => syncing),
+      ...[...this.#lanes.values()].map(({ sending }) => sending),
+    ];
+    await Promise.all(work);
+    this.#entries.clear();
+    this.#lanes.clear();
+  }
+
+  /** Starts everything that is due, and sets the timer for what is due later. */
+  #tick(): void {
+    if (this.#stop === undefined) return;
+    const { clock } = this.#parts;
+    this.#cancel?.();
+    const waits = [
+      ...[...this.#entries].map(([key, entry]) => this.#sync(key, entry)),
+      ...[...this.#queues()].map(([lane, queue]) => this.#serve(lane, queue)),
+    ];
+    const ms = soonest(waits);
+    this.#cancel = ms === undefined ? undefined : clock.schedule(ms, () => this.#tick());
+  }
+
+  /** Brings the record up to date in the background. Returns the milliseconds after which it is tried again. */
+  #sync(key: string, entry: Entry): number | undefined {
+    if (entry.syncing) return undefined;
+    const isOpen = entry.standings.length > 0 || entry.outbox !== entry.recorded;
+    if (!isOpen) {
+      if (entry.isGone && (entry.outbox?.queue.length ?? 0) === 0) this.#entries.delete(key);
+      return undefined;
+    }
+    const leftMs = entry.againAt - this.#parts.clock.monotonic();
+    if (leftMs > 0) return leftMs;
+    entry.syncing = this.#bringUpToDate(entry).finally(() => {
+      entry.syncing = undefined;
+      this.#tick();
+    });
+    return undefined;
+  }
+
+  async #bringUpToDate(entry: Entry): Promise<void> {
+    const { client, clock } = this.#parts;
+    const { name, namespace } = entry.told.place;
+    try {
+      if (entry.outbox === undefined) {
+        const found = await ifFound(client.get(nodeRollouts, name, { namespace }));
+        entry.outbox = outboxOf(found?.status);
+        entry.recorded = entry.outbox;
+        for (const { receiver, at } of entry.outbox.tried) this.#noteTry(receiver, Date.parse(at));
+      }
+      const { policy, receivers } = entry.told;
+      for (const standing of entry.standings.splice(0))
+        entry.outbox = withNews(entry.outbox, standing, policy, receivers);
+      const { outbox } = entry;
+      if (outbox === entry.recorded) return;
+      const patch = { status: { notifications: recordOf(outbox) } };
+      const options = { type: 'merge', subresource: 'status', namespace } as const;
+      await client.patch(nodeRollouts, name, patch, options);
+      entry.recorded = outbox;
+      entry.unrecordedSince = undefined;
+    } catch (error) {
+      this.#onUnrecorded(entry, error);
+    }
+    entry.againAt =
+      entry.unrecordedSince === undefined
+        ? Number.NEGATIVE_INFINITY
+        : clock.monotonic() + RECORD_AGAIN_MS;
+  }
+
+  #onUnrecorded(entry: Entry, error: unknown): void {
+    const { clock, log } = this.#parts;
+    entry.unrecordedSince ??= clock.monotonic();
+    const isLasting = isForbidden(error) || isNotFound(error);
+    if (isLasting && clock.monotonic() - entry.unrecordedSince < UNRECORDED_MS) return;
+    const problem = messageOf(error);
+    if (this.#shouldLog(problem)) log.warn('cannot record notifications', { problem });
+    if (!isLasting) return;
+    // Without the kind or the right there is no record, and a leader that dies may lose what it has not sent.
+    entry.outbox ??= outboxOf();
+    entry.recorded = entry.outbox;
+  }
+
+  #noteTry(lane: string, at: number): void {
+    const known = this.#laneOf(lane);
+    // A time in the future, of a leader whose clock is fast, must not make the receiver wait longer.
+    if (!Number.isNaN(at))
+      known.lastTry = Math.max(known.lastTry, Math.min(at, this.#parts.clock.now()));
+  }
+
+  #laneOf(lane: string): Lane {
+    return this.#lanes.getOrInsertComputed(lane, () => ({
+      lastTry: Number.NEGATIVE_INFINITY,
+      failures: 0,
+    }));
+  }
+
+  /** Returns the plans with notifications for each receiver. */
+  #queues(): Map<string, Entry[]> {
+    const queues = new Map<string, Entry[]>();
+    for (const entry of this.#entries.values())
+      for (const lane of new Set(entry.outbox?.queue.map(({ receiver }) => receiver)))
+        queues.getOrInsertComputed(lane, () => []).push(entry);
+    return queues;
+  }
+
+  /** Sends the next message to a receiver if it is due. Returns the milliseconds until it is due. */
+  #serve(name: string, entries: readonly Entry[]): number | undefined {
+    const { clock } = this.#parts;
+    const lane = this.#laneOf(name);
+    if (lane.sending) return undefined;
+    const receiver = this.#receiverOf(name);
+    if (receiver === undefined) {
+      // The policy names the receiver no more.
+      for (const entry of entries) this.#replace(entry, ({ receiver: to }) => to === name);
+      return 0;
+    }
+    if (lane.ready === undefined) {
+      const leftMs = lane.lastTry + pauseAfter(lane.failures) - clock.now();
+      if (leftMs > 0) return leftMs;
+      this.#prepare(name, lane, entries);
+      return 0;
+    }
+    const batch = lane.ready;
+    const isPart = (each: Queued): boolean => each.receiver === name && each.batch === batch;
+    const parts = entries.filter(({ outbox }) => outbox?.queue.some(isPart) === true);
+    if (parts.some(({ outbox, recorded }) => outbox !== recorded)) return undefined;
+    lane.ready = undefined;
+    lane.sending = this.#send(name, receiver, parts, isPart).finally(() => {
+      lane.sending = undefined;
+      this.#tick();
+    });
+    return undefined;
+  }
+
+  /** Puts the next notifications into one message. It is sent once that is recorded. A message that was tried before stays as it was. */
+  #prepare(name: string, lane: Lane, entries: readonly Entry[]): void {
+    const { clock } = this.#parts;
+    const waiting = entries
+      .flatMap(({ outbox }) => outbox?.queue ?? [])
+      .filter(({ receiver }) => receiver === name)
+      .toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
+    const tried = waiting.find(({ batch }) => batch !== undefined)?.batch;
+    const chosen =
+      tried === undefined
+        ? waiting.slice(0, MOST_IN_MESSAGE)
+        : waiting.filter(({ batch }) => batch === tried);
+    const ids = new Set(chosen.map(({ id }) => id));
+    const batch = tried ?? messageIdOf(name, chosen);
+    const now = clock.now();
+    for (const entry of entries)
+      if (entry.outbox?.queue.some(({ id, receiver }) => receiver === name && ids.has(id)) === true)
+        entry.outbox = withBatch(entry.outbox, name, batch, ids, now);
+    lane.ready = batch;
+    lane.lastTry = now;
+  }
+
+  async #send(
+    name: string,
+    receiver: Receiver,
+    entries: readonly Entry[],
+    isPart: (each: Queued) => boolean,
+  ): Promise<void> {
+    const { deliver, metrics } = this.#parts;
+    const lane = this.#laneOf(name);
+    const notes = entries.flatMap(({ told, outbox }) =>
+      (outbox?.queue ?? []).filter(isPart).map((each) => noteIn(told.standing.plan, each)),
+    );
+    const policy = name.slice(0, name.lastIndexOf('/'));
+    const message = { id: messageIdOf(name, notes), policy, notes };
+    const stop = this.#stop ?? AbortSignal.abort();
+    const problem = await deliver(receiver, message, stop);
+    // A message that the end of the term has cut off says nothing about the receiver.
+    if (stop.aborted && problem !== undefined) return;
+    lane.failures = problem === undefined ? 0 : lane.failures + 1;
+    metrics.notified(name, problem === undefined ? 'sent' : 'failed');
+    if (problem === undefined) for (const entry of entries) this.#replace(entry, isPart);
+    else this.#onProblem(name, problem, entries, isPart);
+    if (lane.problem === problem) return;
+    lane.problem = problem;
+    for (const listener of this.#listeners) listener();
+  }
+
+  #onProblem(
+    name: string,
+    problem: string,
+    entries: readonly Entry[],
+    isPart: (each: Queued) => boolean,
+  ): void {
+    const { clock, log, metrics } = this.#parts;
+    const isOld = ({ at }: Queued): boolean => clock.now() - Date.parse(at) >= GIVE_UP_MS;
+    for (const entry of entries) {
+      const lost = entry.outbox?.queue.filter((each) => isPart(each) && isOld(each)) ?? [];
+      for (const _each of lost) metrics.notified(name, 'dropped');
+      this.#replace(entry, (each) => lost.includes(each));
+      if (lost.length > 0)
+        this.#complain(name, entry, `was not told for 6h, and will not be: ${problem}`);
+      else if (this.#laneOf(name).failures === 1)
+        this.#complain(name, entry, `was not told yet: ${problem}`);
+    }
+    log.warn('a receiver took no message', { receiver: name, problem });
+  }
+
+  #complain(name: string, { told }: Entry, what: string): void {
+    const receiver = name.slice(name.lastIndexOf('/') + 1);
+    const message = `receiver ${receiver} of UpgradePolicy ${told.policy} ${what}`;
+    const reason = because('ReceiverUnreachable', message);
+    this.#parts.recordEvent(told.plan, { type: 'Warning', reason });
+  }
+
+  #replace(entry: Entry, isOver: (each: Queued) => boolean): void {
+    if (entry.outbox) entry.outbox = without(entry.outbox, isOver);
+  }
+
+  #receiverOf(name: string): Receiver | undefined {
+    for (const { told } of this.#entries.values())
+      for (const receiver of told.receivers)
+        if (laneOf(told.policy, receiver) === name) return receiver;
+    return undefined;
+  }
+}
+
+function pauseAfter(failures: number): number {
+  return Math.min(LONGEST_PAUSE_MS, PACE_MS * 2 ** Math.max(0, failures - 1));
+}

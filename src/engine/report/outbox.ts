@@ -1,0 +1,83 @@
+/** Keeps, as plain data, what receivers are still to be told about one plan. The record of it is in the NodeRollout. */
+import { hash } from 'node:crypto';
+import type { NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
+import { MOST } from '../../api/refit/node-rollout.ts';
+import type { Note, NotifiedEvent, Receiver } from '../../notify/receivers.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { defined, sameJson } from '../../util/json.ts';
+import { notificationsOf, type Standing, type Told, toldOf } from './notifications.ts';
+
+type Recorded = NonNullable<NodeRolloutStatus['notifications']>;
+export type Queued = NonNullable<Recorded['queue']>[number];
+
+export interface Outbox {
+  /** Undefined if nothing was ever told. */
+  readonly told?: Told | undefined;
+  readonly queue: readonly Queued[];
+  readonly tried: NonNullable<Recorded['tried']>;
+}
+
+export function outboxOf({ notifications = {} }: NodeRolloutStatus = {}): Outbox {
+  const { told, queue = [], tried = [] } = notifications;
+  return { told, queue, tried };
+}
+
+/** Returns what the status records. */
+export function recordOf({ told, queue, tried }: Outbox): Recorded {
+  return defined({ told, queue: [...queue], tried: [...tried] });
+}
+
+/** Returns the outbox with what there is to tell now; returns the same one if there is nothing new. */
+export function withNews(
+  outbox: Outbox,
+  standing: Standing,
+  policy: string,
+  receivers: readonly Receiver[],
+): Outbox {
+  const told = toldOf(standing);
+  if (sameJson(told, outbox.told)) return outbox;
+  const news = notificationsOf(outbox.told, standing).flatMap(({ id, event, message, at }) =>
+    receivers
+      .filter(({ events }) => events.includes(event))
+      .map((receiver) => ({ id, receiver: laneOf(policy, receiver), event, message, at })),
+  );
+  return { ...outbox, told, queue: [...outbox.queue, ...news].slice(-MOST.queued) };
+}
+
+/** Returns the name of the receiver in all policies. */
+export function laneOf(policy: string, { name }: Pick<Receiver, 'name'>): string {
+  return `${policy}/${name}`;
+}
+
+/** Returns the outbox in which these notifications belong to one message, which is about to be sent at `now`, in milliseconds. */
+export function withBatch(
+  outbox: Outbox,
+  lane: string,
+  batch: string,
+  ids: ReadonlySet<string>,
+  now: number,
+): Outbox {
+  const isPart = ({ id, receiver }: Queued): boolean => receiver === lane && ids.has(id);
+  const others = outbox.tried.filter(({ receiver }) => receiver !== lane);
+  return {
+    ...outbox,
+    queue: outbox.queue.map((each) => (isPart(each) ? { ...each, batch } : each)),
+    tried: [...others, { receiver: lane, at: rfc3339(now) }].slice(-MOST.tried),
+  };
+}
+
+/** Returns the outbox without the notifications for which `isOver` returns true; returns the same one if there are none. */
+export function without(outbox: Outbox, isOver: (each: Queued) => boolean): Outbox {
+  const queue = outbox.queue.filter((each) => !isOver(each));
+  return queue.length === outbox.queue.length ? outbox : { ...outbox, queue };
+}
+
+/** Returns the id of the message with these notifications. It is the same for every leader. */
+export function messageIdOf(lane: string, notes: readonly Pick<Note, 'id'>[]): string {
+  const ids = notes.map(({ id }) => id).toSorted();
+  return hash('sha256', [lane, ...ids].join(' ')).slice(0, 32);
+}
+
+export function noteIn(plan: string, { id, event, message, at }: Queued): Note {
+  return { id, event: event as NotifiedEvent, plan, message, at };
+}

@@ -1,0 +1,109 @@
+/** Tests the delivery of messages over HTTP, and that no problem that it names contains a secret. */
+import { expect, test } from 'vitest';
+import { startStubServer } from '../../test/faults/stub-server.ts';
+import { MemoryApi } from '../../test/support/builders/memory-api.ts';
+import { secrets } from '../kube/resources.ts';
+import { deliverer } from './deliver.ts';
+import type { Message, Receiver } from './receivers.ts';
+
+const NEVER = new AbortController().signal;
+const MESSAGE: Message = {
+  id: 'm1',
+  policy: 'careful',
+  notes: [
+    { id: 'n', event: 'Done', plan: 'toy/ns/plan', message: 'done', at: '2026-11-20T10:00:00Z' },
+  ],
+};
+
+/** Returns what delivers with a Secret that has these values. */
+function delivererWith(values: Readonly<Record<string, string>>) {
+  const api = new MemoryApi();
+  const data = Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
+  );
+  api.put(secrets, { metadata: { name: 'chat' }, data });
+  return deliverer({ client: api.client, namespace: 'refit-system', environment: {} });
+}
+
+const secret = { name: 'chat', key: 'url' };
+const SLACK: Receiver = { name: 'chat', type: 'Slack', events: ['Done'], address: { secret } };
+
+test('the address comes from the Secret, and the message is JSON', async () => {
+  await using server = await startStubServer((_request, response) => response.end('ok'));
+  const deliver = delivererWith({ url: `${server.config.server}/services/T0/B0/XYZ\n` });
+  expect(await deliver(SLACK, MESSAGE, NEVER)).toBeUndefined();
+  expect(server.requests).toMatchObject([
+    {
+      method: 'POST',
+      url: '/services/T0/B0/XYZ',
+      body: '{"text":"done","mrkdwn":false}',
+      headers: { 'content-type': 'application/json', 'content-length': '30' },
+    },
+  ]);
+});
+
+test('Matrix gets the token in a header, below the path of the home server', async () => {
+  await using server = await startStubServer((_request, response) => response.end('{}'));
+  const matrix: Receiver = {
+    name: 'room',
+    type: 'Matrix',
+    events: ['Done'],
+    server: `${server.config.server}/base/`,
+    room: '!r:example.org',
+    token: { name: 'chat', key: 'token' },
+  };
+  expect(await delivererWith({ token: 'syt_secret' })(matrix, MESSAGE, NEVER)).toBeUndefined();
+  expect(server.requests).toMatchObject([
+    {
+      method: 'PUT',
+      url: '/base/_matrix/client/v3/rooms/!r%3Aexample.org/send/m.room.message/m1',
+      headers: { authorization: 'Bearer syt_secret' },
+    },
+  ]);
+  const wrong = await delivererWith({ token: 'two words' })(matrix, MESSAGE, NEVER);
+  expect(wrong).toBe(
+    'the key token of Secret refit-system/chat has characters that cannot be sent',
+  );
+});
+
+test.each<[string, Readonly<Record<string, string>>, string]>([
+  ['no key', {}, 'Secret refit-system/chat has no key url, or it is empty'],
+  [
+    'no URL',
+    { url: 'hooks.test/very-secret' },
+    'the key url of Secret refit-system/chat must be a URL that begins with http:// or https:// and contains no credentials',
+  ],
+  [
+    'a server that is not there',
+    { url: 'http://127.0.0.1:1/very-secret' },
+    'it cannot be reached (ECONNREFUSED)',
+  ],
+])('%s is named without the address', async (_name, values, problem) => {
+  expect(await delivererWith(values)(SLACK, MESSAGE, NEVER)).toBe(problem);
+});
+
+test('a Secret that is not there is named', async () => {
+  const deliver = delivererWith({});
+  const other: Receiver = {
+    ...SLACK,
+    type: 'Slack',
+    address: { secret: { name: 'none', key: 'k' } },
+  };
+  expect(await deliver(other, MESSAGE, NEVER)).toBe('Secret refit-system/none does not exist');
+});
+
+test('an answer that is no success, a redirect included, is a problem without its text', async () => {
+  await using server = await startStubServer(({ url }, response) => {
+    response.writeHead(url === '/moved' ? 302 : 403, { location: '/very-secret' });
+    response.end('invalid_token very-secret');
+  });
+  const at = (path: string): Receiver => ({
+    ...SLACK,
+    type: 'Slack',
+    address: { url: `${server.config.server}${path}` },
+  });
+  const deliver = delivererWith({});
+  expect(await deliver(at('/'), MESSAGE, NEVER)).toBe('it answered 403 Forbidden');
+  expect(await deliver(at('/moved'), MESSAGE, NEVER)).toBe('it answered 302 Found');
+  expect(server.requests).toHaveLength(2);
+});
