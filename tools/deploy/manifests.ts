@@ -57,6 +57,7 @@ export function deployFiles(): [string, string][] {
     coordinate: { 'rights.yaml': rightsOf('rbac-coordinate.yaml', 'others') },
     'coordinate-kured': { 'rights.yaml': rightsOf('rbac-coordinate-kured.yaml', 'others') },
     health: { 'rights.yaml': rightsOf('rbac-health.yaml', 'others') },
+    notify: { 'rights.yaml': rightsOf('rbac-notify.yaml', 'others') },
     agent: { 'daemonset.yaml': made([agentDaemonSet()]) },
     monitoring: {
       'service-monitor.yaml': made([serviceMonitor()]),
