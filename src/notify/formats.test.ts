@@ -1,11 +1,11 @@
 /** Tests that each message has the format that its receiver publishes, and that no text of the cluster steers the receiver. */
 import { expect, test } from 'vitest';
 import { written } from './formats.ts';
-import type { Message, Note, Receiver } from './receivers.ts';
+import type { Message, Notification, Receiver } from './receivers.ts';
 
 const EVIL = '<!channel> & <https://evil.test|here> *bold* [x](https://evil.test) @room';
 
-function note(message: string): Note {
+function note(message: string): Notification {
   return { id: 'n1', event: 'Failed', plan: 'toy/ns/plan', message, at: '2026-11-20T10:00:00Z' };
 }
 

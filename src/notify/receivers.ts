@@ -37,7 +37,7 @@ interface MatrixReceiver extends AnyReceiver {
 export type Receiver = AddressedReceiver | MatrixReceiver;
 
 /** One thing that a receiver is told. */
-export interface Note {
+export interface Notification {
   /** The same for the same thing, whoever tells it. */
   readonly id: string;
   readonly event: NotifiedEvent;
@@ -54,5 +54,11 @@ export interface Message {
   /** The same whenever the same notes are sent to the same receiver. */
   readonly id: string;
   readonly policy: string;
-  readonly notes: readonly Note[];
+  readonly notes: readonly Notification[];
+}
+
+/** Whether the receivers of a plan take messages. */
+export interface Delivery {
+  readonly isGood: boolean;
+  readonly message: string;
 }

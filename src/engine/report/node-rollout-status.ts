@@ -10,6 +10,7 @@ import {
   type NodeRolloutRun,
   type NodeRolloutStatus,
 } from '../../api/refit/node-rollout.ts';
+import type { Delivery } from '../../notify/receivers.ts';
 import { type Conditions, type ConditionUpdate, withCondition } from '../../runtime/conditions.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { defined } from '../../util/json.ts';
@@ -30,7 +31,6 @@ import {
 } from '../model/rollout.ts';
 import { limitOf } from '../schedule/slots.ts';
 import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
-import type { Delivery } from './notifier.ts';
 import { type RunVersions, runVersions } from './run-versions.ts';
 import { checksShown, steadyChecks } from './shown-checks.ts';
 import type { Turn } from './turn.ts';

@@ -6,6 +6,7 @@ import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout, NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
 import { apiVersionOf, keyOf } from '../../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
+import type { Delivery } from '../../notify/receivers.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { type Logger, sparingly } from '../../util/log.ts';
@@ -17,7 +18,6 @@ import { settledAfter } from './conditions.ts';
 import { DIALECT_LABEL, type Place, patchOf, placeOf, showsAll } from './node-rollout-object.ts';
 import { type RolloutView, statusOf, statusOfDeleted, viewOf } from './node-rollout-status.ts';
 import { type SweepParts, sweep } from './node-rollout-sweep.ts';
-import type { Delivery } from './notifier.ts';
 import type { Turn } from './turn.ts';
 
 export interface NodeRolloutParts extends SweepParts {

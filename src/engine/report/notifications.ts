@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import type { NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
-import type { Note, NotifiedEvent } from '../../notify/receivers.ts';
+import type { Notification, NotifiedEvent } from '../../notify/receivers.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
@@ -112,7 +112,7 @@ export function toldOf({ run, view, wavesDone, approval, long }: Standing): Told
 const NOTHING: Told = { run: '', phase: 'new', waves: 0, approval: 0, failed: 0, waiting: '' };
 
 /** Returns what is to be told. `before` is what was told last; undefined if nothing ever was. */
-export function notificationsOf(before: Told | undefined, after: Standing): Note[] {
+export function notificationsOf(before: Told | undefined, after: Standing): Notification[] {
   if (before === undefined && isOldNews(after)) return [];
   const isSameRun = before?.run === after.run;
   const told = isSameRun ? before : NOTHING;
@@ -121,7 +121,7 @@ export function notificationsOf(before: Told | undefined, after: Standing): Note
   const { phase } = is;
   const { reason } = view.end;
   const hasEnded = is.phase !== told.phase && view.isOver;
-  const notes: Note[] = [];
+  const notes: Notification[] = [];
   const tell = (event: NotifiedEvent, mark: string | number, text: string): number =>
     notes.push(noteOf(after, event, String(mark), text));
   if (!isSameRun && after.run !== '' && phase !== 'invalid')
@@ -154,7 +154,7 @@ function isOldNews({ view, now }: Standing): boolean {
   return view.isOver && view.run !== undefined && now - Date.parse(view.run.span().last) > NEWS_MS;
 }
 
-function noteOf(after: Standing, event: NotifiedEvent, mark: string, text: string): Note {
+function noteOf(after: Standing, event: NotifiedEvent, mark: string, text: string): Notification {
   const { plan, view, run, now } = after;
   const at = rfc3339(now);
   const name = [view.planUid, run, event, mark, at].join(' ');

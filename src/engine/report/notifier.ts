@@ -8,7 +8,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import type { Deliver } from '../../notify/deliver.ts';
-import type { Receiver } from '../../notify/receivers.ts';
+import type { Delivery, Receiver } from '../../notify/receivers.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -40,12 +40,6 @@ export interface NotifierParts {
   readonly metrics: Pick<Metrics, 'notified'>;
   readonly deliver: Deliver;
   recordEvent(plan: KubeObject, event: ReportedEvent): void;
-}
-
-/** Whether the receivers of a plan take messages. */
-export interface Delivery {
-  readonly isGood: boolean;
-  readonly message: string;
 }
 
 /** A plan as the notifier sees it in one turn. */

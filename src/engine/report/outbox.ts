@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import type { NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
 import { MOST } from '../../api/refit/node-rollout.ts';
-import type { Note, NotifiedEvent, Receiver } from '../../notify/receivers.ts';
+import type { Notification, NotifiedEvent, Receiver } from '../../notify/receivers.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { defined, sameJson } from '../../util/json.ts';
 import { notificationsOf, type Standing, type Told, toldOf } from './notifications.ts';
@@ -73,11 +73,11 @@ export function without(outbox: Outbox, isOver: (each: Queued) => boolean): Outb
 }
 
 /** Returns the id of the message with these notifications. It is the same for every leader. */
-export function messageIdOf(lane: string, notes: readonly Pick<Note, 'id'>[]): string {
+export function messageIdOf(lane: string, notes: readonly Pick<Notification, 'id'>[]): string {
   const ids = notes.map(({ id }) => id).toSorted();
   return hash('sha256', [lane, ...ids].join(' ')).slice(0, 32);
 }
 
-export function noteIn(plan: string, { id, event, message, at }: Queued): Note {
+export function noteIn(plan: string, { id, event, message, at }: Queued): Notification {
   return { id, event: event as NotifiedEvent, plan, message, at };
 }

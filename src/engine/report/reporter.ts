@@ -131,9 +131,7 @@ export function createReporter(parts: ReporterParts): Reporter {
         if (reason) onPlan(plan, { type: 'Warning', reason });
       const edit = edits.at(keyOf(plan), turn);
       if (edit) onPlan(plan, { type: 'Normal', reason: edit });
-      const longMs = notify(parts, turn, waits);
-      const delivery = notifier?.deliveryOf(nameOf(dialect.name, keyOf(plan)));
-      const shownMs = soonest([longMs, nodeRollouts?.show(turn, waits, delivery)]);
+      const shownMs = show(parts, turn, waits);
       const stalledMs = soonest([shownMs, await writeStalls(parts, plan, stalls, now)]);
       measurePlan(metrics, dialect.name, turn, waits);
       if (dialect.statusRecord?.hasConditions !== false) return stalledMs;
@@ -160,6 +158,14 @@ export function createReporter(parts: ReporterParts): Reporter {
 /** Returns the name of the plan among the plans of all dialects. */
 function nameOf(dialect: string, key: string): string {
   return `${dialect}/${key}`;
+}
+
+/** Tells the receivers, and writes the NodeRollout. Returns the milliseconds after which that is due again. */
+function show(parts: ReporterParts, turn: Turn, waits: readonly Wait[]): number | undefined {
+  const { dialect, nodeRollouts, notifier } = parts;
+  const longMs = notify(parts, turn, waits);
+  const delivery = notifier?.deliveryOf(nameOf(dialect.name, keyOf(turn.plan)));
+  return soonest([longMs, nodeRollouts?.show(turn, waits, delivery)]);
 }
 
 /** Tells the receivers of the policy. Returns the milliseconds after which a wait has become so long that they are told. */
