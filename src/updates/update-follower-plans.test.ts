@@ -23,6 +23,7 @@ import { PLAN_NAME, plans } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
 import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
 import { nodes, secrets } from '../kube/resources.ts';
+import { createMetrics } from '../runtime/metrics.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { CHECK_ANNOTATION, statusOf } from './status.ts';
 
@@ -133,6 +134,30 @@ test('a channel two minor versions ahead is followed step by step', async () => 
   }));
   await leader.follow();
   expect(planned()).toBe('v1.38.0+k0s.0');
+});
+
+test('a Plan that ended and left a controller behind: a warning and the metric name NotUpgraded', async () => {
+  follow(await offering(() => indexOf('v1.36.1+k0s.0')));
+  const metrics = createMetrics();
+  const leader = lead({ metrics });
+  await leader.follow();
+  world.api.change(plans, PLAN_NAME, (plan) => ({
+    ...plan,
+    status: { state: 'Completed', commands: [] },
+  }));
+  await leader.follow();
+  const message =
+    'Plan autopilot for v1.36.1+k0s.0 has ended, but a controller still runs v1.36.0+k0s.0: check that the targets in spec.planSpec select all controllers, then delete Plan autopilot';
+  expect(leader.events.at(-1)).toEqual({ type: 'Warning', reason: 'NotUpgraded', message });
+  expect(reported()).toMatchObject({ reason: 'NotUpgraded', message });
+  const { body } = await metrics.expose();
+  const states = body.split('\n').filter((line) => line.startsWith('refit_update_info{'));
+  expect(states).toEqual([expect.stringContaining('reason="NotUpgraded"')]);
+  // Once the controller has the version, neither says so any more.
+  runs('v1.36.1+k0s.0');
+  await leader.follow();
+  expect(reported()?.reason).toBe('UpToDate');
+  expect((await metrics.expose()).body).not.toContain('reason="NotUpgraded"');
 });
 
 test('a person may ask for a check at any time; the token is read each time', async () => {

@@ -377,6 +377,10 @@ test('a target whose work would only wait for another plan takes no place of a l
   expect(said(nodesAvailable.evaluate({ ...given, policy: policy() }))).toBe('pass');
 });
 
+function reporting(kubeletVersion: string): Node['status'] {
+  return { nodeInfo: { kubeletVersion } };
+}
+
 test('virtual Nodes are in no percentage, unless a plan works on them or the policy counts them', () => {
   const ready = buildNode('w1');
   const virtual = (name: string): Node => ({
@@ -395,11 +399,15 @@ test('virtual Nodes are in no percentage, unless a plan works on them or the pol
   expect(sizeWith({ countsVirtual: true })).toBe(3);
 });
 
-test.each(['v0.0.0-master+$Format:%H$', 'fake', '1.33'])(
-  'a Node whose version %s cannot be read may be a host, so it counts',
-  (kubeletVersion) => {
-    const odd: Node = { metadata: { name: 'w2' }, status: { nodeInfo: { kubeletVersion } } };
-    const census = censusOf([buildNode('w1'), odd], []);
-    expect([[...census.all], [...census.unavailable]]).toEqual([['w1', 'w2'], ['w2']]);
-  },
-);
+test.each<[string, Node['status']]>([
+  ['whose version is v0.0.0-master+$Format:%H$', reporting('v0.0.0-master+$Format:%H$')],
+  ['whose version is fake', reporting('fake')],
+  ['whose version is 1.33', reporting('1.33')],
+  ['whose version is empty', reporting('')],
+  ['that reports no version', { nodeInfo: {} }],
+  ['that reports nothing', undefined],
+])('a Node %s may be a host, so it counts', (_name, status) => {
+  const odd: Node = { metadata: { name: 'w2' }, ...(status ? { status } : {}) };
+  const census = censusOf([buildNode('w1'), odd], []);
+  expect([[...census.all], [...census.unavailable]]).toEqual([['w1', 'w2'], ['w2']]);
+});

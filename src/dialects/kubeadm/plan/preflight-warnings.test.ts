@@ -10,6 +10,7 @@ import {
   undrained,
 } from '../../../../test/support/kubeadm/upgrade-surveys.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
+import type { Node } from '../../../kube/resources.ts';
 import { describeFinding, warn } from '../../../versions/findings.ts';
 import { assess, type Survey } from './preflight.ts';
 
@@ -87,4 +88,22 @@ test('a virtual Node is named, and hides no other finding; a policy lets it coun
   expect(
     counted.filter((each) => each.startsWith('hard') && each.includes('aci')).length,
   ).toBeGreaterThan(0);
+});
+
+test.each<[string, Node['status']]>([
+  ['nothing at all', undefined],
+  ['no nodeInfo', {}],
+  ['an empty version', { nodeInfo: { kubeletVersion: '' } }],
+])('a Node that reports %s is named, and hides no other finding', (_name, status) => {
+  const mute: Node = { metadata: { name: 'mute' }, ...(status ? { status } : {}) };
+  const nodes = [...fresh.nodes, mute, node('w2', 'v1.30.0')];
+  const told = assess({ ...fresh, nodes }).findings.map(
+    ({ severity, message }) => `${severity} ${message}`,
+  );
+  expect(told.filter((each) => each.includes('mute'))).toEqual([
+    'warn kubelet of mute reports no version, so no rule of versions is checked for it',
+  ]);
+  const refusals = told.filter((each) => each.startsWith('hard'));
+  expect(refusals).toHaveLength(2);
+  expect(refusals.every((each) => each.includes('kubelet of w2'))).toBe(true);
 });
