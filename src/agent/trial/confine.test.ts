@@ -1,8 +1,10 @@
 /** Programs that confine another one are sought in the folders of the host, whatever environment the agent has. */
+import { spawnSync } from 'node:child_process';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { testUnless, whyNoProgram } from '../../../test/support/left-out.ts';
 import { confinementFor } from './confine.ts';
 
 test('a program outside of /bin and /usr/bin is found, and named by its path', async () => {
@@ -16,3 +18,32 @@ test('a program outside of /bin and /usr/bin is found, and named by its path', a
   expect(missing).toEqual(['keyctl']);
   expect((await confinementFor(undefined, [])).missing).toEqual(['setpriv', 'keyctl']);
 });
+
+testUnless(whyNoSession())(
+  'a confined program cannot read a key of the session of the agent',
+  async () => {
+    const user = process.getuid?.() === 0 ? 4_000_000_000 : undefined;
+    const { prefix, missing } = await confinementFor(user, process.env['PATH']?.split(':'));
+    expect(missing).not.toContain('keyctl');
+    expect(readInSession([])).toBe('secret');
+    expect(readInSession(prefix)).toBe('');
+  },
+);
+
+/** Says why there is no session keyring here; undefined where there is one. Some containers forbid keyrings. */
+function whyNoSession(): string | undefined {
+  const why = whyNoProgram('keyctl', 'keyutils');
+  if (why !== undefined) return why;
+  const { status } = spawnSync('keyctl', ['session', '-', 'true']);
+  return status === 0 ? undefined : 'this host forbids session keyrings';
+}
+
+/** Returns what a program reads of a key that its caller has in the session keyring; `prefix` confines the program. */
+function readInSession(prefix: readonly string[]): string {
+  const add = 'keyctl add user refit-test-key secret @s >&2';
+  const read = 'keyctl pipe "$(keyctl request user refit-test-key)"';
+  // The key may be read by its owner, and by everybody who possesses the keyring.
+  const program = [...prefix, 'sh', '-c', read];
+  const caller = ['session', '-', 'sh', '-c', `${add}; exec "$@"`, 'sh'];
+  return spawnSync('keyctl', [...caller, ...program], { encoding: 'utf8' }).stdout;
+}
