@@ -4,7 +4,7 @@ import { messageOf } from '../util/errors.ts';
 import { accessOf, type CheckTools, headOf, shownUrl } from './ask-server.ts';
 import type { CheckFinding, HttpCheck } from './checks.ts';
 
-/** Milliseconds after which a silent server fails the check. They are less than a round may take, after which the check would be unknown. */
+/** Milliseconds after which a silent server fails the check. After the limit of a round, which is longer, the check would be unknown. */
 const WITHIN_MS = 8_000;
 
 /** A server that cannot be reached fails the check: to answer is what the check demands. Rejects if the credentials cannot be read. */

@@ -282,7 +282,7 @@ export const upgradePolicySpecSchema = object(
       requireSha256: flag('Refuses plans with a download that has no `sha256`.'),
       requireHttps: flag('Refuses plans that download over plain `http`, and redirects to it.'),
       diskReserveMiB: whole(
-        'MiB that a download leaves free on the disk of its node; by default as the agent is started.',
+        'MiB that a download leaves free on the disk of its node; the default is `--disk-reserve` of the agent.',
         1_048_576,
       ),
     }).exactOptional(),

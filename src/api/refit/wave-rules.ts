@@ -12,9 +12,12 @@ const WANTED = 'must have at most one of selector, count and percent';
 
 const waveSchema = object('One wave.', {
   selector: optional('The nodes with these labels.', boundedSelectorSchema),
-  count: optional('This number of nodes, which Refit draws.', z.int().min(1).max(100_000)),
+  count: optional(
+    'This number of nodes, which Refit chooses at random.',
+    z.int().min(1).max(100_000),
+  ),
   percent: optional(
-    'This share of the workers of the plan, which Refit draws; rounded down, but at least one.',
+    'This share of the workers of the plan, which Refit chooses at random; rounded down, but at least one.',
     z.int().min(1).max(100),
   ),
   settle: duration(

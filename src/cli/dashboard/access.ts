@@ -26,7 +26,10 @@ export function refusalOf(
   const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
   // A foreign name that resolves to this address must not reach the state (DNS rebinding).
   if (!hosts.includes(request.headers.host ?? ''))
-    return { code: 421, text: `this server answers only as ${hosts.join(' or ')}\n` };
+    return {
+      code: 421,
+      text: `open this page as ${hosts.join(' or ')}: other names of this host are refused\n`,
+    };
   const isAction = request.method === 'POST' && url.pathname === ACTION_PATH;
   if (isAction && !allowsActions)
     return {

@@ -52,7 +52,7 @@ test('another host name that leads to this server gets nothing, even with the to
   for (const host of ['evil.example', `evil.example:${server.port}`, '127.0.0.1', 'localhost:1'])
     expect(await ask(server, { cookie, host })).toMatchObject({
       code: 421,
-      body: `this server answers only as 127.0.0.1:${server.port} or localhost:${server.port}\n`,
+      body: `open this page as 127.0.0.1:${server.port} or localhost:${server.port}: other names of this host are refused\n`,
     });
   expect(await ask(server, { cookie })).toMatchObject({ code: 200, body: JSON.stringify(STATE) });
   const host = `localhost:${server.port}`;

@@ -258,7 +258,10 @@ function isStoppedByReason({ reason }: Rollout, policy: RolloutPolicy): boolean 
   return reason !== undefined && stops(reason, policy);
 }
 
-/** The reason of a rollout names no target, so it counts as soon as one failed target has no attempt left. */
+/**
+ * Returns true if each failed target has an attempt left. The reason of a rollout does not name the target that caused it, so any
+ * failed target without an attempt could be the cause.
+ */
 function areAllRetried(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   const awaited = awaitedKeys(snapshot, policy);
   return awaited.size > 0 && awaited.size === targetsIn(snapshot.rollout, 'failed').length;

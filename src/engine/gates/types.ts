@@ -186,8 +186,8 @@ export function censusFor(
 }
 
 /**
- * Returns the census without later targets that are not signalled yet, because they wait for this
- * target, and it must not wait for them; undefined if the policy has no limit.
+ * Returns the census in which later targets that are not signalled yet don't count as busy. They
+ * wait for this target, so it must not wait for them. Undefined if the policy has no limit.
  */
 export function censusOfIntent({ snapshot, stage: { targets }, target, policy }: TargetContext) {
   const census = censusFor(snapshot, policy);

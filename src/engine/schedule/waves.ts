@@ -65,7 +65,7 @@ function budgetIn(rule: WaveRule | undefined, size: number): number | undefined 
 
 /**
  * Returns the members that the rule takes from the targets that are left. A rule without a selector and a size takes all of them.
- * Members that `count` or `percent` draws are chosen by a hash of the plan and their names, so that every leader draws the same ones
+ * Members for `count` and `percent` are chosen by a hash of the plan and their names, so that every leader chooses the same ones
  * and no record is needed. A share is at least one target.
  */
 function membersOf(

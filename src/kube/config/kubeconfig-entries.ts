@@ -26,7 +26,7 @@ export function readCluster(entry: Entry) {
     throw complaint(
       entry,
       'proxy-url',
-      'must be an http URL, for a server of https: other proxies are not supported',
+      'must be an http URL, and the server an https URL: Refit supports no other proxies',
     );
   return defined({
     server: server.replace(/(?<!\/)\/+$/, ''),

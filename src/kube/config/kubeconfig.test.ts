@@ -213,12 +213,12 @@ test.each([
   [
     'a proxy of SOCKS',
     kubeconfig({ cluster: { 'proxy-url': 'socks5://me:s3cr3t@p' } }),
-    'proxy-url of cluster "c" must be an http URL, for a server of https: other proxies are not supported',
+    'proxy-url of cluster "c" must be an http URL, and the server an https URL: Refit supports no other proxies',
   ],
   [
     'a proxy before a server of http',
     kubeconfig({ cluster: { 'proxy-url': 'http://p', server: 'http://c' } }),
-    'proxy-url of cluster "c" must be an http URL, for a server of https',
+    'proxy-url of cluster "c" must be an http URL, and the server an https URL',
   ],
   [
     'half a certificate',

@@ -118,7 +118,7 @@ async function onControlPlane(
 
 export interface RestoreOptions {
   readonly snapshot: string;
-  /** A part of two names: that of the new cluster, and that of the backup of the members' old data. */
+  /** Part of the name of the new cluster, and of the name under which each member keeps its old data. */
   readonly stamp: string;
 }
 

@@ -200,8 +200,8 @@ function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey):
 }
 
 /**
- * Returns the hosts whose renewal has not ended. Their files may be new although a component has not loaded them. The
- * rollout has begun nothing else.
+ * Returns the hosts whose renewal has not ended. Such a host may have new certificates that a component
+ * has not loaded yet. While the renewal goes on, the rollout works on nothing else.
  */
 function leftToRenew(plan: ConfigMap): string[] {
   const begun = readRecord(plan).recorded?.stages.find(({ id }) => id === RENEWAL)?.targets ?? [];
