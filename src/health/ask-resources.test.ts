@@ -172,7 +172,7 @@ test.each<[string, Partial<ResourceCheck>, Server, CheckFinding]>([
     { objects: [{ metadata: { name: `${'a'.repeat(60)}!` } }, ...sets(3)] },
     {
       state: 'unknown',
-      message: `${'a'.repeat(60)}!: the evaluation was stopped: it took more than 50 ms of CPU time`,
+      message: expect.stringMatching(/^a{60}!: the evaluation was stopped: /) as string,
     },
   ],
   [

@@ -77,6 +77,10 @@ test.each([
   });
 });
 
+/** On a machine that gives almost no CPU time to this process, the message says that instead. */
+const STOPPED = new RegExp(
+  `^the evaluation was stopped: (?:it took more than ${CEL_LIMIT_MS} ms of CPU time|this machine is too busy)`,
+);
 const BIG = { list: Array.from({ length: 3_000 }, (_each, index) => index), text: 'a'.repeat(60) };
 test.each([
   'object.list.all(a, object.list.all(b, object.list.all(c, a + b + c >= 0)))',
@@ -87,7 +91,7 @@ test.each([
   // Without a limit each of them takes minutes or more, and so longer than a test may.
   expect(program.evaluate(BIG)).toEqual({
     kind: 'timeout',
-    message: `the evaluation was stopped: it took more than ${CEL_LIMIT_MS} ms of CPU time`,
+    message: expect.stringMatching(STOPPED),
   });
   expect(answerOf('object.list.size() == 3000', BIG)).toMatchObject({ value: true });
 });

@@ -25,8 +25,10 @@ type Patch = Partial<Pick<Plan, 'spec' | 'status'>> & Pick<Partial<Node>, 'spec'
 /** The objects of the recorded cluster after the writes that were applied so far. */
 class RecordedCluster {
   plan: Plan | undefined;
-  readonly #controllers = new Map(['c1', 'c2', 'c3'].map((name) => [name, {} as Annotations]));
-  readonly #workers = new Map(['w1', 'w2', 'w3'].map((name) => [name, {} as Annotations]));
+  readonly #controllers = new Map<string, Annotations>(
+    ['c1', 'c2', 'c3'].map((name) => [name, {}]),
+  );
+  readonly #workers = new Map<string, Annotations>(['w1', 'w2', 'w3'].map((name) => [name, {}]));
   readonly #cordoned = new Set<string>();
 
   apply({ resource, verb, name, code, annotations, spec, status, body }: RecordedWrite): void {
@@ -34,8 +36,7 @@ class RecordedCluster {
     if (resource === 'plans' || resource === 'plans/status') {
       const made = verb === 'create' ? buildPlan() : this.plan;
       const patch = (body ?? { ...(spec ? { spec } : {}), ...(status ? { status } : {}) }) as Patch;
-      this.plan =
-        verb === 'delete' || made === undefined ? undefined : ({ ...made, ...patch } as Plan);
+      this.plan = verb === 'delete' || made === undefined ? undefined : { ...made, ...patch };
       return;
     }
     const objects = resource.startsWith('controlnodes') ? this.#controllers : this.#workers;
