@@ -1,7 +1,6 @@
 /** The loop of one plan: take a snapshot, assess it, carry out the commands, until nothing is left to do now. */
 import type { LockKeeper } from '../coordination/lock-keeper.ts';
 import type { HealthMonitor } from '../health/monitor.ts';
-import type { HookRun } from '../hooks/rules.ts';
 import type { HookRunner } from '../hooks/runner.ts';
 import { type KubeObject, nodes, splitKey } from '../kube/resources.ts';
 import { isOfObject } from '../kube/status-error.ts';
@@ -23,6 +22,7 @@ import { gather } from './snapshot/gather.ts';
 import type { Prober } from './snapshot/probes.ts';
 import { termMemory } from './snapshot/term-memory.ts';
 import type { View } from './snapshot/world.ts';
+import type { HooksCommand } from './turn/choose-hooks.ts';
 import { commandsFor } from './turn/commands.ts';
 
 export interface ReconcilerOptions extends Effects {
@@ -56,7 +56,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   return async function reconcile(key, { abort, stop } = {}) {
     const title = `${dialect.name}/${key}`;
     const hooksOfPlan = hooks && {
-      follow: (due: readonly HookRun[], kept: readonly string[]) => hooks.follow(title, due, kept),
+      follow: ({ due, kept, settled }: HooksCommand) => hooks.follow(title, due, kept, settled),
     };
     const parts = { ...options, abort, refusals: memory.refusals, hooks: hooksOfPlan };
     const answers = memory.newAnswers(key);

@@ -65,6 +65,10 @@ export interface HookFinding {
 
 export interface HookResult extends HookFinding {
   readonly id: string;
+  /** The name of the hook. */
+  readonly hook: string;
+  /** The name of the target that the run is for. */
+  readonly target: string;
   /** When the run took this state, in milliseconds since the Unix epoch. */
   readonly since: number;
 }

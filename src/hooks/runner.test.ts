@@ -98,6 +98,18 @@ test('a run that is not due any more is not looked at, and what nobody keeps is 
   expect(scene.runner.resultsOf('q')).toMatchObject([{ id: 'c' }]);
 });
 
+test('a failure is known for as long as its target has ended, and a success is not', async () => {
+  using scene = rig(
+    async (id) => await Promise.resolve(id === 'a' ? { state: 'failed', message: 'no' } : GOOD),
+  );
+  scene.runner.follow('p', [run('a'), run('b')], []);
+  await scene.clock.advance(0);
+  scene.runner.follow('p', [], [], ['w1']);
+  expect(scene.runner.resultsOf('p')).toMatchObject([{ id: 'a', hook: 'backup', target: 'w1' }]);
+  scene.runner.follow('p', [], [], ['w2']);
+  expect(scene.runner.resultsOf('p')).toEqual([]);
+});
+
 test('a stopped runner knows nothing and looks at nothing', async () => {
   const scene = rig(async () => await Promise.resolve(RUNS));
   scene.runner.follow('p', [run('a')], []);

@@ -12,9 +12,14 @@ import type { HookFinding, HookResult, HookRun } from './rules.ts';
 export interface HookRunner {
   /**
    * Carries out the due runs of a plan, and stops looking at its other runs. The results of runs that are neither due nor kept are
-   * forgotten.
+   * forgotten, except the failures of the targets in `settled`, which people still read.
    */
-  follow(plan: string, due: readonly HookRun[], kept: readonly string[]): void;
+  follow(
+    plan: string,
+    due: readonly HookRun[],
+    kept: readonly string[],
+    settled?: readonly string[],
+  ): void;
   forget(plan: string): void;
   /** Returns what is known of the runs of the plan; the same list until something changes. */
   resultsOf(plan: string): readonly HookResult[];
@@ -74,14 +79,22 @@ class Runner implements HookRunner {
     this.#look = look;
   }
 
-  follow(plan: string, due: readonly HookRun[], kept: readonly string[]): void {
+  follow(
+    plan: string,
+    due: readonly HookRun[],
+    kept: readonly string[],
+    settled: readonly string[] = [],
+  ): void {
     const dueIds = new Set(due.map(({ id }) => id));
     const keptIds = new Set(kept);
+    const settledNames = new Set(settled);
     for (const [id, entry] of this.#entries) {
       if (entry.plan !== plan) continue;
       entry.isDue = dueIds.has(id);
       if (!entry.isDue) cancelLook(entry);
-      if (!entry.isDue && !keptIds.has(id)) this.#drop(id, entry);
+      const { state, target = '' } = entry.result ?? {};
+      const isShown = state === 'failed' && settledNames.has(target);
+      if (!entry.isDue && !isShown && !keptIds.has(id)) this.#drop(id, entry);
     }
     for (const run of due) {
       const startedAt = this.#clock.monotonic();
@@ -168,7 +181,9 @@ class Runner implements HookRunner {
     const isSame = before?.state === found.state;
     if (isSame && before.message === message) return;
     const since = isSame ? before.since : this.#clock.now();
-    entry.result = { id: run.id, state: found.state, message, since };
+    const { id, hook, variables } = run;
+    const target = variables['REFIT_TARGET'] ?? run.node;
+    entry.result = { id, hook: hook.name, target, state: found.state, message, since };
     this.#lists.delete(entry.plan);
     for (const listener of this.#listeners) listener();
   }

@@ -37,5 +37,12 @@ export function endsOf(jobs: readonly HookJob[]) {
 
 /** What a process has found out that looked at these Jobs. */
 export function resultsOf(jobs: readonly HookJob[]): readonly HookResult[] {
-  return jobs.map(({ id, state }) => ({ id, state, message: '', since: NOW }));
+  return jobs.map(({ id, state }) => ({
+    id,
+    hook: '',
+    target: '',
+    state,
+    message: '',
+    since: NOW,
+  }));
 }

@@ -236,6 +236,7 @@ const EVERYTHING: Complete<StatusView> = {
       warnings: [''],
       joined: [{ name: '', included: true, message: '' }],
       checks: [{ name: '', state: 'Passing', message: '', since: '' }],
+      hooks: [{ hook: '', target: '', state: 'Failed', message: '', since: '' }],
       unseen: [''],
       wayBack: { state: 'open', until: '', message: '' },
     },

@@ -167,10 +167,9 @@ test('a node starts after the receiver of the examples has done its work, once',
   await using puppets = await Puppets.create(admin, 'webhook-e1');
   await using leader = await lead();
   await puppets.plan(1);
-  const url = `https://127.0.0.1:${receiver.port}/hook`;
   await puppets.until(async () =>
     expect(await why('webhook-e1')).toContain(
-      `the hook tell of UpgradePolicy webhook must succeed for webhook-e1: the leader asks ${url}`,
+      `the hook tell of UpgradePolicy webhook must succeed for webhook-e1: Secret ${NAMESPACE}/${NAME} does not exist`,
     ),
   );
   expect(await receiver.calls()).toEqual([]);
@@ -246,6 +245,11 @@ test('every leader sends the same key, and a refusal holds the plan until the no
   const refused = `the hook tell of UpgradePolicy webhook-odd failed: 127.0.0.1:${server.port} answered 422 Unprocessable Entity: the pager is silent`;
   await puppets.until(async () =>
     expect(await events()).toContain(`HookFailed webhook-w1: ${refused}`),
+  );
+  await puppets.until(async () =>
+    expect(await why('webhook-w1')).toContain(
+      'answered 422 Unprocessable Entity: the pager is silent',
+    ),
   );
   expect(keys().size).toBe(1);
   expect(await puppets.cordon('webhook-w1')).toBe('none');

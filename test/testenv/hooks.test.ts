@@ -77,6 +77,16 @@ async function why(node: string): Promise<string> {
   return (await runRefit('why', node, '--kubeconfig', viewer)).stdout.join('\n');
 }
 
+/** Returns the hooks in the JSON of `refit why` for the node. */
+async function hooksShown(node: string): Promise<readonly unknown[]> {
+  const viewer = await kubeconfigFor('viewer');
+  const { stdout } = await runRefit('why', node, '-o', 'json', '--kubeconfig', viewer);
+  const { plans } = JSON.parse(stdout.join('\n')) as {
+    readonly plans: readonly { readonly hooks?: readonly unknown[] }[];
+  };
+  return plans.flatMap(({ hooks = [] }) => hooks);
+}
+
 async function events(): Promise<string> {
   const lines = 'jsonpath={range .items[*]}{.reason} {.message}{"\\n"}{end}';
   return (await kubectlAs('viewer', ['get', 'events', '-A', '-o', lines])).stdout;
@@ -132,8 +142,10 @@ test('a node starts after its hook, keeps its slot until the second one is done,
     },
   });
   const name = `Job ${NAMESPACE}/${first.metadata.name}`;
-  expect(await why('hooks-w1')).toContain(
-    `the hook backup of UpgradePolicy hooks-both must succeed for hooks-w1: it is ${name}`,
+  await puppets.until(async () =>
+    expect(await why('hooks-w1')).toContain(
+      `the hook backup of UpgradePolicy hooks-both must succeed for hooks-w1: ${name} runs`,
+    ),
   );
 
   // The next leader goes on with the same Job, and creates no other.
@@ -151,6 +163,23 @@ test('a node starts after its hook, keeps its slot until the second one is done,
     expect(await events()).toContain(
       `HookFailed hooks-w1: the hook smoke of UpgradePolicy hooks-both failed: Job ${NAMESPACE}/${smoke.metadata.name} failed: BackoffLimitExceeded`,
     ),
+  );
+  // The NodeRollout keeps what the hook said, so that a viewer needs neither Events nor Jobs.
+  const said = `Job ${NAMESPACE}/${smoke.metadata.name} failed: BackoffLimitExceeded`;
+  await puppets.until(async () =>
+    expect(await why('hooks-w1')).toContain(`the hook smoke failed: ${said}`),
+  );
+  await leader.stop('SIGKILL');
+  await using next = await lead();
+  await puppets.until(async () =>
+    expect(await hooksShown('hooks-w1')).toMatchObject([
+      {
+        hook: 'smoke',
+        target: 'hooks-w1',
+        state: 'Failed',
+        message: expect.stringContaining(said),
+      },
+    ]),
   );
   const operator = await kubeconfigFor('operator');
   expect((await runRefit('retry', 'hooks-w1', '--kubeconfig', operator)).code).toBe(0);
@@ -173,7 +202,8 @@ test('a node starts after its hook, keeps its slot until the second one is done,
   await end(await jobOf('smoke', 3), 'Succeeded');
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
   expect(await jobsOf('backup')).toHaveLength(2);
-  expect(await leader.stop('SIGTERM')).toBe(0);
+  expect(await hooksShown('hooks-w1')).toEqual([]);
+  expect(await next.stop('SIGTERM')).toBe(0);
 });
 
 test('a template that no API server accepts fails the node with what the API server says', async () => {

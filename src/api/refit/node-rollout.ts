@@ -12,6 +12,7 @@ export const MOST = {
   accepted: 100,
   checks: 100,
   checkNodes: 100,
+  hooks: 50,
   before: 50,
   namesBefore: 500,
   downloads: 20,
@@ -114,6 +115,17 @@ const checkSchema = object('The last result of one health check.', {
     'The Nodes that a failing check is about; absent if it is about the whole cluster, or about more than 100 Nodes.',
     z.array(nameSchema).max(MOST.checkNodes),
   ),
+});
+
+const hookSchema = object('One hook that runs or has failed.', {
+  hook: nameSchema.describe('The name of the hook in the policy.'),
+  target: nameSchema.describe('The target that it runs for, as the plan names it.'),
+  id: nameSchema.describe(
+    'The run: the name of its Job, or the `Idempotency-Key` of its requests.',
+  ),
+  state: z.enum(['Running', 'Failed']).describe('How the run stands.'),
+  message: sentence('What the Job or the server said.'),
+  since: optional('Since when the run is in this state.', time('Its begin.')),
 });
 
 const wayBackSchema = object(
@@ -235,6 +247,10 @@ const statusSchema = object('Written by the controller only.', {
   checks: optional(
     'The results of the health checks of the policy, at most a minute old; absent once the plan has ended.',
     z.array(checkSchema).max(MOST.checks).meta(byKey('name')),
+  ),
+  hooks: optional(
+    'The hooks of the policy that run or have failed, at most 50. A failure stays until its target is tried again.',
+    z.array(hookSchema).max(MOST.hooks).meta(byKey('id')),
   ),
   wayBack: wayBackSchema.exactOptional(),
   notifications: notificationsSchema.exactOptional(),

@@ -37,6 +37,7 @@ type Subject = Pick<Loaded, 'dialect' | 'world'> & {
 
 /** Most questions of one kind that are asked. Each is a request, and hundreds of nodes may need one. */
 const MOST_OF_A_KIND = 20;
+const LEFT_OBJECTS = 'whether objects are left that the new version does not serve';
 const CLEAR: DrainPreview = { evictable: 0, obstacles: [], refused: [] };
 
 /** Asks one question. If it fails, the result is `neutral`, and `what` names the question in the sentence about failed checks. */
@@ -58,6 +59,8 @@ export interface InspectionAnswers {
   readonly add: (questions: readonly Question[]) => Promise<void>;
   /** Asks for the results of the health checks with these names. */
   readonly addHealth: (names: readonly string[]) => Promise<void>;
+  /** Asks how the hooks of the policy stand. */
+  readonly addHooks: () => Promise<void>;
   /** Looks at the locks of these tools. */
   readonly addLocks: (coordinate: readonly ToolName[]) => Promise<void>;
 }
@@ -75,6 +78,7 @@ export function inspectionAnswers(
     decisions: 'unasked' as Known['decisions'],
     health: undefined as Known['health'],
     locks: undefined as Known['locks'],
+    hooks: undefined as Known['hooks'],
     drainPreviews: new Map<string, DrainPreview>(),
     drainDelegationOf: ({ key }: Target) => delegations.get(key),
     drainOf: (node: string) => drains.get(node),
@@ -91,18 +95,13 @@ export function inspectionAnswers(
         return;
       }
       case 'preconditions': {
-        const what = 'whether objects are left that the new version does not serve';
-        known.preconditions = await asking(
-          what,
-          async () => await sources.preconditions(dialect, plan),
-          [],
-        );
+        const unmet = async () => await sources.preconditions(dialect, plan);
+        known.preconditions = await asking(LEFT_OBJECTS, unmet, []);
         return;
       }
-      case 'decisions': {
+      case 'decisions':
         known.decisions = await decisionsFrom(sources.decisions(dialect, plan), unseen);
         return;
-      }
       case 'drain-preview': {
         const preview = async () => await sources.drainPreview(question.node, options);
         known.drainPreviews.set(
@@ -131,6 +130,10 @@ export function inspectionAnswers(
     );
     await Promise.all(answers);
   };
+  const addHooks = async (): Promise<void> => {
+    const question = async () => await sources.hooks(dialect, plan);
+    known.hooks = await ask('what hooks said', question, undefined);
+  };
   const addHealth = async (names: readonly string[]): Promise<void> => {
     known.health = await healthOf(names, () => sources.health(dialect, plan), unseen);
   };
@@ -140,7 +143,7 @@ export function inspectionAnswers(
     known.locks = seen.known;
     for (const each of seen.unseen) unseen.add(each);
   };
-  return { known, unseen, add, addHealth, addLocks };
+  return { known, unseen, add, addHealth, addHooks, addLocks };
 }
 
 /** Asks the API servers from this machine. If some are not ready, the result is unknown: perhaps only this machine cannot reach them. */

@@ -13,6 +13,7 @@ import type { Reason } from '../../engine/model/reasons.ts';
 import type { Stage, Target } from '../../engine/model/rollout.ts';
 import { placeOf } from '../../engine/report/node-rollout-object.ts';
 import { resultsIn } from '../../engine/report/shown-checks.ts';
+import { hookResultsIn } from '../../engine/report/shown-hooks.ts';
 import { readDecisions } from '../../engine/snapshot/read-decisions.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
@@ -41,6 +42,8 @@ export interface Sources {
   ) => Promise<boolean>;
   /** Asks for the results of the health checks that the leader has shown last; undefined if it has shown none. */
   readonly health: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['health']>;
+  /** Asks how the hooks stand that the leader has shown last; undefined if it has shown none. */
+  readonly hooks: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['hooks']>;
   /** Looks at the locks that plans of the dialect share with these tools. */
   readonly locks: (dialect: Dialect, coordinate: readonly ToolName[]) => Promise<LocksSeen>;
 }
@@ -68,6 +71,13 @@ export function sourcesOf(
   };
   const look = async (): Promise<DrainPreviewer> =>
     await once('look', async () => await Promise.resolve(drainPreviewer(client, abort)));
+  const nodeRolloutOf = async (dialect: Dialect, plan: KubeObject) =>
+    await once(`NodeRollout ${dialect.name} ${plan.metadata.uid ?? ''}`, async () => {
+      const place = placeOf(dialect, plan);
+      if (place === undefined || plan.metadata.uid === undefined) return undefined;
+      const { namespace, name } = place;
+      return await ifFound(client.get(nodeRollouts, name, { namespace, abort }));
+    });
   return {
     controlPlane: askControlPlane,
     drainPreview: async (node: string, options: DrainOptions) =>
@@ -100,12 +110,8 @@ export function sourcesOf(
         async () => await lookAtLocks({ client, clock }, dialect.name, coordinate, abort),
       ),
     health: async (dialect: Dialect, plan: KubeObject) =>
-      await once(`health ${dialect.name} ${plan.metadata.uid ?? ''}`, async () => {
-        const place = placeOf(dialect, plan);
-        if (place === undefined || plan.metadata.uid === undefined) return undefined;
-        const { namespace, name } = place;
-        const shown = await ifFound(client.get(nodeRollouts, name, { namespace, abort }));
-        return resultsIn(shown, plan.metadata.uid);
-      }),
+      resultsIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),
+    hooks: async (dialect: Dialect, plan: KubeObject) =>
+      hookResultsIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),
   };
 }

@@ -175,6 +175,7 @@ export async function inspect(
   const look = (): Snapshot =>
     readingPlan(of, plan, () => sinceCreation(gather(dialect, plan, world, now, answers.known)));
   if (mayBeDecided(policy)) await answers.add([{ kind: 'decisions' }]);
+  if ((policy.hooks ?? []).length > 0) await answers.addHooks();
   // An ended plan waits for nothing, and its leader asks nothing.
   if (!isFinal(look().rollout)) {
     await answers.addHealth((policy.health?.checks ?? []).map((check) => check.name));

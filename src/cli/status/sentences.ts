@@ -104,11 +104,19 @@ export function failedRows(plan: PlanView, now: number): TargetRow[] {
  * Returns the row of a failed target. If the agent did not report the failure, as after a deadline,
  * the plan has a reason only for the first failed target.
  */
-export function failedRow({ reason = '' }: PlanView, target: TargetView, now: number): TargetRow {
+export function failedRow(plan: PlanView, target: TargetView, now: number): TargetRow {
+  const { reason = '' } = plan;
   const row = rowOf(target, undefined, now);
   const events = `Events and the leader's log say why: kubectl get events -A --field-selector involvedObject.name=${row.name}`;
-  const message = reason.startsWith(`${row.name} `) ? reason.slice(row.name.length + 1) : events;
+  const ofPlan = reason.startsWith(`${row.name} `) ? reason.slice(row.name.length + 1) : events;
+  const message = failedHook(plan, target) ?? ofPlan;
   return row.message === '' ? { ...row, message } : row;
+}
+
+/** Returns the failure of the last hook of the target as a clause; undefined if none has failed. */
+function failedHook({ hooks = [] }: PlanView, { name }: TargetView): string | undefined {
+  const found = hooks.find(({ target, state }) => target === name && state === 'Failed');
+  return found && `the hook ${found.hook} failed: ${found.message ?? 'it gave no reason'}`;
 }
 
 /** Returns why the plan ended or is about to end. Returns nothing if a failed target or a wait gives the same reason. */

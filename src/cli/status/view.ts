@@ -31,6 +31,7 @@ import {
 } from '../../engine/model/rollout.ts';
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { checksShown, type ShownCheck } from '../../engine/report/shown-checks.ts';
+import { hooksShown, type ShownHook } from '../../engine/report/shown-hooks.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import { type Hold, isHeld } from '../../signal/holds.ts';
@@ -123,6 +124,8 @@ export interface PlanView
   readonly joined?: readonly JoinedView[] | undefined;
   /** The results of the health checks of the policy that the leader has shown last. `since` is an RFC 3339 time. */
   readonly checks?: readonly CheckView[] | undefined;
+  /** The hooks of the policy that run or have failed, as the leader has shown last. `since` is an RFC 3339 time. */
+  readonly hooks?: readonly HookView[] | undefined;
   /** Checks that could not run, one sentence each. */
   readonly unseen?: readonly string[] | undefined;
   /** Whether all targets that are done can go back to their earlier versions. */
@@ -137,6 +140,8 @@ export interface JoinedView {
 }
 
 export type CheckView = Pick<ShownCheck, 'name' | 'state' | 'message' | 'since'>;
+
+export type HookView = Omit<ShownHook, 'id'>;
 
 export interface StatusView {
   readonly leader: LeaderView;
@@ -198,6 +203,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     warnings: warnings.length === 0 || isFinal(rollout) ? undefined : warnings,
     joined: joinedViews(look),
     checks: checksShown(snapshot.health)?.map(({ at: _at, nodes: _nodes, ...check }) => check),
+    hooks: hooksShown(snapshot.hooks)?.map(({ id: _id, ...hook }) => hook),
     unseen: unseen.length === 0 ? undefined : unseen,
     wayBack: wayBackOfRollout(look),
   });

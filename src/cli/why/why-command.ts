@@ -7,6 +7,7 @@ import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
 import { age } from '../phrases.ts';
 import { planFlag, runnerOf } from '../plan-runners.ts';
+import { hookSection } from '../status/hook-section.ts';
 import type { PlanFilter } from '../status/plan-names.ts';
 import * as sentences from '../status/sentences.ts';
 import { inSession, observeOnce, plansIn, type SessionParts } from '../status/status-session.ts';
@@ -56,6 +57,7 @@ export function whyView(status: StatusView, node: string | undefined): StatusVie
     );
     const cordoned = plan.cordoned?.filter(({ target }) => names.has(target));
     const next = plan.next.filter((name) => names.has(name));
+    const hooks = plan.hooks?.filter(({ target }) => names.has(target));
     return [
       {
         ...plan,
@@ -63,6 +65,7 @@ export function whyView(status: StatusView, node: string | undefined): StatusVie
         waits,
         next,
         ...(joined?.length ? { joined } : { joined: undefined }),
+        hooks: hooks?.length ? hooks : undefined,
         ...(cordoned?.length ? { cordoned } : { cordoned: undefined }),
       },
     ];
@@ -126,6 +129,7 @@ export function planSections(status: ExplainedStatus, plan: PlanView, now: numbe
     },
     text.stoppedSection(plan),
     ...(text.isOpen(plan) ? progress(status, plan, now) : []),
+    hookSection(plan, now),
     { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next)] : [] },
     { heading: 'cordon', lines: sentences.cordonLines(plan) },
     text.joinedSection(plan),
@@ -166,6 +170,7 @@ export function nodeSections(status: StatusView, plan: PlanView, node: string, n
       target,
       sections: [
         ...sectionsOf(status, plan, stage, target, now),
+        hookSection(plan, now, target.name),
         text.wayBackSection(target.wayBack),
         cordonSection(plan, target),
         text.joinedSection(plan, target.name),

@@ -1,5 +1,4 @@
 /** Carries out the commands of one turn. It is the only owner of what the leader writes for a plan. */
-import type { HookRun } from '../../hooks/rules.ts';
 import type { ReconcileResult } from '../../runtime/run-controller.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { soonest } from '../../util/soonest.ts';
@@ -12,6 +11,7 @@ import type { RetryOrder } from '../schedule/awaited-retries.ts';
 import type { Answers, Prober } from '../snapshot/probes.ts';
 import type { RefusedWrites } from '../snapshot/refused-writes.ts';
 import { restOf } from '../turn/batching.ts';
+import type { HooksCommand } from '../turn/choose-hooks.ts';
 import type { Command } from '../turn/commands.ts';
 import { record } from './record.ts';
 import { orderRestart } from './restart.ts';
@@ -25,7 +25,7 @@ export interface ExecuteParts extends Effects {
   readonly refusals: RefusedWrites;
   readonly reporter?: Reporter | undefined;
   /** Carries out the hooks of the plan; undefined if this process carries out none. */
-  readonly hooks?: { follow(due: readonly HookRun[], kept: readonly string[]): void } | undefined;
+  readonly hooks?: { follow(command: HooksCommand): void } | undefined;
 }
 
 /**
@@ -73,7 +73,7 @@ export async function execute(
   }
   const [toRecord] = only(commands, 'record');
   if (toRecord) return await recordRollout(parts, turn, toRecord.rollout);
-  for (const { due, kept } of only(commands, 'hooks')) parts.hooks?.follow(due, kept);
+  for (const command of only(commands, 'hooks')) parts.hooks?.follow(command);
   const outcome = await act(
     parts,
     turn,

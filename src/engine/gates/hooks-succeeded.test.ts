@@ -56,7 +56,8 @@ function scene({ targets = [INTENDED], isLeader = true, ...given }: Scene) {
   const known = hooks.flatMap((each): HookResult[] => {
     const state = results[each.name];
     const { id } = hookRunOf({ snapshot, stage, target }, each);
-    return state ? [{ id, state, message: `it is ${state}`, since: NOW - MINUTE }] : [];
+    const found = { id, hook: each.name, target: target.name, since: NOW - MINUTE };
+    return state ? [{ ...found, state, message: `it is ${state}` }] : [];
   });
   const settings = buildPolicy({ name: 'careful', hooks, ...policy });
   const assessment = assess({ ...snapshot, hooks: isLeader ? known : undefined }, settings, NOW);

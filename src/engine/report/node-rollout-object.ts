@@ -45,6 +45,7 @@ const OWN_FIELDS = [
   'planDeleted',
   'conditions',
   'checks',
+  'hooks',
   'wayBack',
   'history',
 ] as const satisfies readonly (keyof NodeRolloutStatus)[];

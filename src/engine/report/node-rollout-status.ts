@@ -30,9 +30,11 @@ import {
   withStages,
 } from '../model/rollout.ts';
 import { limitOf } from '../schedule/slots.ts';
+import { settledNames } from '../turn/choose-hooks.ts';
 import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
 import { type RunVersions, runVersions } from './run-versions.ts';
 import { checksShown, steadyChecks } from './shown-checks.ts';
+import { hooksShown, withEarlierFailures } from './shown-hooks.ts';
 import type { Turn } from './turn.ts';
 
 type Counts = NonNullable<NodeRolloutStatus['counts']>;
@@ -64,6 +66,10 @@ export interface RolloutView {
   readonly waits: readonly Wait[];
   readonly failures: Failures;
   readonly checks: NodeRolloutStatus['checks'];
+  /** The hooks that run or have failed, as this leader knows. */
+  readonly hooks: NodeRolloutStatus['hooks'];
+  /** Returns the names of the targets that have ended. */
+  readonly settled: () => readonly string[];
   readonly wayBack: NodeRolloutStatus['wayBack'];
   /** Whether the receivers of the policy take messages; undefined if it has none. */
   readonly delivery?: Delivery | undefined;
@@ -106,6 +112,8 @@ export function viewOf(
     waits,
     failures: failuresOf(snapshot),
     checks: isOver ? undefined : checksShown(snapshot.health),
+    hooks: hooksShown(snapshot.hooks),
+    settled: () => settledNames(rollout),
     wayBack: shownWayBack(assessment),
     delivery,
   };
@@ -208,6 +216,7 @@ export function statusOf(
     eta: steadyEta(view.eta, isSame ? before.eta : undefined),
     waiting: waitingOf(view, now),
     checks: steadyChecks(view.checks, isSame ? before.checks : undefined),
+    hooks: withEarlierFailures(view.hooks, isSame ? before.hooks : undefined, view.settled),
     wayBack: view.wayBack,
     conditions: [...conditionsAt(view, known, previous?.metadata.generation, now)],
     history: historyOf(view, before.history ?? [], now),
@@ -332,7 +341,7 @@ export function statusOfDeleted(
   now: number,
 ): NodeRolloutStatus {
   if (status.planDeleted !== undefined) return status;
-  const { eta: _eta, waiting: _waiting, wave: _wave, checks: _checks, ...kept } = status;
+  const { eta: _eta, waiting: _waiting, wave: _wave, checks: _checks, hooks: _, ...kept } = status;
   const isOpen = status.history?.some(({ ended }) => ended === undefined) === true;
   const isUnfinished = isOpen || status.phase === 'new' || status.phase === undefined;
   const gone = { reason: 'PlanGone', message: 'the plan was deleted' };

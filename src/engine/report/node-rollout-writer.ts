@@ -181,8 +181,10 @@ function headline(status: NodeRolloutStatus | undefined): string {
     [type, is, reason].join(' '),
   );
   const checks = status?.checks?.map(({ name, state }) => `${name} ${state}`);
+  const hooks = status?.hooks?.map(({ id, state }) => `${id} ${state}`);
   const { phase, version, waiting } = status ?? {};
-  return [phase, version, waiting?.reason, ...(conditions ?? []), ...(checks ?? [])].join();
+  const lists = [...(conditions ?? []), ...(checks ?? []), ...(hooks ?? [])];
+  return [phase, version, waiting?.reason, ...lists].join();
 }
 
 /** Reads or creates the NodeRollout if that is needed, and writes what it does not show yet. */

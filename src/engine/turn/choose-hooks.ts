@@ -2,13 +2,15 @@
 import type { HookRun } from '../../hooks/rules.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { hookRunOf } from '../gates/hook-runs.ts';
-import { inState, isFinal } from '../model/rollout.ts';
+import { inState, isFinal, type Rollout, targetsIn } from '../model/rollout.ts';
 
 /** The due runs, and the names of all runs whose results are needed. */
 export interface HooksCommand {
   readonly kind: 'hooks';
   readonly due: readonly HookRun[];
   readonly kept: readonly string[];
+  /** The names of targets whose failed hooks are still shown. */
+  readonly settled: readonly string[];
 }
 
 /**
@@ -19,7 +21,8 @@ export function hooksOf(assessment: Assessment): HooksCommand[] {
   const { snapshot, policy, stage } = assessment;
   const { hooks = [] } = policy;
   if (hooks.length === 0 || snapshot.rollout.unread) return [];
-  if (!stage || isFinal(snapshot.rollout)) return [{ kind: 'hooks', due: [], kept: [] }];
+  const settled = settledNames(snapshot.rollout);
+  if (!stage || isFinal(snapshot.rollout)) return [{ kind: 'hooks', due: [], kept: [], settled }];
   const intended = inState(stage, 'intended');
   const due = intended.flatMap((target): HookRun[] => {
     const { hookRun, next } = assessment.of(stage, target);
@@ -28,5 +31,10 @@ export function hooksOf(assessment: Assessment): HooksCommand[] {
   const kept = intended.flatMap((target) =>
     hooks.map((hook) => hookRunOf({ snapshot, stage, target }, hook).id),
   );
-  return [{ kind: 'hooks', due, kept }];
+  return [{ kind: 'hooks', due, kept, settled }];
+}
+
+/** Returns the names of the targets that have ended after they were started. Their hooks may have failed. */
+export function settledNames(rollout: Rollout): string[] {
+  return targetsIn(rollout, 'failed', 'done').map(({ name }) => name);
 }

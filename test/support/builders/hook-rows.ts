@@ -19,7 +19,8 @@ function given(of: GateInput, when: HookMoment, state: HookState): GateInput {
   const snapshot = { rollout, controls, facts: new Map([[target.key, facts]]) };
   const { id } = hookRunOf({ snapshot, stage, target }, hook(when));
   const policy = buildPolicy({ name: 'careful', hooks: [hook(when)] });
-  return { ...of, policy, hooks: [{ id, state, message: 'Job hooks/x runs', since: T0 }] };
+  const found = { id, hook: 'backup', target: target.name, since: T0 };
+  return { ...of, policy, hooks: [{ ...found, state, message: 'Job hooks/x runs' }] };
 }
 
 const NAME = 'the hook backup of UpgradePolicy careful';

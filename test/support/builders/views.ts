@@ -34,6 +34,7 @@ export function buildViewParts(
         }),
       drainDelegation: async () => await Promise.resolve(true),
       health: async () => await Promise.resolve(undefined),
+      hooks: async () => await Promise.resolve(undefined),
       locks: async () => await Promise.resolve({ known: [], unseen: [] }),
       ...sources,
     },

@@ -1,0 +1,75 @@
+/** Turns results of hooks into what a NodeRollout shows, and back. Commands read them there, because only the leader carries hooks out. */
+import {
+  LONGEST_MESSAGE,
+  MOST,
+  type NodeRollout,
+  type NodeRolloutStatus,
+} from '../../api/refit/node-rollout.ts';
+import type { HookResult } from '../../hooks/rules.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { printable } from '../../util/printable.ts';
+
+export type ShownHook = NonNullable<NodeRolloutStatus['hooks']>[number];
+
+/** Returns the runs that have not succeeded, the failed ones first, as a NodeRollout shows them; undefined if there are none. */
+export function hooksShown(results: readonly HookResult[] = []): ShownHook[] | undefined {
+  const shown = results.flatMap(({ hook, target, id, state, message, since }): ShownHook[] =>
+    state === 'succeeded'
+      ? []
+      : [
+          {
+            hook,
+            target,
+            id,
+            state: state === 'failed' ? 'Failed' : 'Running',
+            message: printable(message).slice(0, LONGEST_MESSAGE),
+            since: rfc3339(since),
+          },
+        ],
+  );
+  return bounded(shown);
+}
+
+/**
+ * Returns `next`, with those failures of `before` whose targets have ended. A new leader has not seen these runs, and looks at none of
+ * them again.
+ */
+export function withEarlierFailures(
+  next: NodeRolloutStatus['hooks'] = [],
+  before: NodeRolloutStatus['hooks'] = [],
+  settled: () => readonly string[],
+): NodeRolloutStatus['hooks'] {
+  const known = new Set(next.map(({ id }) => id));
+  const lost = before.filter(({ id, state }) => state === 'Failed' && !known.has(id));
+  // The names are asked for only if they matter, because a plan may have thousands of targets.
+  const ended = new Set(lost.length === 0 ? [] : settled());
+  return bounded([...next, ...lost.filter(({ target }) => ended.has(target))]);
+}
+
+/** Returns as many entries as fit, the failed ones first and the newest of them before the others; undefined if there are none. */
+function bounded(hooks: readonly ShownHook[]): ShownHook[] | undefined {
+  if (hooks.length === 0) return undefined;
+  const rank = ({ state }: ShownHook): number => (state === 'Failed' ? 0 : 1);
+  const newestFirst = (a: ShownHook, b: ShownHook): number =>
+    (b.since ?? '').localeCompare(a.since ?? '');
+  return hooks
+    .toSorted((a, b) => rank(a) - rank(b) || newestFirst(a, b) || a.id.localeCompare(b.id))
+    .slice(0, MOST.hooks);
+}
+
+/** Returns the results that the leader has shown for this plan; undefined if it has shown none. */
+export function hookResultsIn(
+  shown: NodeRollout | undefined,
+  planUid: string | undefined,
+): readonly HookResult[] | undefined {
+  const { hooks } = shown?.status ?? {};
+  if (hooks === undefined || shown?.spec.plan.uid !== planUid) return undefined;
+  return hooks.map(({ hook, target, id, state, message = '', since = '' }) => ({
+    hook,
+    target,
+    id,
+    state: state === 'Failed' ? 'failed' : 'running',
+    message,
+    since: Date.parse(since),
+  }));
+}
