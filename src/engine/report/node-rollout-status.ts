@@ -341,7 +341,14 @@ export function statusOfDeleted(
   now: number,
 ): NodeRolloutStatus {
   if (status.planDeleted !== undefined) return status;
-  const { eta: _eta, waiting: _waiting, wave: _wave, checks: _checks, hooks: _, ...kept } = status;
+  const {
+    eta: _eta,
+    waiting: _waiting,
+    wave: _wave,
+    checks: _checks,
+    hooks: _hooks,
+    ...kept
+  } = status;
   const isOpen = status.history?.some(({ ended }) => ended === undefined) === true;
   const isUnfinished = isOpen || status.phase === 'new' || status.phase === undefined;
   const gone = { reason: 'PlanGone', message: 'the plan was deleted' };
