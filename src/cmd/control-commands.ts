@@ -2,9 +2,9 @@
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import type { Control } from '../cli/controls/control.ts';
 import type { ControlFlags } from '../cli/controls/control-command.ts';
+import type { RollBackFlags } from '../cli/controls/roll-back.ts';
 import * as common from '../cli/options.ts';
 import type { CommandCall, CommandSpec } from '../cli/program.ts';
-import type { RollBackFlags } from '../dialects/autopilot/command/roll-back-command.ts';
 import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import { partsOf } from './session-parts.ts';
@@ -58,7 +58,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'rollback',
     summary:
-      'Takes the nodes of an ended or aborted k0s Plan back to the versions that they ran before it: workers first, then controllers.',
+      'Takes the nodes of an ended or aborted plan back to the versions that they ran before it: Plans of k0s and Rancher.',
     argument: PLAN_ARGUMENT,
     options: [
       ...common.CONNECTION_OPTIONS,
@@ -72,13 +72,17 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
         '--sha256 <platform=hex>',
         'with --url: the SHA-256 of that file; may be repeated',
       ).argParser(common.addValue),
+      new Option(
+        '--image <image>',
+        'Plans of Rancher: an image that installs an older version; default: that of the Plan',
+      ),
       new Option('--reason <text>', 'reason that is kept with the Plan').makeOptionMandatory(),
       common.outputForm('text', 'yaml'),
       new Option('--yes', 'do not ask'),
       common.DRY_RUN,
     ],
     run: async (flags: RollBackFlags, call) =>
-      await (await import('../dialects/autopilot/command/roll-back-command.ts')).rollBack(
+      await (await import('./roll-back.ts')).rollBack(
         { ...flags, ...planOf(flags, call) },
         await partsOf(call),
       ),

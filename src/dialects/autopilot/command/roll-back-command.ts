@@ -1,30 +1,26 @@
 /** Implements `refit rollback`: puts a Plan in the place of the ended one that takes its nodes back to the versions before it. */
 import { PLAN_NAME, type Plan, plans } from '../../../api/autopilot/plan.ts';
-import { nodeRollouts } from '../../../api/kinds.ts';
-import type { NodeRollout, NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
-import { isConfirmed } from '../../../cli/confirm.ts';
-import {
-  type ControlFlags,
-  choosePlan,
-  inspectPlans,
-  say,
-} from '../../../cli/controls/control-command.ts';
+import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
+import { say } from '../../../cli/controls/control-command.ts';
 import { dryRunLines } from '../../../cli/controls/dry-run.ts';
+import {
+  isWanted,
+  REASON_ANNOTATION,
+  type RollBackFlags,
+  refuseOpenPlan,
+  runOf,
+  writeUnlessChanged,
+} from '../../../cli/controls/roll-back.ts';
 import { table } from '../../../cli/phrases.ts';
 import { askLeader } from '../../../cli/status/load.ts';
 import type { Inspection } from '../../../cli/status/observe.ts';
-import { inSession, type Session, type SessionParts } from '../../../cli/status/status-session.ts';
+import type { Session, SessionParts } from '../../../cli/status/status-session.ts';
 import { askUserName } from '../../../cli/user-name.ts';
-import { isFinal } from '../../../engine/model/rollout.ts';
-import { placeOf } from '../../../engine/report/node-rollout-object.ts';
 import { platformOf } from '../../../engine/snapshot/gather.ts';
 import { annotated, kubeletVersionOf, nodes } from '../../../kube/resources.ts';
-import { ifFound } from '../../../kube/status-error.ts';
 import { controlNodes, isK0sLeader, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { failing, messageOf, RefitError } from '../../../util/errors.ts';
-import { ownMember } from '../../../util/own-member.ts';
-import { listed } from '../../../util/phrases.ts';
 import { writeYaml } from '../../../util/yaml.ts';
 import {
   type PresentNode,
@@ -34,109 +30,47 @@ import {
   waysBack,
 } from './roll-back-plan.ts';
 
-export interface RollBackFlags extends ControlFlags {
-  readonly run?: string;
-  /** Each as `<platform>=<value>`. */
-  readonly url?: readonly string[];
-  readonly sha256?: readonly string[];
-  readonly reason: string;
-  readonly output?: 'text' | 'yaml';
-  readonly yes?: boolean;
-}
-
-/** The annotation with who rolled back, and why, for people. */
-const REASON_ANNOTATION = 'upgrade.refit.dev/rolls-back-reason';
 const refuse = failing('REFIT_CONTROL');
 
-export async function rollBack(flags: RollBackFlags, parts: SessionParts): Promise<void> {
+/** Takes the k0s Plan back. The caller has chosen it. */
+export async function rollBackK0sPlan(
+  session: Session,
+  old: Inspection,
+  flags: RollBackFlags,
+  parts: SessionParts,
+): Promise<void> {
   const { clock, output } = parts;
-  await inSession(flags, parts, 'refit-control', async (session) => {
-    const now = clock.now();
-    const old = await planFor(session, flags, now);
-    const { history, run } = await runFor(session, old, flags);
-    const ways = waysBack(run, presentNodes(old));
-    refuseImpossible(ways, run);
-    const [command] = (old.plan as Plan).spec.commands;
-    const concurrent = command?.k0supdate?.targets.workers?.limits?.concurrent ?? 1;
-    const downloads = [...given(flags, ways), ...history.flatMap((each) => each.downloads ?? [])];
-    const by = await askUserName(session);
-    const made = planBack(
-      ways,
-      { run: `${run.planUid}/${run.id}`, downloads, concurrent },
-      rfc3339(now),
-    );
-    const plan = annotated(made, { [REASON_ANNOTATION]: `${by}: ${flags.reason.trim()}` });
-    if (flags.output === 'yaml') return output.write(writeYaml(plan));
-    say(parts, [...shown(ways, run), ...dryRunLines(flags)]);
-    if (flags.dryRun === 'client') return;
-    await check(session, old, plan);
-    if (flags.dryRun === 'server') return;
-    const { abort } = parts;
-    const asked = { unasked: 'there is no terminal to ask: pass --yes', abort };
-    if (flags.yes !== true && !(await isConfirmed('Go back?', asked)))
-      return say(parts, ['Nothing was written.']);
-    await replace(session, old, plan);
-    say(parts, ['The Plan that goes back is written. Follow it with: refit status --watch']);
-  });
+  const now = clock.now();
+  refuseOpenPlan(old);
+  await refuseOtherLeader(session, now);
+  const { history, run } = await runOf(session, old, flags);
+  const ways = waysBack(run, presentNodes(old));
+  refuseImpossible(ways, run);
+  const [command] = (old.plan as Plan).spec.commands;
+  const concurrent = command?.k0supdate?.targets.workers?.limits?.concurrent ?? 1;
+  const downloads = [...given(flags, ways), ...history.flatMap((each) => each.downloads ?? [])];
+  const by = await askUserName(session);
+  const made = planBack(
+    ways,
+    { run: `${run.planUid}/${run.id}`, downloads, concurrent },
+    rfc3339(now),
+  );
+  const plan = annotated(made, { [REASON_ANNOTATION]: `${by}: ${flags.reason.trim()}` });
+  if (flags.output === 'yaml') return output.write(writeYaml(plan));
+  say(parts, [...shown(ways, run), ...dryRunLines(flags)]);
+  if (flags.dryRun === 'client') return;
+  await check(session, old, plan, now);
+  if (flags.dryRun === 'server' || !(await isWanted(flags, parts))) return;
+  await replace(session, old, plan, now);
+  say(parts, ['The Plan that goes back is written. Follow it with: refit status --watch']);
 }
 
-async function planFor(session: Session, flags: RollBackFlags, now: number): Promise<Inspection> {
-  const plan = choosePlan(await inspectPlans(session, flags.plan, now), flags.plan);
-  refuseOtherDialects(plan);
-  const { rollout, controls } = plan.snapshot;
-  if (!isFinal(rollout))
-    return refuse(
-      controls.abort === undefined
-        ? 'the plan still runs: end it first with refit abort'
-        : 'the plan was aborted, and nodes of it are still in progress: run this again when they have finished',
-    );
+async function refuseOtherLeader(session: Session, now: number): Promise<void> {
   const leader = await askLeader(session, now);
   if ('holder' in leader && leader.state !== 'silent' && isK0sLeader(leader.holder))
-    return refuse(
+    refuse(
       `k0s's own leader (${leader.holder}) carries plans out, and it would start controllers at once: run this when refit controller holds the Lease`,
     );
-  return plan;
-}
-
-/** What to do for plans that this command does not write. */
-const BY_HAND: Readonly<Record<string, string>> = {
-  cattle: 'set spec.version of the Plan back, if its image can install an older version',
-  kubeadm:
-    'kubeadm does not support an older version: continue with refit kubeadm apply, or restore etcd',
-  capi: 'set the version back in the KubeadmControlPlane, K0sControlPlane or MachineDeployment that owns the Machine',
-};
-
-function refuseOtherDialects({ dialect }: Inspection): void {
-  const byHand = ownMember(BY_HAND, dialect.name);
-  if (byHand === undefined) return;
-  throw new RefitError(
-    'REFIT_CONTROL',
-    `refit rollback writes only Plans of k0s; for this plan: ${byHand}`,
-    {
-      hint: 'do that instead, as the documentation of Refit on going back says',
-    },
-  );
-}
-
-async function runFor(
-  { client, abort }: Session,
-  { dialect, plan }: Inspection,
-  flags: RollBackFlags,
-) {
-  const place = placeOf(dialect, plan);
-  const object: NodeRollout | undefined =
-    place &&
-    (await ifFound(client.get(nodeRollouts, place.name, { namespace: place.namespace, abort })));
-  const history: readonly NodeRolloutRun[] = object?.status?.history ?? [];
-  const ids = history.map(({ id }) => id);
-  const run = history.find(({ id, planUid }) =>
-    flags.run === undefined ? planUid === plan.metadata.uid : id === flags.run,
-  );
-  if (run === undefined)
-    return refuse(
-      `the history of the NodeRollout has no run ${flags.run ?? 'of this plan'}; it has ${listed(ids, ids.length) || 'none'}`,
-    );
-  return { history, run };
 }
 
 function presentNodes({ world }: Inspection): PresentNode[] {
@@ -209,19 +143,20 @@ function shown({ moves, left }: WaysBack, run: NodeRolloutRun): string[] {
 }
 
 /** Lets the API server check the new spec, before the old Plan is deleted. */
-async function check(
-  { client, abort }: Session,
-  { plan: old }: Inspection,
-  { spec, metadata }: Plan,
-) {
-  const { resourceVersion } = old.metadata;
-  const patch = { metadata: { resourceVersion, annotations: metadata.annotations }, spec };
-  await client.patch(plans, PLAN_NAME, patch, { type: 'merge', dryRun: true, abort });
+async function check(session: Session, old: Inspection, { spec, metadata }: Plan, now: number) {
+  const { client, abort } = session;
+  await writeUnlessChanged(session, old, now, async (resourceVersion) => {
+    const patch = { metadata: { resourceVersion, annotations: metadata.annotations }, spec };
+    await client.patch(plans, PLAN_NAME, patch, { type: 'merge', dryRun: true, abort });
+  });
 }
 
-async function replace({ client, abort }: Session, { plan: old }: Inspection, plan: Plan) {
-  const { uid, resourceVersion } = old.metadata;
-  await client.delete(plans, PLAN_NAME, { uid, resourceVersion, abort });
+async function replace(session: Session, old: Inspection, plan: Plan, now: number) {
+  const { client, abort } = session;
+  const { uid } = old.plan.metadata;
+  await writeUnlessChanged(session, old, now, async (resourceVersion) => {
+    await client.delete(plans, PLAN_NAME, { uid, resourceVersion, abort });
+  });
   try {
     await client.create(plans, plan, { abort });
   } catch (error) {

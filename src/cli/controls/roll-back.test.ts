@@ -1,0 +1,55 @@
+/** Tests the write of `refit rollback` beside a leader that writes the plan as well. */
+import { expect, test } from 'vitest';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
+import { buildViewParts, recorded, statusOf } from '../../../test/support/builders/views.ts';
+import { buildWorld } from '../../../test/support/builders/worlds.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
+import type { Plan } from '../../api/autopilot/plan.ts';
+import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import { inspect } from '../status/observe.ts';
+import type { Session } from '../status/status-session.ts';
+import { writeUnlessChanged } from './roll-back.ts';
+
+const k0supdate = buildUpdate({ targets: { workers: listed('w1') } });
+
+function planAt(resourceVersion: string, state = 'Completed', version = k0supdate.version): Plan {
+  const status = statusOf(state, [], recorded({ w1: 'SignalCompleted' }, '2026-01-01T00:00:00Z'));
+  const plan = buildPlan({ commands: [{ k0supdate: { ...k0supdate, version } }] }, status);
+  return { ...plan, metadata: { ...plan.metadata, resourceVersion } };
+}
+
+/** Writes as a command that has seen version 1 of the plan. The API server accepts only the version of `present`. */
+async function written(present: Plan): Promise<string[]> {
+  const viewParts = buildViewParts({}, []);
+  const seen = await inspect(
+    { dialect: autopilot, world: buildWorld([], []) },
+    planAt('1'),
+    viewParts,
+    T0,
+  );
+  const client = { get: () => Promise.resolve(present) };
+  const session = { client, abort: AbortSignal.abort(), viewParts } as unknown as Session;
+  const tried: string[] = [];
+  await writeUnlessChanged(session, seen, T0, (resourceVersion = '') => {
+    tried.push(resourceVersion);
+    if (resourceVersion === present.metadata.resourceVersion) return Promise.resolve();
+    return Promise.reject(new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' }));
+  });
+  return tried;
+}
+
+test('the leader has written the plan meanwhile: it is read again, and the write goes on', async () => {
+  expect(await written(planAt('1'))).toEqual(['1']);
+  expect(await written(planAt('2'))).toEqual(['1', '2']);
+});
+
+test('nothing is written if the spec is another one, or the plan was replaced, or runs again', async () => {
+  await expect(written(planAt('2', 'Completed', 'v9.9.9'))).rejects.toThrow(
+    'the plan was changed meanwhile',
+  );
+  const other = planAt('2');
+  const replaced = { ...other, metadata: { ...other.metadata, uid: 'another' } };
+  await expect(written(replaced)).rejects.toThrow('the plan was changed meanwhile');
+  await expect(written(planAt('2', 'SchedulableWait'))).rejects.toThrow('the plan still runs');
+});

@@ -1,0 +1,100 @@
+/** What `refit rollback` does for plans of every dialect: which plan and run, the question, and a write that survives the leader's. */
+import { nodeRollouts } from '../../api/kinds.ts';
+import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
+import { isFinal } from '../../engine/model/rollout.ts';
+import { placeOf } from '../../engine/report/node-rollout-object.ts';
+import { ifFound, isConflict } from '../../kube/status-error.ts';
+import { failing, unlessError } from '../../util/errors.ts';
+import { sameJson } from '../../util/json.ts';
+import { listed } from '../../util/phrases.ts';
+import { isConfirmed } from '../confirm.ts';
+import { type Inspection, inspect } from '../status/observe.ts';
+import type { Session, SessionParts } from '../status/status-session.ts';
+import { type ControlFlags, say } from './control-command.ts';
+
+export interface RollBackFlags extends ControlFlags {
+  readonly run?: string;
+  /** Each as `<platform>=<value>`. */
+  readonly url?: readonly string[];
+  readonly sha256?: readonly string[];
+  readonly image?: string;
+  readonly reason: string;
+  readonly output?: 'text' | 'yaml';
+  readonly yes?: boolean;
+}
+
+/** The annotation with who rolled back, and why, for people. */
+export const REASON_ANNOTATION = 'upgrade.refit.dev/rolls-back-reason';
+
+/** The leader may write the plan several times meanwhile. */
+const MAX_TRIES = 10;
+const refuse = failing('REFIT_CONTROL');
+
+/** Rejects with REFIT_CONTROL unless the plan has ended. */
+export function refuseOpenPlan({ snapshot: { rollout, controls } }: Inspection): void {
+  if (isFinal(rollout)) return;
+  refuse(
+    controls.abort === undefined
+      ? 'the plan still runs: end it first with refit abort'
+      : 'the plan was aborted, and nodes of it are still in progress: run this again when they have finished',
+  );
+}
+
+/** Resolves with the run that the user named, or else the last one of the plan. */
+export async function runOf(
+  { client, abort }: Session,
+  { dialect, plan }: Inspection,
+  flags: Pick<RollBackFlags, 'run'>,
+) {
+  const place = placeOf(dialect, plan);
+  const object: NodeRollout | undefined =
+    place &&
+    (await ifFound(client.get(nodeRollouts, place.name, { namespace: place.namespace, abort })));
+  const history: readonly NodeRolloutRun[] = object?.status?.history ?? [];
+  const ids = history.map(({ id }) => id);
+  const run = history.find(({ id, planUid }) =>
+    flags.run === undefined ? planUid === plan.metadata.uid : id === flags.run,
+  );
+  if (run === undefined)
+    return refuse(
+      `the history of the NodeRollout has no run ${flags.run ?? 'of this plan'}; it has ${listed(ids, ids.length) || 'none'}`,
+    );
+  return { history, run };
+}
+
+/** Resolves with true if the user wants it. */
+export async function isWanted({ yes }: RollBackFlags, parts: SessionParts): Promise<boolean> {
+  const { abort } = parts;
+  const asked = { unasked: 'there is no terminal to ask: pass --yes', abort };
+  if (yes === true || (await isConfirmed('Go back?', asked))) return true;
+  say(parts, ['Nothing was written.']);
+  return false;
+}
+
+/**
+ * Calls `write` with the resourceVersion of the plan. If somebody has written the plan since it was read, which its leader often does,
+ * it is read again. Rejects with REFIT_CONTROL if it is then another plan than the user has seen, or runs again.
+ */
+export async function writeUnlessChanged(
+  { client, abort, viewParts }: Session,
+  seen: Inspection,
+  now: number,
+  write: (resourceVersion: string | undefined) => Promise<unknown>,
+): Promise<void> {
+  const { dialect, plan } = seen;
+  const { name, namespace, uid } = plan.metadata;
+  let present = plan;
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+    const written = write(present.metadata.resourceVersion).then(() => true);
+    if ((await unlessError(isConflict)(written)) === true) return;
+    present = await client.get(dialect.plans, name, { namespace, abort });
+    if (present.metadata.uid !== uid || !sameJson(specOf(present), specOf(plan)))
+      refuse('the plan was changed meanwhile, so nothing was written: run this again');
+    refuseOpenPlan(await inspect(seen, present, viewParts, now));
+  }
+  refuse('the plan changed during each attempt, so nothing was written: run this again');
+}
+
+function specOf(plan: object): unknown {
+  return 'spec' in plan ? plan.spec : undefined;
+}

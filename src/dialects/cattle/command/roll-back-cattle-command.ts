@@ -1,0 +1,97 @@
+/** Takes a Plan of Rancher back: shows the change of the Plan, asks, and writes it. */
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { cattlePlans } from '../../../api/kinds.ts';
+import { say } from '../../../cli/controls/control-command.ts';
+import { dryRunLines } from '../../../cli/controls/dry-run.ts';
+import {
+  isWanted,
+  REASON_ANNOTATION,
+  type RollBackFlags,
+  refuseOpenPlan,
+  runOf,
+  writeUnlessChanged,
+} from '../../../cli/controls/roll-back.ts';
+import { table } from '../../../cli/phrases.ts';
+import type { Inspection } from '../../../cli/status/observe.ts';
+import type { Session, SessionParts } from '../../../cli/status/status-session.ts';
+import { askUserName } from '../../../cli/user-name.ts';
+import { ABORT_ANNOTATION, controlKey } from '../../../engine/model/controls.ts';
+import { ROLLS_BACK_ANNOTATION } from '../../../engine/model/earlier-versions.ts';
+import { apiVersionOf, nodes } from '../../../kube/resources.ts';
+import { writeYaml } from '../../../util/yaml.ts';
+import { CONTROL_PREFIX } from '../plan/names.ts';
+import { type CattleWayBack, cattleWayBack } from './roll-back-cattle-plan.ts';
+
+/** Takes the Plan back. The caller has chosen it. */
+export async function rollBackCattlePlan(
+  session: Session,
+  old: Inspection,
+  flags: RollBackFlags,
+  parts: SessionParts,
+): Promise<void> {
+  const { client, abort, loaded } = session;
+  const plan = old.plan as CattlePlan;
+  const now = parts.clock.now();
+  refuseOpenPlan(old);
+  const { history, run } = await runOf(session, old, flags);
+  const others = loaded.find(({ dialect }) => dialect.name === old.dialect.name);
+  const way = cattleWayBack({
+    plan,
+    run,
+    history,
+    nodes: old.world.list(nodes),
+    plans: (others?.plans() ?? []) as readonly CattlePlan[],
+    image: flags.image,
+  });
+  const by = await askUserName(session);
+  const annotations = {
+    [keyOf(ROLLS_BACK_ANNOTATION)]: `${run.planUid}/${run.id}`,
+    [keyOf(REASON_ANNOTATION)]: `${by}: ${flags.reason.trim()}`,
+    // An aborted Plan starts nothing.
+    ...(old.snapshot.controls.abort === undefined
+      ? {}
+      : { [keyOf(ABORT_ANNOTATION)]: null, [ABORT_ANNOTATION]: null }),
+  };
+  const { name, namespace } = plan.metadata;
+  if (flags.output === 'yaml')
+    return parts.output.write(
+      writeYaml({
+        apiVersion: apiVersionOf(cattlePlans),
+        kind: cattlePlans.kind,
+        metadata: { name, namespace, annotations },
+        spec: way.spec,
+      }),
+    );
+  say(parts, [...shown(old, way), ...dryRunLines(flags)]);
+  if (flags.dryRun === 'client') return;
+  const patched = async (dryRun: boolean) =>
+    await writeUnlessChanged(session, old, now, async (resourceVersion) => {
+      const patch = { metadata: { resourceVersion, annotations }, spec: way.spec };
+      await client.patch(cattlePlans, name, patch, { type: 'merge', dryRun, namespace, abort });
+    });
+  await patched(true);
+  if (flags.dryRun === 'server' || !(await isWanted(flags, parts))) return;
+  await patched(false);
+  say(parts, ['The Plan goes back. Follow it with: refit status --watch']);
+}
+
+function keyOf(key: string): string {
+  return controlKey(key, CONTROL_PREFIX);
+}
+
+function shown({ plan, snapshot }: Inspection, way: CattleWayBack): string[] {
+  const { name, namespace } = plan.metadata;
+  const rows = way.moves.map((move) => [
+    move.name,
+    move.isServer ? 'server' : 'worker',
+    move.from,
+    move.to,
+  ]);
+  return [
+    `Plan ${namespace}/${name} goes back to ${way.version}, ${(plan as CattlePlan).spec?.concurrency ?? 0} at a time. Plans of workers go back before the Plan of the servers.`,
+    ...table(['NODE', 'ROLE', 'FROM', 'TO'], rows, Number.POSITIVE_INFINITY),
+    ...way.left.map((sentence) => `left alone: ${sentence}`),
+    ...(snapshot.controls.abort === undefined ? [] : ['The abort of the Plan is removed.']),
+    ...way.notes,
+  ];
+}

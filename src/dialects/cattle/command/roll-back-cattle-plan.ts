@@ -1,0 +1,266 @@
+/** Makes the change of a Plan of Rancher that takes its nodes back to the version before a run, or refuses with the reason. */
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
+import { earlierRunsIn, versionBefore } from '../../../engine/model/earlier-versions.ts';
+import { kubeletVersionOf, type Node } from '../../../kube/resources.ts';
+import { failing } from '../../../util/errors.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { listed } from '../../../util/phrases.ts';
+import {
+  compareVersions,
+  isNewerMinor,
+  parseVersion,
+  withPlusSign,
+} from '../../../util/version.ts';
+import { hashedSecrets, latestHash, mungeVersion } from '../plan/latest.ts';
+import { HOSTNAME_LABEL, hashOn, isInstaller, selects } from '../plan/names.ts';
+
+const refuse = failing('REFIT_CONTROL');
+
+/** Nodes with one of these labels run an API server. K3s and RKE2 set the first one, earlier releases of K3s the second. */
+const SERVER_LABELS = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
+/** The selector of a Plan may not grow without limit, because each turn reads it for each Node. */
+const MOST_EXCLUDED = 200;
+
+export interface CattleScene {
+  readonly plan: CattlePlan;
+  /** The run to roll back, and all runs that the NodeRollout knows, the newest first. */
+  readonly run: NodeRolloutRun;
+  readonly history: readonly NodeRolloutRun[];
+  readonly nodes: readonly Node[];
+  /** All Plans of the cluster. */
+  readonly plans: readonly CattlePlan[];
+  /** The image that the user named as one that can install an older version. */
+  readonly image?: string | undefined;
+}
+
+export interface CattleMove {
+  readonly name: string;
+  readonly isServer: boolean;
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface CattleWayBack {
+  readonly moves: readonly CattleMove[];
+  readonly version: string;
+  /** The fields to write, as a merge patch of the spec. `null` removes a field. */
+  readonly spec: Readonly<Record<string, unknown>>;
+  /** Sentences about nodes that stay as they are, and about what the user must know. */
+  readonly left: readonly string[];
+  readonly notes: readonly string[];
+}
+
+/** Returns what to change. Throws REFIT_CONTROL if the version before is unknown, or the way back is closed. */
+export function cattleWayBack(scene: CattleScene): CattleWayBack {
+  const { plan, nodes } = scene;
+  const selected = nodes.filter((node) => selects(plan, node));
+  const moved = selected.filter((node) => hasMoved(scene, node));
+  const moves = moved.flatMap((node) => moveOf(scene, node));
+  const version = onlyVersion(scene, moves);
+  if (isInstaller(plan.spec?.upgrade?.image ?? '')) {
+    refuseStuckImage(scene, version);
+    refuseWrongOrder(scene, moves, version);
+  }
+  const coupled = coupledNotes(scene);
+  const going = new Set(moves.map(({ name }) => name));
+  const { excluded, left } = staying(scene, selected, going, version);
+  const { spec, notes } = changeOf(scene, version, excluded);
+  return { moves, version, spec, left, notes: [...notes, ...coupled] };
+}
+
+/** A node has moved if the run labelled it, or if it has a slot of the run, because its Job may have changed it. */
+function hasMoved({ plan, run }: CattleScene, node: Node): boolean {
+  const host = node.metadata.labels?.[HOSTNAME_LABEL] ?? '';
+  const isOfRun = plan.status?.latestHash === run.id;
+  return (
+    hashOn(node, plan) === run.id || (isOfRun && plan.status?.applying?.includes(host) === true)
+  );
+}
+
+function moveOf(scene: CattleScene, node: Node): CattleMove[] {
+  const { plan, run } = scene;
+  const { name } = node.metadata;
+  const isServer = SERVER_LABELS.some(
+    (label) => ownMember(node.metadata.labels, label) !== undefined,
+  );
+  const installs = isInstaller(plan.spec?.upgrade?.image ?? '');
+  const to = installs ? recordedBefore(scene, name) : versionOfEarlierRun(scene);
+  const from = (installs ? kubeletVersionOf(node) : undefined) ?? run.version ?? 'unknown';
+  // The run labelled this node without an upgrade, because it had the version already.
+  if (mungeVersion(to) === run.version) return [];
+  return [{ name, isServer, from, to }];
+}
+
+/** The images of K3s and RKE2 install what the kubelet reports, so the record of the kubelets is the version before. */
+function recordedBefore({ run }: CattleScene, name: string): string {
+  const record = earlierRunsIn([run])[0];
+  const before = record && versionBefore(record, 'worker', name, true);
+  return (
+    before ??
+    refuse(
+      `what node ${name} ran before run ${run.id} is not recorded: set spec.version of the Plan back by hand`,
+    )
+  );
+}
+
+/** Other images change anything, so only the run before tells the version. It counts if it reached every node. */
+function versionOfEarlierRun({ run, history }: CattleScene): string {
+  const own = history.filter(({ planUid }) => planUid === run.planUid);
+  const earlier = own[own.findIndex(({ id }) => id === run.id) + 1];
+  if (earlier?.version === undefined || earlier.version === '')
+    return refuse(
+      `the NodeRollout records no run of this Plan before ${run.id}, so the version before is unknown`,
+    );
+  if (earlier.phase !== 'done')
+    return refuse(
+      `the run before, to ${earlier.version}, ended as ${earlier.phase} and not as done, so nodes may have run different versions`,
+    );
+  if (earlier.version === run.version)
+    return refuse(
+      `the run before had the same version ${earlier.version}: another field of the Plan or a Secret made the difference, and Refit records no fields`,
+    );
+  return earlier.version;
+}
+
+/** A Plan has one version for all of its nodes. */
+function onlyVersion({ run }: CattleScene, moves: readonly CattleMove[]): string {
+  const groups = [...Map.groupBy(moves, ({ to }) => to)];
+  const [first, ...others] = groups;
+  if (first === undefined) return refuse(`no node of the Plan has moved in run ${run.id}`);
+  if (others.length > 0)
+    return refuse(
+      `the nodes ran different versions before, and a Plan has one version: ${groups
+        .map(([version, group]) => `${version} on ${listed(group.map(({ name }) => name))}`)
+        .join('; ')}. Make one Plan for each of these groups`,
+    );
+  const [version] = first;
+  const to = parseVersion(withPlusSign(version));
+  const forward = moves.find(({ from }) => {
+    const now = parseVersion(withPlusSign(from));
+    return to !== undefined && now !== undefined && compareVersions(now, to) < 0;
+  });
+  if (forward !== undefined)
+    return refuse(
+      `node ${forward.name} runs ${forward.from}, and ${version} is newer: going back never upgrades a node`,
+    );
+  return version;
+}
+
+function refuseStuckImage({ plan, image }: CattleScene, version: string): void {
+  if (image !== undefined) return;
+  refuse(
+    `the image ${plan.spec?.upgrade?.image} may refuse to install the older ${version}: k3s-upgrade does so since July 2023, its Job fails, and the node stays cordoned. Name an image that installs an older version with --image`,
+  );
+}
+
+/** API servers go back after all workers, and never to an older minor version. */
+function refuseWrongOrder({ nodes }: CattleScene, moves: readonly CattleMove[], version: string) {
+  const servers = moves.filter(({ isServer }) => isServer);
+  const [server] = servers;
+  if (server === undefined) return;
+  const to = parseVersion(withPlusSign(version));
+  const isOlderMinor = servers.find(({ from }) => {
+    const now = parseVersion(withPlusSign(from));
+    return !(now && to && !isNewerMinor(now, to));
+  });
+  if (isOlderMinor !== undefined)
+    refuse(
+      `server ${isOlderMinor.name} would go from ${isOlderMinor.from} to the older minor version ${version}, which Kubernetes does not support: restore a snapshot of the datastore instead`,
+    );
+  if (servers.length < moves.length)
+    refuse(
+      'the Plan has servers and workers, and nothing makes its workers go first: make a Plan for the workers alone, and take that back first',
+    );
+  const newer = nodes.find((node) => {
+    const kubelet = parseVersion(kubeletVersionOf(node));
+    const isServer = SERVER_LABELS.some(
+      (label) => ownMember(node.metadata.labels, label) !== undefined,
+    );
+    return !isServer && kubelet && to && compareVersions(to, kubelet) < 0;
+  });
+  if (newer !== undefined)
+    refuse(
+      `worker ${newer.metadata.name} runs ${kubeletVersionOf(newer)}, newer than the ${version} that the servers would get: take the Plan of the workers back first, and wait until it is complete`,
+    );
+}
+
+/** Returns what to know of Plans that wait for this one. Refuses if they have upgraded nodes to the version that goes. */
+function coupledNotes({ plan, plans, nodes, run }: CattleScene): string[] {
+  const { name, namespace } = plan.metadata;
+  const waiting = plans.filter(
+    ({ metadata, spec }) =>
+      metadata.namespace === namespace &&
+      metadata.name !== name &&
+      awaits(spec?.prepare?.args, name),
+  );
+  return waiting.map((other) => {
+    const { latestHash: hash, latestVersion } = other.status ?? {};
+    const ref = `cattle/${other.metadata.namespace}/${other.metadata.name}`;
+    const upgraded = nodes.filter((node) => hash !== undefined && hashOn(node, other) === hash);
+    if (latestVersion === run.version && upgraded.length > 0)
+      refuse(
+        `the Plan ${ref} waits for this one and has upgraded ${listed(upgraded.map(({ metadata }) => metadata.name))}: workers go back before servers, so run refit rollback ${ref} first`,
+      );
+    return `The Plan ${ref} waits until this one is complete at ${latestVersion ?? 'its version'}. Set its version back as well, or it waits on.`;
+  });
+}
+
+function awaits(args: readonly string[] = [], name: string): boolean {
+  return args[0] === 'prepare' && args[1] === name;
+}
+
+/**
+ * Returns which selected nodes the changed Plan must exclude, because it would upgrade them otherwise. A node with the hash of the
+ * older version is done for the Plan. The hash is unknown if Secrets count into it, because operators cannot read Secrets.
+ */
+function staying(
+  { plan, run }: CattleScene,
+  selected: readonly Node[],
+  going: ReadonlySet<string>,
+  version: string,
+): { readonly excluded: readonly Node[]; readonly left: readonly string[] } {
+  const back = { ...plan, spec: { ...plan.spec, version } } as CattlePlan;
+  const hash =
+    hashedSecrets(plan).length > 0 ? undefined : latestHash(back, mungeVersion(version), []);
+  const stay = selected.filter(({ metadata }) => !going.has(metadata.name));
+  const excluded = stay.filter((node) => hash === undefined || hashOn(node, plan) !== hash);
+  if (excluded.length > MOST_EXCLUDED)
+    refuse(
+      `${excluded.length} nodes did not move in run ${run.id}, and the Plan can exclude at most ${MOST_EXCLUDED}: make a Plan that selects only the nodes that go back`,
+    );
+  const left = stay.map((node) =>
+    excluded.includes(node)
+      ? `${node.metadata.name} did not move; spec.nodeSelector excludes it, or the Plan would run there`
+      : `${node.metadata.name} did not move, and is done at ${version}`,
+  );
+  return { excluded, left };
+}
+
+function changeOf({ plan, image }: CattleScene, version: string, excluded: readonly Node[]) {
+  const { channel = '', nodeSelector, prepare, upgrade } = plan.spec ?? {};
+  const notes: string[] = [];
+  const spec: Record<string, unknown> = { version };
+  if (channel !== '' && (plan.spec?.version ?? '') === '')
+    notes.push('spec.version now counts in place of spec.channel. Remove it to follow it again.');
+  if (image !== undefined) spec['upgrade'] = { image };
+  if (prepare?.args?.[0] === 'prepare') {
+    spec['prepare'] = null;
+    notes.push(
+      `spec.prepare is removed: it waits until Plan ${prepare.args[1]} is complete at the same version, and that Plan goes back only after this one. Put it back before the next upgrade.`,
+    );
+  }
+  if (excluded.length > 0) {
+    const values = excluded.map(({ metadata }) => metadata.labels?.[HOSTNAME_LABEL] ?? '');
+    const matchExpressions = [
+      ...(nodeSelector?.matchExpressions ?? []),
+      { key: HOSTNAME_LABEL, operator: 'NotIn', values: values.toSorted() },
+    ];
+    spec['nodeSelector'] = { matchExpressions };
+    notes.push('Remove the exclusion from spec.nodeSelector before the next upgrade.');
+  }
+  notes.push(
+    `The image ${image ?? upgrade?.image} must be able to install the older ${version}: Refit starts it with that version and cannot know what it does.`,
+  );
+  return { spec, notes };
+}
