@@ -40,7 +40,7 @@ export async function rollBackCattlePlan(
     run,
     history,
     nodes: old.world.list(nodes),
-    plans: (others?.plans() ?? []) as readonly CattlePlan[],
+    plans: others?.plans() ?? [],
     image: flags.image,
   });
   const by = await askUserName(session);

@@ -36,7 +36,7 @@ function nodeAt(
     },
   });
   const nodeInfo = { ...node.status?.nodeInfo, kubeletVersion: version };
-  return { ...node, status: { ...node.status, nodeInfo } } as Node;
+  return { ...node, status: { ...node.status, nodeInfo } };
 }
 
 function runTo(version: string, more: Partial<NodeRolloutRun> = {}): NodeRolloutRun {
