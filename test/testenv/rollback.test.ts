@@ -128,13 +128,9 @@ async function refit(...args: readonly string[]) {
 const rollBack = async (...more: readonly string[]) =>
   await refit('rollback', 'autopilot', '--yes', '--reason', 'bad release', ...DOWNLOAD, ...more);
 
-/** Succeeds, and returns what it printed. Repeats the command if the leader wrote the Plan meanwhile: nothing is deleted then. */
+/** Succeeds beside the leader, which may write the Plan meanwhile, and returns what it printed. */
 async function rolledBack(...more: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await vi.waitFor(async () => {
-    const result = await rollBack(...more);
-    expect(result.stderr).not.toContain('the object has been modified');
-    return result;
-  }, PATIENCE);
+  const { code, stdout, stderr } = await rollBack(...more);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return stdout;
 }
@@ -216,7 +212,7 @@ test('after an abort the nodes that have moved go back, and the others are left 
   expect(agents.moved).toEqual(moved);
 
   agents.add('part-w3');
-  expect(await rolledBack()).toContain(`left alone: part-w3 runs ${OLD} and has not moved`);
+  expect(await rolledBack()).toContain(`left alone: part-w3 still runs ${OLD}`);
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
   const back = agents.moved.slice(moved.length);
   expect(back.slice(0, 2).toSorted()).toEqual(['part-w1', 'part-w2']);

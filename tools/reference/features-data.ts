@@ -233,8 +233,8 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       partly(
         'The fleet goes back with a plan',
-        ['src/engine/model/earlier-versions.test.ts'],
-        '`refit rollback` for k0s Plans, not yet tried on a real API server as a whole; other dialects by hand',
+        [`${T}/rollback.test.ts`, `${T}/cattle-rollback.test.ts`],
+        '`refit rollback` for Plans of k0s and Rancher; Machines of Cluster API by hand; kubeadm supports no older version',
       ),
       yes('A restarted controller continues', [
         `${T}/leader-gone.test.ts`,
