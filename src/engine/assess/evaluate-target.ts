@@ -4,7 +4,6 @@ import { claimOn } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { domainAvailable } from '../gates/domain-available.ts';
 import { isHolding } from '../gates/held-targets.ts';
-import { LOCKS_TAKEN } from '../gates/locks-taken.ts';
 import { nodesAvailable } from '../gates/nodes-available.ts';
 import {
   AFTER_TARGET,
@@ -225,7 +224,10 @@ function intend(context: TargetContext): TargetEvaluation {
     const isKept =
       gate === 'nodes-available' || gate === 'domain-available'
         ? !isBehind(input, snapshot)
-        : gate === 'write' || gate === LOCKS_TAKEN || probe !== undefined || hookRun !== undefined;
+        : gate === 'write' ||
+          gate === 'locks-taken' ||
+          probe !== undefined ||
+          hookRun !== undefined;
     // The plan goes on around a held target, and around the work of another tool, so the target must not keep a slot.
     const isAside = isHolding(gate) || gate === 'others-at-work';
     const isGivenBack = (isClaimed && !isKept) || isAside;

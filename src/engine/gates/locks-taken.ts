@@ -2,10 +2,8 @@
 import { locksOf } from '../../coordination/locks.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
-export const LOCKS_TAKEN = 'locks-taken';
-
 export const locksTaken: Gate = {
-  name: LOCKS_TAKEN,
+  name: 'locks-taken',
   ofRollout: true,
   evaluate({ policy: { coordinate }, locks }) {
     if (locks === undefined) return PASS;
