@@ -169,11 +169,8 @@ class BackgroundNotifier implements Notifier {
     await aborted(stop);
     this.#stop = undefined;
     this.#cancel?.();
-    const work = [
-      ...[...this.#entries.values()].map(({ syncing }) => syncing),
-      ...[...this.#lanes.values()].map(({ sending }) => sending),
-    ];
-    await Promise.all(work);
+    await Promise.all([...this.#entries.values()].map(async ({ syncing }) => await syncing));
+    await Promise.all([...this.#lanes.values()].map(async ({ sending }) => await sending));
     this.#entries.clear();
     this.#lanes.clear();
   }
@@ -360,7 +357,7 @@ class BackgroundNotifier implements Notifier {
     const isOld = ({ at }: Queued): boolean => clock.now() - Date.parse(at) >= GIVE_UP_MS;
     for (const entry of entries) {
       const lost = entry.outbox?.queue.filter((each) => isPart(each) && isOld(each)) ?? [];
-      for (const _each of lost) metrics.notified(name, 'dropped');
+      lost.forEach(() => metrics.notified(name, 'dropped'));
       this.#replace(entry, (each) => lost.includes(each));
       if (lost.length > 0)
         this.#complain(name, entry, `was not told for 6h, and will not be: ${problem}`);
