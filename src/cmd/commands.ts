@@ -75,6 +75,10 @@ const KUBEADM_STAGES: readonly Option[] = [
     '--upgrade-machine-deployments',
     'upgrade the MachineDeployments of machine-controller after all hosts',
   ),
+  new Option(
+    '--back',
+    'go back to the version of the manifest, an older patch that the hosts ran before the last upgrade',
+  ),
 ];
 
 /** All commands, in the order of the help. Each imports its code only when it runs, so that `refit` starts fast. */

@@ -224,6 +224,8 @@ export interface VersionFacts {
   readonly target?: string;
   /** True if a rollout to this target has started. API servers may then differ. */
   readonly resuming?: boolean;
+  /** True if a record proves that the API servers ran this target before, so they may go back to it within their minor version. */
+  readonly goesBack?: boolean;
   /** The oldest maintained minor version of v1. If it is absent, this is not judged. */
   readonly oldestMaintained?: number;
   readonly kubelets?: readonly KubeletFacts[];
@@ -242,6 +244,8 @@ export interface KubeletFacts {
   readonly drained?: boolean;
   /** True for a worker that may skip minor versions. */
   readonly skips?: boolean;
+  /** True if a record proves that the kubelet ran this target before. It goes back before the API servers do. */
+  readonly goesBack?: boolean;
   /** True if a new machine replaces the node. */
   readonly replaced?: boolean;
   /** The only API server that the kubelet connects to. It is absent behind a load balancer. */

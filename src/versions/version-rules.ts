@@ -116,7 +116,7 @@ function* targetFindings(
   const uneven = `all API servers must be at 1.${target.minor - 1} before 1.${target.minor}; found ${textOf(oldest)} and ${textOf(newest)}`;
   if (target.minor > newest.minor && newest.minor !== oldest.minor) yield hard('R8', uneven);
   if (target.minor < newest.minor) yield hard('R12', `API servers ${goes(newest, target)}`);
-  else if (compareVersions(target, newest) < 0)
+  else if (compareVersions(target, newest) < 0 && facts.goesBack !== true)
     yield force('R12', `API servers ${goes(newest, target)}`);
   const differ = `API servers differ, from ${textOf(oldest)} to ${textOf(newest)}, and no upgrade of this plan is under way`;
   if (compareVersions(oldest, newest) !== 0 && facts.resuming !== true) yield force('F7', differ);
@@ -150,7 +150,7 @@ function* kubeletFindings(
   if (next && met.some((server) => isNewerMinor(next, server)))
     yield hard('R7', `API servers come first: ${who} cannot have ${textOf(next)} before them`);
   // The present skew of a kubelet that keeps its version is already judged above.
-  if (target) yield* stepFindings(who, now, next ? local : [], target);
+  if (target && facts.goesBack !== true) yield* stepFindings(who, now, next ? local : [], target);
   const blocks = `${who} at ${textOf(now)} is three minor versions behind and blocks the next upgrade of the control plane`;
   if (!target && !next && local.some((server) => server.minor - now.minor === 3))
     yield warn('R10', blocks);

@@ -23,6 +23,7 @@ import { PIN_ROWS } from '../../../test/support/builders/pin-rows.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/support/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { DOWNLOAD_ROWS } from '../../../test/support/expectations/download-gate-rows.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
@@ -52,6 +53,7 @@ import { targetExists } from './target-exists.ts';
 import type { Gate, GateInput } from './types.ts';
 import { versionsFollow } from './versions-follow.ts';
 import { windowOpen } from './window-open.ts';
+import { workersFirst } from './workers-first.ts';
 import { writeAllowed } from './write-allowed.ts';
 
 const OURS_ONLY = buildPolicy({ name: 'strict', requireAgent: true });
@@ -61,6 +63,11 @@ const NO_DRAIN = { ...buildPolicy().drain, enabled: false };
 const NO_PAYLOADS = { payloads: undefined } as unknown as Partial<Stage>;
 const REFUSAL = { unanswered: because('TargetRefused', 'x'), recheckMs: 1 };
 
+const backAfter = (state: 'done' | 'failed'): GateInput => {
+  const stage = buildStage('controller', ['n1'], { goesBack: true });
+  const earlier = [buildStage('worker', [buildTarget('w1', state)])];
+  return { ...input('controller'), stage, earlier };
+};
 const rows: [Gate, string, GateInput, string][] = [
   ...COORDINATION_ROWS,
   ...HEALTH_ROWS,
@@ -457,6 +464,13 @@ const rows: [Gate, string, GateInput, string][] = [
     'one that is behind',
     judged('v1.35.9'),
     'wait KubeletAhead: n1 would have a kubelet of v1.36.3+x.2, newer than the API server of c1 (v1.35.9) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy allows it)',
+  ],
+  [workersFirst, 'back', backAfter('done'), 'pass'],
+  [
+    workersFirst,
+    'a worker did not go back',
+    backAfter('failed'),
+    'wait KubeletAhead: w1 did not go back, and controllers go back after all workers',
   ],
 ];
 

@@ -28,6 +28,7 @@ import { targetExists } from './target-exists.ts';
 import type { Gate, GateInput, Verdict } from './types.ts';
 import { versionsFollow } from './versions-follow.ts';
 import { windowOpen } from './window-open.ts';
+import { workersFirst } from './workers-first.ts';
 import { writeAllowed } from './write-allowed.ts';
 
 /** These gates are asked for every target before the rollout starts. One stop refuses the whole plan. */
@@ -51,6 +52,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   agentKnown,
   versionsFollow,
   apiServersFirst,
+  workersFirst,
   foreignWork,
   apiServersReadyAtStart,
   othersAtWork,

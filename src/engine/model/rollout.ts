@@ -62,6 +62,8 @@ export interface Stage {
   /** What the target must do with the payload. Only the dialect reads it. */
   readonly procedure?: string;
   readonly keepsVersion?: boolean;
+  /** True if the version is older than what the targets run. Then workers come before controllers. */
+  readonly goesBack?: boolean;
   /** True if a target is upgraded even if it already has the version. */
   readonly forced: boolean;
   /** True if a failed target keeps its slot while the others continue. The stage is then over once all targets are done. */

@@ -20,6 +20,7 @@ import { skipMinors, upgradeByHops } from './hops/hops.ts';
 import { upgradeByManagers } from './managers/upgrade.ts';
 import { Operator } from './operator.ts';
 import { type InsideOptions, type Part, resultOf } from './options.ts';
+import { goBack } from './patch-back/patch-back.ts';
 import { recordKubeadm } from './recordings.ts';
 import { type Scene, upgrade } from './upgrade.ts';
 
@@ -90,6 +91,7 @@ const PARTS: Readonly<Record<Part, () => Promise<void>>> = {
   },
   recordings: async () => await withCluster('recorded', options, recordKubeadm),
   'roll-back': async () => await withCluster('rolled-back', options, rollBackKubelet),
+  'patch-back': async () => await withCluster('back', options, goBack),
   'replace-host': async () => await withCluster('replaced', options, replaceHost),
   certificates: async () => await withCluster('renewed', options, renewCertificates),
   hops: async () => await withCluster('hopped', options, upgradeByHops),

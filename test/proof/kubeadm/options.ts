@@ -7,6 +7,7 @@ export type Part =
   | 'upgrade'
   | 'faults'
   | 'roll-back'
+  | 'patch-back'
   | 'another-way'
   | 'agents'
   | 'daemonset'

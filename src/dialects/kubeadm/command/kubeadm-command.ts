@@ -17,6 +17,7 @@ import type { HostFacts } from '../host/probe.ts';
 import { diffScript, EXIT_BUSY, optionsFor, repairScript } from '../host/scripts.ts';
 import type { Request } from '../plan/plan-object.ts';
 import * as preflight from '../plan/preflight.ts';
+import { nodeNamed } from '../plan/survey-nodes.ts';
 import { afterHosts, stageLines } from './after-hosts.ts';
 import { reportOf, type UpgradeReport, writeReport } from './report.ts';
 import { carryOut, removeLeftLabels } from './run-upgrade.ts';
@@ -33,6 +34,11 @@ import {
 import { type ClusterState, checkCluster, isRight, verifyCluster } from './verify.ts';
 
 const LATER = 'kubelet, once every API server has the version';
+/** What goes and what stays on the way back. */
+const LOST = [
+  'Lost: what the newer patch corrected, security fixes included. Objects in etcd are kept.',
+  'Not changed: an etcd that is newer than the old kubeadm brings, containerd, and what kubeadm does not manage.',
+];
 const GOES_ON = 'has begun: it continues where it stopped.';
 const ENDS =
   'The next run finishes the hosts that have begun and ends this upgrade; the run after it starts a new one.';
@@ -216,8 +222,9 @@ export function questionOf(request: Request, addons: number, pools: number): str
     (each) => !each.startsWith('0 '),
   );
   const then = after.length > 0 ? `, then ${after.join(' and ')}` : '';
+  const verb = request.back ? 'Take back' : 'Upgrade';
   const upgrade =
-    hosts > 0 || then !== '' ? [`Upgrade ${hosts} hosts to ${request.version}${then}`] : [];
+    hosts > 0 || then !== '' ? [`${verb} ${hosts} hosts to ${request.version}${then}`] : [];
   const renewal = request.certificates.map((name) => `Renew the certificates of ${name}`);
   return `${[...renewal, ...upgrade].join('. ')}?`;
 }
@@ -320,13 +327,12 @@ export function planLines(
   assessment: preflight.Assessment,
   width = Number.POSITIVE_INFINITY,
 ): string[] {
-  const { request, resumes, aborted, findings } = assessment;
+  const { request, resumes, aborted, findings, stays = new Map<string, string>() } = assessment;
   const { manifest, hosts } = survey;
-  const versionOf = (name: string) =>
-    kubeletVersionOf(preflight.nodeNamed(name, survey.nodes)) ?? 'unknown';
+  const versionOf = (name: string) => kubeletVersionOf(nodeNamed(name, survey.nodes)) ?? 'unknown';
   const change = (name: string): string => `${versionOf(name)} → ${request.version}`;
   const renewed = hosts.filter(({ host }) => request.certificates.includes(host.name));
-  const rows = [
+  const controlPlane = [
     ...renewed.map(({ host }) => [
       host.name,
       'control plane',
@@ -341,17 +347,26 @@ export function planLines(
     ]),
     ...request.followers.map((name) => [name, 'follower', change(name), 'kubeadm upgrade node']),
     ...request.kubelets.map((name) => [name, 'control plane', change(name), LATER]),
-    ...request.workers.map((name) => [name, 'worker', change(name), 'kubeadm upgrade node']),
   ];
+  const workers = request.workers.map((name) => [
+    name,
+    'worker',
+    change(name),
+    'kubeadm upgrade node',
+  ]);
+  const rows = request.back ? [...workers, ...controlPlane] : [...controlPlane, ...workers];
   const upgraded = preflight.hostsOf(request);
-  const left = manifest.hosts.map(({ name }) => name).filter((name) => !upgraded.includes(name));
-  const begun =
-    upgraded.length > 0 ? `An upgrade to ${request.version}` : 'A renewal of certificates';
+  const left = manifest.hosts
+    .map(({ name }) => name)
+    .filter((name) => !upgraded.includes(name) && !stays.has(name));
+  const kind = request.back ? 'The way back' : 'An upgrade';
+  const begun = upgraded.length > 0 ? `${kind} to ${request.version}` : 'A renewal of certificates';
   return [
     ...(resumes
       ? [`${begun} ${aborted === undefined ? GOES_ON : `was aborted: ${aborted}. ${ENDS}`}`]
       : []),
     ...(rows.length > 0 ? [...table(['HOST', 'ROLE', 'VERSION', 'COMMAND'], rows, width), ''] : []),
+    ...[...stays].map(([name, why]) => `left alone: ${name} ${why}`),
     ...(left.length > 0 && !resumes ? [`Already at ${request.version}: ${left.join(', ')}`] : []),
     ...(upgraded.length > 0 ? procedureLines(survey, request) : []),
     ...renewed.map(({ host, toRenew = [] }) => {
@@ -382,7 +397,10 @@ export function repairLines(hosts: readonly HostFacts[]): string[] {
   );
 }
 
-function procedureLines({ policy, manifest }: preflight.Survey, { concurrent }: Request): string[] {
+function procedureLines(
+  { policy, manifest }: preflight.Survey,
+  { concurrent, back }: Request,
+): string[] {
   const { name, drain } = policy;
   const approval =
     'Requests of kubelets for serving certificates are approved, if manifest and host confirm them.';
@@ -391,7 +409,10 @@ function procedureLines({ policy, manifest }: preflight.Survey, { concurrent }: 
     ...(manifest.containerd ? [runtime] : []),
     ...(manifest.approveServingCertificates ? [approval] : []),
   ];
-  const order = `Control-plane hosts one at a time, then workers, ${concurrent} at a time.`;
+  const few = `${concurrent} at a time`;
+  const order = back
+    ? `Workers, ${few}, then control-plane hosts one at a time.`
+    : `Control-plane hosts one at a time, then workers, ${few}.`;
   const undrained = [
     `${order} Each host: stage binaries, kubeadm, kubelet, restart it, verify.`,
     `Pods stay where they are: UpgradePolicy ${name} says that nodes are neither cordoned nor drained.`,
@@ -400,5 +421,5 @@ function procedureLines({ policy, manifest }: preflight.Survey, { concurrent }: 
     `${order} Each host: stage binaries, cordon, evict its pods, kubeadm, kubelet,`,
     'restart it, verify, uncordon what was cordoned here.',
   ];
-  return [...(drain.enabled ? drained : undrained), ...more];
+  return [...(drain.enabled ? drained : undrained), ...more, ...(back ? LOST : [])];
 }

@@ -88,7 +88,7 @@ export async function carryOut(
 ): Promise<number> {
   const { client, clock, abort } = session;
   return await underLock(session, async (election) => {
-    const { request, resumes, continues, start } = await decide();
+    const { request, resumes, continues, start, before } = await decide();
     const writer = guardedClient(client, election, clock);
     await removeStaleMarks(writer, abort);
     if (!resumes && isEmpty(request)) {
@@ -106,7 +106,8 @@ export async function carryOut(
           await untilAborted(prepare(session, request), abort);
         if (!continues && request.leader.length + request.followers.length > 0)
           await untilAborted(takeSnapshot(session), abort);
-        const plan = newPlan(request, start, { uid: randomUUID(), created: rfc3339(clock.now()) });
+        const run = { uid: randomUUID(), created: rfc3339(clock.now()) };
+        const plan = newPlan(request, start, run, before);
         isOpen = true;
         // One write replaces the old plan, because its record shows what an ended rollout did not
         // finish.

@@ -62,6 +62,8 @@ export interface KubeadmFlags extends ConnectionFlags {
   /** True to replace labels that KubeOne's upgrades left. */
   readonly force?: boolean;
   readonly report?: string;
+  /** True to go back to an older patch, which the manifest names. */
+  readonly back?: boolean;
 }
 
 export interface KubeadmApplyFlags extends KubeadmFlags {
@@ -113,7 +115,9 @@ export async function inSession<Flags extends KubeadmFlags>(
     ? [read.kubeconfig, read.ssh.knownHostsFile].flatMap((file) => file ?? [])
     : [];
   if (files.length > 0) output.write(`Refit uses these files in its folder: ${files.join(', ')}\n`);
-  const hop = await choose(read, shells, client);
+  // The way back has no versions between.
+  const chosen = flags.back ? { ...read, hops: [] } : read;
+  const hop = await choose(chosen, shells, client);
   const here = {
     flags,
     clock: systemClock,
@@ -324,7 +328,7 @@ export async function surveyCluster(
   const addons = await planAddons(tools, await Promise.all(read));
   const kubeconfig = await kubeconfigFindings(session);
   const takesOverLabel = flags.force === true;
-  const asked = { manifest, rollsPools, takesOverLabel };
+  const asked = { manifest, rollsPools, takesOverLabel, goesBack: flags.back === true };
   return { ...asked, hosts, nodes: items, pools, addons, kubeconfig, ...found };
 }
 

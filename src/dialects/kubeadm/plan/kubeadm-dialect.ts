@@ -79,6 +79,7 @@ function stagesOf(request: planObject.Request, now: number): Stage[] {
     maxInFlight: role === 'worker' ? concurrent : 1,
     version,
     ...(procedure === undefined ? {} : { procedure }),
+    ...(request.back ? { goesBack: true } : {}),
     forced: false,
     targets: names.map((name) => ({
       key: `${id}/${name}`,
@@ -92,13 +93,14 @@ function stagesOf(request: planObject.Request, now: number): Stage[] {
     ...stage(planObject.RENEWAL, 'controller', certificates, 'certificates'),
     keepsVersion: true,
   };
-  return [
+  const controlPlane = [
     ...(certificates.length > 0 ? [renewal] : []),
     stage(LEADER, 'controller', leader, first),
     stage('followers', 'controller', followers, first),
     stage('kubelets', 'controller', kubelets, 'kubelet'),
-    stage('workers', 'worker', workers),
   ];
+  const last = stage('workers', 'worker', workers);
+  return request.back ? [last, ...controlPlane] : [...controlPlane, last];
 }
 
 /**

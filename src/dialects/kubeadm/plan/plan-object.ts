@@ -32,6 +32,8 @@ const request = z.object({
    */
   kubelets: z.array(z.string()),
   workers: z.array(z.string()),
+  /** True for the way back to an older patch: workers come first, then the control plane. */
+  back: z.literal(true).exactOptional(),
 });
 
 /** The request is fixed at the start of the rollout. A later edit of the manifest does not change it. */
@@ -39,17 +41,38 @@ export type Request = z.infer<typeof request>;
 
 export type Recorded = Pick<Rollout, 'phase' | 'blocked' | 'reason' | 'stages'>;
 
+const before = z.object({
+  /** The version that the upgrade brings. */
+  to: z.string(),
+  /** The hosts by name, each with the uid of its Node and the version that it ran before the upgrade. */
+  hosts: z.record(z.string(), z.object({ uid: z.string().exactOptional(), version: z.string() })),
+});
+
+/** What hosts ran before an upgrade. A run that repeats or undoes the upgrade keeps it. */
+export type Before = z.infer<typeof before>;
+
+/** Returns what hosts ran before the last upgrade; undefined if no run has recorded it. */
+export function beforeOf(plan: ConfigMap | undefined): Before | undefined {
+  return before.safeParse(parseJson(plan?.data?.['before'])).data;
+}
+
 /** Returns the plan that replaces the previous one. `run` is the uid by which hosts distinguish rollouts. */
 export function newPlan(
   wanted: Request,
   start: string,
   run?: Pick<Source, 'uid' | 'created'>,
+  ran?: Before,
 ): ConfigMap {
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { ...PLACE, labels: { 'app.kubernetes.io/managed-by': 'refit' } },
-    data: { request: JSON.stringify(wanted), start, ...run },
+    data: {
+      request: JSON.stringify(wanted),
+      start,
+      ...run,
+      ...(ran === undefined ? {} : { before: JSON.stringify(ran) }),
+    },
   };
 }
 

@@ -102,15 +102,13 @@ describe('what is refused', () => {
     [
       'R12: a patch back is one finding, also amid an upgrade',
       { hosts: [facts('cp1', 'v1.36.4'), facts('cp2'), facts('w1')] },
-      [
-        'R12 API servers are at v1.36.4: Refit does not downgrade to v1.36.3; set version to v1.36.4 or later',
-      ],
+      ['R12 API servers are at v1.36.4: Refit goes back to v1.36.3 only with --back'],
     ],
     [
       'R12: a minor version back, too',
       { manifest: { ...manifest, version: 'v1.35.9' } },
       [
-        'R12 API servers are at v1.36.2: Refit does not downgrade to v1.35.9; set version to v1.36.2 or later',
+        'R12 API servers are at v1.36.2 and cannot go back to v1.35.9: Kubernetes supports no older minor version, because etcd may hold objects that it cannot read',
       ],
     ],
     [

@@ -6,16 +6,11 @@ import type { DrainPreview } from '../../../drain/drain-preview.ts';
 import { describeRefusedPods } from '../../../drain/pods.ts';
 import { controlsOn } from '../../../engine/model/controls.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
-import {
-  type ConfigMap,
-  configMaps,
-  kubeletVersionOf,
-  type Node,
-} from '../../../kube/resources.ts';
-import { compareVersions, minorsBetween, parseVersion } from '../../../util/version.ts';
+import { type ConfigMap, configMaps, type Node } from '../../../kube/resources.ts';
+import { compareVersions, parseVersion } from '../../../util/version.ts';
 import { type Finding, force, hard, warn, withAllowed } from '../../../versions/findings.ts';
 import { etcdFacts, textOf, type VersionFacts } from '../../../versions/kubeadm-rules.ts';
-import { isNeeded, judgeVersions, OLDEST_MAINTAINED } from '../../../versions/version-rules.ts';
+import { judgeVersions, OLDEST_MAINTAINED } from '../../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../../shared/node-endpoints.ts';
 import type { HostFacts } from '../host/probe.ts';
 import { hasPhases, optionsFor } from '../host/scripts.ts';
@@ -25,6 +20,7 @@ import { labelFindings } from './kubeone-label.ts';
 import { type Pool, poolFindings, poolsToRoll } from './machine-pools.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 import {
+  type Before,
   openRequest,
   PLACE,
   RENEWAL,
@@ -33,7 +29,8 @@ import {
   requestFor,
   requestOf,
 } from './plan-object.ts';
-import { runtimeOf, virtualFindings, virtualNodes } from './survey-nodes.ts';
+import { isDone, nodeNamed, runtimeOf, virtualFindings, virtualNodes } from './survey-nodes.ts';
+import { recordFor, targetFinding, type WayBack, wayBackOf } from './way-back.ts';
 import type { WebhookFinding } from './webhooks.ts';
 
 export interface Survey {
@@ -62,6 +59,8 @@ export interface Survey {
   readonly kubeconfig?: readonly Finding[];
   /** True if the user lifts rule F4 for labels of KubeOne. */
   readonly takesOverLabel?: boolean;
+  /** True if the hosts are to go back to the version that they ran before. */
+  readonly goesBack?: boolean;
 }
 
 export interface Assessment {
@@ -73,6 +72,10 @@ export interface Assessment {
   /** True if hosts of the request may be half upgraded, even by a rollout that failed. */
   readonly continues: boolean;
   readonly start: string;
+  /** What the hosts ran before the upgrade, for the record of a new plan. */
+  readonly before?: Before | undefined;
+  /** The hosts that stay as they are on the way back, by name, and why. */
+  readonly stays?: ReadonlyMap<string, string> | undefined;
   /** A hash of the plan. Two plans have the same digest if they would do the same from the same start. */
   readonly digest: string;
   /** The MachineDeployments to upgrade once all hosts are done. */
@@ -94,7 +97,8 @@ export function assess(survey: Survey): Assessment {
     isSame &&
     readRecord(plan).recorded?.phase !== 'done' &&
     (resumes || leftToRenew(plan).length === 0);
-  const request = resumes ? open : freshRequest(survey);
+  const back = survey.goesBack === true || (resumes && open.back) ? wayBackOf(survey) : undefined;
+  const request = resumes ? open : freshRequest(survey, back);
   const uids = survey.hosts.map(({ host }) => nodeNamed(host.name, survey.nodes)?.metadata.uid);
   const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
   // `start` is the state in which the upgrade began, so an upgrade that is resumed keeps it. An earlier release did not
@@ -113,10 +117,12 @@ export function assess(survey: Survey): Assessment {
     continues,
     start,
     aborted: resumes && plan ? controlsOn(plan).abort : undefined,
+    before: recordFor(survey, request),
+    stays: back?.stays,
   };
   const seen = { ...begun, request, toRoll, toApply, digest: digestOf(survey, request, start) };
   const known = [...lockFindings(survey, open), ...membershipFindings(survey)];
-  const wrong = targetFinding(survey);
+  const wrong = targetFinding(survey, back);
   if (wrong) return { ...seen, findings: [...known, wrong] };
   const findings = [
     ...known,
@@ -124,7 +130,8 @@ export function assess(survey: Survey): Assessment {
     ...cordonFindings(survey, request),
     ...(survey.kubeconfig ?? []),
     ...virtualFindings(survey),
-    ...unique(judgeVersions(versionFacts(survey, request, continues))),
+    ...(back?.findings ?? []),
+    ...unique(judgeVersions(versionFacts(survey, request, continues, back))),
     ...unique(hostFindings(survey, hostsOf(request))),
     ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
     ...drainFindings(survey, request),
@@ -176,7 +183,9 @@ export function hostsOf({ leader, followers, kubelets, workers }: Request): stri
 }
 
 /** Returns a request without the hosts on which everything has the target version. */
-function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey): Request {
+function freshRequest(survey: Survey, back: WayBack | undefined): Request {
+  const { manifest, hosts, nodes, clusterVersion, plan } = survey;
+  if (back) return back.request;
   const done = new Set(
     hosts.filter((facts) => isDone(facts, nodes, manifest.version)).map(({ host }) => host.name),
   );
@@ -208,17 +217,6 @@ function leftToRenew(plan: ConfigMap): string[] {
   return begun.filter(({ state }) => state !== 'done').map(({ name }) => name);
 }
 
-function isDone(
-  { host, kubeadm, kubelet, staticPods }: HostFacts,
-  nodes: readonly Node[],
-  version: string,
-): boolean {
-  const pods = host.role === 'controlPlane' ? STATIC_PODS.map((name) => staticPods[name]) : [];
-  const found = [kubeadm, kubelet, kubeletVersionOf(nodeNamed(host.name, nodes)), ...pods];
-  const known = found.filter((each) => each !== undefined);
-  return known.length === found.length && !isNeeded(known, version);
-}
-
 /** Rule F4: only one upgrade may run at a time, including upgrades of other tools. An open upgrade must end first. */
 function lockFindings(survey: Survey, open: Request | undefined): Finding[] {
   const { manifest, nodes, takesOverLabel = false } = survey;
@@ -235,27 +233,6 @@ function lockFindings(survey: Survey, open: Request | undefined): Finding[] {
   const missing = 'the upgrade in progress needs hosts that the manifest no longer lists';
   if (lost.length === 0) return ofKubeOne;
   return [...ofKubeOne, hard('F4', missing, `add ${lost.join(', ')} again`)];
-}
-
-/** Returns one finding for a target version that cannot be right. All other rules about versions would only repeat it. */
-function targetFinding({ manifest, hosts }: Survey): Finding | undefined {
-  const to = parseVersion(manifest.version);
-  const found = hosts.flatMap(
-    ({ staticPods }) => parseVersion(staticPods['kube-apiserver'] ?? '') ?? [],
-  );
-  const sorted = found.toSorted(compareVersions);
-  const oldest = sorted[0];
-  const newest = sorted.at(-1);
-  if (!to || !oldest || !newest) return undefined;
-  const [next] = minorsBetween(oldest, to);
-  if (next !== undefined)
-    return hard(
-      'R2',
-      `API servers are at ${textOf(oldest)}: go to v${next} first, then to ${textOf(to)}`,
-    );
-  if (compareVersions(to, newest) >= 0) return undefined;
-  const back = `API servers are at ${textOf(newest)}: Refit does not downgrade to ${textOf(to)}`;
-  return hard('R12', `${back}; set version to ${textOf(newest)} or later`);
 }
 
 /** Rules F1 and F2: the manifest must list every control-plane host, and only hosts of the cluster. */
@@ -314,7 +291,12 @@ function etcdHealth({ hosts }: Survey): Finding[] {
   ];
 }
 
-function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): VersionFacts {
+function versionFacts(
+  survey: Survey,
+  { leader }: Request,
+  resuming: boolean,
+  back: WayBack | undefined,
+): VersionFacts {
   const { manifest, hosts, nodes, clusterVersion, policy } = survey;
   const controllers = hosts.filter(({ host }) => host.role === 'controlPlane');
   const managed = new Map(manifest.hosts.map((host) => [host.name, host]));
@@ -327,18 +309,23 @@ function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): V
   });
   return {
     apiServers: controllers.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []),
-    target: manifest.version,
-    resuming,
+    // Without it the API servers keep their version.
+    ...(back?.isOfWorkersAlone ? {} : { target: manifest.version }),
+    goesBack: back !== undefined,
+    // API servers may differ after an upgrade that stopped halfway. On the way back, the record says why.
+    resuming: resuming || back !== undefined,
     oldestMaintained: OLDEST_MAINTAINED,
     kubelets: nodes.flatMap(({ metadata: { name }, status }) => {
       const version = status?.nodeInfo?.kubeletVersion ?? '';
       const host = managed.get(name);
       const skips = manifest.workersSkipMinors && host?.role === 'worker';
-      const way = { target: manifest.version, drained: policy.drain.enabled, skips };
+      const stays = back?.stays.has(name) === true;
+      const goesBack = back !== undefined;
+      const way = { target: manifest.version, drained: policy.drain.enabled, skips, goesBack };
       // A host that has not joined yet has no version.
       if (version === '' && host) return [];
       if (unjudged.has(name)) return [];
-      return [{ name, version, ...(host ? way : {}) }];
+      return [{ name, version, ...(host && !stays ? way : {}) }];
     }),
     controllers: controllers.flatMap(({ staticPods }) =>
       (['kube-controller-manager', 'kube-scheduler'] as const).flatMap((name) => {
@@ -487,10 +474,6 @@ function webhooksInTheWay(
     only === undefined ? names.length + pools > 0 : drained.includes(only),
   );
   return meant.map(({ finding }) => finding);
-}
-
-export function nodeNamed(name: string, nodes: readonly Node[]): Node | undefined {
-  return nodes.find(({ metadata }) => metadata.name === name);
 }
 
 function unique(findings: readonly Finding[]): Finding[] {

@@ -1,9 +1,12 @@
-/** Reads from the Nodes of a surveyed cluster which of them are virtual, and which container runtime a kubelet uses. */
+/** Reads from a surveyed cluster which Nodes are virtual, which container runtime a kubelet uses, and which versions a host has. */
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
-import type { Node } from '../../../kube/resources.ts';
+import { kubeletVersionOf, type Node } from '../../../kube/resources.ts';
 import { virtualBy } from '../../../kube/virtual-nodes.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { type Finding, warn } from '../../../versions/findings.ts';
+import { isNeeded } from '../../../versions/version-rules.ts';
+import type { HostFacts } from '../host/probe.ts';
+import { STATIC_PODS } from '../host/verify.ts';
 import type { Manifest } from './manifest.ts';
 
 interface Surveyed {
@@ -45,4 +48,24 @@ export function runtimeOf(
   const [, name, version] = /^([\w-]+):\/\/(.*)$/.exec(reported) ?? [];
   if (name === undefined) return undefined;
   return { name, version: parseVersion(version) ? version : undefined };
+}
+
+export function nodeNamed(name: string, nodes: readonly Node[]): Node | undefined {
+  return nodes.find(({ metadata }) => metadata.name === name);
+}
+
+/** Returns true if everything on the host, and its Node, has the version. */
+export function isDone(facts: HostFacts, nodes: readonly Node[], version: string): boolean {
+  const found = versionsOn(facts, nodes);
+  const known = found.filter((each) => each !== undefined);
+  return known.length === found.length && !isNeeded(known, version);
+}
+
+/** Returns the versions of everything that an upgrade changes on the host. A version is undefined if it cannot be read. */
+export function versionsOn(
+  { host, kubeadm, kubelet, staticPods }: HostFacts,
+  nodes: readonly Node[],
+): (string | undefined)[] {
+  const pods = host.role === 'controlPlane' ? STATIC_PODS.map((name) => staticPods[name]) : [];
+  return [kubeadm, kubelet, kubeletVersionOf(nodeNamed(host.name, nodes)), ...pods];
 }

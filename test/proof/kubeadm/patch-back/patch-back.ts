@@ -1,0 +1,88 @@
+/** A whole cluster goes back to the patch before, with the commands of docs/guides/kubeadm.md, and no object is lost. */
+import { dirname } from 'node:path';
+import { lastLines } from '../../../../tools/controlplane/run.ts';
+import { startLasting } from '../containers.ts';
+import type { Operator } from '../operator.ts';
+import type { Scene } from '../upgrade.ts';
+import { settled, verify } from '../verify.ts';
+
+/** Keys of the large objects. */
+const KEYS = 600;
+/** Kinds whose objects nothing but a loss takes away meanwhile. */
+const KINDS = [
+  'configmaps',
+  'secrets',
+  'services',
+  'serviceaccounts',
+  'deployments.apps',
+  'daemonsets.apps',
+  'namespaces',
+  'nodes',
+  'roles.rbac.authorization.k8s.io',
+  'rolebindings.rbac.authorization.k8s.io',
+  'clusterroles.rbac.authorization.k8s.io',
+  'clusterrolebindings.rbac.authorization.k8s.io',
+];
+
+export async function goBack(scene: Scene): Promise<void> {
+  const { cluster, operator, checks, from, to } = scene;
+  await operator.prepare();
+  await settled(cluster, operator);
+  await startLasting(operator, dirname(operator.manifest));
+  await checks.check(
+    `apply to ${to}: ends with exit code 0`,
+    async () => await operator.succeeds('apply', '--yes'),
+  );
+  await verify(`at ${to}`, checks, cluster, operator, to);
+  await makeObjects(operator);
+  const before = await objects(operator);
+  await operator.prepare({ version: from, binaries: operator.binaries(from) });
+  await checks.check('plan without --back: is refused', async () => {
+    const { ok, stdout, stderr } = await operator.kubeadm('plan');
+    const said = stdout + stderr;
+    return !ok && said.includes('only with --back') ? [] : [lastLines(said)];
+  });
+  await checks.check('plan --back: workers come first', async () => {
+    const { ok, stdout, stderr } = await operator.kubeadm('plan', '--back');
+    const rows = [...cluster.workers, ...cluster.controlPlanes].map(
+      ({ name }) => `^${name} .*${to} → ${from}[^]*`,
+    );
+    const isInOrder = new RegExp(rows.join(''), 'm').test(stdout);
+    return ok && isInOrder ? [] : [lastLines(stdout + stderr)];
+  });
+  await checks.check(
+    'apply --back: ends with exit code 0',
+    async () => await operator.succeeds('apply', '--back', '--yes'),
+  );
+  await verify(`back at ${from}`, checks, cluster, operator, from);
+  await checks.check('no object is lost', async () => {
+    const after = new Set(await objects(operator));
+    return before.filter((each) => !after.has(each)).map((each) => `${each} is gone`);
+  });
+  await checks.check('apply --back once more: nothing is to be done', async () => {
+    const { ok, stdout, stderr } = await operator.kubeadm('apply', '--back', '--yes');
+    return ok && /nothing/i.test(stdout) ? [] : [lastLines(stdout + stderr)];
+  });
+}
+
+/** Written by the newer API server. */
+async function makeObjects(operator: Operator): Promise<void> {
+  const words = Array.from({ length: KEYS }, (_, index) => `--from-literal=key${index}=${index}`);
+  await operator.administer('create', 'namespace', 'kept');
+  for (const kind of [['configmap'], ['secret', 'generic']])
+    await operator.administer('-n', 'kept', 'create', ...kind, 'words', ...words);
+  for (let index = 0; index < 20; index++)
+    await operator.administer('-n', 'kept', 'create', 'configmap', `own-${index}`);
+}
+
+/** Each with its uid: an object that was made again is another one. */
+async function objects(operator: Operator): Promise<string[]> {
+  const text = await operator.administer(
+    'get',
+    KINDS.join(),
+    '--all-namespaces',
+    '-o',
+    'jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} {.metadata.uid}{"\\n"}{end}',
+  );
+  return text.split('\n').filter((line) => line !== '');
+}
