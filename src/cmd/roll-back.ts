@@ -33,7 +33,7 @@ async function waysOf({ dialect }: Inspection): Promise<Way> {
       );
     default:
       throw byHand(
-        'kubeadm does not support an older version: continue with refit kubeadm apply, or restore etcd',
+        'write the older patch and its binaries into the manifest, and run refit kubeadm apply --back; an older minor version needs a snapshot of etcd',
       );
   }
 }
