@@ -62,9 +62,11 @@ const PARTS: readonly Part[] = [
   'skipped-minors',
 ];
 
-/** From low to high, where they are others than usual. */
+/** In the order of the runs, where they are others than usual. */
 const VERSIONS: Readonly<Partial<Record<Part, readonly string[]>>> = {
   certificates: [TO, TO],
+  // There and back.
+  'patch-back': [FROM, TO, FROM],
   hops: [...EARLIER, TO],
   'skipped-minors': [...EARLIER, TO],
 };

@@ -2,6 +2,8 @@
  * Says which hosts can go back to the patch that they ran before the last upgrade: workers first, then the control plane. Only the
  * record of that upgrade proves what they ran.
  */
+import type { ConfigMap, Node } from '../../../kube/resources.ts';
+import { ownMember } from '../../../util/own-member.ts';
 import {
   compareVersions,
   isSameMinor,
@@ -11,7 +13,7 @@ import {
 import { type Finding, hard } from '../../../versions/findings.ts';
 import { textOf } from '../../../versions/kubeadm-rules.ts';
 import type { HostFacts } from '../host/probe.ts';
-import { controlPlaneOf } from './manifest.ts';
+import { controlPlaneOf, type Manifest } from './manifest.ts';
 import {
   type Before,
   beforeOf,
@@ -20,8 +22,16 @@ import {
   type Request,
   requestFor,
 } from './plan-object.ts';
-import type { Survey } from './preflight.ts';
 import { isDone, nodeNamed, versionsOn } from './survey-nodes.ts';
+
+/** What a survey tells about versions. */
+interface Survey {
+  readonly manifest: Manifest;
+  readonly hosts: readonly HostFacts[];
+  readonly nodes: readonly Node[];
+  readonly clusterVersion: string | undefined;
+  readonly plan: ConfigMap | undefined;
+}
 
 export interface WayBack {
   readonly request: Request;
@@ -82,7 +92,7 @@ function whyItStays(
 
 /** Returns the entry of the host. A Node that was created again under its name is another one. */
 function entryOf(ran: Before | undefined, name: string, uid: string | undefined) {
-  const own = ran && Object.hasOwn(ran.hosts, name) ? ran.hosts[name] : undefined;
+  const own = ownMember(ran?.hosts, name);
   return own?.uid === uid ? own : undefined;
 }
 

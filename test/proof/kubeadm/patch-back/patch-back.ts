@@ -25,8 +25,10 @@ const KINDS = [
 ];
 
 export async function goBack(scene: Scene): Promise<void> {
-  const { cluster, operator, checks, from, to } = scene;
-  await operator.prepare();
+  const { cluster, operator, checks, hops, to: from } = scene;
+  const [to] = hops;
+  if (to === undefined) throw new Error('this proof needs a version to come back from');
+  await operator.prepare({ version: to, binaries: operator.binaries(to) });
   await settled(cluster, operator);
   await startLasting(operator, dirname(operator.manifest));
   await checks.check(
