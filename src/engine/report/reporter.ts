@@ -137,8 +137,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       if (dialect.statusRecord?.hasConditions !== false) return stalledMs;
       const onEvent = (event: ReportedEvent): void => onPlan(plan, event);
       const writing = { ...parts, onEvent, writtenAt, now };
-      const shown = { ...snapshot.rollout, ...planEndOf(snapshot, now) };
-      return soonest([stalledMs, await writeConditions(writing, plan, shown, waits)]);
+      return soonest([stalledMs, await writeEnd(writing, turn, waits)]);
     },
     refused({ source }, { stage, target }, reason) {
       onTargets(keyOf({ metadata: source }), [{ type: 'Warning', reason, stage, target }]);
@@ -153,6 +152,16 @@ export function createReporter(parts: ReporterParts): Reporter {
       notifier?.forget(nameOf(dialect.name, key));
     },
   };
+}
+
+/** Writes the conditions of the plan as it stands or has ended. */
+async function writeEnd(
+  writing: Parameters<typeof writeConditions>[0],
+  { plan, assessment: { snapshot, now } }: Turn,
+  waits: readonly Wait[],
+): Promise<number | undefined> {
+  const shown = { ...snapshot.rollout, ...planEndOf(snapshot, now) };
+  return await writeConditions(writing, plan, shown, waits);
 }
 
 /** Returns the name of the plan among the plans of all dialects. */
