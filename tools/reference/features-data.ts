@@ -174,7 +174,7 @@ export const FEATURES: readonly FeatureGroup[] = [
         ['src/engine/turn/choose-drain-action.test.ts'],
         '`drain.enabled: false`',
       ),
-      partly(
+      yes(
         'Hooks before and after',
         [`${T}/hooks.test.ts`, `${T}/hooks-webhook.test.ts`, `${T}/capi-updaters.test.ts`],
         'Jobs and webhooks before the drain and after the upgrade of each node; none before and after the plan',
@@ -226,15 +226,19 @@ export const FEATURES: readonly FeatureGroup[] = [
         `${T}/capi-controls.test.ts`,
       ]),
       yes('Abort that cleans up', [`${T}/controls.test.ts`]),
-      partly(
+      yes(
         'A node goes back by itself',
-        [`${T}/agent.test.ts`, `${T}/autopilot/silent-kubelet.test.ts`],
-        'k0s, and the kubelet of kubeadm; not static pods, not Plans of Rancher',
+        [
+          `${T}/agent.test.ts`,
+          `${T}/autopilot/silent-kubelet.test.ts`,
+          'test/agent/kubeadm-roll-back.test.ts',
+        ],
+        'k0s, and kubelet and containerd of kubeadm. kubeadm brings static pods back while it runs; after that they stay. With Plans of Rancher the image decides',
       ),
-      partly(
+      yes(
         'The fleet goes back with a plan',
-        [`${T}/rollback.test.ts`, `${T}/cattle-rollback.test.ts`],
-        '`refit rollback` for Plans of k0s and Rancher; Machines of Cluster API by hand; kubeadm supports no older version',
+        [`${T}/rollback.test.ts`, `${T}/cattle-rollback.test.ts`, `${T}/kubeadm-back.test.ts`],
+        '`refit rollback` for Plans of k0s and Rancher, `refit kubeadm apply --back` within a minor version. For Cluster API it names the object whose version to set back, because its owner decides',
       ),
       yes('A restarted controller continues', [
         `${T}/leader-gone.test.ts`,
