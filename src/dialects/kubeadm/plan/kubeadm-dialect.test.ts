@@ -361,7 +361,7 @@ test('an object of that name that is not ours is a plan that cannot be carried o
 test('on the way back workers come first, and each stage says that it goes back', () => {
   const { stages } = kubeadmDialect(undefined).resolve(
     planOf({ ...REQUEST, back: true }),
-    buildWorld(),
+    buildWorld([], []),
     NOW,
   );
   expect(stages.map(({ id, goesBack }) => [id, goesBack])).toEqual(
