@@ -140,10 +140,15 @@ function text(name: string): string {
   return readFileSync(new URL(`../fixtures/autopilot/${name}`, import.meta.url), 'utf8');
 }
 
-/** A CRD's spec in a form that can be compared: no descriptions, required members in order, no default of the server. */
+/**
+ * Returns a CRD's spec in a form that can be compared: no descriptions, required members in order, no default of the server. It
+ * also has no columns, because they only change what kubectl shows, and Refit shows more.
+ */
 export function canonicalSpec(spec: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { conversion: _, versions, ...rest } = structuredClone(spec);
-  const shaped = (versions as { schema: { openAPIV3Schema: unknown } }[]).map((version) => ({
+  const shaped = (
+    versions as { additionalPrinterColumns?: unknown; schema: { openAPIV3Schema: unknown } }[]
+  ).map(({ additionalPrinterColumns: _columns, ...version }) => ({
     ...version,
     schema: { openAPIV3Schema: canonical(version.schema.openAPIV3Schema) },
   }));

@@ -18,7 +18,7 @@ export async function buildUi(): Promise<string> {
     root: join(ROOT, 'ui'),
     configFile: false,
     logLevel: 'warn',
-    oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+    oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
     build: {
       outDir: staging,
       emptyOutDir: true,
