@@ -151,12 +151,62 @@ test('the next leader keeps the Lease of the former one, and gives it back if no
   await next.end();
 
   const last = scene(former.api, former.clock);
+  last.api.before('get leases/disruption', () => {
+    throw refusal(503, 'ServiceUnavailable');
+  });
   await last.follow('over');
+  await last.follow('waits');
   await last.clock.advance(LOOK_MS);
+  await last.follow('over');
+  await last.clock.advance(7 * LOOK_MS);
   expect(last.lease()?.holderIdentity).toBe('');
   const calls = last.api.calls.length;
   await last.clock.advance(LASTS_MS);
   expect(last.api.calls.length).toBe(calls);
+});
+
+test('the Lease of a former leader stays until all plans had time to say what they need', async () => {
+  const former = scene();
+  await former.follow('at-work');
+  await former.end();
+
+  const next = scene(former.api, former.clock);
+  for (const plan of ['b', 'c', 'd']) next.keeper.follow(plan, TOOLS, 'waits');
+  await next.clock.advance(2 * LOOK_MS);
+  expect(next.lease()?.holderIdentity).toBe(OURS);
+  await next.end();
+  expect(next.lease()?.holderIdentity).toBe(OURS);
+});
+
+test('a node that is due while the Lease is being given back waits until it is taken again', async () => {
+  const { api, clock, keeper, follow, lease } = scene();
+  await follow('at-work');
+  await follow('waits');
+  let seen: unknown;
+  api.before('replace leases/disruption', () => {
+    keeper.follow('a', TOOLS, 'at-work');
+    seen = keeper.locks();
+  });
+  await clock.advance(LOOK_MS);
+  expect(seen).toMatchObject([{ isOurs: false }]);
+  await clock.advance(0);
+  expect(keeper.locks()).toMatchObject([{ isOurs: true }]);
+  expect(lease()?.holderIdentity).toBe(OURS);
+});
+
+test('a Lease that Refit could not renew before it expired is not its own any more', async () => {
+  const { api, clock, keeper, follow } = scene();
+  await follow('at-work');
+  const refuse = (): never => {
+    api.before('replace leases/disruption', refuse);
+    throw refusal(403, 'Forbidden');
+  };
+  api.before('replace leases/disruption', refuse);
+  await clock.advance(LASTS_MS - LOOK_MS);
+  const problem = expect.stringContaining('Forbidden') as string;
+  expect(keeper.locks()).toMatchObject([{ isOurs: true, problem }]);
+  await clock.advance(LOOK_MS);
+  expect(keeper.locks()).toMatchObject([{ isOurs: false, problem }]);
 });
 
 test('a process that ends gives back a Lease that no plan needs', async () => {

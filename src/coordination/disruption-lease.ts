@@ -17,7 +17,11 @@ export const disruptionLease: LockKind = {
   tool: 'DisruptionLease',
   title: TITLE,
   place: TITLE,
-  taking: { rights: 'deploy/rbac-coordinate.yaml', renewMs: RENEW_MS },
+  taking: {
+    rights: 'deploy/rbac-coordinate.yaml',
+    renewMs: RENEW_MS,
+    lastsMs: DURATION_SECONDS * 1000,
+  },
   async look(client, look) {
     const { namespace, name } = PLACE;
     const lease = await ifFound(client.get(leases, name, { namespace, abort: look.abort }));

@@ -37,6 +37,11 @@ export interface KeeperParts {
 const EVERY_MS = 10_000;
 /** Milliseconds until the next look after somebody else has changed the lock at the same time. */
 const CONFLICT_MS = 1_000;
+/**
+ * Milliseconds for which a lock that a former leader left is kept although no plan needs it. Not all plans have said yet what they
+ * need.
+ */
+const INHERITED_MS = 60_000;
 
 export function createLockKeeper(parts: KeeperParts): LockKeeper {
   const listeners = new Set<() => void>();
@@ -77,8 +82,10 @@ class KeptLock {
   #cancel: (() => void) | undefined;
   #isLooking = false;
   #isAskedAgain = false;
-  /** The looks of this term. The first one gives nothing back, because not all plans may have said yet what they need. */
-  #looks = 0;
+  /** True once a look of this term has ended. */
+  #hasLooked = false;
+  /** Until when nothing is given back, by the monotonic clock. The first look of this term that gets an answer sets it. */
+  #keptUntil = Number.POSITIVE_INFINITY;
   /** The last renewal of another holder, and when it was first read. The clock of the holder does not matter. */
   #renewal: { readonly text: string; readonly at: number } | undefined;
 
@@ -96,7 +103,7 @@ class KeptLock {
     if (need === 'over') {
       this.forget(plan);
       // A former leader may have left its lock.
-      if (this.#looks === 0) this.#wake();
+      if (!this.#hasLooked) this.#wake();
       return;
     }
     const before = this.#plans.get(plan);
@@ -114,14 +121,15 @@ class KeptLock {
 
   begin(stop: AbortSignal): void {
     this.#running = stop;
-    this.#looks = 0;
+    this.#hasLooked = false;
+    this.#keptUntil = Number.POSITIVE_INFINITY;
     if (this.#plans.size > 0) this.#wake();
   }
 
   async end(): Promise<void> {
     this.#cancel?.();
     this.#running = undefined;
-    const isLeft = this.#known?.isOurs === true && !this.#isNeeded();
+    const isLeft = this.#known?.isOurs === true && this.#isLeft();
     this.#plans.clear();
     this.#known = undefined;
     if (!isLeft) return;
@@ -132,6 +140,11 @@ class KeptLock {
 
   #isNeeded(): boolean {
     return [...this.#plans.values()].includes(true);
+  }
+
+  /** Returns true if no plan needs the lock, and all plans have had the time to say so. */
+  #isLeft(): boolean {
+    return !this.#isNeeded() && this.#parts.clock.monotonic() >= this.#keptUntil;
   }
 
   /** Looks now. Looks never overlap, so a look that is asked for meanwhile follows. */
@@ -152,7 +165,7 @@ class KeptLock {
       if (this.#running && this.#plans.size > 0) this.#wake();
       return;
     }
-    this.#looks++;
+    this.#hasLooked = true;
     const isSame = this.#known !== undefined && sameJson(this.#known, known);
     this.#known = known;
     const { clock } = this.#parts;
@@ -176,12 +189,18 @@ class KeptLock {
       const other = { tool, message, ends: `the API server lets Refit read ${place}` };
       return { known: { tool, others: [other] }, inMs: EVERY_MS };
     }
-    const { others } = view;
-    const isOurs = view.renewedAt !== undefined;
+    const { others, renewedAt } = view;
+    if (this.#keptUntil === Number.POSITIVE_INFINITY) {
+      const now = this.#parts.clock.monotonic();
+      this.#keptUntil = renewedAt === undefined ? now : now + INHERITED_MS;
+    }
     try {
       const known = { tool, others, isOurs: await this.#change(view, taking.renewMs) };
       return { known, inMs: EVERY_MS };
     } catch (error) {
+      // A lock that could not be renewed is lost once it has expired, although it still has the name of Refit.
+      const isOurs =
+        renewedAt !== undefined && this.#parts.clock.now() - renewedAt < taking.lastsMs;
       if (isConflict(error) || isAlreadyExists(error))
         return { known: { tool, others, isOurs }, inMs: CONFLICT_MS };
       const problem = printable(messageOf(error));
@@ -194,8 +213,10 @@ class KeptLock {
     const { renewedAt, others } = view;
     const { clock } = this.#parts;
     if (!this.#isNeeded()) {
-      if (renewedAt === undefined) return false;
-      if (this.#looks === 0) return true;
+      if (renewedAt === undefined || !this.#isLeft()) return renewedAt !== undefined;
+      // A node that becomes due while the answer is awaited must not start with a lock that is about to be gone.
+      this.#known = { tool: this.kind.tool, others, isOurs: false };
+      this.#tell();
       await view.giveBack?.();
       return false;
     }

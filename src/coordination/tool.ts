@@ -62,6 +62,8 @@ export interface LockKind {
     readonly rights: string;
     /** Milliseconds after which a lock that Refit holds is renewed. */
     readonly renewMs: number;
+    /** Milliseconds after which others may take a lock that was not renewed. */
+    readonly lastsMs: number;
   };
   /** Resolves with the lock as it is now. Rejects if it cannot be read. */
   look(client: LockClient, look: Look): Promise<LockView>;
