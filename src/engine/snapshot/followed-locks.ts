@@ -19,7 +19,8 @@ export function followLocks(
     keeper?.follow(plan, coordinate, 'over');
     return;
   }
-  const isAtWork = targetsIn(rollout, 'intended').length > 0;
+  // The part of a record that cannot be read may name targets in progress.
+  const isAtWork = rollout.unread !== undefined || targetsIn(rollout, 'intended').length > 0;
   keeper?.follow(plan, coordinate, isAtWork ? 'at-work' : 'waits');
 }
 
