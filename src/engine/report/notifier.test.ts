@@ -142,6 +142,37 @@ test('the first message comes at once, and what happens within a minute comes to
   expect(outcomes).toEqual(['p/chat sent', 'p/chat sent']);
 });
 
+test('a message is not late by as much as the clock was set back', async () => {
+  await term(async (notifier) => {
+    follow(notifier, 'a', {});
+    await clock.advance(100);
+    clock.setBack(24 * 3_600_000);
+    follow(notifier, 'a', { failed: 1 });
+    await clock.advance(2 * PACE_MS);
+  });
+  expect(log).toEqual(['chat took a Started', 'chat took a Failed']);
+});
+
+test('a message whose plan has no receivers any more is not sent', async () => {
+  await term(async (notifier) => {
+    follow(notifier, 'b', {});
+    await clock.advance(100);
+    follow(notifier, 'a', {});
+    await clock.advance(100);
+    // While the message with the news of this plan is recorded, its policy stops naming receivers.
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    api.before('patch noderollouts/a', () => {
+      follow(notifier, 'a', { receivers: [] });
+      follow(notifier, 'b', { failed: 1 });
+      resolve(undefined);
+    });
+    await clock.advance(PACE_MS);
+    await promise;
+    await clock.advance(2 * PACE_MS);
+  });
+  expect(log).toEqual(['chat took b Started', 'chat took b Failed']);
+});
+
 test('a receiver is told the events that it asks for', async () => {
   await term(async (notifier) => {
     follow(notifier, 'a', { receivers: [CHAT, SECOND] });

@@ -282,8 +282,10 @@ class BackgroundNotifier implements Notifier {
       return 0;
     }
     if (lane.ready === undefined) {
-      const leftMs = lane.lastTry + pauseAfter(lane.failures) - clock.now();
-      if (leftMs > 0) return leftMs;
+      const pauseMs = pauseAfter(lane.failures);
+      const leftMs = lane.lastTry + pauseMs - clock.now();
+      // More is left than the whole pause if the clock was set back since.
+      if (leftMs > 0 && leftMs <= pauseMs) return leftMs;
       this.#prepare(name, lane, entries);
       return 0;
     }
@@ -292,6 +294,8 @@ class BackgroundNotifier implements Notifier {
     const parts = entries.filter(({ outbox }) => outbox?.queue.some(isPart) === true);
     if (parts.some(({ outbox, recorded }) => outbox !== recorded)) return undefined;
     lane.ready = undefined;
+    // The plans of this message have no receivers any more. Others wait for the next one.
+    if (parts.length === 0) return 0;
     lane.sending = this.#send(name, receiver, parts, isPart).finally(() => {
       lane.sending = undefined;
       this.#tick();

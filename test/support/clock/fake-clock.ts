@@ -12,7 +12,7 @@ interface FakeClockOptions {
 }
 
 export class FakeClock implements Clock {
-  readonly #epoch: number;
+  #epoch: number;
   readonly #skipsWaits: boolean;
   #elapsed = 0;
   #timers: Timer[] = [];
@@ -42,6 +42,11 @@ export class FakeClock implements Clock {
     return () => {
       this.#timers = this.#timers.filter((other) => other !== timer);
     };
+  }
+
+  /** Sets the wall clock back. The monotonic clock and the timers know nothing of it. */
+  setBack(ms: number): void {
+    this.#epoch -= ms;
   }
 
   /** How many timers wait. */
