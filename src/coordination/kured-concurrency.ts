@@ -6,7 +6,10 @@ const FLAG = '--concurrency';
 /** Kured reads it if the flag is missing. */
 const VARIABLE = 'KURED_CONCURRENCY';
 
-/** Returns `--concurrency` of Kured; undefined if the DaemonSet does not show the number. */
+/** The most nodes. Refit writes one lock for each of them into one annotation, whose size is limited. */
+export const MOST_AT_ONCE = 500;
+
+/** Returns `--concurrency` of Kured; undefined if the DaemonSet does not show the number, or if it is larger than `MOST_AT_ONCE`. */
 export function concurrencyOf(daemonSet: KubeObject): number | undefined {
   const { spec } = daemonSet as KubeObject & { readonly spec?: unknown };
   const template = isRecord(spec) ? spec['template'] : undefined;
@@ -16,7 +19,8 @@ export function concurrencyOf(daemonSet: KubeObject): number | undefined {
     (container) => flagOf(container) ?? variableOf(container) ?? [],
   );
   const [value = '1'] = values;
-  return /^[0-9]{1,9}$/.test(value) ? Math.max(1, Number(value)) : undefined;
+  const isUsable = /^[0-9]{1,9}$/.test(value) && Number(value) <= MOST_AT_ONCE;
+  return isUsable ? Math.max(1, Number(value)) : undefined;
 }
 
 /** Returns the value of the last flag, which is the one that counts. */

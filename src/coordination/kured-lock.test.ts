@@ -185,6 +185,7 @@ test.each<[string, object, number]>([
 
 test.each<[string, object]>([
   ['a flag that is no number', { args: ['--concurrency=$(MANY)'] }],
+  ['a flag with more places than an annotation can hold', { args: ['--concurrency=999999999'] }],
   ['a flag without a value', { args: ['--concurrency'] }],
   ['a variable from elsewhere', { env: [{ name: 'KURED_CONCURRENCY', valueFrom: {} }] }],
 ])('%s: no node starts, and the lock of Refit keeps its form', async (_title, container) => {

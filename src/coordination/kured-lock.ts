@@ -9,7 +9,7 @@ import { ifPossible } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import { ownMember } from '../util/own-member.ts';
 import { printable } from '../util/printable.ts';
-import { concurrencyOf } from './kured-concurrency.ts';
+import { concurrencyOf, MOST_AT_ONCE } from './kured-concurrency.ts';
 import type { LockClient, LockKind, LockView, Look, OtherLock } from './tool.ts';
 
 /** Where Kured keeps its lock, unless it runs with --ds-namespace, --ds-name or --lock-annotation. */
@@ -157,5 +157,5 @@ function heldBy(holder: string): OtherLock {
 const UNKNOWN_CONCURRENCY: OtherLock = {
   tool: 'Kured',
   message: `${PLACE} does not show how many nodes Kured reboots at once`,
-  ends: '--concurrency in its args is a number',
+  ends: `--concurrency in its args is a number of at most ${MOST_AT_ONCE}`,
 };
