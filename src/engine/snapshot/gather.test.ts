@@ -6,12 +6,14 @@ import {
   tableDialect,
   withAnswer,
 } from '../../../test/support/builders/table-dialect.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { buildWorld } from '../../../test/support/builders/worlds.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
+import { growthOf } from '../../../test/support/growth.ts';
 import { type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import { ownMember } from '../../util/own-member.ts';
 import type { World } from '../contract/world.ts';
-import type { TargetFacts } from '../model/decision.ts';
+import type { LateTarget, TargetFacts } from '../model/decision.ts';
 import { type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
 import { gather, platformOf } from './gather.ts';
 import { isRelevant } from './predicates.ts';
@@ -26,6 +28,20 @@ const node = buildNode('w1');
 const withConditions = (conditions: NonNullable<Node['status']>['conditions'] & {}): Node => ({
   ...node,
   status: { conditions },
+});
+
+test('the facts of many nodes that joined cost no more for each of them than those of few', () => {
+  const world = buildWorld([], []);
+  const plan = buildTablePlan({ workers: ['w1'] });
+  const factsOfAll = (count: number): void => {
+    const late = Array.from({ length: count }, (_, index): LateTarget => {
+      const name = `n${index}`;
+      return { stage: 'workers', role: 'worker', target: buildTarget(name) };
+    });
+    const { facts } = gather({ ...tableDialect, lateTargets: () => late }, plan, world, T0);
+    for (const { target } of late) facts.get(target.key);
+  };
+  expect(growthOf(factsOfAll, 1_000, 8)).toBeLessThan(24);
 });
 
 describe('the facts of a target', () => {

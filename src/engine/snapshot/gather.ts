@@ -134,12 +134,13 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
   const { dialect, rollout, world } = scene;
   const facts = new Map<string, TargetFacts | undefined>();
   const late = dialect.lateTargets?.(scene.plan, world, now);
+  const joinedByKey = new Map(late?.map((each) => [each.target.key, each]));
   const placeOf = (key: string): [Stage, Target] | undefined => {
     for (const stage of rollout.stages.toReversed()) {
       const target = targetIn(stage, key);
       if (target) return [stage, target];
     }
-    const joined = late?.find(({ target }) => target.key === key);
+    const joined = joinedByKey.get(key);
     const stage = rollout.stages.find(({ id }) => id === joined?.stage);
     return joined && stage && [stage, joined.target];
   };
