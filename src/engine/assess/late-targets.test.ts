@@ -6,6 +6,7 @@ import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapsh
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
+import { growthOf } from '../../../test/support/growth.ts';
 import type { LateTarget, Snapshot, TargetFacts } from '../model/decision.ts';
 import { inState, type RecordedState, type Role, type Rollout } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -145,4 +146,24 @@ test('an Event says that a node was included', () => {
 
 test('nothing is said about a plan that has not begun', () => {
   expect(joinedNodes(assessmentOf({ phase: 'new' }))).toEqual([]);
+});
+
+test('to judge many joined nodes costs no more for each of them than to judge few', () => {
+  const judgeAll = (count: number): void => {
+    const names = Array.from({ length: count }, (_, index) => `n${index}`);
+    const targets = names.map((name) => buildTarget(name));
+    const stages = [
+      buildStage('worker', targets),
+      { ...buildStage('worker', targets), id: '1/workers' },
+    ];
+    const late = names.map((name): LateTarget => {
+      const target = { ...buildTarget(name), key: `late/${name}` };
+      return { stage: stages[0]?.id ?? '', role: 'worker', target };
+    });
+    const facts = new Map(late.map(({ target }) => [target.key, buildFacts()]));
+    const snapshot = { ...buildSnapshot(buildRollout(stages)), facts, late };
+    const nodes = joinedNodes(assess(snapshot, buildPolicy(INCLUDE), T0));
+    expect(nodes.filter(({ isIncluded }) => isIncluded)).toHaveLength(count);
+  };
+  expect(growthOf(judgeAll, 1_000, 8)).toBeLessThan(24);
 });

@@ -1,9 +1,10 @@
 /** Decides what becomes of nodes that joined after their plan began: the workers' stage takes them up, or they are left out. */
+import { onceForEach } from '../../util/memo.ts';
 import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
 import type { LateTarget } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import { type Role, type Rollout, stagesBefore } from '../model/rollout.ts';
+import { type Role, type Rollout } from '../model/rollout.ts';
 import { freeSlots } from '../schedule/slots.ts';
 
 /** A node that joined after the plan began. */
@@ -90,12 +91,7 @@ function causeToLeaveOut(
     if (obstacle !== undefined) return obstacle;
     const stage = rollout.stages.find((each) => each.id === id);
     if (stage === undefined) return 'the plan no longer has its command';
-    const hasPassed = rollout.stages.some(
-      (later) =>
-        stagesBefore(rollout, later).includes(stage) &&
-        later.targets.some(({ state }) => state !== 'pending'),
-    );
-    if (hasPassed)
+    if (passedStages(rollout).has(id))
       return `a later stage than the ${stage.role}s of command ${stage.command} has begun`;
     const verdict = evaluate(
       BEFORE_ROLLOUT,
@@ -105,3 +101,11 @@ function causeToLeaveOut(
   }
   return undefined;
 }
+
+/** Returns the ids of the stages after which another one has begun. */
+const passedStages = onceForEach(({ stages }: Pick<Rollout, 'stages'>): ReadonlySet<string> => {
+  const last = stages.findLastIndex(({ targets }) =>
+    targets.some(({ state }) => state !== 'pending'),
+  );
+  return new Set(stages.slice(0, Math.max(0, last)).map(({ id }) => id));
+});
