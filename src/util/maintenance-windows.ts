@@ -1,6 +1,7 @@
 /** Computes when work may start, from windows that recur in a time zone, and from blackouts. */
 import { rfc3339 } from './clock.ts';
 import { ifPossible } from './errors.ts';
+import { onceForEachAmong } from './memo.ts';
 
 /**
  * A window that opens on `days` at local `startMinute`. It closes after `lengthMs` of real time, or
@@ -54,7 +55,7 @@ const HORIZON_MS = 15 * DAY_MINUTES * 60_000;
  * hour from 22:00 is closed at 23:00.
  */
 export function openAt(timetable: Timetable, now: number): Opening {
-  const { from, until } = stretchFrom(timetable, now);
+  const { from, until } = stretchAt(timetable, now, 0);
   return from === now ? { open: true, until } : { open: false, opensAt: from };
 }
 
@@ -69,12 +70,31 @@ export function nextStart(
 ): number | undefined {
   // After the last blackout every week has the same windows.
   const end = Math.max(now, ...timetable.blackouts.map(({ to }) => to)) + HORIZON_MS;
-  for (let time = now; time <= end; ) {
-    const { from, until } = stretchFrom(timetable, time);
+  let time = now;
+  for (let index = 0; time <= end; index++) {
+    const { from, until } = stretchAt(timetable, now, index);
     if (until - from >= durationMs) return from;
     time = until;
   }
   return undefined;
+}
+
+type Stretch = ReturnType<typeof stretchFrom>;
+
+/** Keeps the open stretches from one time on, because thousands of targets ask for them in one turn, and calendars are slow. */
+const stretchesSince = onceForEachAmong(
+  (_timetable: Timetable, _now: readonly number[]): Stretch[] => [],
+);
+
+/** Returns one of the open stretches that follow each other from `now` on. */
+function stretchAt(timetable: Timetable, now: number, index: number): Stretch {
+  const known = stretchesSince(timetable, [now]);
+  let stretch = known[index];
+  while (stretch === undefined) {
+    known.push(stretchFrom(timetable, known.at(-1)?.until ?? now));
+    stretch = known[index];
+  }
+  return stretch;
 }
 
 /** Returns the time zone of the windows; undefined if they have several, or if it is UTC. */

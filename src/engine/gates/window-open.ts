@@ -11,6 +11,7 @@ import {
   timeWithZone,
   zoneOf,
 } from '../../util/maintenance-windows.ts';
+import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { type Controls, type OpenWindow, openingAt } from '../model/controls.ts';
 import type { ReasonCode } from '../model/reasons.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -27,7 +28,7 @@ export const windowOpen = {
     const opening = openAt(policy, now);
     if (!opening.open) return closed(policy, now, opening.opensAt);
     // The plan's own window limits only when targets start, not when they must be done.
-    const own = openAt({ windows: policy.planWindows ?? [], blackouts: [] }, now);
+    const own = openAt(ownTimetable(policy), now);
     if (!own.open)
       return waiting(
         'WindowClosed',
@@ -70,8 +71,7 @@ export function openingFor(
 
 /** Returns true if the timetable alone lets targets start at `now`. */
 export function isTimetableOpen(policy: RolloutPolicy, now: number): boolean {
-  const own = { windows: policy.planWindows ?? [], blackouts: [] };
-  return openAt(policy, now).open && openAt(own, now).open;
+  return openAt(policy, now).open && openAt(ownTimetable(policy), now).open;
 }
 
 /** Returns a clause that says who opened the window until when. */
@@ -98,10 +98,22 @@ function closed(
   return waiting('Blackout', message, 'the blackout is over', now, opensAt);
 }
 
-/** Returns the time in UTC and in the time zone of the windows. */
+/** Returns the time in UTC and in the time zone of the windows. Thousands of targets may wait for the same time. */
 function timeIn(windows: Timetable['windows'], time: number): string {
-  return timeWithZone(time, zoneOf(windows));
+  return knownTimeIn(windows, String(time));
 }
+
+const knownTimeIn = onceForEachWith((windows: Timetable['windows'], time) =>
+  timeWithZone(Number(time), zoneOf(windows)),
+);
+
+/** The plan's own window limits only when targets start. */
+const ownTimetable = onceForEach(
+  ({ planWindows = [] }: Pick<RolloutPolicy, 'planWindows'>): Timetable => ({
+    windows: planWindows,
+    blackouts: [],
+  }),
+);
 
 function outsideOf(whose: string, opensAt: number, windows: Timetable['windows']): string {
   return `outside of the maintenance windows of ${whose}: nothing starts before ${timeIn(windows, opensAt)}`;

@@ -6,6 +6,7 @@ import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { growthOf } from '../../../test/support/growth.ts';
 import { BEFORE_TARGET } from '../gates/registry.ts';
 import { type Gate, PASS, wait } from '../gates/types.ts';
 import type { TargetFacts } from '../model/decision.ts';
@@ -237,4 +238,24 @@ test.each<[string, number | undefined, Record<string, Partial<TargetFacts>>, obj
     chosen: choice.chosen.map(({ name }) => name),
     waiting: namesOf(choice.waiting),
   }).toEqual(wanted);
+});
+
+test('many targets that take too long for the window cost no more for each of them than few', () => {
+  const window = { days: [1], startMinute: 0, lengthMs: HOUR, timeZone: 'Europe/Berlin' };
+  const monday = Date.parse('2026-01-04T23:30:00Z');
+  const chooseAmong = (count: number): void => {
+    const names = Array.from({ length: count }, (_, index) => `w${index}`);
+    const stage = buildStage('worker', names, { maxInFlight: 9 });
+    const facts = Object.fromEntries(
+      names.map((name, index) => [name, { earlierMs: 2 * HOUR + index }]),
+    );
+    const snapshot = buildSnapshot(buildRollout([stage]), facts);
+    const policy = buildPolicy({ windows: [window] });
+    const context = { snapshot, policy, now: monday };
+    const { waiting } = chooseTargets(context, stage, stage.targets, 1);
+    expect(waiting).toHaveLength(count);
+    expect(waiting[0]?.reason.code).toBe('WindowTooShort');
+  };
+  // The calendar is asked once, however many targets there are.
+  expect(growthOf(chooseAmong, 20, 16)).toBeLessThan(8);
 });
