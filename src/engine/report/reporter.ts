@@ -86,12 +86,8 @@ export function createReporter(parts: ReporterParts): Reporter {
       const { snapshot, now } = assessment;
       const { waits } = explain(settle(assessment));
       const ours = planEvents(snapshot.rollout, after, waits);
-      const known = dialect.reporting?.planEvents?.(
-        plan,
-        dialect.project(after, plan, now),
-        after,
-        ours,
-      );
+      const { reporting } = dialect;
+      const known = reporting?.planEvents?.(plan, dialect.project(after, plan, now), after, ours);
       for (const event of known ?? ours) onPlan(plan, event);
       for (const event of startEvents(assessment, after)) onPlan(plan, event);
       if (!known) onTargets(keyOf(plan), targetEvents(assessment, after));
