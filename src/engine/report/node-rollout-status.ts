@@ -32,7 +32,7 @@ import {
 import { limitOf } from '../schedule/slots.ts';
 import { settledNames } from '../turn/choose-hooks.ts';
 import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
-import { type RunVersions, runVersions } from './run-versions.ts';
+import { downloadsSince, type RunVersions, runVersions } from './run-versions.ts';
 import { checksShown, steadyChecks } from './shown-checks.ts';
 import { hooksShown, withEarlierFailures } from './shown-hooks.ts';
 import type { Turn } from './turn.ts';
@@ -56,6 +56,8 @@ export interface RolloutView {
         readonly recorded: string;
         readonly span: () => Span;
         readonly versions: () => RunVersions;
+        /** Returns the downloads of the run, with those that it has had before. */
+        readonly downloadsSince: (earlier: RunVersions['downloads']) => RunVersions['downloads'];
       }
     | undefined;
   readonly planUid: string;
@@ -103,6 +105,7 @@ export function viewOf(
             recorded: rollout.phase,
             span: () => spanOf(rollout),
             versions: () => runVersions(snapshot),
+            downloadsSince: (earlier) => downloadsSince(rollout, earlier),
           },
     planUid: rollout.source.uid,
     planGeneration: isOver ? (rollout.generation ?? present) : present,
@@ -307,10 +310,12 @@ function historyOf(
   const endOf = (): string => (before === undefined ? run.span().last : rfc3339(now));
   // The versions are read once, when the run is first seen, because nodes report the new version later.
   const { before: versionsBefore, downloads } = before ?? run.versions();
+  // An edit of a plan that runs is part of its run. An edit after the end has changed no node.
+  const hasEnded = isOver && before?.ended !== undefined;
   const entry: NodeRolloutRun = defined({
     id: run.id,
     planUid,
-    version,
+    version: hasEnded ? before.version : version,
     started: before?.started ?? run.span().first,
     ended: isOver ? (before?.ended ?? endOf()) : undefined,
     phase: run.recorded,
@@ -318,7 +323,7 @@ function historyOf(
     message: end.reason && clipped(end.reason.message),
     counts,
     before: versionsBefore,
-    downloads,
+    downloads: hasEnded ? downloads : run.downloadsSince(downloads),
     failures: failures.length > 0 ? failures : undefined,
   });
   const others = endOpenRuns(

@@ -143,6 +143,52 @@ test.each<[string, Rollout, readonly Wait[], string, string, string[]]>([
   expect(conditions(status)).toEqual(expected);
 });
 
+const fileOf = (version: string, sha256: string) => ({
+  'linux-amd64': { url: `https://example.com/${version}`, sha256 },
+});
+
+function downloading(version: string, sha256: string, phase: Rollout['phase']): Rollout {
+  const targets = [buildTarget('w1', phase === 'running' ? 'pending' : 'done')];
+  const stage = buildStage('worker', targets, { version, payloads: fileOf(version, sha256) });
+  return buildRollout([stage], { phase });
+}
+
+function historyAfter(...rollouts: readonly Rollout[]) {
+  let known: NodeRollout | undefined;
+  for (const rollout of rollouts) {
+    const status = statusAfter(turnOf(rollout), [], known);
+    known = {
+      metadata: { name: NAME, namespace: 'ns' },
+      spec: { plan: { apiVersion: 'v1', kind: 'TablePlan', name: 'plan', uid: 'plan-uid' } },
+      status,
+    };
+  }
+  return known?.status?.history?.map(({ version, downloads = [] }) => ({
+    version,
+    downloads: downloads.map((each) => `${each.version} ${each.sha256}`),
+  }));
+}
+
+test('an edit of a running plan adds to the downloads of its run, and corrects them', () => {
+  const wrong = downloading('v1.36.5', 'a'.repeat(64), 'running');
+  const corrected = downloading('v1.36.5', 'b'.repeat(64), 'running');
+  const other = downloading('v1.36.6', 'c'.repeat(64), 'running');
+  expect(historyAfter(wrong, corrected, other, other)).toEqual([
+    {
+      version: 'v1.36.6',
+      downloads: [`v1.36.6 ${'c'.repeat(64)}`, `v1.36.5 ${'b'.repeat(64)}`],
+    },
+  ]);
+});
+
+test('an edit of an ended plan changes nothing in the history of its run', () => {
+  const done = downloading('v1.36.5', 'a'.repeat(64), 'done');
+  const edited = downloading('v1.36.6', 'c'.repeat(64), 'done');
+  expect(historyAfter(done, edited)).toEqual([
+    { version: 'v1.36.5', downloads: [`v1.36.5 ${'a'.repeat(64)}`] },
+  ]);
+});
+
 test('the size is bounded at 15,000 targets that all failed with a long message', () => {
   const message = 'x'.repeat(10_000);
   const states = Array.from({ length: 15_000 }, () => 'failed' as const);

@@ -2,9 +2,10 @@
 import { LONGEST_URL, MOST, type NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
-import type { Role, Stage, Target } from '../model/rollout.ts';
+import type { Role, Rollout, Stage, Target } from '../model/rollout.ts';
 
 export type RunVersions = Pick<NodeRolloutRun, 'before' | 'downloads'>;
+type Downloads = NonNullable<NodeRolloutRun['downloads']>;
 type Before = NonNullable<NodeRolloutRun['before']>[number];
 
 const LONGEST_VERSION = 128;
@@ -19,6 +20,21 @@ export function runVersions(snapshot: Snapshot): RunVersions {
     ...(before.length > 0 ? { before } : {}),
     ...(downloads.length > 0 ? { downloads } : {}),
   };
+}
+
+/**
+ * Returns the downloads of a run whose plan may have been edited: the present ones, which correct those of the same version and
+ * platform, and then the earlier ones, because some nodes may run those versions. Undefined without downloads.
+ */
+export function downloadsSince(
+  { stages }: Pick<Rollout, 'stages'>,
+  earlier: Downloads = [],
+): Downloads | undefined {
+  const present = downloadsIn(stages);
+  const replaced = new Set(present.map(keyOf));
+  const kept = earlier.filter((each) => !replaced.has(keyOf(each)));
+  const all = [...present, ...kept].slice(0, MOST.downloads);
+  return all.length > 0 ? all : undefined;
 }
 
 function versionsBefore(snapshot: Snapshot): Before[] {
@@ -77,14 +93,22 @@ function versionOf(snapshot: Snapshot, stage: Stage, target: Target): string | u
   return before === undefined || before.length > LONGEST_VERSION ? undefined : before;
 }
 
-function downloadsIn(stages: readonly Stage[]): NonNullable<NodeRolloutRun['downloads']> {
+function downloadsIn(stages: readonly Stage[]): Downloads {
   const all = stages
-    .filter(({ keepsVersion, targets }) => keepsVersion !== true && targets.length > 0)
+    // A plan that an edit made invalid may lack versions.
+    .filter(
+      ({ keepsVersion, targets, version }) =>
+        keepsVersion !== true && targets.length > 0 && version !== '',
+    )
     .flatMap(({ version, payloads = {} }) =>
       Object.entries(payloads).map(([platform, payload]) => ({ version, platform, ...payload })),
     );
-  const unique = new Map(all.map((each) => [`${each.version} ${each.platform}`, each]));
+  const unique = new Map(all.map((each) => [keyOf(each), each]));
   return [...unique.values()].filter(isShort).slice(0, MOST.downloads);
+}
+
+function keyOf({ version, platform }: Pick<Downloads[number], 'version' | 'platform'>): string {
+  return `${version} ${platform}`;
 }
 
 function isShort(download: { version: string; platform: string; url: string; sha256?: string }) {
