@@ -109,6 +109,19 @@ test.each(DOCUMENTED)(
   },
 );
 
+test.each(COMMANDS.filter(({ options = [] }) => options.length > 0))(
+  'refit $name: the page says which options are required',
+  ({ name, options = [] }) => {
+    const rows = rowsOf(section(`refit ${name}`).split('\n### ')[0] ?? '');
+    const written = new Map(rows.map(([option, preset = '']) => [option, preset]));
+    const required = options.filter(({ mandatory, defaultValue }) => mandatory && !defaultValue);
+    const others = required.filter(
+      ({ flags }) => written.get(`\`${flags}\``)?.startsWith('required') !== true,
+    );
+    expect(others.map(({ flags }) => flags)).toEqual([]);
+  },
+);
+
 test.each(DOCUMENTED.filter(([command]) => command !== 'agent'))(
   'refit %s: the page describes each option in the words of the help, and may add to them',
   async (command, help) => {
