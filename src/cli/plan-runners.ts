@@ -65,6 +65,17 @@ export function runnerOf(dialect: string): PlanRunner {
   return ownMember(RUNNERS, dialect) ?? CONTROLLER;
 }
 
+function fixOfEdited(plan: PlanView): string {
+  const failed = plan.stages
+    .flatMap(({ targets }) => targets)
+    .filter(({ phase }) => phase === 'failed');
+  const [first] = failed;
+  if (first === undefined || runnerOf(plan.dialect).hasNoRetry === true)
+    return `Not carried out since it was edited. To run it: ${ANEW}.`;
+  const command = `refit retry ${first.name}${planFlag(plan)}`;
+  return `Not carried out since it was edited. To continue with the edit, run: ${command}. To run it for all nodes: ${ANEW}.`;
+}
+
 /**
  * Returns what the user can do about a plan that was aborted, failed or refused, or that no longer
  * matches its nodes.
@@ -76,10 +87,10 @@ export function fixOf(plan: PlanView): string {
     again,
     hasNoRetry,
     corrected,
-    causes = 'the node, or the url or sha256 in the Plan',
+    causes = 'the node, or the version, url or sha256 in the Plan',
   } = runnerOf(dialect);
   if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
-  if (phase === 'edited') return `Not carried out since it was edited. To run it: ${ANEW}.`;
+  if (phase === 'edited') return fixOfEdited(plan);
   if (phase === 'differs')
     return `Ended, but its nodes were changed since. Find out who changed them; to upgrade them again: ${again}.`;
   if (phase === 'empty' && corrected !== undefined)

@@ -116,7 +116,7 @@ const OVER: Situation = {
 };
 const FINISHING = 'In progress, will finish: w1 Restart (8 min).';
 const FIX =
-  'Failed. Fix the cause (the node, or the url or sha256 in the Plan), then run: refit retry w1';
+  'Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run: refit retry w1';
 const UNTIL = 'No new node starts until `refit resume`.';
 
 test.each<[string, Control, Situation, PlanChange | string]>([

@@ -50,6 +50,21 @@ test('a new version that was applied over an ended Plan: nothing ran, and nothin
   expect(text).toMatch(/^ {2}w1 .* worker +- +v1\.36\.3\+k0s /m);
 });
 
+test('a Plan that failed and was edited: a retry continues it with the edit, for all nodes that are left', async () => {
+  const status = statusOf('ApplyFailed', [], recorded({ w1: 'SignalApplyFailed' }));
+  const view = await look({ ...edited, status });
+  expect(view.reason).toMatch(
+    /; it will not run: delete it and apply it again, or retry a failed node \(refit retry NODE\), which carries out the edited plan on all nodes that are not done$/,
+  );
+  const text = render({ leader: { state: 'none' }, plans: [view] }, 'text', T0 + HOUR, {
+    ...LOOK,
+    size: () => ({ columns: 400, rows: 24 }),
+  });
+  expect(text).toContain(
+    '  to do   Not carried out since it was edited. To continue with the edit, run: refit retry w1. To run it for all nodes: delete the Plan and apply it again.\n',
+  );
+});
+
 test('a node that was added to the list of an ended Plan', async () => {
   const more = buildUpdate({ targets: { workers: listed('w1', 'w2') } });
   const view = await look(buildPlan({ commands: [{ k0supdate: more }] }, COMPLETED));

@@ -102,7 +102,7 @@ const BLOCKED = async (): ReturnType<Sources['drainPreview']> =>
 const FAILED = { states: ['SignalApplyFailed', 'SignalPending'], state: 'ApplyFailed' } as const;
 const MOVING = ['SignalSent', 'SignalPending'] as const;
 const RETRY =
-  '\n  to do   Failed. Fix the cause (the node, or the url or sha256 in the Plan), then run: refit retry w1';
+  '\n  to do   Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run: refit retry w1';
 const UNHASHED = { 'linux-amd64': { url: 'https://example.com/k0s' } };
 /** The test runs on Friday, 2026-11-20, at ten past eight. */
 const CLOSED = { days: ['Friday' as const], start: '22:00', length: '4h', timeZone: 'UTC' };

@@ -328,7 +328,7 @@ test('a plan that failed: why, and what to do; of its nodes too', async () => {
   });
   const views = await lookAt([failed], [], [gone, W2, W3], NOW);
   const advice =
-    '\n  to do   Failed. Fix the cause (the node, or the url or sha256 in the Plan), then run: refit retry w1';
+    '\n  to do   Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run: refit retry w1';
   expect(why(views)[0]).toContain(
     'failed 0/3 after 30 s, 30 s ago  to v1.36.3+k0s.2\n  why     w1: Failed: no socket\n',
   );

@@ -30,8 +30,8 @@ const REPORT_MS = 120_000;
 const FEW = 3;
 const ANEW = 'delete it and apply it again';
 const REMEDY = `it will not run: ${ANEW}`;
-/** The edited plan applies to these nodes, because a retry uses the plan as it is now. */
-const REMEDY_OF_FAILED = `it will not run, except on failed nodes that you let try again (refit retry NODE): ${ANEW}`;
+/** A retry continues the plan as it is now, so the edit also applies to the nodes that had not started. */
+const REMEDY_OF_FAILED = `it will not run: ${ANEW}, or retry a failed node (refit retry NODE), which carries out the edited plan on all nodes that are not done`;
 
 /**
  * Returns the phase and the reason to show. These are the recorded ones, unless the plan or the nodes contradict them. `now` is in
