@@ -3,7 +3,14 @@ import type { KubeClient } from '../../kube/client.ts';
 import { type KubeObject, type Node, nodes, type Resource } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { listNodes } from '../../kube/trimmed.ts';
-import { HOLD_ANNOTATION, type Hold, holdOn, isHeld, writeHold } from '../../signal/holds.ts';
+import {
+  HOLD_ANNOTATION,
+  type Hold,
+  holdOn,
+  isHeld,
+  longestHold,
+  writeHold,
+} from '../../signal/holds.ts';
 import { controlNodes } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
@@ -27,7 +34,7 @@ interface Holdable {
   readonly object: KubeObject;
 }
 
-/** Holds a node. An earlier hold of it is replaced. Rejects with REFIT_CONTROL if the node does not exist. */
+/** Holds a node. An earlier hold of it is replaced, and shown. Rejects with REFIT_CONTROL if the node does not exist. */
 export async function hold(named: string, flags: HoldFlags, parts: SessionParts): Promise<void> {
   const { abort, clock, output } = parts;
   const now = clock.now();
@@ -45,7 +52,12 @@ export async function hold(named: string, flags: HoldFlags, parts: SessionParts)
   };
   // A controller that also runs pods has two objects, and a plan may read only one of them.
   for (const each of found) await annotate(client, each, writeHold(value), flags, abort);
-  write(output, [heldLine(named, value), ...dryRunLines(flags)]);
+  const before = longestHold(found.map(({ object }) => holdOn(object)));
+  const replaced =
+    before !== undefined && isHeld(before, now)
+      ? [`This replaces the hold ${holdText(named, before)}.`]
+      : [];
+  write(output, [heldLine(named, value), ...replaced, ...dryRunLines(flags)]);
 }
 
 /** Ends a hold. Resolves even if nobody holds the node. Rejects with REFIT_CONTROL if the node does not exist. */
@@ -73,10 +85,14 @@ function hasHold({ metadata: { annotations = {} } }: KubeObject): boolean {
   return Object.hasOwn(annotations, HOLD_ANNOTATION);
 }
 
-function heldLine(named: string, { by, reason, until }: Hold): string {
+function heldLine(named: string, hold: Hold): string {
+  return `${named} is held ${holdText(named, hold)}. No plan starts on it; work in progress finishes.`;
+}
+
+/** Returns who holds the node, until when, and why. Somebody who wrote the annotation by hand may have left out who. */
+function holdText(named: string, { by = 'somebody', reason, until }: Hold): string {
   const end = until === undefined ? `until refit unhold ${named}` : `until ${until}`;
-  const why = reason === undefined ? '' : `: ${reason}`;
-  return `${named} is held by ${by} ${end}${why}. No plan starts on it; work in progress finishes.`;
+  return `by ${by} ${end}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
 /** Returns the end of the hold. Throws REFIT_USAGE if it is no time, or not in the future. */

@@ -42,6 +42,11 @@ test.each<[ActionRequest, boolean, RegExp]>([
   [{ action: 'pause', plan }, true, /^Plan autopilot \(id1\) is paused\.\n/],
   [{ action: 'resume', plan }, true, /^Plan autopilot \(id1\) continues\.\n/],
   [{ action: 'hold', node: 'w1', reason: 'disk' }, true, /^w1 is held by .*: disk\. No plan/],
+  [
+    { action: 'hold', node: 'w1' },
+    true,
+    /^w1 is held by .*finishes\.\nThis replaces the hold by \S+ until refit unhold w1: disk\.$/,
+  ],
   [{ action: 'unhold', node: 'w1' }, true, /^w1 is not held any more/],
   [{ action: 'hold', node: 'w9' }, false, /^REFIT_CONTROL: there is no Node or ControlNode w9/],
   [{ action: 'retry', plan, node: 'w1' }, false, /^REFIT_CONTROL: w1 of Plan .* has not failed/],
