@@ -17,12 +17,19 @@ export async function readBounded(
 
 /**
  * Reads a file that a person named. As in kubectl, `-` is standard input. @throws RefitError with
- * `code` and the path
+ * `code` and the path, and with `hint` instead of that of the code
  */
-export async function readNamed(path: string, code: ErrorCode = 'REFIT_FILE'): Promise<string> {
+export async function readNamed(
+  path: string,
+  code: ErrorCode = 'REFIT_FILE',
+  hint?: string,
+): Promise<string> {
   return await readBounded(path, path === '-' ? process.stdin : undefined).catch(
     (cause: unknown) => {
-      throw new RefitError(code, `cannot read ${path || "''"}: ${messageOf(cause)}`, { cause });
+      throw new RefitError(code, `cannot read ${path || "''"}: ${messageOf(cause)}`, {
+        cause,
+        ...(hint === undefined ? {} : { hint }),
+      });
     },
   );
 }

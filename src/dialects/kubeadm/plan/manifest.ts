@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { readBounded, readNamed } from '../../../util/bounded-file.ts';
 import { listIssues } from '../../../util/describe-issue.ts';
 import { failing, messageOf, RefitError } from '../../../util/errors.ts';
+import { inRepository } from '../../../util/home.ts';
 import { defined, isRecord } from '../../../util/json.ts';
 import { repeated } from '../../../util/repeated.ts';
 import { compareVersionTexts } from '../../../util/version.ts';
@@ -171,12 +172,14 @@ export function controlPlaneOf({ hosts }: Pick<Manifest, 'hosts'>): ManifestHost
   return hosts.filter(({ role }) => role === 'controlPlane');
 }
 
+const NO_MANIFEST = `name the manifest with -m FILE; ${inRepository('docs/guides/kubeadm.md')} shows how to write one`;
+
 /**
  * Loads a manifest. Relative paths start at its directory, and paths with ~/ at the home directory.
  * @throws RefitError REFIT_FILE with file, field, found and expected
  */
 export async function loadManifest(path: string): Promise<Manifest> {
-  const read = parseManifest(await readNamed(path), path);
+  const read = parseManifest(await readNamed(path, 'REFIT_FILE', NO_MANIFEST), path);
   const { ssh, kubeOne } = read;
   const resolved = (file?: string) =>
     file && resolve(dirname(path), file.replace(/^~(?=\/)/, homedir()));
