@@ -12,6 +12,7 @@ import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import type { Delivery } from '../../notify/receivers.ts';
 import { assess } from '../assess/assess.ts';
 import type { Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
@@ -187,6 +188,26 @@ test('an edit of an ended plan changes nothing in the history of its run', () =>
   expect(historyAfter(done, edited)).toEqual([
     { version: 'v1.36.5', downloads: [`v1.36.5 ${'a'.repeat(64)}`] },
   ]);
+});
+
+test('the condition Notified is there while the policy has receivers, and says which one takes nothing', () => {
+  const turn = turnOf(rolloutOf(['done', 'pending']));
+  const message = 'receiver chat of UpgradePolicy careful: it answered 403 Forbidden';
+  const after = (delivery: Delivery | undefined, previous?: NodeRollout) =>
+    statusOf(viewOf(turn, [], delivery), previous, turn.assessment.now);
+  const notified = ({ conditions = [] }: ReturnType<typeof statusOf>) =>
+    conditions.filter(({ type }) => type === 'Notified');
+
+  const bad = after({ isGood: false, message });
+  expect(notified(bad)).toMatchObject([
+    { status: 'False', reason: 'ReceiverUnreachable', message },
+  ]);
+  const plan = { apiVersion: 'a/v1', kind: 'Plan', name: 'plan', uid: PLAN.metadata.uid };
+  const known: NodeRollout = { metadata: { name: NAME }, spec: { plan }, status: bad };
+  expect(notified(after({ isGood: true, message: 'fine' }, known))).toMatchObject([
+    { status: 'True', reason: 'ReceiversAnswer', message: 'fine' },
+  ]);
+  expect(notified(after(undefined, known))).toEqual([]);
 });
 
 test('the size is bounded at 15,000 targets that all failed with a long message', () => {
