@@ -419,7 +419,7 @@ function notifierOf(
   recordEvent: RolloutParts['recordEvent'],
 ): Notifier | undefined {
   if (nodeRollouts === undefined) return undefined;
-  const tools = { client: writer, namespace: homeOf(config), environment: process.env };
+  const tools = { client: writer, namespace: homeOf(config), environment: process.env, clock };
   const { client } = nodeRollouts;
   return createNotifier({ client, clock, log, metrics, deliver: deliverer(tools), recordEvent });
 }

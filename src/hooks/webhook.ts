@@ -1,8 +1,8 @@
 /** Carries out a hook as a signed request to a server. The key of the request is the same for every leader, so the server can know a repetition. */
-import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { chunksOf, getOnce, isTransient, statusOf } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
+import { keyProblem, signatureOf } from '../http/signature.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { readSecret } from '../kube/read-secret.ts';
 import type { Clock } from '../util/clock.ts';
@@ -22,8 +22,6 @@ const MOMENTS: Readonly<Record<HookMoment, string>> = {
   beforeDrain: 'BeforeDrain',
   afterVerified: 'AfterVerified',
 };
-/** The fewest bytes of a key: a shorter one could be guessed from a signature. */
-const SHORTEST_KEY = 16;
 /** The most bytes of an answer that are read. Only its beginning is shown. */
 const MOST_BYTES = 4_096;
 
@@ -39,27 +37,24 @@ export async function askWebhook(
 ): Promise<HookFinding> {
   const secret = await readSecret({ client, namespace, name: secretName }, abort);
   const key = secret('key');
-  if (key.length < SHORTEST_KEY)
-    throw new Error(
-      `the value key of Secret ${namespace}/${secretName} has ${key.length} bytes; it must have at least ${SHORTEST_KEY}`,
-    );
+  const problem = keyProblem(key);
+  if (problem !== undefined)
+    throw new Error(`the value key of Secret ${namespace}/${secretName} ${problem}`);
   const body = JSON.stringify(bodyOf(run));
-  const timestamp = String(Math.floor(clock.now() / 1000));
-  const signature = createHmac('sha256', key).update(`${timestamp}.${body}`).digest('hex');
+  const signature = signatureOf(body, key, clock.now());
   const headers = {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
     'user-agent': 'refit',
     'idempotency-key': run.id,
-    'refit-timestamp': timestamp,
-    'refit-signature': `sha256=${signature}`,
+    ...signature.headers,
   };
   const authority = secret('ca.crt').toString('utf8') || undefined;
   const asked = { headers, method: 'POST', body, authority, environment } as const;
   const address = new URL(url);
   const response = await getOnce(address, asked, abort);
   try {
-    const said = hidden(textOf(await beginningOf(response)), key, signature);
+    const said = hidden(textOf(await beginningOf(response)), key, signature.hex);
     const message = `${address.host} answered ${statusOf(response)}${said && `: ${said}`}`;
     return { state: stateOf(response), message };
   } finally {

@@ -1,12 +1,16 @@
 /** Tests the delivery of messages over HTTP, and that no problem that it names contains a secret. */
+import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { startStubServer } from '../../test/faults/stub-server.ts';
 import { MemoryApi } from '../../test/support/builders/memory-api.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { secrets } from '../kube/resources.ts';
 import { deliverer } from './deliver.ts';
 import type { Message, Receiver } from './receivers.ts';
 
 const NEVER = new AbortController().signal;
+const NOW = Date.UTC(2026, 0, 1);
+const KEY = 'a key of these tests only\n';
 const MESSAGE: Message = {
   id: 'm1',
   policy: 'careful',
@@ -16,13 +20,14 @@ const MESSAGE: Message = {
 };
 
 /** Returns what delivers with a Secret that has these values. */
-function delivererWith(values: Readonly<Record<string, string>>) {
+function delivererWith(values: Readonly<Record<string, string>>, now = NOW) {
   const api = new MemoryApi();
   const data = Object.fromEntries(
     Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
   );
   api.put(secrets, { metadata: { name: 'chat' }, data });
-  return deliverer({ client: api.client, namespace: 'refit-system', environment: {} });
+  const clock = new FakeClock(now);
+  return deliverer({ client: api.client, namespace: 'refit-system', environment: {}, clock });
 }
 
 const secret = { name: 'chat', key: 'url' };
@@ -64,6 +69,51 @@ test('Matrix gets the token in a header, below the path of the home server', asy
   expect(wrong).toBe(
     'the key token of Secret refit-system/chat has characters that cannot be sent',
   );
+});
+
+function webhookAt(url: string): Receiver {
+  const signingKey = { name: 'chat', key: 'signing' };
+  return { name: 'records', type: 'Webhook', events: ['Done'], address: { url }, signingKey };
+}
+
+test('a webhook with a key gets signed requests: each has its time, and the same body', async () => {
+  await using server = await startStubServer((_request, response) => response.end('ok'));
+  const receiver = webhookAt(server.config.server);
+  for (const now of [NOW, NOW + 60_500])
+    expect(await delivererWith({ signing: KEY }, now)(receiver, MESSAGE, NEVER)).toBeUndefined();
+  const body = JSON.stringify({ version: 1, ...MESSAGE });
+  const signed = [NOW / 1000, NOW / 1000 + 60].map((seconds) => ({
+    body,
+    headers: {
+      'idempotency-key': 'm1',
+      'refit-timestamp': String(seconds),
+      'refit-signature': `sha256=${createHmac('sha256', KEY).update(`${seconds}.${body}`).digest('hex')}`,
+    },
+  }));
+  expect(server.requests).toMatchObject(signed);
+});
+
+test('without a key, nothing is signed', async () => {
+  await using server = await startStubServer((_request, response) => response.end('ok'));
+  const receiver = { ...webhookAt(server.config.server), signingKey: undefined } as Receiver;
+  expect(await delivererWith({ signing: KEY })(receiver, MESSAGE, NEVER)).toBeUndefined();
+  const names = server.requests.flatMap(({ headers }) => Object.keys(headers));
+  expect(names).toContain('idempotency-key');
+  expect(names.filter((name) => name.startsWith('refit-'))).toEqual([]);
+});
+
+test.each<[string, Readonly<Record<string, string>>, string]>([
+  [
+    'could be guessed',
+    { signing: '0123456789abcde' },
+    'the key signing of Secret refit-system/chat has 15 bytes; it must have at least 16',
+  ],
+  ['is missing', {}, 'Secret refit-system/chat has no key signing, or it is empty'],
+])('if the key of the signature %s, nothing is sent', async (_what, values, problem) => {
+  await using server = await startStubServer((_request, response) => response.end('ok'));
+  const receiver = webhookAt(server.config.server);
+  expect(await delivererWith(values)(receiver, MESSAGE, NEVER)).toBe(problem);
+  expect(server.connections()).toBe(0);
 });
 
 test.each<[string, Readonly<Record<string, string>>, string]>([

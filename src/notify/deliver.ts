@@ -4,13 +4,15 @@
  */
 import { getOnce } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
+import { keyProblem, signatureOf } from '../http/signature.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { secrets } from '../kube/resources.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
+import type { Clock } from '../util/clock.ts';
 import { http } from '../util/http.ts';
 import { ownMember } from '../util/own-member.ts';
 import { written } from './formats.ts';
-import type { Message, Receiver } from './receivers.ts';
+import type { Message, Receiver, SecretRef } from './receivers.ts';
 
 export interface DeliveryTools {
   readonly client: KubeClient;
@@ -18,6 +20,7 @@ export interface DeliveryTools {
   readonly namespace: string;
   /** The environment variables that name the proxies. */
   readonly environment: Environment;
+  readonly clock: Clock;
 }
 
 /** Sends the message. Resolves with the problem, as a clause without a secret; undefined if the receiver took the message. */
@@ -57,20 +60,23 @@ async function deliver(
   tools: DeliveryTools,
   abort: AbortSignal,
 ): Promise<string | undefined> {
-  const { method, path, headers, body } = written(receiver, message);
+  const { method, path, headers, body: content } = written(receiver, message);
+  const body = JSON.stringify(content);
   const { url, authorization } = await addressOf(receiver, tools, abort);
   const address = new URL(url);
   if (path !== '') address.pathname = `${address.pathname.replace(/\/$/, '')}${path}`;
+  const signature = await signatureFor(receiver, body, tools, abort);
   const response = await getOnce(
     address,
     {
       method,
-      body: JSON.stringify(body),
+      body,
       headers: {
         'content-type': 'application/json',
         'user-agent': 'refit',
         ...headers,
         ...authorization,
+        ...signature,
       },
       environment: tools.environment,
     },
@@ -94,14 +100,16 @@ async function addressOf(
   abort: AbortSignal,
 ): Promise<Address> {
   if (receiver.type === 'Matrix') {
-    const { text: token, title } = await secretAt(receiver.token, tools, abort);
+    const { value, title } = await secretAt(receiver.token, tools, abort);
+    const token = textOf(value);
     if (!IN_HEADER.test(token))
       throw new Undeliverable(`${title} has characters that cannot be sent`);
     return { url: receiver.server, authorization: { authorization: `Bearer ${token}` } };
   }
   const { address } = receiver;
   if ('url' in address) return { url: address.url, authorization: {} };
-  const { text: url, title } = await secretAt(address.secret, tools, abort);
+  const { value, title } = await secretAt(address.secret, tools, abort);
+  const url = textOf(value);
   if (!/^https?:\/\/[^\s@]+$/.test(url) || !URL.canParse(url))
     throw new Undeliverable(
       `${title} must be a URL that begins with http:// or https:// and contains no credentials`,
@@ -109,11 +117,32 @@ async function addressOf(
   return { url, authorization: {} };
 }
 
+/** Returns the headers with the signature; none if the receiver has no key for it. */
+async function signatureFor(
+  receiver: Receiver,
+  body: string,
+  tools: DeliveryTools,
+  abort: AbortSignal,
+): Promise<Readonly<Record<string, string>>> {
+  if (receiver.type === 'Matrix' || receiver.signingKey === undefined) return {};
+  const { value, title } = await secretAt(receiver.signingKey, tools, abort);
+  const problem = keyProblem(value);
+  if (problem !== undefined) throw new Undeliverable(`${title} ${problem}`);
+  return signatureOf(body, value, tools.clock.now()).headers;
+}
+
+interface SecretValue {
+  /** All of its bytes; they are not only whitespace. */
+  readonly value: Buffer;
+  /** What messages call it. */
+  readonly title: string;
+}
+
 async function secretAt(
-  { name, key }: Readonly<Record<'name' | 'key', string>>,
+  { name, key }: SecretRef,
   { client, namespace }: DeliveryTools,
   abort: AbortSignal,
-): Promise<{ readonly text: string; readonly title: string }> {
+): Promise<SecretValue> {
   const secret = `Secret ${namespace}/${name}`;
   const { data = {} } = await client
     .get(secrets, name, { namespace, abort })
@@ -122,13 +151,16 @@ async function secretAt(
       if (isForbidden(error)) throw new Undeliverable(`the leader has no right to get ${secret}`);
       throw new Undeliverable(`${secret} cannot be read`);
     });
-  const text = Buffer.from(ownMember(data, key) ?? '', 'base64')
-    .toString('utf8')
-    .trim();
-  if (text === '') throw new Undeliverable(`${secret} has no key ${key}, or it is empty`);
-  if (text.length > LONGEST_SECRET)
+  const value = Buffer.from(ownMember(data, key) ?? '', 'base64');
+  if (textOf(value) === '') throw new Undeliverable(`${secret} has no key ${key}, or it is empty`);
+  if (value.length > LONGEST_SECRET)
     throw new Undeliverable(`the key ${key} of ${secret} is longer than ${LONGEST_SECRET}`);
-  return { text, title: `the key ${key} of ${secret}` };
+  return { value, title: `the key ${key} of ${secret}` };
+}
+
+/** Returns the text without the newline that many tools write at its end. */
+function textOf(value: Buffer): string {
+  return value.toString('utf8').trim();
 }
 
 /** The code of a network error says what is wrong, and no address. */

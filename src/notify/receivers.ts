@@ -9,7 +9,7 @@ export type NotifiedEvent =
   | 'Failed'
   | 'Done';
 
-interface SecretRef {
+export interface SecretRef {
   readonly name: string;
   readonly key: string;
 }
@@ -23,6 +23,8 @@ interface AnyReceiver {
 interface AddressedReceiver extends AnyReceiver {
   readonly type: 'Slack' | 'Teams' | 'Webhook';
   readonly address: { readonly url: string } | { readonly secret: SecretRef };
+  /** Where the key is that signs requests to a webhook; they are not signed without it. */
+  readonly signingKey?: SecretRef | undefined;
 }
 
 interface MatrixReceiver extends AnyReceiver {

@@ -37,6 +37,9 @@ const hasAddress =
 export const WANTED_ADDRESS =
   'must have either url or secretRef, and no room; with type Matrix all three: url, room and secretRef';
 
+const isSignable = "self.type == 'Webhook' || !has(self.signingKeyRef)";
+const WANTED_SIGNING = 'must have type Webhook if it has signingKeyRef';
+
 const receiverSchema = object('One receiver.', {
   name: z
     .string()
@@ -68,6 +71,10 @@ const receiverSchema = object('One receiver.', {
       .refine((room) => ROOM.test(room), WANTED_ROOM)
       .meta(rules([`self.matches(r'${ROOM.source}')`, WANTED_ROOM])),
   ),
+  signingKeyRef: optional(
+    'With `Webhook` only: where the key is that signs requests. It must have 16 bytes or more; all of them count, also a newline at the end.',
+    secretRefSchema,
+  ),
   events: z
     .array(z.enum(NOTIFIED_EVENTS))
     .min(1)
@@ -76,7 +83,7 @@ const receiverSchema = object('One receiver.', {
       '`Started`: the first node may start. `WaveDone`: all nodes of a wave have ended. `WaitingForApproval`: a wave needs approval. `WaitingLong`: ' +
         'the plan has waited for 15 minutes for something that the policy does not ask for. `Failed`: a node or the plan has failed. `Done`: the plan is done.',
     ),
-}).meta(rules([hasAddress, WANTED_ADDRESS]));
+}).meta(rules([hasAddress, WANTED_ADDRESS], [isSignable, WANTED_SIGNING]));
 
 export const notifySchema = optional(
   'Who is told how the plans are going. A receiver gets at most one message a minute; what happens in between comes with the next one.',

@@ -2,10 +2,11 @@
 import { WANTED_ADDRESS } from '../../api/refit/notify-rules.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import type { Receiver } from '../../notify/receivers.ts';
+import { defined } from '../../util/json.ts';
 
 type NotifySpec = NonNullable<UpgradePolicySpec['notify']>;
 
-/** Returns the receivers. Calls `complain` for each name that two of them have, and for each receiver without a complete address. */
+/** Returns the receivers. Calls `complain` for each name that two of them have, and for each receiver without a complete address or with a key that its type does not have. */
 export function receiversIn(
   spec: NotifySpec,
   complain: (field: string, wanted: string, found: unknown) => void,
@@ -13,9 +14,11 @@ export function receiversIn(
   const names = new Set<string>();
   return spec.flatMap((each, index): Receiver[] => {
     const at = `notify[${index}]`;
-    const { name } = each;
+    const { name, type, signingKeyRef } = each;
     if (names.has(name)) complain(`${at}.name`, 'a name that no other receiver has', name);
     names.add(name);
+    if (type !== 'Webhook' && signingKeyRef !== undefined)
+      complain(`${at}.type`, 'Webhook, the only type with signingKeyRef', type);
     const receiver = receiverOf(each);
     if (receiver !== undefined) return [receiver];
     complain(at, `complete: it ${WANTED_ADDRESS}`, Object.keys(each));
@@ -31,8 +34,10 @@ function receiverOf(spec: NotifySpec[number]): Receiver | undefined {
     return { name, type, events, server: url, room, token: secretRef };
   }
   if (room !== undefined) return undefined;
-  if (url !== undefined && secretRef === undefined) return { name, type, events, address: { url } };
+  const signed = defined({ signingKey: spec.signingKeyRef });
+  if (url !== undefined && secretRef === undefined)
+    return { name, type, events, address: { url }, ...signed };
   if (secretRef !== undefined && url === undefined)
-    return { name, type, events, address: { secret: secretRef } };
+    return { name, type, events, address: { secret: secretRef }, ...signed };
   return undefined;
 }

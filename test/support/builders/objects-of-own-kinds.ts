@@ -79,6 +79,19 @@ export const POLICY = {
       onFailure: 'Ignore',
     },
   ],
+  notify: [
+    receiver('team-chat', 'Slack', { secretRef: { name: 'refit-notify', key: 'slack' } }),
+    receiver('operations', 'Teams', { secretRef: { name: 'refit-notify', key: 'teams' } }),
+    receiver('room', 'Matrix', {
+      url: 'https://matrix.example.org',
+      room: '!abc:example.org',
+      secretRef: { name: 'refit-notify', key: 'token' },
+    }),
+    receiver('records', 'Webhook', {
+      url: 'http://records.operations.svc/refit',
+      signingKeyRef: { name: 'refit-notify', key: 'signing' },
+    }),
+  ],
   edits: { afterEnd: 'Restart', whileRunning: 'Ignore' },
   newNodes: 'Include',
   windows: [
@@ -94,6 +107,10 @@ export const POLICY = {
 
 function webhook(url: string): object {
   return { name: 'tell', when: 'BeforeDrain', timeout: '1m', webhook: { url, secretName: 's' } };
+}
+
+function receiver(name: string, type: string, address: object): object {
+  return { name, type, events: ['Started', 'Failed', 'Done'], ...address };
 }
 
 /** The mistake, the field in `spec` that the error names, and the spec. */
@@ -118,6 +135,82 @@ export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> =
   'a hook that does nothing': [
     'hooks[0]',
     { hooks: [{ name: 'tell', when: 'BeforeDrain', timeout: '1m' }] },
+  ],
+  'two receivers of one name': [
+    'notify[1]',
+    {
+      notify: [
+        receiver('chat', 'Slack', { url: 'https://a.example' }),
+        receiver('chat', 'Teams', { url: 'https://a.example' }),
+      ],
+    },
+  ],
+  'a receiver in capitals': [
+    'notify[0].name',
+    { notify: [receiver('Chat', 'Slack', { url: 'https://a.example' })] },
+  ],
+  'a receiver of no type': [
+    'notify[0].type',
+    { notify: [receiver('chat', 'Pager', { url: 'https://a.example' })] },
+  ],
+  'a receiver without an address': ['notify[0]', { notify: [receiver('chat', 'Slack', {})] }],
+  'a receiver with two addresses': [
+    'notify[0]',
+    {
+      notify: [
+        receiver('chat', 'Slack', {
+          url: 'https://a.example',
+          secretRef: { name: 'refit-notify', key: 'slack' },
+        }),
+      ],
+    },
+  ],
+  'a receiver whose URL has a password': [
+    'notify[0].url',
+    { notify: [receiver('chat', 'Webhook', { url: 'https://me:secret@a.example' })] },
+  ],
+  'a receiver whose URL is a file': [
+    'notify[0].url',
+    { notify: [receiver('chat', 'Webhook', { url: 'file:///etc' })] },
+  ],
+  'a room without Matrix': [
+    'notify[0]',
+    { notify: [receiver('chat', 'Slack', { url: 'https://a.example', room: '!a:b' })] },
+  ],
+  'Matrix without a token': [
+    'notify[0]',
+    { notify: [receiver('chat', 'Matrix', { url: 'https://a.example', room: '!a:b' })] },
+  ],
+  'an alias for a room': [
+    'notify[0].room',
+    {
+      notify: [
+        receiver('chat', 'Matrix', {
+          url: 'https://a.example',
+          room: '#a:b',
+          secretRef: { name: 'refit-notify', key: 'token' },
+        }),
+      ],
+    },
+  ],
+  'a key of the signature without Webhook': [
+    'notify[0]',
+    {
+      notify: [
+        receiver('chat', 'Slack', {
+          url: 'https://a.example',
+          signingKeyRef: { name: 'refit-notify', key: 'signing' },
+        }),
+      ],
+    },
+  ],
+  'a receiver of no events': [
+    'notify[0].events',
+    { notify: [{ name: 'chat', type: 'Slack', url: 'https://a.example', events: [] }] },
+  ],
+  'an event that is none': [
+    'notify[0].events[0]',
+    { notify: [{ name: 'chat', type: 'Slack', url: 'https://a.example', events: ['Begun'] }] },
   ],
   'a metric without bounds': [
     'health.metrics[0]',

@@ -1,0 +1,142 @@
+/** Which receivers a policy names, and what `refit validate` says about those that are wrong. */
+import { expect, test } from 'vitest';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
+import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { readPolicy } from './read-policy.ts';
+
+const ref = { name: 'refit-notify', key: 'chat' };
+const chat = { name: 'chat', type: 'Slack', secretRef: ref, events: ['Done'] };
+const room = {
+  name: 'room',
+  type: 'Matrix',
+  url: 'https://matrix.example.org',
+  room: '!abc:example.org',
+  secretRef: ref,
+  events: ['Failed'],
+};
+
+function read(...notify: readonly object[]) {
+  const { notify: receivers, problems } = readPolicy(
+    buildUpgradePolicy('careful', { notify } as unknown as UpgradePolicySpec),
+  );
+  const prefix = 'UpgradePolicy careful: ';
+  return { receivers, problems: problems.map(({ message }) => message.replace(prefix, '')) };
+}
+
+test('a receiver has its address, its room and its events', () => {
+  const records = {
+    name: 'records',
+    type: 'Webhook',
+    url: 'http://records.example',
+    signingKeyRef: { name: 'refit-notify', key: 'signing' },
+    events: ['Started'],
+  };
+  expect(read(chat, records, room)).toEqual({
+    problems: [],
+    receivers: [
+      { name: 'chat', type: 'Slack', events: ['Done'], address: { secret: ref } },
+      {
+        name: 'records',
+        type: 'Webhook',
+        events: ['Started'],
+        address: { url: 'http://records.example' },
+        signingKey: { name: 'refit-notify', key: 'signing' },
+      },
+      {
+        name: 'room',
+        type: 'Matrix',
+        events: ['Failed'],
+        server: 'https://matrix.example.org',
+        room: '!abc:example.org',
+        token: ref,
+      },
+    ],
+  });
+});
+
+const URL_RULE = 'must be a URL that begins with http:// or https:// and contains no credentials';
+const ADDRESS_RULE =
+  'must be complete: it must have either url or secretRef, and no room; with type Matrix all three: url, room and secretRef';
+
+test.each<[string, readonly object[], string]>([
+  [
+    'a name twice',
+    [chat, { ...room, name: 'chat' }],
+    'spec.notify[1].name must be a name that no other receiver has; found "chat"',
+  ],
+  [
+    'no address',
+    [{ name: 'chat', type: 'Teams', events: ['Done'] }],
+    `spec.notify[0] ${ADDRESS_RULE}; found ["name","type","events"]`,
+  ],
+  [
+    'two addresses',
+    [{ ...chat, url: 'https://chat.example' }],
+    `spec.notify[0] ${ADDRESS_RULE}; found ["name","type","url","secretRef","events"]`,
+  ],
+  [
+    'a room outside of Matrix',
+    [{ ...chat, room: '!abc:example.org' }],
+    `spec.notify[0] ${ADDRESS_RULE}; found ["name","type","secretRef","room","events"]`,
+  ],
+  [
+    'Matrix without a token',
+    [{ name: 'room', type: 'Matrix', url: room.url, room: room.room, events: ['Done'] }],
+    `spec.notify[0] ${ADDRESS_RULE}; found ["name","type","url","room","events"]`,
+  ],
+  [
+    'a key of the signature without Webhook',
+    [{ ...chat, signingKeyRef: ref }],
+    'spec.notify[0].type must be Webhook, the only type with signingKeyRef; found "Slack"',
+  ],
+  [
+    'a URL of a file',
+    [{ ...room, url: 'file:///etc' }],
+    `spec.notify[0].url: is the text "file:///etc", ${URL_RULE}`,
+  ],
+  [
+    'a URL with a password',
+    [{ ...room, url: 'https://me:secret@a.example' }],
+    `spec.notify[0].url: is the text "https://***@a.example", ${URL_RULE}`,
+  ],
+  [
+    'an alias for a room',
+    [{ ...room, room: '#ops:example.org' }],
+    'spec.notify[0].room: is the text "#ops:example.org", must be the id of a room, such as !abc:example.org; an alias is no id',
+  ],
+  [
+    'a name in capitals',
+    [{ ...chat, name: 'Chat' }],
+    'spec.notify[0].name: is the text "Chat", must consist of lower-case letters, digits and hyphens, for example team-chat',
+  ],
+  [
+    'a type that is none',
+    [{ ...chat, type: 'Pager' }],
+    'spec.notify[0].type: is the text "Pager", expected Slack, Teams, Matrix or Webhook',
+  ],
+  [
+    'an event that is none',
+    [{ ...chat, events: ['Begun'] }],
+    'spec.notify[0].events[0]: is the text "Begun", expected Started, WaveDone, WaitingForApproval, WaitingLong, Failed or Done',
+  ],
+  [
+    'no events',
+    [{ ...chat, events: [] }],
+    'spec.notify[0].events: has 0 items, expected a list with at least 1 item',
+  ],
+  [
+    'a Secret without a key',
+    [{ ...chat, secretRef: { name: 'a' } }],
+    'spec.notify[0].secretRef.key: is missing, expected a text',
+  ],
+  [
+    'a field that nobody knows',
+    [{ ...chat, channel: '#ops' }],
+    'spec.notify[0]: has no member channel, check the spelling',
+  ],
+])(
+  '%s: the problem names the field, what was found and what would be right',
+  (_what, notify, problem) => {
+    expect(read(...notify).problems).toEqual([problem]);
+  },
+);

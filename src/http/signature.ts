@@ -1,0 +1,28 @@
+/** Signs requests, so that a receiver knows that they come from somebody who has the key, and when they were sent. */
+import { createHmac } from 'node:crypto';
+
+/** The fewest bytes of a key: a shorter one could be guessed from a signature. */
+const SHORTEST_KEY = 16;
+
+export interface Signature {
+  /** In hex. A message must not show it. */
+  readonly hex: string;
+  /** The headers of the request, without others. */
+  readonly headers: Readonly<Record<'refit-timestamp' | 'refit-signature', string>>;
+}
+
+/** Returns what is wrong with the key, as a clause about it; undefined if it may sign. All of its bytes count. */
+export function keyProblem(key: Buffer): string | undefined {
+  if (key.length >= SHORTEST_KEY) return undefined;
+  return `has ${key.length} bytes; it must have at least ${SHORTEST_KEY}`;
+}
+
+/** Signs the body and the time, which is in milliseconds since the Unix epoch. */
+export function signatureOf(body: string, key: Buffer, now: number): Signature {
+  const timestamp = String(Math.floor(now / 1000));
+  const hex = createHmac('sha256', key).update(`${timestamp}.${body}`).digest('hex');
+  return {
+    hex,
+    headers: { 'refit-timestamp': timestamp, 'refit-signature': `sha256=${hex}` },
+  };
+}
