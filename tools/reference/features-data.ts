@@ -300,7 +300,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       yes('Metrics', ['src/runtime/metrics.test.ts']),
       yes('Dashboards and alerts', ['tools/deploy/monitoring.test.ts', `${T}/chart.test.ts`]),
       no('Traces'),
-      no('Notifications', 'by way of Alertmanager only'),
+      yes('Notifications', [`${T}/notify.test.ts`], 'Slack, Teams, Matrix and webhooks'),
       no('Silences its own alerts'),
       yes('History', [`${T}/node-rollout.test.ts`], 'the last ten runs of a plan'),
     ],
