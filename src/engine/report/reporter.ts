@@ -120,9 +120,8 @@ export function createReporter(parts: ReporterParts): Reporter {
       const { waits } = explain(settle(assessment));
       const { stalled, rests, stalls } = idle.at(keyOf(plan), assessment);
       onTargets(keyOf(plan), stalled);
-      for (const event of dialect.reporting?.planEvents?.(plan, plan, snapshot.rollout, rests) ??
-        [])
-        onPlan(plan, event);
+      const known = dialect.reporting?.planEvents?.(plan, plan, snapshot.rollout, rests);
+      for (const event of known ?? []) onPlan(plan, event);
       for (const reason of [ends.at(keyOf(plan), assessment), joined.at(keyOf(plan), assessment)])
         if (reason) onPlan(plan, { type: 'Warning', reason });
       const edit = edits.at(keyOf(plan), turn);
