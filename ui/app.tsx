@@ -14,7 +14,11 @@ interface AppProps {
 export function App({ inside }: AppProps) {
   const { state, isLost } = useServed(inside);
   const [chosen, choose] = useState<string>();
-  const [node, open] = useState<string>();
+  const [opened, open] = useState<{ readonly plan: string; readonly node: string }>();
+  const plan = state?.plans.find(({ key }) => key === chosen) ?? state?.plans[0];
+  const shown = plan?.key;
+  // The plan that is shown stays, even if another one comes before it: a button must not change its plan below the pointer.
+  useEffect(() => choose(shown), [shown]);
   if (state === undefined)
     return (
       <main>
@@ -24,7 +28,7 @@ export function App({ inside }: AppProps) {
     );
   // A report has no server that could act.
   const allowsActions = inside === undefined && state.allowsActions === true;
-  const plan = state.plans.find(({ key }) => key === chosen) ?? state.plans[0];
+  const node = opened?.plan === shown ? opened?.node : undefined;
   return (
     <>
       <header>
@@ -34,10 +38,16 @@ export function App({ inside }: AppProps) {
       <main>
         <Overview plans={state.plans} chosen={plan?.key} choose={choose} />
         {plan !== undefined && (
-          <Plan plan={plan} node={node} allowsActions={allowsActions} open={open} />
+          <Plan
+            plan={plan}
+            node={node}
+            allowsActions={allowsActions}
+            open={(name) => open({ plan: plan.key, node: name })}
+          />
         )}
         {plan !== undefined && node !== undefined && (
           <NodePanel
+            key={`${plan.key} ${node}`}
             plan={plan}
             name={node}
             isServed={inside === undefined}
@@ -149,7 +159,7 @@ function Plan({ plan, node, allowsActions, open }: PlanProps) {
             ? ''
             : `; expected to end between ${clockOf(plan.expected.earliest)} and ${clockOf(plan.expected.latest)} UTC`}
         </p>
-        {allowsActions && <PlanActions plan={plan} />}
+        {allowsActions && <PlanActions key={plan.key} plan={plan} />}
         <Sentences said={plan.why} />
       </section>
       <section aria-labelledby="nodes">

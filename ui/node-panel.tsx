@@ -18,11 +18,17 @@ export function NodePanel({ plan, name, isServed, allowsActions, close }: NodePa
   const [said, setSaid] = useState<readonly Said[]>([]);
   const node = plan.nodes.find((each) => each.name === name);
   useEffect(() => {
-    if (!isServed) return;
+    if (!isServed) return undefined;
+    let isLatest = true;
     const query = new URLSearchParams({ plan: plan.key, node: name });
     void fetch(`/api/why?${query}`)
-      .then(async (answer) => setSaid((await answer.json()) as Said[]))
-      .catch(() => setSaid([]));
+      .then(async (answer) => (await answer.json()) as Said[])
+      .catch(() => [])
+      .then((lines) => isLatest && setSaid(lines));
+    // An answer about an earlier state must not replace that about the present one.
+    return () => {
+      isLatest = false;
+    };
   }, [isServed, plan, name]);
   if (node === undefined) return null;
   return (

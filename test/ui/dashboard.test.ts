@@ -157,6 +157,34 @@ test('with --allow-actions the buttons do what the commands do, and an abort is 
   expect(strays).toEqual([]);
 });
 
+test('a question is about the plan that it names: it goes away with that plan, and so does the panel of its node', async () => {
+  const first = stateWith(nodesNamed(3), { key: 'autopilot//a', title: 'Plan a' });
+  const other = stateWith(nodesNamed(3), { key: 'autopilot//b', title: 'Plan b' });
+  const allowsActions = true;
+  await using server = await serveState({ ...first, allowsActions });
+  await using visited = await visit(browser, server.url);
+  const { page } = visited;
+  await page.getByRole('option', { name: 'w2' }).click();
+  await page.getByRole('button', { name: 'Abort…' }).click();
+  await page.getByRole('heading', { name: 'Abort Plan a?' }).waitFor();
+  server.publish({ ...other, allowsActions });
+  await page.getByRole('heading', { name: 'Plan b', exact: true }).waitFor();
+  expect(await page.getByRole('dialog').count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'Close' }).count()).toBe(0);
+});
+
+test('another plan that comes before the shown one does not take its place', async () => {
+  const shown = stateWith(nodesNamed(3), { key: 'autopilot//b', title: 'Plan b' });
+  const earlier = stateWith(nodesNamed(3), { key: 'autopilot//a', title: 'Plan a' });
+  await using server = await serveState(shown);
+  await using visited = await visit(browser, server.url);
+  const { page } = visited;
+  await page.getByRole('heading', { name: 'Plan b', exact: true }).waitFor();
+  server.publish({ ...shown, plans: [...earlier.plans, ...shown.plans] });
+  await page.getByRole('button', { name: 'Plan a' }).waitFor();
+  expect(await page.getByRole('heading', { name: 'Plan b', exact: true }).count()).toBe(1);
+});
+
 /** Returns the names of all buttons but those that choose a plan. */
 async function buttonsOf(page: Page): Promise<string[]> {
   return await page.locator('button:not([aria-pressed])').allTextContents();
