@@ -28,7 +28,7 @@ function useActions(subject: string): Actions {
 
 async function send(request: ActionRequest): Promise<ActionResult> {
   try {
-    const answer = await fetch('/api/act', {
+    const answer = await fetch('api/act', {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-refit-action': '1' },
       body: JSON.stringify(request),

@@ -66,7 +66,7 @@ function useServed(inside: DashboardState | undefined) {
   const [isLost, setLost] = useState(false);
   useEffect(() => {
     if (inside !== undefined) return undefined;
-    const events = new EventSource('/api/events');
+    const events = new EventSource('api/events');
     events.onmessage = ({ data }) => {
       setLost(false);
       setState(JSON.parse(String(data)) as DashboardState);

@@ -21,7 +21,7 @@ export function NodePanel({ plan, name, isServed, allowsActions, close }: NodePa
     if (!isServed) return undefined;
     let isLatest = true;
     const query = new URLSearchParams({ plan: plan.key, node: name });
-    void fetch(`/api/why?${query}`)
+    void fetch(`api/why?${query}`)
       .then(async (answer) => (await answer.json()) as Said[])
       .catch(() => [])
       .then((lines) => isLatest && setSaid(lines));

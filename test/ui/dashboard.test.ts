@@ -99,7 +99,7 @@ test('names and messages of the cluster are text, whatever they look like', asyn
 
 test('only the printed URL is answered, only with its own name, and only GET', async () => {
   await using server = await serveState(stateWith(nodesNamed(1)));
-  const own = `http://127.0.0.1:${server.port}/api/state`;
+  const own = new URL('api/state', server.url);
   const token = new URL(server.url).search;
   const cookie = `refit-${server.port}=${token.slice('?token='.length)}`;
   const ask = async (init: RequestInit) => (await fetch(own, init)).status;

@@ -2,12 +2,14 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-export const ACTION_PATH = '/api/act';
+export const ACTION_PATH = 'api/act';
 /** A page of another site cannot send this header unless the server allows it, and this server allows nobody. */
 const ACTION_HEADER = 'x-refit-action';
 
 interface Rules {
   readonly port: number;
+  /** The path below which everything is. */
+  readonly place: string;
   readonly token: string;
   readonly allowsActions: boolean;
 }
@@ -21,7 +23,7 @@ interface Refusal {
 export function refusalOf(
   request: IncomingMessage,
   url: URL,
-  { port, token, allowsActions }: Rules,
+  { port, place, token, allowsActions }: Rules,
 ): Refusal | undefined {
   const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
   // A foreign name that resolves to this address must not reach the state (DNS rebinding).
@@ -30,7 +32,7 @@ export function refusalOf(
       code: 421,
       text: `open this page as ${hosts.join(' or ')}: other names of this host are refused\n`,
     };
-  const isAction = request.method === 'POST' && url.pathname === ACTION_PATH;
+  const isAction = request.method === 'POST' && url.pathname === `${place}${ACTION_PATH}`;
   if (isAction && !allowsActions)
     return {
       code: 405,
@@ -41,7 +43,8 @@ export function refusalOf(
   const cookie = cookieIn(request, cookieName(port));
   // An action needs the cookie: the token of an address may stand in the history of a browser.
   const given = isAction ? cookie : (url.searchParams.get('token') ?? cookie);
-  if (given === undefined || !isSame(given, token))
+  const isBelow = url.pathname.startsWith(place);
+  if (!isBelow || given === undefined || !isSame(given, token))
     return { code: 403, text: 'open the URL that refit dashboard has printed; it has a token\n' };
   return isAction ? refusalOfAction(request) : undefined;
 }
@@ -56,7 +59,10 @@ function refusalOfAction({ headers }: IncomingMessage): Refusal | undefined {
     : { code: 403, text: 'only the page of this server can control plans\n' };
 }
 
-/** Cookies do not tell ports apart, so the name does. */
+/**
+ * Cookies do not tell ports apart, so the name does. A browser would also send the cookie to the servers of other users at
+ * other ports of this machine, so its path is one that they do not know.
+ */
 export function cookieName(port: number): string {
   return `refit-${port}`;
 }

@@ -11,12 +11,12 @@ export function pageOf(page: Page): string {
   const head = page.kind === 'served' ? SERVED : inlineHead(page.files);
   const body =
     page.kind === 'served'
-      ? '<script type="module" src="/ui.js"></script>'
+      ? '<script type="module" src="ui.js"></script>'
       : `<script type="application/json" id="refit-state">${jsonInHtml(page.state)}</script><script type="module">${page.files.script}</script>`;
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Refit</title>${head}</head><body><div id="refit"></div>${body}</body></html>\n`;
 }
 
-const SERVED = '<link rel="icon" href="data:,"><link rel="stylesheet" href="/ui.css">';
+const SERVED = '<link rel="icon" href="data:,"><link rel="stylesheet" href="ui.css">';
 
 /** Without a server, only the script and the style with these hashes count, and no address may be opened. */
 function inlineHead({ script, style }: UiFiles): string {

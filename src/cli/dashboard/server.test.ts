@@ -25,7 +25,10 @@ async function serve(port = 0, act?: Act): Promise<DashboardServer> {
 }
 
 interface Asked {
+  /** Below the place of the server. */
   readonly path?: string;
+  /** The whole path instead. */
+  readonly whole?: string;
   readonly method?: string;
   readonly host?: string;
   readonly cookie?: string;
@@ -34,12 +37,26 @@ interface Asked {
 }
 
 /** Sends the path as it is, which `fetch` would mend. */
-async function ask({ port }: DashboardServer, { path = '/api/state', ...asked }: Asked) {
-  const { method, cookie, host = `127.0.0.1:${port}`, more = {}, body } = asked;
+async function ask(server: DashboardServer, { path = '/api/state', ...asked }: Asked) {
+  const { port } = server;
+  const {
+    whole = `${placeOf(server)}${path.slice(1)}`,
+    method,
+    cookie,
+    host = `127.0.0.1:${port}`,
+    more = {},
+    body,
+  } = asked;
   const headers = { host, ...more, ...(cookie === undefined ? {} : { cookie }) };
-  const sent = request({ host: '127.0.0.1', port, path, method, headers, agent: false }).end(body);
+  const sent = request({ host: '127.0.0.1', port, path: whole, method, headers, agent: false });
+  sent.end(body);
   const [answer] = (await once(sent, 'response')) as [IncomingMessage];
   return { code: answer.statusCode, headers: answer.headers, body: await text(answer) };
+}
+
+/** Returns the path below which the server answers. */
+function placeOf({ url }: DashboardServer): string {
+  return new URL(url).pathname;
 }
 
 function cookieOf({ port, url }: DashboardServer): string {
@@ -74,10 +91,23 @@ test('without the token, or with another one, nothing is answered', async () => 
 
 test('the printed URL sets a cookie that other sites and scripts cannot use, and leaves no token in the address', async () => {
   const server = await serve();
-  const { pathname, search } = new URL(server.url);
-  const { code, headers } = await ask(server, { path: `${pathname}${search}` });
-  expect({ code, location: headers.location }).toEqual({ code: 303, location: '/' });
-  expect(headers['set-cookie']).toEqual([`${cookieOf(server)}; HttpOnly; SameSite=Strict; Path=/`]);
+  const { search } = new URL(server.url);
+  const { code, headers } = await ask(server, { path: `/${search}` });
+  const place = placeOf(server);
+  expect({ code, location: headers.location }).toEqual({ code: 303, location: place });
+  expect(headers['set-cookie']).toEqual([
+    `${cookieOf(server)}; HttpOnly; SameSite=Strict; Path=${place}`,
+  ]);
+});
+
+test('a browser sends the cookie only below a path that other servers of this machine do not know', async () => {
+  const [server, other] = [await serve(), await serve()];
+  const places = [placeOf(server), placeOf(other)];
+  for (const place of places) expect(place).toMatch(/^\/[\w-]{16}\/$/);
+  expect(new Set(places).size).toBe(2);
+  const cookie = cookieOf(server);
+  for (const whole of ['/', '/ui.js', '/api/state', '/api/why', `${placeOf(other)}api/state`])
+    expect(await ask(server, { cookie, whole })).toMatchObject({ code: 403 });
 });
 
 test('without --allow-actions, every method but GET is refused', async () => {
@@ -106,8 +136,8 @@ test('the policy of each answer lets the page load and ask nothing but this serv
 test('an address that is none is refused, and the server goes on', async () => {
   const server = await serve();
   const cookie = cookieOf(server);
-  for (const path of ['//', '//[', 'http://['])
-    expect(await ask(server, { cookie, path })).toMatchObject({ code: 400 });
+  for (const whole of ['//', '//[', 'http://['])
+    expect(await ask(server, { cookie, whole })).toMatchObject({ code: 400 });
   expect(await ask(server, { cookie, path: '/nosuch' })).toMatchObject({ code: 404 });
   const why = await ask(server, { cookie, path: '/api/why?plan=a&node=%3Cb%3E' });
   expect(why).toMatchObject({ code: 200, body: '[{"heading":"a","lines":["<b>"]}]' });
@@ -128,7 +158,7 @@ test('a port in use is one sentence', async () => {
 test('a page that does not read gets only the newest state once it reads again', async () => {
   const server = await serve();
   const headers = { cookie: cookieOf(server) };
-  const path = '/api/events';
+  const path = `${placeOf(server)}api/events`;
   const sent = request({ host: '127.0.0.1', port: server.port, path, headers, agent: false }).end();
   const [answer] = (await once(sent, 'response')) as [IncomingMessage];
   answer.pause();
@@ -200,6 +230,7 @@ test('an action without the cookie, or of another page, reaches nothing', async 
     [{ cookie, more: OWN, method: 'GET' }, 404],
     [{ cookie, more: OWN, method: 'OPTIONS' }, 405],
     [{ cookie, more: OWN, path: '/api/state' }, 405],
+    [{ cookie, more: OWN, whole: '/api/act' }, 405],
   ];
   for (const [each, code] of asked)
     expect(await post(each), JSON.stringify(each)).toMatchObject({ code });

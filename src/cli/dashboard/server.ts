@@ -46,6 +46,7 @@ export async function serveDashboard({
   act,
 }: Parts): Promise<DashboardServer> {
   const token = randomBytes(24).toString('base64url');
+  const place = `/${randomBytes(12).toString('base64url')}/`;
   const pages = new Set<ServerResponse>();
   const behind = new Set<ServerResponse>();
   let last = '';
@@ -55,26 +56,27 @@ export async function serveDashboard({
     const refusal = refusalOf(request, url, rules);
     if (refusal !== undefined) return send(response, refusal.code, 'text/plain', refusal.text);
     if (url.searchParams.has('token')) {
-      const cookie = `${cookieName(own)}=${token}; HttpOnly; SameSite=Strict; Path=/`;
-      response.writeHead(303, { ...HEADERS, location: '/', 'set-cookie': cookie }).end();
+      const cookie = `${cookieName(own)}=${token}; HttpOnly; SameSite=Strict; Path=${place}`;
+      response.writeHead(303, { ...HEADERS, location: place, 'set-cookie': cookie }).end();
       return undefined;
     }
     if (act !== undefined && request.method === 'POST')
       return void answerAction(act, request, response);
-    if (url.pathname === '/api/events') return subscribe(response);
-    const found = answerTo(url);
+    const path = url.pathname.slice(place.length);
+    if (path === 'api/events') return subscribe(response);
+    const found = answerTo(path, url.searchParams);
     return found === undefined
       ? send(response, 404, 'text/plain', 'not found\n')
       : send(response, 200, found.type, found.body);
   });
   const { port: own } = await listen(server, `127.0.0.1:${port}`);
-  const rules = { port: own, token, allowsActions: act !== undefined };
-  const answerTo = ({ pathname, searchParams }: URL) => {
-    if (pathname === '/') return { type: 'text/html', body: pageOf({ kind: 'served' }) };
-    if (pathname === '/ui.js') return { type: 'text/javascript', body: files.script };
-    if (pathname === '/ui.css') return { type: 'text/css', body: files.style };
-    if (pathname === '/api/state' && last !== '') return { type: 'application/json', body: last };
-    if (pathname !== '/api/why') return undefined;
+  const rules = { port: own, place, token, allowsActions: act !== undefined };
+  const answerTo = (path: string, searchParams: URLSearchParams) => {
+    if (path === '') return { type: 'text/html', body: pageOf({ kind: 'served' }) };
+    if (path === 'ui.js') return { type: 'text/javascript', body: files.script };
+    if (path === 'ui.css') return { type: 'text/css', body: files.style };
+    if (path === 'api/state' && last !== '') return { type: 'application/json', body: last };
+    if (path !== 'api/why') return undefined;
     const said = explain(searchParams.get('plan') ?? '', searchParams.get('node') ?? '');
     return { type: 'application/json', body: JSON.stringify(said) };
   };
@@ -90,7 +92,7 @@ export async function serveDashboard({
   };
   return {
     port: own,
-    url: `http://127.0.0.1:${own}/?token=${token}`,
+    url: `http://127.0.0.1:${own}${place}?token=${token}`,
     publish(state) {
       last = JSON.stringify(state);
       for (const page of pages) {
