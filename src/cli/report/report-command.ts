@@ -1,19 +1,21 @@
 /** Runs `refit report`: reads one plan with its Events and its NodeRollout, and writes all of it as one file. */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
-import type { KubeObject, Resource } from '../../kube/resources.ts';
-import { events } from '../../kube/resources.ts';
+import type { ListAllOptions } from '../../kube/client.ts';
+import { type Event, events, type KubeObject, type Resource } from '../../kube/resources.ts';
 import { isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { withoutManagedFields } from '../../kube/trimmed.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import { uiFiles } from '../dashboard/bundle.ts';
 import { pageOf } from '../dashboard/page.ts';
 import { historyOf, isHistoryOf } from '../history/history.ts';
 import type { ConnectionFlags } from '../options.ts';
-import type { PlanFilter } from '../status/plan-names.ts';
+import { type PlanFilter, refOf } from '../status/plan-names.ts';
 import {
   inSession,
   observeOnce,
+  plansIn,
   type Session,
   type SessionParts,
 } from '../status/status-session.ts';
@@ -21,6 +23,9 @@ import type { PlanView } from '../status/view.ts';
 import { markdownOf } from './markdown.ts';
 import { type Report, reportOf, reportOfDeleted } from './report.ts';
 import { svgOf } from './svg.ts';
+
+/** The components of Refit that write Events: `refit controller` and `refit kubeadm apply`. */
+const COMPONENTS = ['refit-controller', 'refit-kubeadm'] as const;
 
 type Form = 'html' | 'svg' | 'json' | 'markdown';
 
@@ -55,7 +60,7 @@ async function read(session: Session, filter: PlanFilter, now: number): Promise<
   const rollouts = await listIfAllowed(session, nodeRollouts, missing);
   const status = await observeOnce(session, now).catch((error: unknown) => {
     const isUnknown = error instanceof RefitError && error.code === 'REFIT_CONTROL';
-    const deleted = isUnknown ? deletedPlan(rollouts, filter.plan) : undefined;
+    const deleted = isUnknown ? deletedPlan(rollouts, session, filter) : undefined;
     if (deleted === undefined) throw error;
     return deleted;
   });
@@ -70,16 +75,61 @@ async function read(session: Session, filter: PlanFilter, now: number): Promise<
         hint: `name one, such as \`refit report ${only}\``,
       },
     );
-  const said = await listIfAllowed(session, events, missing);
-  return reportOf({ status, rollouts, missing, events: said }, now);
+  const said = await Promise.all(
+    COMPONENTS.map(async (component) => {
+      // A large cluster has many Events of others, so the server leaves them out.
+      const options = { fieldSelector: `source=${component}`, transform: withoutManagedFields };
+      return await listIfAllowed<Event>(session, events, missing, options);
+    }),
+  );
+  const named = [...new Set(missing)];
+  return reportOf({ status, rollouts, missing: named, events: said.flat() }, now);
 }
 
-/** Returns the NodeRollout of a plan that does not exist any more. */
-function deletedPlan(rollouts: readonly NodeRollout[], plan = ''): NodeRollout | undefined {
-  return rollouts.find((rollout) => isHistoryOf(historyOf(rollout), plan));
+/**
+ * Returns the NodeRollout of a plan that matches the filter and does not exist any more; undefined if there is none. Throws
+ * REFIT_CONTROL if several match.
+ */
+function deletedPlan(
+  rollouts: readonly NodeRollout[],
+  { loaded }: Session,
+  { plan = '', namespace, dialect }: PlanFilter,
+): NodeRollout | undefined {
+  const existing = plansIn(loaded);
+  const references = new Set(existing.map(refOf));
+  const uids = new Set(existing.map((each) => each.plan.metadata.uid));
+  const found = rollouts.filter((rollout) => {
+    const history = historyOf(rollout);
+    return (
+      isHistoryOf(history, plan) &&
+      (namespace === undefined || history.namespace === namespace) &&
+      (dialect === undefined || history.dialect === dialect) &&
+      !references.has(nameOf(history)) &&
+      !uids.has(rollout.spec.plan.uid ?? '')
+    );
+  });
+  const names = [...new Set(found.map((rollout) => nameOf(historyOf(rollout))))].toSorted();
+  const [first = ''] = names;
+  if (names.length > 1)
+    throw new RefitError(
+      'REFIT_CONTROL',
+      `more than one deleted plan has the name ${plan}: ${listed(names)}`,
+      { hint: `name one, such as \`refit report ${first}\`` },
+    );
+  return found.toSorted(byLastRun)[0];
 }
 
-function nameOf({ dialect, namespace, name }: PlanView): string {
+/** A plan that was deleted and created again may have left several. */
+function byLastRun(a: NodeRollout, b: NodeRollout): number {
+  const [left, right] = [a, b].map(({ status }) => Date.parse(status?.history?.[0]?.started ?? ''));
+  return (right || 0) - (left || 0);
+}
+
+function nameOf({
+  dialect,
+  namespace,
+  name,
+}: Pick<PlanView, 'dialect' | 'namespace' | 'name'>): string {
   return [dialect, namespace, name].filter((part) => part !== undefined).join('/');
 }
 
@@ -88,9 +138,10 @@ async function listIfAllowed<T extends KubeObject>(
   { client, abort }: Session,
   resource: Resource<T>,
   missing: string[],
+  options: ListAllOptions<T> = {},
 ): Promise<readonly T[]> {
   try {
-    return (await client.listAll(resource, { abort })).items;
+    return (await client.listAll(resource, { ...options, abort })).items;
   } catch (error) {
     if (isForbidden(error)) missing.push(messageOf(error));
     else if (!isNotFound(error)) throw error;

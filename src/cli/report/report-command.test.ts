@@ -1,0 +1,119 @@
+/** Shows which plan `refit report` is about, and which Events it reads, on an API server in memory. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { createNode, installDefinitions } from '../../../sandbox/cluster/objects.ts';
+import { startSandboxPlane } from '../../../sandbox/cluster/plane.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
+import { plans } from '../../api/autopilot/plan.ts';
+import { nodeRollouts } from '../../api/kinds.ts';
+import { DIALECTS } from '../../dialects/registry.ts';
+import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
+import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { type Event, events, namespaces } from '../../kube/resources.ts';
+import { describeProblem } from '../../kube/status-error.ts';
+import { createClient } from '../../kube/transport/http-client.ts';
+import { rfc3339, systemClock } from '../../util/clock.ts';
+import { plainOutput } from '../output.ts';
+import { writeReport } from './report-command.ts';
+
+type Place = { readonly namespace?: string; readonly dialect?: string };
+
+let report: (plan: string | undefined, place?: Place) => Promise<string>;
+
+function rolloutOf(name: string, kind: 'autopilot' | 'cattle', namespace?: string) {
+  return {
+    apiVersion: 'upgrade.refit.dev/v1alpha1',
+    kind: 'NodeRollout',
+    metadata: {
+      name: `${kind}-${name}`,
+      namespace: namespace ?? 'default',
+      labels: { [DIALECT_LABEL]: kind },
+    },
+    spec: {
+      plan: {
+        apiVersion: kind === 'cattle' ? 'upgrade.cattle.io/v1' : 'autopilot.k0sproject.io/v1beta2',
+        kind: 'Plan',
+        name,
+        ...(namespace === undefined ? {} : { namespace }),
+      },
+    },
+  };
+}
+
+function eventOf(name: string, component: string): Event {
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name, namespace: 'default' },
+    involvedObject: { kind: 'Node', name: 'w1' },
+    source: { component },
+    reason: 'Signalled',
+    message: `of ${component}`,
+    lastTimestamp: rfc3339(systemClock.now()),
+  };
+}
+
+beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'refit-report-'));
+  const plane = await startSandboxPlane(folder);
+  const kubeconfig = await plane.kubeconfig('admin');
+  using client = createClient(await loadClusterConfig({ path: kubeconfig }), { userAgent: 'test' });
+  await installDefinitions(client, systemClock);
+  await createNode(client, 'w1', {});
+  const k0supdate = buildUpdate({ targets: { workers: listed('w1') } });
+  const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate }] });
+  await client.create(plans, { ...rest, metadata: { name: metadata.name } });
+  const rollouts = [
+    rolloutOf('autopilot', 'autopilot'),
+    rolloutOf('gone', 'cattle', 'a'),
+    rolloutOf('gone', 'cattle', 'b'),
+  ];
+  for (const name of ['a', 'b'])
+    await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  for (const rollout of rollouts) await client.create(nodeRollouts, rollout);
+  for (const component of ['refit-controller', 'refit-kubeadm', 'kubelet'])
+    await client.create(events, eventOf(`w1.${component}`, component));
+  const abort = new AbortController().signal;
+  report = async (plan, place = {}) => {
+    let text = '';
+    const write = (piece: string): void => void (text += piece);
+    const output = { ...plainOutput, write };
+    const parts = { dialects: DIALECTS, clock: systemClock, output, abort };
+    const written = writeReport(plan, { kubeconfig, output: 'markdown', ...place }, parts);
+    return await written.then(
+      () => text,
+      (error: unknown) => describeProblem(error).line,
+    );
+  };
+  return async () => {
+    await plane.stop();
+    await rm(folder, { recursive: true });
+  };
+});
+
+test.each<Place>([{ namespace: 'other' }, { dialect: 'cattle' }])(
+  'a plan outside of %j is not shown as deleted',
+  async (place) => {
+    expect(await report('autopilot', place)).toMatch(
+      /^REFIT_CONTROL: there is no plan autopilot (?:in|of) .*; there is autopilot\/autopilot/,
+    );
+  },
+);
+
+test('a name that several deleted plans have is refused, and chosen by its namespace', async () => {
+  expect(await report('gone')).toMatch(
+    /^REFIT_CONTROL: more than one deleted plan has the name gone: cattle\/a\/gone, cattle\/b\/gone/,
+  );
+  expect(await report('b/gone')).toContain('# Plan b/gone (deleted)');
+  expect(await report('gone', { namespace: 'a' })).toContain('# Plan a/gone (deleted)');
+  expect(await report('gone', { namespace: 'c' })).toMatch(/^REFIT_CONTROL: there is no plan gone/);
+});
+
+test('the Events of every component of Refit are read, and those of nobody else', async () => {
+  const text = await report('autopilot');
+  expect(text).toContain('w1: Signalled. of refit-controller');
+  expect(text).toContain('w1: Signalled. of refit-kubeadm');
+  expect(text).not.toContain('of kubelet');
+});
