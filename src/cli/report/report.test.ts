@@ -9,7 +9,7 @@ import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import type { Event } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { markdownOf } from './markdown.ts';
-import { type Report, reportOf, reportOfDeleted } from './report.ts';
+import { type Report, reportOf, reportOfDeleted, stepsOf } from './report.ts';
 import { svgOf } from './svg.ts';
 
 const NOW = T0 + 5 * MINUTE;
@@ -75,23 +75,38 @@ async function report(missing: readonly string[] = []): Promise<Report> {
 }
 
 test('the sums of a plan with a node that failed', async () => {
-  const { versions, steps, longest, failures, rolledBack } = await report();
+  const { versions, steps, longest, failures, rolledBack, plan: shown } = await report();
   expect(versions).toContainEqual({
     role: 'controller',
     before: 'v1.35.5+k0s.0',
     after: 'v1.36.3+k0s.2',
     nodes: 1,
+    done: 1,
   });
-  expect(steps.slice(0, 2)).toEqual([
+  expect(shown.report?.find(({ heading }) => heading === 'Versions')?.lines).toContain(
+    '1 worker: from v1.35.5+k0s.0 to v1.36.3+k0s.2, of which 0 are done',
+  );
+  expect(steps.slice(0, 3)).toEqual([
+    { step: 'at work', ms: 205_000, nodes: 1 },
     { step: 'restart', ms: 70_000, nodes: 2 },
     { step: 'download', ms: 18_000, nodes: 2 },
   ]);
-  expect(longest.slice(0, 2)).toEqual([
+  expect(longest.slice(0, 3)).toEqual([
+    { node: 'w2', ms: 205_000 },
     { node: 'w1', ms: 70_000 },
     { node: 'c1', ms: 28_000 },
   ]);
   expect(failures.map(({ node }) => node)).toEqual(['w1']);
   expect(rolledBack).toEqual(['w1']);
+});
+
+test('a node that takes steps of the same word counts once', () => {
+  const apply = [0, 20].map((from) => ({ word: 'apply', from, to: from + 10 }));
+  const steps = [...apply, { word: 'restart', from: 30, to: 35 }];
+  expect(stepsOf([{ steps }, { steps }])).toEqual([
+    { step: 'apply', ms: 40, nodes: 2 },
+    { step: 'restart', ms: 10, nodes: 2 },
+  ]);
 });
 
 test('Events of Refit about nodes of the plan since it began, the earliest first', async () => {

@@ -33,6 +33,8 @@ interface VersionChange {
   readonly before?: string | undefined;
   readonly after: string;
   readonly nodes: number;
+  /** How many of them have the version after it. The others keep or got back the one before, or are on their way. */
+  readonly done: number;
 }
 
 export interface ReportEvent {
@@ -138,20 +140,29 @@ function deletedWhy({ deleted }: PlanHistory): Said[] {
 
 function versionsOf(nodes: readonly NodeState[]): VersionChange[] {
   const changes = new Map<string, VersionChange>();
-  for (const { role, from, version } of nodes) {
+  for (const { role, from, version, phase } of nodes) {
     const key = JSON.stringify([role, from, version]);
-    const known = changes.get(key);
-    changes.set(key, { role, before: from, after: version, nodes: (known?.nodes ?? 0) + 1 });
+    const { nodes: counted = 0, done = 0 } = changes.get(key) ?? {};
+    changes.set(key, {
+      role,
+      before: from,
+      after: version,
+      nodes: counted + 1,
+      done: done + (phase === 'done' ? 1 : 0),
+    });
   }
   return [...changes.values()];
 }
 
-function stepsOf(nodes: readonly NodeState[]): Report['steps'] {
+/** Returns how long the nodes took for the steps of each word, the longest first. */
+export function stepsOf(nodes: readonly Pick<NodeState, 'steps'>[]): Report['steps'] {
   const sums = new Map<string, { step: string; ms: number; nodes: number }>();
   for (const { steps } of nodes) {
-    for (const { word, from, to } of steps) {
+    // A node may take steps of the same word more than once, such as a restart and that of its roll-back.
+    for (const [word, same] of Map.groupBy(steps, ({ word }) => word)) {
       const sum = sums.get(word) ?? { step: word, ms: 0, nodes: 0 };
-      sums.set(word, { step: word, ms: sum.ms + to - from, nodes: sum.nodes + 1 });
+      const ms = same.reduce((total, { from, to }) => total + to - from, sum.ms);
+      sums.set(word, { step: word, ms, nodes: sum.nodes + 1 });
     }
   }
   return [...sums.values()].toSorted((a, b) => b.ms - a.ms);
@@ -209,8 +220,8 @@ export function saidOf(report: Omit<Report, 'plan' | 'at'>): Said[] {
     {
       heading: 'Versions',
       lines: versions.map(
-        ({ role, before = 'unknown', after, nodes }) =>
-          `${nodes} ${role}${nodes === 1 ? '' : 's'}: from ${before} to ${after}`,
+        ({ role, before = 'unknown', after, nodes, done }) =>
+          `${nodes} ${role}${nodes === 1 ? '' : 's'}: from ${before} to ${after}${done === nodes ? '' : `, of which ${done} ${done === 1 ? 'is' : 'are'} done`}`,
       ),
     },
     {
