@@ -78,7 +78,9 @@ beforeAll(async () => {
   const abort = new AbortController().signal;
   report = async (plan, place = {}) => {
     let text = '';
-    const write = (piece: string): void => void (text += piece);
+    const write = (piece: string): void => {
+      text += piece;
+    };
     const output = { ...plainOutput, write };
     const parts = { dialects: DIALECTS, clock: systemClock, output, abort };
     const written = writeReport(plan, { kubeconfig, output: 'markdown', ...place }, parts);

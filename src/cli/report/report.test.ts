@@ -137,6 +137,16 @@ test('text of the cluster is no markup in Markdown and SVG', async () => {
   expect(svgOf(read)).not.toContain('<script>');
 });
 
+test('SVG has a letter for each step of the picture of refit status', async () => {
+  const read = await report();
+  const words = ['download', 'drain', 'apply', 'restart', 'uncordon', 'verify', 'at work'];
+  const steps = words.map((word, at) => ({ word, from: at * MINUTE, to: (at + 1) * MINUTE }));
+  const [node] = read.plan.nodes.map((each) => ({ ...each, steps }));
+  const drawn = svgOf({ ...read, plan: { ...read.plan, nodes: node === undefined ? [] : [node] } });
+  for (const word of words) expect(drawn).toContain(` = ${word}`);
+  expect(drawn.match(/class="letter"/g)).toHaveLength(words.length);
+});
+
 test('SVG has one lane for each node, and says what was left out', async () => {
   const read = await report();
   for (const name of ['c1', 'w1', 'w2', 'w3']) expect(svgOf(read)).toContain(` ${name}<`);

@@ -19,6 +19,9 @@ const STEPS: Readonly<Record<string, { readonly colour: string; readonly letter:
   drain: { colour: '#d98032', letter: 'D' },
   apply: { colour: '#3a8f76', letter: 'a' },
   restart: { colour: '#1f5f8b', letter: 'r' },
+  uncordon: { colour: '#8a6d1f', letter: 'u' },
+  verify: { colour: '#7a4a9e', letter: 'v' },
+  'at work': { colour: '#4a5a70', letter: 'w' },
   wait: { colour: '#c5ccd6', letter: '' },
 };
 const OTHER_STEP = { colour: '#7a6fb0', letter: '' };
