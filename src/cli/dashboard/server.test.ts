@@ -101,7 +101,8 @@ test('the printed URL sets a cookie that other sites and scripts cannot use, and
 });
 
 test('a browser sends the cookie only below a path that other servers of this machine do not know', async () => {
-  const [server, other] = [await serve(), await serve()];
+  const server = await serve();
+  const other = await serve();
   const places = [placeOf(server), placeOf(other)];
   for (const place of places) expect(place).toMatch(/^\/[\w-]{16}\/$/);
   expect(new Set(places).size).toBe(2);
