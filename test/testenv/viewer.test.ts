@@ -25,7 +25,7 @@ const FILES = globSync('deploy/crds/*.yaml', { exclude: ['**/*updateconfigs.yaml
 const definitions = FILES.map((file) => readFileSync(file, 'utf8'));
 const names = definitions.map((text) => (parse(text) as CustomResourceDefinition).metadata.name);
 
-const MISSING = /kubectl apply -f deploy\/crds/;
+const MISSING = /`refit install controller` prints them/;
 let admin: KubeClient;
 
 beforeAll(async () => {
