@@ -47,7 +47,11 @@ beforeAll(async () => {
   await ifNew(admin.create(namespaces, { metadata: { name: NAMESPACE } }));
   await apply(await readFile(RIGHTS, 'utf8'));
 });
-afterAll(() => admin.close());
+afterAll(async () => {
+  // Another file may delete the namespace, and must not miss these roles then.
+  await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', RIGHTS]);
+  admin.close();
+});
 
 async function useSecret(): Promise<void> {
   const data = { key: btoa(KEY), 'ca.crt': btoa(authority.certificate) };

@@ -15,6 +15,7 @@ import { RefitProcess, runRefit } from './refit-process.ts';
 /** The label that Jobs of hooks have. */
 const HOOK_LABEL = 'upgrade.refit.dev/hook';
 const NAMESPACE = 'refit-hooks';
+const RIGHTS = 'deploy/rbac-hooks.yaml';
 type Hooks = NonNullable<UpgradePolicySpec['hooks']>;
 
 let admin: KubeClient;
@@ -22,9 +23,13 @@ let admin: KubeClient;
 beforeAll(async () => {
   await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-  await apply(await readFile(new URL('../../deploy/rbac-hooks.yaml', import.meta.url), 'utf8'));
+  await apply(await readFile(RIGHTS, 'utf8'));
 });
-afterAll(() => admin.close());
+afterAll(async () => {
+  // Another file may delete the namespace, and must not miss these roles then.
+  await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', RIGHTS]);
+  admin.close();
+});
 
 function hook(name: string, when: Hooks[number]['when'], more: Partial<Hooks[number]> = {}) {
   const container = { name: 'hook', image: 'registry.example/hook:1', command: ['true'] };

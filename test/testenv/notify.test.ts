@@ -34,7 +34,11 @@ beforeAll(async () => {
   await ifNew(admin.create(namespaces, { metadata: { name: NAMESPACE } }));
   await apply(await readFile(RIGHTS, 'utf8'));
 });
-afterAll(() => admin.close());
+afterAll(async () => {
+  // Another file may delete the namespace, and must not miss these roles then.
+  await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', RIGHTS]);
+  admin.close();
+});
 
 /** Creates the Secret with an address for each of these keys, on this port, and with the key of signatures. */
 async function useSecret(port: number, keys: readonly string[]): Promise<void> {
