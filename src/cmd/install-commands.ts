@@ -10,6 +10,7 @@ import {
 } from '../cli/options.ts';
 import type { CommandSpec } from '../cli/program.ts';
 import type { Component } from '../install/manifests.ts';
+import { RIGHTS } from '../install/rights.ts';
 import { systemClock } from '../util/clock.ts';
 
 /** The components that run in the cluster: name, description, and the dialect of their plans. */
@@ -38,6 +39,15 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
         ],
         run: async (flags, { write }) =>
           await (await import('../install/host/host-command.ts')).installAgent(flags, write),
+      },
+      {
+        name: 'rights',
+        summary: 'Prints rights that a feature needs beside those of the components.',
+        argument: new Argument('<name>', 'the feature').choices(RIGHTS),
+        run: async (_flags, { argument = '', write }) => {
+          const { rightsOf } = await import('../install/rights.ts');
+          write(rightsOf(argument));
+        },
       },
       ...COMPONENTS.map(
         ([name, what]): CommandSpec => ({

@@ -18,7 +18,7 @@ export const disruptionLease: LockKind = {
   title: TITLE,
   place: TITLE,
   taking: {
-    rights: 'deploy/rbac-coordinate.yaml',
+    rights: '`refit install rights coordinate`',
     renewMs: RENEW_MS,
     lastsMs: DURATION_SECONDS * 1000,
   },

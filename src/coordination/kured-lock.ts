@@ -28,7 +28,11 @@ export const kuredLock: LockKind = {
   tool: 'Kured',
   title: 'the lock of Kured',
   place: PLACE,
-  taking: { rights: 'deploy/rbac-coordinate-kured.yaml', renewMs: RENEW_MS, lastsMs: LASTS_MS },
+  taking: {
+    rights: '`refit install rights coordinate-kured`',
+    renewMs: RENEW_MS,
+    lastsMs: LASTS_MS,
+  },
   async look(client, look) {
     const { name, namespace } = KURED;
     const kured = await ifFound(client.get(daemonSets, name, { namespace, abort: look.abort }));

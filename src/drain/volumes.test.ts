@@ -107,7 +107,7 @@ test('without the right it waits for its time, says so, and asks again', async (
     api.attached = FORBIDDEN;
   });
   expect(rig.progress.at(-1)?.detaching).toMatch(
-    /^the volumes that are attached cannot be listed: .*volumeattachments is forbidden.*; deploy\/rbac-volumes\.yaml grants this right \(the drain goes on at /,
+    /^the volumes that are attached cannot be listed: .*volumeattachments is forbidden.*; `refit install rights volumes` prints this right \(the drain goes on at /,
   );
   await rig.clock.advance(60_000);
   rig.api.attached = [];
@@ -126,7 +126,7 @@ test('an abort ends the wait', async () => {
 test.each<[string, PodApi['attached'], object]>([
   ['attached', on('default/data'), { detaching: 'waiting for 1 volume to detach: default/data' }],
   ['detached', [], {}],
-  ['unknown', FORBIDDEN, { detaching: expect.stringContaining('grants this right') as unknown }],
+  ['unknown', FORBIDDEN, { detaching: expect.stringContaining('prints this right') as unknown }],
 ])(
   'who looks at the drain of another process sees volumes that are %s',
   async (_what, attached, seen) => {

@@ -59,7 +59,7 @@ export function describeVolumes(claims: readonly string[]): string {
 
 /** Returns a clause that says why the volumes are unknown, and which file grants a right that is missing. */
 export function describeUnknownVolumes(error: unknown): string {
-  const hint = isRefusal(error) ? '; deploy/rbac-volumes.yaml grants this right' : '';
+  const hint = isRefusal(error) ? '; `refit install rights volumes` prints this right' : '';
   return `the volumes that are attached cannot be listed: ${messageOf(error)}${hint}`;
 }
 

@@ -74,7 +74,7 @@ function missingRight(cause: Error): RefitError {
     'REFIT_FORBIDDEN',
     `--apply-crds needs the right to get, create and patch definitions: ${messageOf(cause)}`,
     {
-      hint: 'apply deploy/rbac-crds.yaml, or apply deploy/crds yourself and start without --apply-crds',
+      hint: 'apply what `refit install rights crds` prints, or apply the definitions yourself and start without --apply-crds',
       cause,
     },
   );

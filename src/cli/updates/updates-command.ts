@@ -64,7 +64,7 @@ export async function checkUpdates(
       return now.some((each) => BAD.includes(statusOf(each)?.reason ?? '')) ? EXIT.failed : EXIT.ok;
     }
     const hint =
-      'check with `refit status` that a leader runs, and that deploy/rbac-updates.yaml is applied';
+      'check with `refit status` that a leader runs, and that the rights of `refit install rights updates` are applied';
     if (clock.monotonic() > deadline)
       throw new RefitError(
         'REFIT_CONTROL',

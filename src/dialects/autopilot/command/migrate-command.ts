@@ -144,7 +144,8 @@ export function stepsOf({
   const controllers = hosts.filter(({ role }) => role === 'controller');
   const leftOf = (wanted: Role) => hosts.filter(({ role, isOurs }) => role === wanted && !isOurs);
   const roles = controllers.map(
-    ({ name }) => `sed s/CONTROL_NODE/${name}/g deploy/rbac-controlnode.yaml | kubectl apply -f -`,
+    ({ name }) =>
+      `refit install rights controlnode | sed s/CONTROL_NODE/${name}/g | kubectl apply -f -`,
   );
   const steps: readonly (readonly [string, ...string[]])[] = [
     ['Install kinds and rights.', 'kubectl apply -f deploy/crds -f deploy/rbac.yaml', ...roles],

@@ -92,7 +92,7 @@ export function poolFindings(pools: readonly Pool[] | undefined, target: string)
   const found =
     'MachineDeployments cannot be read: machine-controller is not installed, or a right is missing';
   const remedy =
-    'grant what deploy/rbac-kubeadm.yaml lists, or leave --upgrade-machine-deployments out';
+    'grant what `refit install rights kubeadm` prints, or leave --upgrade-machine-deployments out';
   if (pools === undefined) return [hard('machines', found, remedy)];
   const kubelets = pools.map((pool) => {
     // A version that cannot be parsed counts as older than the target.

@@ -99,7 +99,7 @@ test.each([
   [
     'without the right to look',
     { code: 403, reason: 'Forbidden', message: 'no' },
-    'no; apply deploy/rbac-kubeadm.yaml',
+    'no; apply what `refit install rights kubeadm` prints',
   ],
   [
     'an API server in memory',

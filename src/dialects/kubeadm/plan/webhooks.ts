@@ -53,7 +53,7 @@ export async function webhookFindings(
   } catch (error) {
     // A plan is valid without this check, for example if the API server knows no webhooks.
     if (!(error instanceof StatusError)) throw error;
-    const cure = isForbidden(error) ? '; apply deploy/rbac-kubeadm.yaml' : '';
+    const cure = isForbidden(error) ? '; apply what `refit install rights kubeadm` prints' : '';
     return [{ finding: warn('webhook', `webhooks are not checked: ${messageOf(error)}${cure}`) }];
   }
 }

@@ -1,0 +1,28 @@
+/** Shows that `refit install rights` knows each file with rights, and that no hint names a file that only a checkout has. */
+import { globSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { expect, test } from 'vitest';
+import { COMPONENTS } from './manifests.ts';
+import { RIGHTS, rightsOf } from './rights.ts';
+
+test('each file with rights is that of a component, or can be printed', () => {
+  const files = globSync('deploy/rbac-*.yaml').map((file) => basename(file, '.yaml').slice(5));
+  const others = files.filter((name) => !COMPONENTS.some((each) => each === name));
+  expect([...RIGHTS]).toEqual(others.toSorted());
+});
+
+test.each(RIGHTS)('%s: what is printed has a role and a binding', (name) => {
+  expect(rightsOf(name)).toMatch(/^kind: (Cluster)?Role$/m);
+  expect(rightsOf(name)).toMatch(/^kind: (Cluster)?RoleBinding$/m);
+});
+
+test('each hint that names rights names some that exist', () => {
+  const sources = globSync('src/**/*.ts', { exclude: ['**/*.test.ts'] });
+  const named = sources.flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(/refit install rights ([a-z-]+)/g)].map(
+      ([, name = '']) => name,
+    ),
+  );
+  expect(named.length).toBeGreaterThan(4);
+  expect(named.filter((name) => !RIGHTS.some((each) => each === name))).toEqual([]);
+});
