@@ -3,12 +3,13 @@ import { formatDuration } from '../../util/duration.ts';
 import type { NodeState, PlanState } from '../dashboard/state.ts';
 import type { Report } from './report.ts';
 
-export function markdownOf({ at, plan }: Report): string {
+export function markdownOf({ at, plan, missing }: Report): string {
   const parts = [
     `# ${escaped(plan.title)}`,
     `${plan.phase} ${plan.done}/${plan.total}${plan.versions === '' ? '' : `, to ${escaped(plan.versions)}`}. ${timesOf(plan)} The cluster was read at ${at}.`,
     ...plan.why.map(({ heading, lines }) => section(heading, lines)),
     ...(plan.report ?? []).map(({ heading, lines }) => section(heading, lines)),
+    section('Not read', missing),
     section('Held nodes', plan.held),
     section(
       'Health checks',

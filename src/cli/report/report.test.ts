@@ -123,6 +123,28 @@ test('nodes with something to explain have what refit why says of them', async (
   expect(explained.map(({ name }) => name)).toEqual(['w1', 'w2']);
 });
 
+test('of many failed nodes the first 200 are explained', async () => {
+  const names = Array.from({ length: 250 }, (_, index) => `n${index}`);
+  const many = buildPlan(
+    { commands: [{ k0supdate: buildUpdate({ targets: { workers: listed(...names) } }) }] },
+    statusOf(
+      'SchedulableWait',
+      [],
+      recorded(Object.fromEntries(names.map((name) => [name, 'SignalApplyFailed'] as const))),
+    ),
+  );
+  const plans = await lookAt(
+    [many],
+    [],
+    names.map((name) => buildNode(name)),
+    NOW,
+  );
+  const status = { leader: { state: 'unknown' }, plans } as const;
+  const { plan: shown } = reportOf({ status, rollouts: [], missing: [], events: [] }, NOW);
+  const explained = shown.nodes.filter(({ why }) => why !== undefined);
+  expect(explained.map(({ name }) => name)).toEqual(names.slice(0, 200));
+});
+
 test('what could not be read is named in each form', async () => {
   const sentence = 'events is forbidden';
   const denied = await report([sentence]);

@@ -48,8 +48,10 @@ export interface ReportEvent {
 
 const MOST_LONGEST = 10;
 const MOST_EVENTS = 200;
-/** The nodes of these phases have an explanation in the report. The others have nothing to explain. */
-const EXPLAINED: ReadonlySet<NodeState['phase']> = new Set(['failed', 'moving', 'skipped']);
+/** The nodes of these phases have an explanation in the report, in this order. The others have nothing to explain. */
+const EXPLAINED: readonly NodeState['phase'][] = ['failed', 'moving', 'skipped'];
+/** The most nodes with an explanation, because each one takes a walk through the whole plan. */
+const MOST_EXPLAINED = 200;
 
 interface Read extends Seen {
   readonly events: readonly Event[];
@@ -61,8 +63,9 @@ export function reportOf(read: Read, now: number): Report {
   const [state] = stateOf(read, now).plans;
   if (view === undefined || state === undefined) throw new Error('the status has no plan');
   const targets = view.stages.flatMap((stage) => stage.targets);
+  const explained = namesToExplain(state.nodes);
   const nodes = state.nodes.map((node) =>
-    EXPLAINED.has(node.phase)
+    explained.has(node.name)
       ? { ...node, why: explainNode(read.status, keyOf(view), node.name, now) }
       : node,
   );
@@ -80,6 +83,13 @@ export function reportOf(read: Read, now: number): Report {
     missing: read.missing,
   };
   return { ...report, plan: { ...report.plan, report: saidOf(report) } };
+}
+
+function namesToExplain(nodes: readonly NodeState[]): ReadonlySet<string> {
+  const names = EXPLAINED.flatMap((phase) =>
+    nodes.filter((node) => node.phase === phase).map(({ name }) => name),
+  );
+  return new Set(names.slice(0, MOST_EXPLAINED));
 }
 
 /** Returns the report about a plan that was deleted, which has only its history. */
@@ -215,7 +225,7 @@ function timeOf({ lastTimestamp, metadata }: Event): number {
 
 /** Returns the sums of the report in sentences, for people. */
 export function saidOf(report: Omit<Report, 'plan' | 'at'>): Said[] {
-  const { versions, steps, longest, failures, rolledBack, events, missing } = report;
+  const { versions, steps, longest, failures, rolledBack, events } = report;
   const all: Said[] = [
     {
       heading: 'Versions',
@@ -244,7 +254,6 @@ export function saidOf(report: Omit<Report, 'plan' | 'at'>): Said[] {
           `${at} ${about}: ${reason}. ${message}${count > 1 ? ` (${count} times)` : ''}`,
       ),
     },
-    { heading: 'Not read', lines: missing },
   ];
   return all.filter(({ lines }) => lines.length > 0);
 }
