@@ -328,7 +328,7 @@ test('paths below the home folder are those of the shell', async () => {
 test('a manifest that is not there: the hint names the option and the guide', async () => {
   await expect(loadManifest('no-such-manifest.yaml')).rejects.toMatchObject({
     line: expect.stringMatching(
-      /^REFIT_FILE: cannot read no-such-manifest\.yaml: .* \(name the manifest with -m FILE; docs\/guides\/kubeadm\.md /,
+      /^REFIT_FILE: cannot read no-such-manifest\.yaml: .* \(name the manifest with -m FILE; the guide of Refit about kubeadm /,
     ) as unknown,
   });
 });

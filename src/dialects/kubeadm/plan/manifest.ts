@@ -7,7 +7,6 @@ import { z } from 'zod';
 import { readBounded, readNamed } from '../../../util/bounded-file.ts';
 import { listIssues } from '../../../util/describe-issue.ts';
 import { failing, messageOf, RefitError } from '../../../util/errors.ts';
-import { inRepository } from '../../../util/home.ts';
 import { defined, isRecord } from '../../../util/json.ts';
 import { repeated } from '../../../util/repeated.ts';
 import { compareVersionTexts } from '../../../util/version.ts';
@@ -172,7 +171,8 @@ export function controlPlaneOf({ hosts }: Pick<Manifest, 'hosts'>): ManifestHost
   return hosts.filter(({ role }) => role === 'controlPlane');
 }
 
-const NO_MANIFEST = `name the manifest with -m FILE; ${inRepository('docs/guides/kubeadm.md')} shows how to write one`;
+const NO_MANIFEST =
+  'name the manifest with -m FILE; the guide of Refit about kubeadm shows how to write one';
 
 /**
  * Loads a manifest. Relative paths start at its directory, and paths with ~/ at the home directory.
