@@ -235,7 +235,9 @@ export class Agent {
     }
     if (step.kind === 'await-clock' || step.kind === 'await-own-agent') {
       const what =
-        step.kind === 'await-clock' ? 'the clock' : 'the answer which agent acts on this host';
+        step.kind === 'await-clock'
+          ? 'the clock'
+          : 'an answer to the question which agent acts on this host';
       if (isNew) this.#parts.log.warn(`waiting for ${what}`, { reason: step.reason });
       return SLOW_POLL_MS;
     }

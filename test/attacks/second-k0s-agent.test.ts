@@ -80,7 +80,7 @@ test('nothing is reported before it is known what a worker was started with', as
   const agent = node.startAgent();
   await node.annotate(wishFor(node));
   await node.send('/new', NEW);
-  const waits = 'waiting for an answer to which agent acts on this host';
+  const waits = 'waiting for an answer to the question which agent acts on this host';
   await node.until(() => expect(agent.log.join('\n')).toContain(waits));
   expect(node.statuses).toEqual([]);
   expect(node.server.requests).toEqual([]);
