@@ -33,8 +33,6 @@ interface KeptRecord extends Members<typeof RECORD> {
 export interface KeptBinary {
   /** Returns what is kept, or what was removed and why; undefined if nothing is known. */
   readonly facts: () => Promise<KeptFacts | undefined>;
-  /** Returns how often the record was written since the start of this process. While it is the same, so are the facts. */
-  readonly changes: () => number;
   /** Calls `keep`, which replaces the file at `path`, and records the new one. `keepMs` counts from `settle`. */
   readonly replace: (
     next: { readonly path: string; readonly version: string; readonly keepMs: number | undefined },
@@ -75,11 +73,8 @@ export function keptBinary(parts: KeptParts): KeptBinary {
     return await mine;
   };
   const load = async () => await loadRecord(parts.record);
-  let changes = 0;
-  const save = async (next: KeptRecord): Promise<void> => {
+  const save = async (next: KeptRecord): Promise<void> =>
     await writeDurably(parts.record, `${JSON.stringify(next)}\n`, files);
-    changes++;
-  };
   const remove = async (known: KeptRecord, gone: 'Expired' | 'DiskFull'): Promise<void> => {
     const { leftMs: _left, until: _until, ...rest } = known;
     await files.rm(known.path, { force: true });
@@ -91,7 +86,7 @@ export function keptBinary(parts: KeptParts): KeptBinary {
     );
   };
   const desk: Desk = { ...parts, alone, load, save, remove };
-  return { ...lifeOf(desk), ...useOf(desk), changes: () => changes };
+  return { ...lifeOf(desk), ...useOf(desk) };
 }
 
 /** What the functions of one instance share. */

@@ -29,16 +29,15 @@ import { type OwnAgentFacts, ownAgentOf } from '../../agent/service/worker-profi
 import { type FinishedSignals, finishedSignals } from '../../agent/state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../../agent/state/journal-file.ts';
 import type { KeptBinary } from '../../agent/state/kept-binary.ts';
-import { factsOfKept } from '../../agent/state/kept-facts.ts';
 import { upgradePathsOf } from '../../agent/state/state-directory.ts';
 import { fileTrust } from '../../agent/state/trusted-path.ts';
 import { afterReboot } from '../../agent/transitions.ts';
 import { fetchBinaries } from '../../dialects/kubeadm/agent/fetch-binaries.ts';
 import type { Host } from '../../dialects/kubeadm/host/host.ts';
-import type { AgentPresence, CgroupV1 } from '../../signal/agent-presence.ts';
+import type { AgentPresence, CgroupV1, KeptFacts } from '../../signal/agent-presence.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
 import { SIGNAL_OBJECTS } from '../../signal/names.ts';
-import { rfc3339 } from '../../util/clock.ts';
+import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 
@@ -298,5 +297,28 @@ function withKept(
         }),
       );
     },
+  };
+}
+
+/** The facts change only with an upgrade or after days, and each change is a write to the API server. */
+const KEPT_FACTS_MS = 55_000;
+
+/** Returns a function that tends the previous binary and returns what to announce about it. It never rejects. */
+function factsOfKept({
+  kept,
+  clock,
+  log,
+}: Pick<AgentHost, 'kept' | 'log'> & { readonly clock: Clock }) {
+  let last: { readonly at: number; readonly facts: KeptFacts | undefined } | undefined;
+  return async (): Promise<KeptFacts | undefined> => {
+    const at = clock.monotonic();
+    if (last !== undefined && at - last.at < KEPT_FACTS_MS) return last.facts;
+    await kept
+      ?.tend()
+      .catch((error: unknown) =>
+        log.warn('cannot remove the kept binary', { reason: messageOf(error) }),
+      );
+    last = { at, facts: await kept?.facts() };
+    return last.facts;
   };
 }
