@@ -128,12 +128,12 @@ test('the process: with the rights it serves a cluster without definitions', asy
   );
 });
 
-test('the process: without the rights it ends, and names the file that grants them', async () => {
+test('the process: without the rights it ends, and names the command that prints them', async () => {
   await kubectlAs('admin', ['delete', '-f', RIGHTS]);
   const flags = ['--kubeconfig', await kubeconfigFor('controller')];
   await using refit = new RefitProcess('controller', '--apply-crds', ...flags);
   expect(await refit.ended).toBe(4);
   expect(refit.stderr.join('\n')).toMatch(
-    /REFIT_FORBIDDEN: --apply-crds needs the right to get, create and patch definitions: .*deploy\/rbac-crds\.yaml/,
+    /REFIT_FORBIDDEN: --apply-crds needs the right to get, create and patch definitions: .*`refit install rights crds` prints/,
   );
 });
