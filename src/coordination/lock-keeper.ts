@@ -6,6 +6,7 @@ import { isAlreadyExists, isConflict } from '../kube/status-error.ts';
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
+import { createListeners } from '../util/listeners.ts';
 import { printable } from '../util/printable.ts';
 import { aborted } from '../util/waits.ts';
 import { LOCKS } from './locks.ts';
@@ -44,11 +45,8 @@ const CONFLICT_MS = 1_000;
 const INHERITED_MS = 60_000;
 
 export function createLockKeeper(parts: KeeperParts): LockKeeper {
-  const listeners = new Set<() => void>();
-  const tell = (): void => {
-    for (const listener of listeners) listener();
-  };
-  const kept = LOCKS.map((kind) => new KeptLock(kind, parts, tell));
+  const listeners = createListeners();
+  const kept = LOCKS.map((kind) => new KeptLock(kind, parts, () => listeners.call()));
   return {
     follow(plan, tools, need) {
       for (const each of kept)
@@ -59,10 +57,7 @@ export function createLockKeeper(parts: KeeperParts): LockKeeper {
       for (const each of kept) each.forget(plan);
     },
     locks: () => kept.flatMap(({ known }) => known ?? []),
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+    onChange: (listener) => listeners.add(listener),
     async run(stop) {
       for (const each of kept) each.begin(stop);
       await aborted(stop);

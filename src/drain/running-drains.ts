@@ -1,6 +1,7 @@
 /** Runs the drains of many nodes at the same time. */
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
+import { createListeners } from '../util/listeners.ts';
 import { aborted } from '../util/waits.ts';
 import { type DrainParts, type DrainProgress, drainNode } from './drain-node.ts';
 import type { DrainOptions } from './pods.ts';
@@ -49,7 +50,7 @@ interface Entry {
 export function createDrains(parts: DrainsParts): Drains {
   const { clock } = parts;
   const entries = new Map<string, Entry>();
-  const listeners = new Set<(node: string) => void>();
+  const listeners = createListeners<[string]>();
   const running = new Set<Promise<void>>();
   /** This signal aborts when this leader's term ends. It is undefined before the first term. */
   let term: AbortSignal | undefined;
@@ -58,7 +59,7 @@ export function createDrains(parts: DrainsParts): Drains {
     if (entries.get(node) !== entry) return;
     if (entry.stage.kind !== stage.kind) entry.since = clock.monotonic();
     entry.stage = stage;
-    for (const listener of listeners) listener(node);
+    listeners.call(node);
   };
   const drain = async (node: string, entry: Entry): Promise<void> => {
     const onChange = (progress: DrainProgress): void =>
@@ -104,10 +105,7 @@ export function createDrains(parts: DrainsParts): Drains {
       const ended = drain(node, entry).finally(() => running.delete(ended));
       running.add(ended);
     },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    onChange: (listener) => listeners.add(listener),
     async run(abort) {
       term = abort;
       await aborted(abort);

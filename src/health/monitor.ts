@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
+import { createListeners } from '../util/listeners.ts';
 import { onceForEachWith } from '../util/memo.ts';
 import { printable } from '../util/printable.ts';
 import { aborted, semaphore } from '../util/waits.ts';
@@ -73,7 +74,7 @@ class Monitor implements HealthMonitor {
   readonly #ask: AskCheck;
   readonly #scopes = new Map<string, HealthScope>();
   readonly #entries = new Map<string, Entry>();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = createListeners();
   readonly #inTurn = semaphore(AT_ONCE);
   /** The signal that ends the current run; undefined if the monitor does not run. */
   #stop: AbortSignal | undefined;
@@ -103,8 +104,7 @@ class Monitor implements HealthMonitor {
   }
 
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   async run(stop: AbortSignal): Promise<void> {
@@ -162,7 +162,7 @@ class Monitor implements HealthMonitor {
     entry.result = result;
     const needed = this.#neededAfter(key);
     const isAwaited = before === undefined || (before.at < needed && result.at >= needed);
-    if (!isSame || isAwaited) for (const listener of this.#listeners) listener();
+    if (!isSame || isAwaited) this.#listeners.call();
   }
 
   async #answer(

@@ -5,6 +5,7 @@
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import { messageOf } from '../util/errors.ts';
+import { createListeners } from '../util/listeners.ts';
 import { printable } from '../util/printable.ts';
 import { aborted, semaphore } from '../util/waits.ts';
 import type { HookFinding, HookResult, HookRun } from './rules.ts';
@@ -69,7 +70,7 @@ class Runner implements HookRunner {
   readonly #look: LookAtRun;
   readonly #entries = new Map<string, Entry>();
   readonly #lists = new Map<string, readonly HookResult[]>();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = createListeners();
   readonly #inTurn = semaphore(AT_ONCE);
   /** The signal that ends the current term; undefined if this process does not lead. */
   #stop: AbortSignal | undefined;
@@ -125,8 +126,7 @@ class Runner implements HookRunner {
   }
 
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   async run(stop: AbortSignal): Promise<void> {
@@ -185,7 +185,7 @@ class Runner implements HookRunner {
     const target = variables['REFIT_TARGET'] ?? run.node;
     entry.result = { id, hook: hook.name, target, state: found.state, message, since };
     this.#lists.delete(entry.plan);
-    for (const listener of this.#listeners) listener();
+    this.#listeners.call();
   }
 
   /** Ends a run that is still not over some time after its deadline, by the time that this process has watched. */

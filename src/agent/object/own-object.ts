@@ -3,6 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
+import { createListeners } from '../../util/listeners.ts';
 import type { Tools } from '../../util/tools.ts';
 import { newestVersion } from './newest-version.ts';
 
@@ -43,7 +44,7 @@ export interface OwnObject {
 /** Returns the object, which is not known before the first answer to `follow` or `refresh`. */
 export function ownObject(parts: OwnObjectParts): OwnObject {
   const { client, resource, name, clock } = parts;
-  const listeners = new Set<() => void>();
+  const listeners = createListeners();
   let newest: KubeObject | undefined;
   let isKnown = false;
   let version = 0;
@@ -52,7 +53,7 @@ export function ownObject(parts: OwnObjectParts): OwnObject {
     newest = object;
     isKnown = true;
     version++;
-    for (const listener of listeners) listener();
+    listeners.call();
   };
   /**
    * Takes over the answer to a write, unless the watch has already shown that version or a newer one. The watch does
@@ -76,10 +77,7 @@ export function ownObject(parts: OwnObjectParts): OwnObject {
     get version() {
       return version;
     },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    onChange: (listener) => listeners.add(listener),
     async follow(abort) {
       const synced = (): void => set(newest);
       await watchByName(parts, { saw, synced }, abort);

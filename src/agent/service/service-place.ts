@@ -5,6 +5,7 @@
 import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
+import { createListeners } from '../../util/listeners.ts';
 import type { BasicTools } from '../../util/tools.ts';
 import { DEFAULT_PLACE, type FoundService, type ServicePlace } from './find-services.ts';
 import type { ProcessId } from './host.ts';
@@ -61,7 +62,7 @@ export function servicePlaces({
   clock,
   log,
 }: PlaceParts): ServicePlaces {
-  const listeners = new Set<() => void>();
+  const listeners = createListeners();
   /** The last place at which a service has proven that it is k0s. */
   let fallback: ServicePlace = { ...DEFAULT_PLACE, ...flags };
   let place = fallback;
@@ -107,7 +108,7 @@ export function servicePlaces({
     const text = JSON.stringify([place, why]);
     if (text !== logged) log.info('paths of the service', { ...place, why });
     logged = text;
-    if (hasChanged) for (const listener of listeners) listener();
+    if (hasChanged) listeners.call();
     return next;
   };
   return {
@@ -115,10 +116,7 @@ export function servicePlaces({
       return place;
     },
     search,
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    onChange: (listener) => listeners.add(listener),
     async keepSearching(stop) {
       while (!stop.aborted) {
         await search();

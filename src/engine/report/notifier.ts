@@ -13,6 +13,7 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
+import { createListeners } from '../../util/listeners.ts';
 import { type Logger, sparingly } from '../../util/log.ts';
 import { soonest } from '../../util/soonest.ts';
 import { aborted } from '../../util/waits.ts';
@@ -113,7 +114,7 @@ class BackgroundNotifier implements Notifier {
   readonly #parts: NotifierParts;
   readonly #entries = new Map<string, Entry>();
   readonly #lanes = new Map<string, Lane>();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = createListeners();
   readonly #shouldLog: (text: string) => boolean;
   #stop: AbortSignal | undefined;
   #cancel: (() => void) | undefined;
@@ -159,8 +160,7 @@ class BackgroundNotifier implements Notifier {
   }
 
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   async run(stop: AbortSignal): Promise<void> {
@@ -348,7 +348,7 @@ class BackgroundNotifier implements Notifier {
     else this.#onProblem(name, problem, entries, isPart);
     if (lane.problem === problem) return;
     lane.problem = problem;
-    for (const listener of this.#listeners) listener();
+    this.#listeners.call();
   }
 
   #onProblem(
