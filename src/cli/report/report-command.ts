@@ -1,6 +1,7 @@
 /** Runs `refit report`: reads one plan with its Events and its NodeRollout, and writes all of it as one file. */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import { planReference } from '../../engine/model/plan-reference.ts';
 import type { ListAllOptions } from '../../kube/client.ts';
 import { type Event, events, type KubeObject, type Resource } from '../../kube/resources.ts';
 import { isForbidden, isNotFound } from '../../kube/status-error.ts';
@@ -19,7 +20,6 @@ import {
   type Session,
   type SessionParts,
 } from '../status/status-session.ts';
-import type { PlanView } from '../status/view.ts';
 import { markdownOf } from './markdown.ts';
 import { type Report, reportOf, reportOfDeleted } from './report.ts';
 import { svgOf } from './svg.ts';
@@ -65,7 +65,7 @@ async function read(session: Session, filter: PlanFilter, now: number): Promise<
     return deleted;
   });
   if (!('plans' in status)) return reportOfDeleted(status, missing, now);
-  const [only, ...others] = status.plans.map(nameOf);
+  const [only, ...others] = status.plans.map(planReference);
   if (only === undefined) throw new RefitError('REFIT_CONTROL', 'there is no plan');
   if (others.length > 0)
     throw new RefitError(
@@ -104,11 +104,11 @@ function deletedPlan(
       isHistoryOf(history, plan) &&
       (namespace === undefined || history.namespace === namespace) &&
       (dialect === undefined || history.dialect === dialect) &&
-      !references.has(nameOf(history)) &&
+      !references.has(planReference(history)) &&
       !uids.has(rollout.spec.plan.uid ?? '')
     );
   });
-  const names = [...new Set(found.map((rollout) => nameOf(historyOf(rollout))))].toSorted();
+  const names = [...new Set(found.map((rollout) => planReference(historyOf(rollout))))].toSorted();
   const [first = ''] = names;
   if (names.length > 1)
     throw new RefitError(
@@ -123,14 +123,6 @@ function deletedPlan(
 function byLastRun(a: NodeRollout, b: NodeRollout): number {
   const [left, right] = [a, b].map(({ status }) => Date.parse(status?.history?.[0]?.started ?? ''));
   return (right || 0) - (left || 0);
-}
-
-function nameOf({
-  dialect,
-  namespace,
-  name,
-}: Pick<PlanView, 'dialect' | 'namespace' | 'name'>): string {
-  return [dialect, namespace, name].filter((part) => part !== undefined).join('/');
 }
 
 /** Returns the objects of a kind. Without the right there are none, and `missing` says so; without the kind there are none either. */

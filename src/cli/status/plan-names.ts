@@ -1,6 +1,7 @@
 /** Compares plans with the names and filters of a command line. */
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
+import { planReference } from '../../engine/model/plan-reference.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 
 /** Selects plans. Each field that is set must match. */
@@ -35,7 +36,7 @@ export function isNamed(subject: Named, named: string): boolean {
 /** Returns the reference of a plan, in the form that `status.covers` of an UpgradePolicy has. */
 export function refOf({ dialect, plan: { metadata } }: Pick<Named, 'dialect' | 'plan'>): string {
   const { namespace, name } = metadata;
-  return [dialect.name, namespace, name].filter((part) => part !== undefined).join('/');
+  return planReference({ dialect: dialect.name, namespace, name });
 }
 
 /**

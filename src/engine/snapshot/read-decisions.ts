@@ -11,6 +11,7 @@ import {
   type DecisionsOfPeople,
 } from '../model/decisions-of-people.ts';
 import { earlierRunsIn } from '../model/earlier-versions.ts';
+import { planReference } from '../model/plan-reference.ts';
 import { placeOf } from '../report/node-rollout-object.ts';
 
 /**
@@ -25,7 +26,7 @@ export async function readDecisions(
 ): Promise<DecisionsOfPeople> {
   const place = placeOf(dialect, plan);
   const { namespace, name } = plan.metadata;
-  const reference = [dialect.name, namespace, name].filter((part) => part !== undefined).join('/');
+  const reference = planReference({ dialect: dialect.name, namespace, name });
   if (place === undefined)
     throw new RefitError(
       'REFIT_CONTROL',

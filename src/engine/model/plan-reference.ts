@@ -1,0 +1,13 @@
+/** Names a plan among the plans of all dialects. */
+
+interface NamedPlan {
+  /** The name of the dialect. */
+  readonly dialect: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+/** Returns `<dialect>/<namespace>/<name>`, or `<dialect>/<name>`. `status.covers` of an UpgradePolicy and commands have this form. */
+export function planReference({ dialect, namespace, name }: NamedPlan): string {
+  return [dialect, namespace, name].filter((part) => part !== undefined).join('/');
+}
