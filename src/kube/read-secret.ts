@@ -4,6 +4,11 @@ import type { KubeClient } from './client.ts';
 import { secrets } from './resources.ts';
 import { isForbidden, isNotFound } from './status-error.ts';
 
+/** The Secret does not exist, or may not be read. The message says so, and has nothing of its content. */
+export class SecretUnavailable extends Error {
+  override readonly name = 'SecretUnavailable';
+}
+
 interface Named {
   readonly client: KubeClient;
   readonly namespace: string;
@@ -19,8 +24,9 @@ export async function readSecret(
   const { data = {} } = await client
     .get(secrets, name, { namespace, abort })
     .catch((error: unknown) => {
-      if (isNotFound(error)) throw new Error(`${title} does not exist`);
-      if (isForbidden(error)) throw new Error(`the leader has no right to get ${title}`);
+      if (isNotFound(error)) throw new SecretUnavailable(`${title} does not exist`);
+      if (isForbidden(error))
+        throw new SecretUnavailable(`the leader has no right to get ${title}`);
       throw error;
     });
   return (key) => Buffer.from(ownMember(data, key) ?? '', 'base64');

@@ -6,11 +6,9 @@ import { getOnce } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
 import { keyProblem, signatureOf } from '../http/signature.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { secrets } from '../kube/resources.ts';
-import { isForbidden, isNotFound } from '../kube/status-error.ts';
+import { readSecret, SecretUnavailable } from '../kube/read-secret.ts';
 import type { Clock } from '../util/clock.ts';
 import { http } from '../util/http.ts';
-import { ownMember } from '../util/own-member.ts';
 import { written } from './formats.ts';
 import type { Message, Receiver, SecretRef } from './receivers.ts';
 
@@ -144,14 +142,13 @@ async function secretAt(
   abort: AbortSignal,
 ): Promise<SecretValue> {
   const secret = `Secret ${namespace}/${name}`;
-  const { data = {} } = await client
-    .get(secrets, name, { namespace, abort })
-    .catch((error: unknown) => {
-      if (isNotFound(error)) throw new Undeliverable(`${secret} does not exist`);
-      if (isForbidden(error)) throw new Undeliverable(`the leader has no right to get ${secret}`);
-      throw new Undeliverable(`${secret} cannot be read`);
-    });
-  const value = Buffer.from(ownMember(data, key) ?? '', 'base64');
+  const read = await readSecret({ client, namespace, name }, abort).catch((error: unknown) => {
+    // Any other error may have text from elsewhere, which a message must not show.
+    throw new Undeliverable(
+      error instanceof SecretUnavailable ? error.message : `${secret} cannot be read`,
+    );
+  });
+  const value = read(key);
   if (textOf(value) === '') throw new Undeliverable(`${secret} has no key ${key}, or it is empty`);
   if (value.length > LONGEST_SECRET)
     throw new Undeliverable(`the key ${key} of ${secret} is longer than ${LONGEST_SECRET}`);
