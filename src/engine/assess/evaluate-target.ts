@@ -224,10 +224,7 @@ function intend(context: TargetContext): TargetEvaluation {
     const isKept =
       gate === 'nodes-available' || gate === 'domain-available'
         ? !isBehind(input, snapshot)
-        : gate === 'write' ||
-          gate === 'locks-taken' ||
-          probe !== undefined ||
-          hookRun !== undefined;
+        : verdict.keepsIntent === true || probe !== undefined || hookRun !== undefined;
     // The plan goes on around a held target, and around the work of another tool, so the target must not keep a slot.
     const isAside = isHolding(gate) || gate === 'others-at-work';
     const isGivenBack = (isClaimed && !isKept) || isAside;

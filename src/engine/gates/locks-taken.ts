@@ -13,10 +13,11 @@ export const locksTaken: Gate = {
       if (known?.problem === undefined)
         return wait('OtherToolAtWork', `Refit is taking ${title}`, 'Refit holds it', {
           isPassing: true,
+          keepsIntent: true,
         });
       const message = `Refit cannot take ${title}: ${known.problem}`;
       const ends = `the API server lets Refit take it, as with ${taking.rights}`;
-      return wait('OtherToolAtWork', message, ends);
+      return wait('OtherToolAtWork', message, ends, { keepsIntent: true });
     }
     return PASS;
   },

@@ -67,6 +67,8 @@ export interface Waiting {
   readonly recheckMs?: number | undefined;
   /** True if only this target waits, although the gate usually gives every target of the stage the same answer. */
   readonly isOfThisTarget?: true;
+  /** True if an intended target keeps its intent, and with it its claim, while it waits. */
+  readonly keepsIntent?: true;
   /** True for a wait that ends by itself within seconds: no Event or condition reports it. */
   readonly isPassing?: true;
   /** The time since which the reason holds, in RFC 3339; undefined if it is unknown. */

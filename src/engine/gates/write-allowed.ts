@@ -7,6 +7,12 @@ export const writeAllowed: Gate = {
     if (!refusal) return PASS;
     const ends =
       'the API server allows the change: see its admission policies and webhooks, and the rights of Refit';
-    return { kind: 'wait', reason: refusal.unanswered, ends, recheckMs: refusal.recheckMs };
+    return {
+      kind: 'wait',
+      reason: refusal.unanswered,
+      ends,
+      recheckMs: refusal.recheckMs,
+      keepsIntent: true,
+    };
   },
 };
