@@ -18,7 +18,7 @@ import {
   ON_SERVER,
   restoreRoles,
 } from './control-plane.ts';
-import { helm } from './helm.ts';
+import { expectHelm, helm } from './helm.ts';
 
 const CHART = 'deploy/chart';
 const NAMESPACE = 'refit-system';
@@ -42,12 +42,8 @@ beforeAll(async () => {
 
 afterAll(async () => await rm(directory, { recursive: true }));
 
-/** Prints what Helm printed; fails with what it said. */
-async function helmed(...args: readonly string[]): Promise<string> {
-  const { ok, stdout, stderr } = await helm(directory, args);
-  expect({ ok, stderr }).toEqual({ ok: true, stderr: expect.any(String) as string });
-  return stdout;
-}
+const helmed = async (...args: readonly string[]): Promise<string> =>
+  await expectHelm(directory, args);
 
 function only(dialect: string): string[] {
   return DIALECTS.map((each) => `--set=${each}.enabled=${each === dialect}`).concat(REQUIRED);

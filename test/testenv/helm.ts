@@ -1,5 +1,6 @@
 /** Runs Helm against a running control plane, with a home of its own. */
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { type RunResult, run } from '../../tools/controlplane/run.ts';
 import { buildTool } from './build-tool.ts';
 
@@ -12,4 +13,11 @@ export async function helm(directory: string, args: readonly string[]): Promise<
     ]),
   );
   return await run(await buildTool('helm'), args, { environment: home });
+}
+
+/** Returns what Helm printed. The test fails with the error of Helm. */
+export async function expectHelm(directory: string, args: readonly string[]): Promise<string> {
+  const { ok, stdout, stderr } = await helm(directory, args);
+  expect({ ok, stderr }).toEqual({ ok: true, stderr: expect.any(String) as string });
+  return stdout;
 }

@@ -8,7 +8,7 @@ import { VERSION } from '../../src/cli/version.ts';
 import { packedChart } from '../../tools/release/chart.ts';
 import { buildTool } from './build-tool.ts';
 import { kubeconfigFor, kubectlAs, restoreRoles } from './control-plane.ts';
-import { helm } from './helm.ts';
+import { expectHelm, helm } from './helm.ts';
 
 const NAMESPACE = 'refit-system';
 const PAGE = 'https://example.com/refit';
@@ -23,12 +23,8 @@ beforeAll(async () => {
 
 afterAll(async () => await rm(directory, { recursive: true }));
 
-/** Returns what Helm printed. The test fails with the error of Helm. */
-async function helmed(...args: readonly string[]): Promise<string> {
-  const { ok, stdout, stderr } = await helm(directory, args);
-  expect({ ok, stderr }).toEqual({ ok: true, stderr: expect.any(String) as string });
-  return stdout;
-}
+const helmed = async (...args: readonly string[]): Promise<string> =>
+  await expectHelm(directory, args);
 
 /** Packs the chart in `folder`, and returns the path of the archive. */
 async function packed(folder: string, name: string): Promise<string> {

@@ -24,7 +24,7 @@ import { buildOneFile } from '../support/one-file.ts';
 import { askedBy, writeAccountKubeconfig } from './account.ts';
 import { buildTool } from './build-tool.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs, restoreRoles } from './control-plane.ts';
-import { helm } from './helm.ts';
+import { expectHelm } from './helm.ts';
 import { CREDENTIALS, FINISH, type HostJob, type SeenHost } from './whole-install/seen.ts';
 
 const HOST = join(import.meta.dirname, 'whole-install', 'inside.ts');
@@ -64,8 +64,7 @@ async function refit(...args: string[]): Promise<string> {
 
 async function helmed(...args: readonly string[]): Promise<void> {
   const flags = ['--namespace', NAMESPACE, '--kubeconfig', await kubeconfigFor('admin')];
-  const { ok, stderr } = await helm(directory, [...args, ...flags]);
-  expect({ ok, stderr }).toEqual({ ok: true, stderr: expect.any(String) as string });
+  await expectHelm(directory, [...args, ...flags]);
 }
 
 const exchangeOf = (host: string): string => join(directory, host);
