@@ -58,7 +58,7 @@ export interface LockKind {
   readonly place: string;
   /** How Refit takes the lock itself. */
   readonly taking: {
-    /** The file of deploy/ with the rights for that. */
+    /** The command that prints the rights for that, for messages. */
     readonly rights: string;
     /** Milliseconds after which a lock that Refit holds is renewed. */
     readonly renewMs: number;

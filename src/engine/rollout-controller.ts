@@ -30,7 +30,7 @@ export interface RolloutParts
   extends BasicTools,
     Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains' | 'health' | 'hooks' | 'locks'>,
     Pick<ReporterParts, 'recordEvent'> {
-  /** Tells people about plans; undefined if nobody is told. */
+  /** Sends notifications about plans; undefined if none are sent. */
   readonly notifier?: Notifier | undefined;
   /** The client of informers, which run on every replica. */
   readonly reader: KubeClient;

@@ -1,5 +1,5 @@
 /**
- * The page about Refit, from package.json. It is empty unless whoever publishes Refit sets it there: an address that does not
+ * The page about Refit, from package.json. It is empty until the publisher of Refit sets it there: an address that does not
  * exist would mislead people.
  */
 import manifest from '../../package.json' with { type: 'json' };

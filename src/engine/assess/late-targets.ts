@@ -1,4 +1,4 @@
-/** Decides what becomes of nodes that joined after their plan began: the workers' stage takes them up, or they are left out. */
+/** Decides whether nodes that joined after their plan began become targets of the workers' stage, or are left out. */
 import { onceForEach } from '../../util/memo.ts';
 import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';

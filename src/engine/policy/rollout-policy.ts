@@ -124,7 +124,7 @@ export interface RolloutPolicy extends Timetable {
   readonly coordinate?: readonly ToolName[];
   /** What must succeed before and after each target, in this order; undefined if nothing must. */
   readonly hooks?: readonly Hook[];
-  /** Who is told how the rollout is going; undefined if nobody is. */
+  /** The receivers of notifications about the rollout; undefined if there are none. */
   readonly notify?: readonly Receiver[];
   /** The plan's own windows; undefined if it has none that apply now. */
   readonly planWindows?: readonly MaintenanceWindow[];

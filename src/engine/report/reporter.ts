@@ -68,7 +68,7 @@ export interface ReporterParts extends AnnouncerParts, Pick<Effects, 'client' | 
   readonly metrics: Metrics;
   /** Undefined if no NodeRollouts are written. */
   readonly nodeRollouts?: Pick<NodeRolloutWriter, 'show' | 'gone'> | undefined;
-  /** Undefined if nobody is told about plans. */
+  /** Undefined if no notifications are sent. */
   readonly notifier?: Pick<Notifier, 'follow' | 'forget' | 'deliveryOf'> | undefined;
 }
 
