@@ -52,10 +52,9 @@ const HELP = `Usage: npm run bench [-- options] [part]…
 
 Measures Refit on a real kube-apiserver (built on first use, see docs/internals/testenv.md): its client beside the official one, \`refit status\` beside kubectl, a
 plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent, and one agent by itself. On an API server in memory: drains, a
-plan over ${MANY} workers, and in-place updates of ${MACHINES} Machines of Cluster API. Beside nginx: the update server. Beside bare Jobs: a Plan of system-upgrade-controller over ${NODES} simulated nodes. Over
-SSH: a survey of kubeadm hosts. Of the dashboard: the size of its files. Takes some fifteen minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
-plan over ${MANY} workers, a plan over ${FEW} workers and its way back, and in-place updates of ${MACHINES} Machines of Cluster API. Beside nginx: the update server. Beside bare Jobs: a Plan of system-upgrade-controller over ${NODES} simulated nodes. Over
-SSH: a survey of kubeadm hosts. Takes some fifteen minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
+plan over ${MANY} workers, a plan over ${FEW} workers and its way back, and in-place updates of ${MACHINES} Machines of Cluster API. Beside nginx: the update
+server. Beside bare Jobs: a Plan of system-upgrade-controller over ${NODES} simulated nodes. Over SSH: a survey of kubeadm hosts. Of the dashboard: the size of
+its files. Takes some fifteen minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
 
   part           only these of ${PARTS.join(', ')}
   --only <part>  the same, of one
