@@ -8,8 +8,8 @@
  *   signals nothing, since `src/engine/execute/writes.ts` reads the plan again first.
  * - Old versions of an object that tell leaders what a newer one tells them, too, and that its agent cannot see any more.
  *   What is decided on them is decided on the newer one; what is written for them is refused, as every old version is.
- *   Of a target that is recorded as done its answer tells nothing: `engine/transitions.ts` has one row for all of them, and
- *   `engine/node actions.ts` nothing to stop.
+ *   The answer of an agent says nothing about a target that is recorded as done: the transition table in
+ *   `engine/assess/evaluate-target.ts` has one row for all answers, and `engine/turn/choose-node-actions.ts` has nothing to stop.
  * - How far a settled target's agent has come with tidying up, and how often it crashed, where nobody else can tell
  *   (`rest.ts`). It gets all of its crashes back, so that more is explored, never less.
  *

@@ -4,8 +4,8 @@
  */
 import type { DecisionContext } from '../gates/types.ts';
 import type { Snapshot, TargetPhase } from '../model/decision.ts';
+import type { TargetEvaluation } from '../model/evaluation.ts';
 import { activeStage, type Stage, type Target } from '../model/rollout.ts';
-import type { TargetEvaluation } from '../model/transitions.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { awaitedRetries } from '../schedule/awaited-retries.ts';
 import { openSlots } from '../schedule/slots.ts';

@@ -20,14 +20,9 @@ import {
   type TargetContext,
 } from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
+import type { Effect, ObservedState, Row, TargetEvaluation } from '../model/evaluation.ts';
 import { because, isUnasked, type Reason, type ReasonCode, RUNS_AGAIN } from '../model/reasons.ts';
 import { isSettled, type RecordedState, SECOND, type Target, targetsIn } from '../model/rollout.ts';
-import {
-  type Effect,
-  type ObservedState,
-  type TargetEvaluation,
-  TRANSITIONS,
-} from '../model/transitions.ts';
 import { hooksMs, type RolloutPolicy, type TimedStep } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { chooseDrainAction } from '../turn/choose-drain-action.ts';
@@ -45,6 +40,51 @@ const INTENT_FRESH_MS = 60_000;
  * shows it.
  */
 const DELEGATION_RECHECK_MS = 10_000;
+
+const SETTLED = (phase: TargetPhase): Readonly<Record<ObservedState, Row>> => {
+  const row: Row = { phase, effect: 'none' };
+  return {
+    none: row,
+    sent: row,
+    working: row,
+    asking: row,
+    succeeded: row,
+    failed: row,
+    gone: row,
+    late: row,
+  };
+};
+
+/** The transition table of a target: from its recorded state and its observed state to its phase and the effect. */
+const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<ObservedState, Row>>>> = {
+  pending: {
+    none: { phase: 'pending', effect: 'schedule' },
+    sent: { phase: 'signalled', effect: 'adopt' },
+    working: { phase: 'working', effect: 'adopt' },
+    asking: { phase: 'working', effect: 'adopt' },
+    succeeded: { phase: 'verifying', effect: 'adopt' },
+    failed: { phase: 'failed', effect: 'fail' },
+    gone: { phase: 'pending', effect: 'schedule' },
+    // The deadline of a target counts only once its attempt is recorded.
+    late: { phase: 'working', effect: 'adopt' },
+  },
+  intended: {
+    // `intend()` may also let the target wait, give its place back (`pending`), or refuse the target.
+    none: { phase: 'intended', effect: 'signal' },
+    sent: { phase: 'signalled', effect: 'none' },
+    working: { phase: 'working', effect: 'none' },
+    asking: { phase: 'working', effect: 'node-action' },
+    succeeded: { phase: 'verifying', effect: 'verify' },
+    failed: { phase: 'failed', effect: 'fail' },
+    gone: { phase: 'failed', effect: 'fail' },
+    late: { phase: 'failed', effect: 'fail' },
+  },
+  done: SETTLED('done'),
+  failed: SETTLED('failed'),
+  missing: SETTLED('missing'),
+  unsupported: SETTLED('unsupported'),
+  skipped: SETTLED('skipped'),
+};
 
 /** Everything that the evaluation of one target depends on. */
 export interface EvaluationContext extends TargetContext {

@@ -17,7 +17,7 @@ import {
 } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { ownerOf } from '../model/rollout.ts';
-import type { TargetEvaluation } from '../model/transitions.ts';
+import type { TargetEvaluation } from '../model/evaluation.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 

@@ -1,0 +1,39 @@
+/** What the evaluation of a target says: its phase, what happens to it now, the state to record, and the reason. */
+import type { Waiting } from '../gates/types.ts';
+import type { NodeAction, Observation, TargetPhase } from './decision.ts';
+import type { Reason } from './reasons.ts';
+import type { RecordedState } from './rollout.ts';
+
+/**
+ * What is observed of a target: the kind of the node's own report, or that it waits for the leader (`asking`), does not exist any
+ * more (`gone`), or has missed its deadline (`late`).
+ */
+export type ObservedState = Observation['kind'] | 'asking' | 'gone' | 'late';
+
+export type Effect =
+  | 'none'
+  /** The target may start when a slot is free for it and the gates pass. */
+  | 'schedule'
+  /** The target is signalled if the gates still pass and the intent is fresh. */
+  | 'signal'
+  /** The verifiers are asked, and `done` is recorded once they pass. */
+  | 'verify'
+  /** The leader cordons, drains or uncordons for the target, or waits for what must happen before. */
+  | 'node-action'
+  /** The target is recorded as intended, because an earlier leader signalled it but could not record that. */
+  | 'adopt'
+  | 'fail';
+
+export interface Row {
+  readonly phase: TargetPhase;
+  readonly effect: Effect;
+}
+
+export interface TargetEvaluation
+  extends Row,
+    Partial<Pick<Waiting, 'ends' | 'recheckMs' | 'until' | 'probe' | 'hookRun'>> {
+  readonly next?: RecordedState;
+  readonly reason: Reason;
+  readonly gate?: string;
+  readonly nodeAction?: NodeAction | undefined;
+}
