@@ -58,8 +58,12 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'rollback',
     summary:
-      'Takes the nodes of an ended or aborted plan back to the versions that they ran before it: Plans of k0s and Rancher.',
-    argument: PLAN_ARGUMENT,
+      'Takes the nodes of an ended or aborted plan back to the versions that they ran before it: Plans of k0s and Rancher. For Machines ' +
+      'of Cluster API, it shows the change of their owner that does so, and writes nothing.',
+    argument: new Argument(
+      '[plan]',
+      'the plan to change, as with --plan; or machine/NAME, machinedeployment/NAME, or a control plane such as kubeadmcontrolplane/NAME',
+    ),
     options: [
       ...common.CONNECTION_OPTIONS,
       PLAN_OPTION,
@@ -76,12 +80,16 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
         '--image <image>',
         'Plans of Rancher: an image that installs an older version; default: that of the Plan',
       ),
-      new Option('--reason <text>', 'reason that is kept with the Plan').makeOptionMandatory(),
+      new Option('--reason <text>', 'reason that is kept with the Plan; needed for a Plan'),
+      new Option(
+        '-n, --namespace <name>',
+        'namespace of the Machine or its owner; default: default',
+      ),
       common.outputForm('text', 'yaml'),
       new Option('--yes', 'do not ask'),
       common.DRY_RUN,
     ],
-    run: async (flags: RollBackFlags, call) =>
+    run: async (flags: RollBackFlags & { namespace?: string }, call) =>
       await (await import('./roll-back.ts')).rollBack(
         { ...flags, ...planOf(flags, call) },
         await partsOf(call),

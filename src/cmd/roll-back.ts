@@ -1,11 +1,35 @@
 /** Implements `refit rollback`: finds the plan, and hands it to its dialect. */
 import { choosePlan, inspectPlans } from '../cli/controls/control-command.ts';
-import type { RollBackFlags } from '../cli/controls/roll-back.ts';
+import type { ReasonedFlags, RollBackFlags } from '../cli/controls/roll-back.ts';
 import type { Inspection } from '../cli/status/observe.ts';
 import { inSession, type Session, type SessionParts } from '../cli/status/status-session.ts';
 import { RefitError } from '../util/errors.ts';
 
-export async function rollBack(flags: RollBackFlags, parts: SessionParts): Promise<void> {
+export async function rollBack(
+  { namespace, ...flags }: RollBackFlags & { readonly namespace?: string },
+  parts: SessionParts,
+): Promise<void> {
+  if (isMachineName(flags.plan)) {
+    const { rollBackMachines } = await import('../dialects/capi/command/roll-back-machines.ts');
+    return await rollBackMachines(flags.plan, { ...flags, namespace }, parts);
+  }
+  if (namespace !== undefined)
+    throw new RefitError(
+      'REFIT_USAGE',
+      '--namespace is for Machines and their owners; name the namespace in the plan',
+    );
+  if (flags.reason === undefined)
+    throw new RefitError('REFIT_USAGE', '--reason is missing: say why the plan goes back');
+  const { reason } = flags;
+  await rollBackPlan({ ...flags, reason }, parts);
+}
+
+/** A plan of Machines is `capi/NAME`. These names are objects of the management cluster. */
+function isMachineName(plan: string | undefined): plan is string {
+  return /^(machine|machinedeployment|[a-z0-9]+controlplane)\//i.test(plan ?? '');
+}
+
+async function rollBackPlan(flags: ReasonedFlags, parts: SessionParts): Promise<void> {
   await inSession(flags, parts, 'refit-control', async (session) => {
     const plans = await inspectPlans(session, flags.plan, parts.clock.now());
     const plan = choosePlan(plans, flags.plan);
@@ -16,7 +40,7 @@ export async function rollBack(flags: RollBackFlags, parts: SessionParts): Promi
 type Way = (
   session: Session,
   plan: Inspection,
-  flags: RollBackFlags,
+  flags: ReasonedFlags,
   parts: SessionParts,
 ) => Promise<void>;
 
@@ -29,7 +53,7 @@ async function waysOf({ dialect }: Inspection): Promise<Way> {
         .rollBackCattlePlan;
     case 'capi':
       throw byHand(
-        'set the version back in the KubeadmControlPlane, K0sControlPlane or MachineDeployment that owns the Machine',
+        'run refit rollback machine/NAME -n NAMESPACE with the kubeconfig of the management cluster: it names the object to change, and the version',
       );
     default:
       throw byHand(

@@ -1,5 +1,10 @@
 /** Declares the fields of a Cluster API Machine that Refit reads. */
-import { type KubeObject, type LabelSelector, namespaced } from '../../kube/resources.ts';
+import {
+  clusterScoped,
+  type KubeObject,
+  type LabelSelector,
+  namespaced,
+} from '../../kube/resources.ts';
 import { MACHINE_ANNOTATION } from '../../signal/names.ts';
 
 export interface Machine extends KubeObject {
@@ -15,10 +20,32 @@ export interface Machine extends KubeObject {
 
 export const machines = namespaced<Machine>('cluster.x-k8s.io/v1beta2', 'Machine');
 
-export const machineDeployments = namespaced('cluster.x-k8s.io/v1beta2', 'MachineDeployment');
+/** The strategy of a MachineDeployment or of a control plane. A number of Machines may be a share, such as `25%`. */
+export interface Rollout {
+  strategy?: {
+    type?: string;
+    rollingUpdate?: { maxSurge?: number | string; maxUnavailable?: number | string };
+  };
+}
+
+export interface MachineDeployment extends KubeObject {
+  spec?: { template?: { spec?: { version?: string } }; rollout?: Rollout };
+}
+
+export const machineDeployments = namespaced<MachineDeployment>(
+  'cluster.x-k8s.io/v1beta2',
+  'MachineDeployment',
+);
+
+/** A control plane of any provider: the contract of Cluster API has `spec.version`. */
+export interface ControlPlane extends KubeObject {
+  spec?: { version?: string; rollout?: Rollout };
+}
+
+export const CONTROL_PLANE_GROUP = 'controlplane.cluster.x-k8s.io';
 
 export interface Cluster extends KubeObject {
-  spec?: { paused?: boolean };
+  spec?: { paused?: boolean; topology?: { version?: string } };
 }
 
 export const clusters = namespaced<Cluster>('cluster.x-k8s.io/v1beta2', 'Cluster');
@@ -49,3 +76,21 @@ export const NODE_ANNOTATIONS = {
   namespace: 'cluster.x-k8s.io/cluster-namespace',
   machine: MACHINE_ANNOTATION,
 } as const;
+
+/** The topology controller of Cluster API sets this label on what it makes, and overwrites changes of others there. */
+export const TOPOLOGY_LABEL = 'topology.cluster.x-k8s.io/owned';
+
+/** With this annotation, the webhook of Cluster API lets any version into `spec.topology.version` of a Cluster. */
+export const UNCHECKED_VERSION_ANNOTATION =
+  'unsafe.topology.cluster.x-k8s.io/disable-update-version-check';
+
+/** The registration of an extension, as far as Refit reads it. */
+export interface ExtensionConfig extends KubeObject {
+  spec?: { settings?: Record<string, string> };
+  status?: { handlers?: { requestHook?: { hook?: string } }[] };
+}
+
+export const extensionConfigs = clusterScoped<ExtensionConfig>(
+  'runtime.cluster.x-k8s.io/v1beta2',
+  'ExtensionConfig',
+);

@@ -18,10 +18,13 @@ export interface RollBackFlags extends ControlFlags {
   readonly url?: readonly string[];
   readonly sha256?: readonly string[];
   readonly image?: string;
-  readonly reason: string;
+  readonly reason?: string;
   readonly output?: 'text' | 'yaml';
   readonly yes?: boolean;
 }
+
+/** The flags for a Plan that is written, which keeps the reason. */
+export type ReasonedFlags = RollBackFlags & { readonly reason: string };
 
 /** The annotation with who rolled back, and why, for people. */
 export const REASON_ANNOTATION = 'upgrade.refit.dev/rolls-back-reason';

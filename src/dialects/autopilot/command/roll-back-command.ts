@@ -6,6 +6,7 @@ import { dryRunLines } from '../../../cli/controls/dry-run.ts';
 import {
   isWanted,
   REASON_ANNOTATION,
+  type ReasonedFlags,
   type RollBackFlags,
   refuseOpenPlan,
   runOf,
@@ -36,7 +37,7 @@ const refuse = failing('REFIT_CONTROL');
 export async function rollBackK0sPlan(
   session: Session,
   old: Inspection,
-  flags: RollBackFlags,
+  flags: ReasonedFlags,
   parts: SessionParts,
 ): Promise<void> {
   const { clock, output } = parts;

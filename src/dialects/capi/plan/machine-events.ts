@@ -10,6 +10,7 @@ import { machineDeployments, machines, SET_LABELS } from '../../../api/capi/mach
 import type { KubeClient } from '../../../kube/client.ts';
 import type { EventRecorder } from '../../../kube/event-recorder.ts';
 import type { EventNote } from '../../../kube/event-series.ts';
+import type { Resource } from '../../../kube/resources.ts';
 import type { Logger } from '../../../util/log.ts';
 import { versionIn } from './desired-version.ts';
 
@@ -31,7 +32,7 @@ export function machineEvents(
   return async ({ kind, metadata }, note) => {
     const { namespace = 'default', labels } = metadata;
     const isMachine = kind === 'Machine';
-    const resource = isMachine ? machines : machineDeployments;
+    const resource: Resource = isMachine ? machines : machineDeployments;
     const name = isMachine ? metadata.name : labels?.[SET_LABELS.deployment];
     const key = `${kind} ${namespace}/${name}`;
     const words = `${note.reason} ${note.message}`;

@@ -6,7 +6,7 @@ import { dryRunLines } from '../../../cli/controls/dry-run.ts';
 import {
   isWanted,
   REASON_ANNOTATION,
-  type RollBackFlags,
+  type ReasonedFlags,
   refuseOpenPlan,
   runOf,
   writeUnlessChanged,
@@ -26,7 +26,7 @@ import { type CattleWayBack, cattleWayBack } from './roll-back-cattle-plan.ts';
 export async function rollBackCattlePlan(
   session: Session,
   old: Inspection,
-  flags: RollBackFlags,
+  flags: ReasonedFlags,
   parts: SessionParts,
 ): Promise<void> {
   const { client, abort, loaded } = session;
