@@ -100,11 +100,9 @@ test('after an update, the printed line takes the owner back, and only a user ru
   const checked = await rolledBack(`machine/${MACHINE}`, '--dry-run', 'server');
   expect(checked.stdout).toContain('which the API server checked');
   const printed = await rolledBack(`machine/${MACHINE}`, '-o', 'yaml');
-  expect(parseYaml(printed.yaml, unreadable)).toMatchObject({
-    kind: 'MachineDeployment',
-    metadata: { name: POOL, namespace: 'default' },
-    ...patch,
-  });
+  expect(parseYaml(printed.yaml, unreadable)).toMatchObject([
+    { kind: 'MachineDeployment', metadata: { name: POOL, namespace: 'default' }, ...patch },
+  ]);
   expect(await versionOfPool()).toBe(TO);
 
   const args = ['patch', 'machinedeployments.cluster.x-k8s.io', POOL, '-n', 'default'];
