@@ -53,6 +53,8 @@ export interface Failure extends Pick<AgentReport, 'late' | 'refused'> {
 }
 
 interface Progress {
+  /** The version of the kept binary that was removed to make room for the download. */
+  readonly removed?: string;
   readonly failure?: Failure | undefined;
   /**
    * The current status on the object, and when the object got it, in milliseconds of the steady

@@ -1,4 +1,4 @@
-/** What a roll-back does where the file at the target path cannot be replaced. */
+/** What a roll-back does where the file at the target path cannot be replaced, and what a download says that made room. */
 import * as fsPromises from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { silentLogger } from '../util/log.ts';
 import { type EffectTools, perform } from './perform-step.ts';
 import { fileTrust } from './state/trusted-path.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
+import { journalAfter } from './transitions.ts';
 
 const BACK: Step = { kind: 'roll-back', reason: 'the swap failed' };
 
@@ -66,4 +67,43 @@ test('attributes that cannot be copied do not keep a roll-back from its end', as
     await Promise.reject(new Error('cp: no room for attributes'));
   const files = { link, rename: fsPromises.rename };
   expect(await rollBackTo('new', { files, copyAttributes })).toEqual({ ok: true });
+});
+
+test('a download on a full disk tells which kept binary made room for it', async () => {
+  const directory = await fsPromises.mkdtemp(join(tmpdir(), 'refit-perform-'));
+  onTestFinished(async () => await fsPromises.rm(directory, { recursive: true }));
+  let isKept = true;
+  const kept = {
+    facts: async () => await Promise.resolve({ version: 'v0' }),
+    sacrifice: async () => {
+      const was = isKept;
+      isKept = false;
+      return await Promise.resolve(was);
+    },
+  };
+  const full = Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' });
+  const makePrivate = async (): Promise<never> =>
+    await Promise.reject(isKept ? full : new Error('the download begins'));
+  const clock = new FakeClock();
+  const { work, ...journal } = journalAt('started');
+  const tools = {
+    kept,
+    files: fsPromises,
+    fileTrust: { ...fileTrust, makePrivate },
+    clock,
+    random: () => 0.5,
+    log: silentLogger,
+    limits: {},
+    stateDirectory: directory,
+  };
+  const done = perform(
+    { kind: 'download' },
+    { ...journal, work: { ...work, binary: join(directory, 'k0s') } },
+    tools as unknown as EffectTools,
+    new AbortController().signal,
+  );
+  const outcome = await clock.runUntil(done);
+  expect(outcome).toMatchObject({ ok: false, reason: 'the download begins', removed: 'v0' });
+  const after = journalAfter({ kind: 'download' }, journalAt('started'), outcome, 0);
+  expect(after).toMatchObject({ phase: 'failed', removed: 'v0' });
 });

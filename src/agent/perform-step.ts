@@ -55,20 +55,27 @@ export async function perform(
   tools: EffectTools,
   abort: AbortSignal,
 ): Promise<StepOutcome> {
+  let lost: { removed?: string } = {};
+  const onRemoved = (removed: string): void => void (lost = { removed });
   try {
-    const running = { ...tools, limits: limitsFor(tools.limits, journal.work.policy), abort };
+    const limits = limitsFor(tools.limits, journal.work.policy);
+    const running = { ...tools, limits, abort, onRemoved };
     await (isBundle(journal)
       ? bundleEffectOf(step, journal, running)
       : updateEffectOf(step, journal, running));
-    return { ok: true };
+    return { ok: true, ...lost };
   } catch (error) {
     abort.throwIfAborted();
     const late = error instanceof DrainLateError && ({ late: 'drain' } as const);
-    return { ok: false, reason: messageOf(error), error, ...late };
+    return { ok: false, reason: messageOf(error), error, ...late, ...lost };
   }
 }
 
-type RunningTools = EffectTools & FetchTools;
+type RunningTools = EffectTools &
+  FetchTools & {
+    /** Is called with the version of the kept binary when it was removed to make room. */
+    readonly onRemoved: (version: string) => void;
+  };
 
 /** Maps each step to what it does to the host. Steps that are missing change only the journal or the object. */
 type Effects = {
@@ -134,7 +141,7 @@ async function updateEffectOf(
 /** Returns how a download can use the kept binary, or its room. */
 function spareFor(
   { binary, signal: { created } }: UpdateJournal['work'],
-  { kept, fileTrust }: RunningTools,
+  { kept, fileTrust, onRemoved }: RunningTools,
 ): Pick<DownloadRequest, 'takeKept' | 'makeRoom'> {
   const { previous } = upgradePathsOf(binary);
   if (kept === undefined) return {};
@@ -144,7 +151,15 @@ function spareFor(
       return await kept.take(previous, sha256, staged);
     },
     // A download ahead has no signal. Nobody needs it yet, so it does not cost the way back.
-    ...(created !== '' && { makeRoom: async () => await kept.sacrifice(binary, previous) }),
+    ...(created !== '' && {
+      makeRoom: async () => {
+        // On a full disk the record may not be writable, so it is read before.
+        const { version } = (await kept.facts()) ?? {};
+        const isRemoved = await kept.sacrifice(binary, previous);
+        if (isRemoved && version !== undefined) onRemoved(version);
+        return isRemoved;
+      },
+    }),
   };
 }
 

@@ -53,6 +53,11 @@ export function journalAfter(
     return journals.IDLE;
   if (outcome.ok && step.kind === 'report') return entering(journal, step.status, now);
   if (journals.isBundle(journal)) return bundleAfter(step, journal, outcome);
+  const { removed } = outcome;
+  return updateAfter(step, removed === undefined ? journal : { ...journal, removed }, outcome);
+}
+
+function updateAfter(step: Step, journal: UpdateJournal, outcome: StepOutcome): Journal {
   if (!outcome.ok)
     return AFTER_FAILURE[step.kind]?.(journal, outcome.reason, outcome.late) ?? journal;
   if (step.kind === 'restart')

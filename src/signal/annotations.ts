@@ -127,6 +127,8 @@ const REPORT = {
   late: exactly('drain'),
   /** True if the agent's own rules refused the signal. */
   refused: exactly(true),
+  /** The version of the kept binary that the agent removed, because the download did not fit on the disk beside it. */
+  removed: aText,
 };
 
 export interface AgentReport extends Members<typeof REPORT> {

@@ -54,6 +54,10 @@ function reportOf(
   const { kind: _kind, status: _status, ...told } = step;
   const from = journal.phase !== 'idle' && 'from' in journal.work ? journal.work.from : step.from;
   const spent = { ...earlier.spent, ...(journal.phase === 'idle' ? {} : journal.spent) };
-  const known = { from, spent: Object.keys(spent).length === 0 ? undefined : spent };
+  const known = {
+    from,
+    spent: Object.keys(spent).length === 0 ? undefined : spent,
+    removed: journal.phase === 'idle' ? undefined : journal.removed,
+  };
   return { ...earlier, ...told, ...defined(known) };
 }

@@ -57,11 +57,15 @@ export type Step =
   /** Removes staged and partial files, and forgets the work. The previous binary stays. */
   | { readonly kind: 'clean-up' };
 
-/** `late` names the step that exceeded its time limit, and `error` is what was thrown. */
+/**
+ * `late` names the step that exceeded its time limit, and `error` is what was thrown. `removed` is the version of the kept binary that
+ * was removed to make room.
+ */
 export type StepOutcome =
-  | { readonly ok: true }
+  | { readonly ok: true; readonly removed?: string }
   | {
       readonly ok: false;
+      readonly removed?: string;
       readonly reason: string;
       readonly late?: 'drain';
       readonly error?: unknown;

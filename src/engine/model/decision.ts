@@ -72,6 +72,8 @@ export interface TargetReport {
   /** Milliseconds spent in each finished step. */
   readonly spent?: Readonly<Record<string, number>> | undefined;
   readonly rolledBack?: boolean | undefined;
+  /** The version of the kept binary that made room for the download. */
+  readonly removed?: string | undefined;
   /** The reason why the work failed or has not begun. */
   readonly reason?: string | undefined;
 }

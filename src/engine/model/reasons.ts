@@ -13,6 +13,8 @@ export const REASONS = {
   EditedWhileRunning: 'the plan was edited while it runs; the message says what takes effect',
   NodeIncluded: 'a node joined after the plan began, and the plan upgrades it, too',
   NodeLeftOut: 'a node joined after the plan began, and the plan does not upgrade it',
+  KeptBinaryRemoved:
+    'the agent removed the binary that the node kept for a way back, because a download did not fit beside it',
   RestartedAfterEdit: 'the plan was edited after it ended, and starts again, as its policy says',
   VersionDiffers: 'the plan has ended, but a node that it upgraded runs an older version',
   InvalidPlan: 'the plan is invalid',
@@ -124,6 +126,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   NodeIncluded: null,
   NodeLeftOut: {
     act: 'set `newNodes: Include` in the policy before nodes join, or apply the plan again once it has ended',
+  },
+  KeptBinaryRemoved: {
+    act: 'make room on the disk before the next upgrade; going back to that version needs a download of it',
   },
   RestartedAfterEdit: null,
   VersionDiffers: {

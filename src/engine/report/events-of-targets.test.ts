@@ -44,6 +44,15 @@ test.each<[string, Observation, RecordedState, string[]]>([
     'failed',
     ['Warning w1 TargetFailed: w1: crash loop (its previous version runs again)'],
   ],
+  [
+    'done, after the download needed the room of the kept binary',
+    { ...REPORTED, report: { from: 'v1', removed: 'v0' } },
+    'done',
+    [
+      'Warning w1 KeptBinaryRemoved: The agent removed the kept v0, because the download of v2 did not fit on the disk beside it',
+      'Normal w1 Completed: Upgraded to v2 (from v1)',
+    ],
+  ],
   ['failed', failed('404'), 'failed', ['Warning w1 TargetFailed: w1: 404']],
   ['still at work', working('Restart'), 'intended', []],
 ])('%s', (_name, observation, state, told) => {

@@ -24,12 +24,26 @@ export function targetEvents(assessment: Assessment, after: Rollout): TargetEven
   const { snapshot } = assessment;
   return stateChanges(snapshot.rollout, after).flatMap(
     ({ stage, target, before = target }): TargetEvent[] => {
-      if (target.state === 'failed')
-        return [{ type: 'Warning', reason: assessment.of(stage, before).reason, stage, target }];
-      if (target.state !== 'done' || isLarge(snapshot.rollout)) return [];
-      return [{ type: 'Normal', reason: doneReason(snapshot, { stage, target }), stage, target }];
+      if (target.state !== 'failed' && target.state !== 'done') return [];
+      const lost = removalEvents(snapshot, { stage, target });
+      if (target.state === 'failed') {
+        const { reason } = assessment.of(stage, before);
+        return [...lost, { type: 'Warning', reason, stage, target }];
+      }
+      if (isLarge(snapshot.rollout)) return lost;
+      const reason = doneReason(snapshot, { stage, target });
+      return [...lost, { type: 'Normal', reason, stage, target }];
     },
   );
+}
+
+/** Returns an Event if the agent gave up a way back to make room for the download, even in a large rollout. */
+function removalEvents(snapshot: Snapshot, { stage, target }: OfTarget): TargetEvent[] {
+  const { observation } = factsOf(snapshot, target);
+  const removed = 'report' in observation ? observation.report?.removed : undefined;
+  if (removed === undefined) return [];
+  const message = `The agent removed the kept ${printable(removed)}, because the download of ${stage.version} did not fit on the disk beside it`;
+  return [{ type: 'Warning', reason: because('KeptBinaryRemoved', message), stage, target }];
 }
 
 function doneReason(

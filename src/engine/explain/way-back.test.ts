@@ -1,0 +1,233 @@
+/** Whether the way back of a rollout is open, as people read it, in each situation that a cluster can be in. */
+import { describe, expect, test } from 'vitest';
+import { succeeded } from '../../../test/support/builders/observations.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { later, T0 } from '../../../test/support/clock/times.ts';
+import type { NodeAgent } from '../../signal/agent-presence.ts';
+import type { TargetFacts } from '../model/decision.ts';
+import type { RecordedState, Role, Stage } from '../model/rollout.ts';
+import { pointsOfNoReturn, wayBackOf, wayBackOfRollout } from './way-back.ts';
+
+const OLDEST = 'v1.33.4+k0s.0';
+const OLD = 'v1.36.2+k0s.0';
+const PATCH = 'v1.36.3+k0s.0';
+const MINOR = 'v1.37.0+k0s.0';
+
+type Kept = NonNullable<NodeAgent['kept']>;
+
+interface Situation {
+  readonly role: Role;
+  readonly state: RecordedState;
+  /** The version before; undefined if the agent has reported none. */
+  readonly from: string | undefined;
+  readonly to: string;
+  readonly kept: Kept | undefined;
+  /** Undefined if the dialect knows no API servers. */
+  readonly servers: readonly (string | undefined)[] | undefined;
+  readonly stage: Partial<Stage>;
+}
+
+const USUAL: Situation = {
+  role: 'worker',
+  state: 'done',
+  from: OLD,
+  to: PATCH,
+  kept: { version: OLD },
+  servers: [PATCH],
+  stage: {},
+};
+
+function snapshotOf(situations: readonly Partial<Situation>[]) {
+  const all = situations.map((each) => ({ ...USUAL, ...each }));
+  const stages = all.map(({ role, state, to, stage }, index) =>
+    buildStage(role, [buildTarget(`n${index}`, state, { since: later(0) })], {
+      command: index,
+      version: to,
+      ...stage,
+    }),
+  );
+  const facts = all.map(({ from, kept }, index): [string, Partial<TargetFacts>] => [
+    `n${index}`,
+    {
+      observation: {
+        ...succeeded(),
+        ...(from === undefined ? {} : { report: { from } }),
+      },
+      agent: { ours: true, title: 'Refit', ...(kept === undefined ? {} : { kept }) },
+    },
+  ]);
+  const snapshot = buildSnapshot(buildRollout(stages), Object.fromEntries(facts));
+  const servers = all[0]?.servers;
+  if (servers === undefined) return snapshot;
+  const apiServers = servers.map((version, index) => ({ name: `c${index}`, version }));
+  return { ...snapshot, apiServers };
+}
+
+function wayOf(situation: Partial<Situation>) {
+  const snapshot = snapshotOf([situation]);
+  const [stage] = snapshot.rollout.stages;
+  const [target] = stage?.targets ?? [];
+  return stage && target && wayBackOf({ snapshot, now: T0 }, stage, target);
+}
+
+const NO_DOWNLOAD = 'and no download of it is known';
+const NO_RETURN =
+  'controllers cannot go back from v1.37 to v1.36, because etcd may hold objects that v1.36 cannot read: only a backup from before the upgrade brings v1.36 back';
+const UNSAID = `the agent does not say whether the host keeps ${OLD}`;
+const KEEPS = `the host keeps ${OLD} until its next upgrade`;
+
+test.each<[string, Partial<Situation>, string, string]>([
+  ['the binary is kept', {}, 'open', KEEPS],
+  ['a worker of another minor version', { to: MINOR, servers: [MINOR] }, 'open', KEEPS],
+  ['a controller within its minor version', { role: 'controller' }, 'open', KEEPS],
+  [
+    'keepPrevious runs',
+    { kept: { version: OLD, until: later(60_000) } },
+    'closing',
+    `the host keeps ${OLD} until ${later(60_000)}`,
+  ],
+  [
+    'keepPrevious is over, and the agent has not removed the binary yet',
+    { kept: { version: OLD, until: later(0) } },
+    'closed',
+    `the host no longer keeps ${OLD}, because its time to keep it is over, ${NO_DOWNLOAD}`,
+  ],
+  [
+    'keepPrevious is over, and the binary is gone',
+    { kept: { version: OLD, gone: 'Expired' } },
+    'closed',
+    `the host no longer keeps ${OLD}, because its time to keep it is over, ${NO_DOWNLOAD}`,
+  ],
+  [
+    'a full disk removed the binary',
+    { kept: { version: OLD, gone: 'DiskFull' } },
+    'closed',
+    `the agent removed ${OLD} to make room for a download, ${NO_DOWNLOAD}`,
+  ],
+  [
+    'the host keeps the binary of another run',
+    { kept: { version: OLDEST } },
+    'closed',
+    `the host keeps ${OLDEST} instead of ${OLD}, ${NO_DOWNLOAD}`,
+  ],
+  [
+    'the record of the kept binary has no version',
+    { kept: {} },
+    'closed',
+    `the host keeps another version instead of ${OLD}, ${NO_DOWNLOAD}`,
+  ],
+  ['the agent is too old, or has not reported', { kept: undefined }, 'unknown', UNSAID],
+  ['somebody removed the binary by hand', { kept: undefined }, 'unknown', UNSAID],
+  [
+    'the version before cannot be read',
+    { from: 'nightly' },
+    'unknown',
+    'the version before the upgrade is not known',
+  ],
+  [
+    'the older kubelet is too old for the API server',
+    { from: OLDEST, to: MINOR, kept: { version: OLDEST }, servers: [MINOR] },
+    'closed',
+    `a kubelet of v1.33 is too old for the API server of ${MINOR}`,
+  ],
+  [
+    'one of the API servers is too new already',
+    { from: OLDEST, kept: { version: OLDEST }, servers: [OLD, MINOR] },
+    'closed',
+    `a kubelet of v1.33 is too old for the API server of ${MINOR}`,
+  ],
+  [
+    'the older kubelet is newer than the API server',
+    { from: MINOR, to: MINOR.replace('.0+', '.1+'), kept: { version: MINOR }, servers: [PATCH] },
+    'closed',
+    `a kubelet of v1.37 is newer than the API server of ${PATCH}`,
+  ],
+  ['an API server whose version is unknown', { servers: [undefined] }, 'open', KEEPS],
+  [
+    'a control plane of another minor version, whatever it emulates or has stored',
+    { role: 'controller', to: MINOR, servers: [MINOR] },
+    'closed',
+    NO_RETURN,
+  ],
+  [
+    'the same, although the binary is gone as well',
+    { role: 'controller', to: MINOR, kept: { version: OLD, gone: 'DiskFull' } },
+    'closed',
+    NO_RETURN,
+  ],
+  [
+    'the same, while the other API servers are still older',
+    { role: 'controller', to: MINOR, servers: [MINOR, OLD] },
+    'closed',
+    NO_RETURN,
+  ],
+])('%s', (_, situation, state, message) => {
+  expect(wayOf(situation)).toMatchObject({ state, message });
+});
+
+describe('nothing is said', () => {
+  test.each<[string, Partial<Situation>]>([
+    ['of a node that never moved', { state: 'pending' }],
+    ['of a node in progress', { state: 'intended' }],
+    ['of a node that failed, and went back by itself', { state: 'failed' }],
+    ['of a node that the plan left out', { state: 'skipped' }],
+    ['of a node that had the version before', { from: PATCH }],
+    ['of an image bundle, which stays on the disk', { stage: { keepsVersion: true } }],
+    ['if no agent has reported what ran before', { from: undefined }],
+    ['in a dialect that knows no API servers: its command tells', { servers: undefined }],
+  ])('%s', (_, situation) => {
+    expect(wayOf(situation)).toBeUndefined();
+    expect(wayBackOfRollout({ snapshot: snapshotOf([situation]), now: T0 })).toBeUndefined();
+  });
+});
+
+describe('of a whole plan', () => {
+  const whole = (...situations: readonly Partial<Situation>[]) =>
+    wayBackOfRollout({ snapshot: snapshotOf(situations), now: T0 });
+
+  test.each<[string, Partial<Situation>[], object | undefined]>([
+    ['all nodes', [{}, {}], { state: 'open' }],
+    [
+      'only the upgraded nodes of an unfinished plan count',
+      [{}, { state: 'pending' }],
+      { state: 'open' },
+    ],
+    [
+      'a node of an unknown version makes it unknown',
+      [{}, { from: undefined }],
+      { state: 'unknown', message: 'n1: the version before the upgrade is not known' },
+    ],
+    [
+      'controllers of another minor version close it, although workers can go back',
+      [{ role: 'controller', to: MINOR, servers: [MINOR] }, { to: MINOR }],
+      { state: 'closed', message: `n0: ${NO_RETURN}` },
+    ],
+    [
+      'the first that closes counts',
+      [
+        { kept: { version: OLD, until: later(60_000) } },
+        { kept: { version: OLD, until: later(30_000) } },
+      ],
+      { state: 'closing', until: later(30_000) },
+    ],
+  ])('%s', (_, situations, wanted) => {
+    expect(whole(...situations)).toMatchObject(wanted ?? {});
+  });
+
+  test('before the first controller moves, its point of no return is told once', () => {
+    const pending = { role: 'controller', state: 'pending', to: MINOR } as const;
+    const snapshot = snapshotOf([pending, pending]);
+    const facts = new Map(
+      [...(snapshot.facts as Map<string, TargetFacts>)].map(([key, each]) => [
+        key,
+        { ...each, version: OLD },
+      ]),
+    );
+    expect(pointsOfNoReturn({ snapshot: { ...snapshot, facts } })).toEqual([
+      `after the first controller runs v1.37, ${NO_RETURN}`,
+    ]);
+  });
+});
