@@ -56,7 +56,9 @@ export async function perform(
   abort: AbortSignal,
 ): Promise<StepOutcome> {
   let lost: { removed?: string } = {};
-  const onRemoved = (removed: string): void => void (lost = { removed });
+  const onRemoved = (removed: string): void => {
+    lost = { removed };
+  };
   try {
     const limits = limitsFor(tools.limits, journal.work.policy);
     const running = { ...tools, limits, abort, onRemoved };

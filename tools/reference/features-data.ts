@@ -237,8 +237,13 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       yes(
         'The fleet goes back with a plan',
-        [`${T}/rollback.test.ts`, `${T}/cattle-rollback.test.ts`, `${T}/kubeadm-back.test.ts`],
-        '`refit rollback` for Plans of k0s and Rancher, `refit kubeadm apply --back` within a minor version. For Cluster API it names the object whose version to set back, because its owner decides',
+        [
+          `${T}/rollback.test.ts`,
+          `${T}/cattle-rollback.test.ts`,
+          `${T}/kubeadm-back.test.ts`,
+          `${T}/capi-rollback.test.ts`,
+        ],
+        '`refit rollback` for Plans of k0s and Rancher, `refit kubeadm apply --back` within a minor version. For Machines of Cluster API it prints the change of their owner, which decides; it writes nothing',
       ),
       yes('A restarted controller continues', [
         `${T}/leader-gone.test.ts`,

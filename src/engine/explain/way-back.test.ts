@@ -11,10 +11,10 @@ import type { TargetFacts } from '../model/decision.ts';
 import type { RecordedState, Role, Stage } from '../model/rollout.ts';
 import { pointsOfNoReturn, wayBackOf, wayBackOfRollout } from './way-back.ts';
 
-const OLDEST = 'v1.33.4+k0s.0';
-const OLD = 'v1.36.2+k0s.0';
-const PATCH = 'v1.36.3+k0s.0';
-const MINOR = 'v1.37.0+k0s.0';
+const OLDEST = 'v1.33.4+x.0';
+const OLD = 'v1.36.2+x.0';
+const PATCH = 'v1.36.3+x.0';
+const MINOR = 'v1.37.0+x.0';
 
 type Kept = NonNullable<NodeAgent['kept']>;
 

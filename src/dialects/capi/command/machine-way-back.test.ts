@@ -104,7 +104,9 @@ const sceneOf = (
   ...more,
 });
 
-const [W1, W2, W3] = [machineAt('w1', NEW), machineAt('w2', NEW), machineAt('w3', NEW)] as const;
+const W1 = machineAt('w1', NEW);
+const W2 = machineAt('w2', NEW);
+const W3 = machineAt('w3', NEW);
 const C1 = machineAt('c1', NEW, true);
 
 describe('the change', () => {

@@ -106,7 +106,7 @@ export function patchLine({ owner, patch }: Pick<OwnerChange, 'owner' | 'patch'>
 }
 
 /** Only versions of this form go into a command line and a patch. */
-const VERSION = /^v\d+\.\d+\.\d+[\w.+-]*$/;
+const VERSION = /^v\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$/;
 
 function wantedVersion(scene: MachineScene): string {
   const { machines, named, owner } = scene;
