@@ -16,6 +16,7 @@ import { setProblems } from '../dialects/capi/hooks/updaters/updater-sets.ts';
 import { resolveLatest, unknownDigestPaths } from '../dialects/cattle/plan/latest.ts';
 import { rivalsAmong } from '../dialects/cattle/plan/rivals.ts';
 import { type Manifest, parseManifest } from '../dialects/kubeadm/plan/manifest.ts';
+import { DIALECTS } from '../dialects/registry.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
 import { readUpdateConfig } from '../updates/config/read-config.ts';
 import { RefitError } from '../util/errors.ts';
@@ -129,7 +130,13 @@ function judgePolicy(policy: UpgradePolicy): Judgement {
 /** An invalid policy has no warnings, because its fields may have any type. */
 function warningsOf({ spec }: UpgradePolicy): string[] {
   const checked = upgradePolicySpecSchema.safeParse(spec);
-  return checked.success ? [...retryWarnings(checked.data), ...unfollowedDrain(checked.data)] : [];
+  return checked.success
+    ? [
+        ...retryWarnings(checked.data),
+        ...rollBackWarnings(checked.data),
+        ...unfollowedDrain(checked.data),
+      ]
+    : [];
 }
 
 /** Returns a warning if the policy tries nodes again whose plans have attempts of their own. */
@@ -141,6 +148,18 @@ function retryWarnings({ retry, plans = [] }: UpgradePolicySpec): string[] {
   return [
     `spec.retry has no effect on plans of ${plansOf}; only k0s Plans (autopilot) are tried again. In plans of cattle, the backoffLimit of the Job counts (SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT)`,
   ];
+}
+
+/** Returns a warning if the policy asks for roll-backs of plans that only people take back. */
+function rollBackWarnings({ onFailure, plans = [] }: UpgradePolicySpec): string[] {
+  if (onFailure !== 'RollBack') return [];
+  const named = new Set(plans.flatMap(({ dialect }) => dialect ?? []));
+  return [...named].flatMap((name) => {
+    const rollBack = DIALECTS.find((dialect) => dialect.name === name)?.rollBack;
+    return rollBack === undefined || !('byHand' in rollBack)
+      ? []
+      : [`spec.onFailure: RollBack acts as Stop for plans of ${name}: ${rollBack.byHand}`];
+  });
 }
 
 const KINDS = [

@@ -54,6 +54,8 @@ interface PlanMetrics {
   /** Removes the measures of all plans. Only the leader knows them. */
   forgetPlans(): void;
   stepDone(dialect: string, step: string, seconds: number): void;
+  /** Counts a roll-back that the leader began, as the policy says. */
+  rolledBack(dialect: string, plan: string): void;
 }
 
 /** Measures UpdateConfigs, and the update server. */
@@ -273,7 +275,7 @@ function requestMetrics({ counter, histogram }: Define): RequestMetrics {
   };
 }
 
-function planMetrics({ gauge, histogram }: Define): PlanMetrics {
+function planMetrics({ gauge, counter, histogram }: Define): PlanMetrics {
   const phases = gauge(
     'refit_plans',
     '1 for the phase of the plan, 0 for the others.',
@@ -298,6 +300,8 @@ function planMetrics({ gauge, histogram }: Define): PlanMetrics {
   const eta = gauge('refit_plan_eta_seconds', left, 'dialect', 'plan');
   const spent = 'Time that one target spent in one step.';
   const steps = histogram('refit_step_duration_seconds', spent, STEP_BUCKETS, 'dialect', 'step');
+  const back = 'Roll-backs of the plan that the leader began because of `onFailure: RollBack`.';
+  const rollBacks = counter('refit_roll_backs_total', back, 'dialect', 'plan');
   const measured = new Map<string, PlanMeasure>();
   const forgetPlan = (dialect: string, plan: string): void => {
     const before = measured.get(`${dialect} ${plan}`);
@@ -313,6 +317,7 @@ function planMetrics({ gauge, histogram }: Define): PlanMetrics {
   };
   return {
     forgetPlan,
+    rolledBack: (dialect, plan) => rollBacks.inc({ dialect, plan }),
     forgetPlans: () => measured.forEach(({ dialect, plan }) => forgetPlan(dialect, plan)),
     plan: (measure) => {
       const { dialect, plan } = measure;

@@ -144,6 +144,8 @@ export function idOfPlan({ metadata, spec }: Plan): string {
   return spec.id ?? metadata.uid ?? '';
 }
 
+/** The annotation, in JSON, of each Plan that Refit created for an UpdateConfig. A Plan without it belongs to a person. */
+export const ORIGIN_ANNOTATION = 'upgrade.refit.dev/update';
 /** k0s ignores Plans of any other name. */
 export const PLAN_NAME = 'autopilot';
 

@@ -182,6 +182,10 @@ const runSchema = object('One run of the plan.', {
     'What the nodes downloaded. A later roll-back to this version finds the files here.',
     z.array(downloadSchema).max(MOST.downloads),
   ),
+  rollsBack: object('Only for a run that rolls another one back.', {
+    run: z.string().max(LONGEST.reason).describe('That run, as the uid of its plan and its id.'),
+    reason: text('Who rolled it back, and why, as the plan says.', LONGEST_MESSAGE),
+  }).exactOptional(),
   failures: optional('Nodes that failed; at most 10.', z.array(failureSchema).max(MOST.failures)),
 });
 

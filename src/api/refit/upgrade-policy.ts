@@ -186,9 +186,11 @@ export const upgradePolicySpecSchema = object(
     ),
     onFailure: choice(
       'Once failures use up the budget: `Stop`, the default: the plan ends. `Pause`: nothing new starts until failed nodes are tried again ' +
-        '(`refit retry`), the budget is raised or the plan is aborted.',
+        '(`refit retry`), the budget is raised or the plan is aborted. `RollBack`: a k0s Plan ends, and the leader takes its upgraded nodes back to their ' +
+        'earlier versions, once; where it cannot, and in other plans, as `Stop`.',
       'Stop',
       'Pause',
+      'RollBack',
     ),
     retry: object(
       'Tries failed nodes of k0s Plans again without a person; never by default. A worker counts against the budgets once its attempts are used up.',

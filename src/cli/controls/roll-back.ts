@@ -26,9 +26,6 @@ export interface RollBackFlags extends ControlFlags {
 /** The flags for a Plan that is written, which keeps the reason. */
 export type ReasonedFlags = RollBackFlags & { readonly reason: string };
 
-/** The annotation with who rolled back, and why, for people. */
-export const REASON_ANNOTATION = 'upgrade.refit.dev/rolls-back-reason';
-
 /** The leader may write the plan several times meanwhile. */
 const MAX_TRIES = 10;
 const refuse = failing('REFIT_CONTROL');

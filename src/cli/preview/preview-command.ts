@@ -227,6 +227,7 @@ async function previewAt(
     warnings,
     policy,
     drains,
+    rollBack: view.rollBack,
     noReturn: finals.length > 0 ? finals : undefined,
     duration,
     checks: view.checks,

@@ -41,6 +41,8 @@ export interface PlanPreview
   readonly stages: readonly StagePreview[];
   readonly policy?: PolicyRule | undefined;
   readonly drains?: PlanDrainPreview | undefined;
+  /** One sentence: whether the leader rolls the plan back by itself after failures. */
+  readonly rollBack?: string | undefined;
   /** Steps that cannot be undone, one sentence each. */
   readonly noReturn?: readonly string[] | undefined;
   /** The expected duration; absent if no node will start or finish. */
@@ -98,6 +100,7 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
     ...cordonLines(plan).map((text) => line('cordon', text)),
     ...warnings.map((text) => line('warning', text)),
     ...(plan.drains ? drainLines(plan.drains) : []),
+    ...(plan.rollBack === undefined ? [] : [line('rollback', plan.rollBack)]),
     ...noReturnLines(plan),
     // A plan that will be refused takes no time.
     ...(plan.duration && problems.length === 0 ? durationLines(plan.duration, plan.timeZone) : []),

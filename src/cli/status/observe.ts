@@ -213,8 +213,9 @@ export async function inspect(
   };
 }
 
-/** Returns true if people may decide about plans with this policy in their NodeRollouts. Otherwise, nobody needs the right to read them. */
-function mayBeDecided({ waves = [], health }: RolloutPolicy): boolean {
+/** Returns true if the leader reads the NodeRollouts of plans with this policy: people may decide there, or the history is needed. Otherwise, nobody needs the right to read them. */
+function mayBeDecided({ waves = [], health, rollsBackOnFailure }: RolloutPolicy): boolean {
+  if (rollsBackOnFailure === true) return true;
   return waves.some(({ needsApproval }) => needsApproval) || (health?.checks ?? []).length > 0;
 }
 

@@ -41,6 +41,7 @@ export function renderPlan(
   const sections: readonly Section[] = [
     { heading: 'why', lines: sentences.reasonLines(plan, failed), style: 'red' },
     stoppedSection(plan),
+    rollBackSection(plan),
     { heading: 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
     heldSection(plan),
     { heading: 'paused', lines: sentences.pauseLines(plan) },
@@ -75,6 +76,11 @@ export function renderPlan(
 /** Returns the section that says why targets of an ended plan never started. */
 export function stoppedSection({ stopped }: Pick<PlanView, 'stopped'>): Section {
   return { heading: 'stopped', lines: stopped === undefined ? [] : [stopped] };
+}
+
+/** Returns the section that says whether the leader rolls the plan back. */
+export function rollBackSection({ rollBack }: Pick<PlanView, 'rollBack'>): Section {
+  return { heading: 'rollback', lines: rollBack === undefined ? [] : [rollBack] };
 }
 
 /** Returns the section that says whether upgraded nodes can go back. */

@@ -8,6 +8,7 @@ import { includedReason, joinedNodes } from '../../engine/assess/late-targets.ts
 import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
+import { rollBackSentence } from '../../engine/explain/roll-back.ts';
 import { wayBackOf, wayBackOfRollout } from '../../engine/explain/way-back.ts';
 import { isTargetHeld } from '../../engine/gates/held-targets.ts';
 import { factsOf } from '../../engine/gates/types.ts';
@@ -107,6 +108,8 @@ export interface PlanView
   readonly remedy?: string | undefined;
   /** One sentence for a failed plan with targets that never started: which limit was exceeded, and by which failures. */
   readonly stopped?: string | undefined;
+  /** One sentence: whether the leader rolls the plan back by itself, or which run the plan rolls back. */
+  readonly rollBack?: string | undefined;
   readonly stages: readonly StageView[];
   readonly waits: readonly Wait[];
   /** Names of the targets that start next, in order. */
@@ -190,6 +193,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     reason: reason?.message,
     remedy: reason !== undefined && REFUSED.has(end.phase) ? remedyOf(reason.code) : undefined,
     // If the plan was edited, the output explains the edit instead.
+    rollBack: rollBackSentence(look),
     stopped: end.phase === 'failed' ? describeEndByBudget(snapshot, policy) : undefined,
     stages: rollout.stages.map((stage) => stageView(stage, look)),
     waits: waitsOf(look),

@@ -128,6 +128,7 @@ export function planSections(status: ExplainedStatus, plan: PlanView, now: numbe
       style: 'red',
     },
     text.stoppedSection(plan),
+    text.rollBackSection(plan),
     ...(text.isOpen(plan) ? progress(status, plan, now) : []),
     hookSection(plan, now),
     { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next)] : [] },

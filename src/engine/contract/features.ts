@@ -1,4 +1,5 @@
 /** The optional features of a dialect, one interface for each. The engine does without a feature that a dialect lacks. */
+import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { KubeClient, Selection } from '../../kube/client.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
@@ -51,6 +52,8 @@ export interface Features<P extends KubeObject> {
   readonly agents?: Agents;
   /** Says where the NodeRollout of a plan is. Without it, it is beside its plan, and a plan without a namespace has none. */
   readonly nodeRollouts?: NodeRolloutPlace<P>;
+  /** Takes the targets of a failed run back. Without it, only people do that, and a policy that asks for it stops the plan. */
+  readonly rollBack?: RollBack<P>;
   /** Finds work whose plan was deleted. Without it, a deleted plan leaves no work that the leader must end. */
   readonly orphanedWork?: OrphanedWork<P>;
 }
@@ -252,6 +255,42 @@ export interface NodeRolloutPlace<P extends KubeObject> {
   readonly namespace?: string;
   /** Returns the object that people know as the plan, if it is another one; undefined for an object that is no plan. */
   subjectOf?(plan: P): Readonly<Record<'namespace' | 'name', string>> | undefined;
+}
+
+/** Takes the targets of a failed run back without a person, or says what people do instead. */
+export type RollBack<P extends KubeObject> = RollBackByLeader<P> | RollBackByHand;
+
+/** The run is taken back by a new run of the same plan, so the dialect must have `reruns`. */
+export interface RollBackByLeader<P extends KubeObject> {
+  /** Returns the plan with the spec that takes the run back, or why the leader must not do that. `now` is in milliseconds. */
+  planBack(scene: RollBackScene<P>, now: number): RollBackPlan<P> | RollBackObstacle;
+}
+
+export interface RollBackByHand {
+  /** Two clauses: why the leader cannot do it, and what people do instead. */
+  readonly byHand: string;
+}
+
+/** A run that failed, with what the NodeRollout records about it. */
+export interface RollBackScene<P extends KubeObject> {
+  readonly plan: P;
+  readonly rollout: Rollout;
+  readonly world: World;
+  /** The run to take back, as it was recorded when it had ended. */
+  readonly run: NodeRolloutRun;
+  /** All recorded runs, the newest first. */
+  readonly history: readonly NodeRolloutRun[];
+}
+
+export interface RollBackPlan<P extends KubeObject> {
+  readonly plan: P;
+  /** The names of the targets that go back. */
+  readonly names: readonly string[];
+}
+
+export interface RollBackObstacle {
+  /** A sentence without a full stop: why the leader must not take the run back. */
+  readonly obstacle: string;
 }
 
 /** Finds work whose plan is gone, so that the leader can end it. */

@@ -14,7 +14,7 @@ import { restOf } from '../turn/batching.ts';
 import type { HooksCommand } from '../turn/choose-hooks.ts';
 import type { Command } from '../turn/commands.ts';
 import { record } from './record.ts';
-import { orderRestart } from './restart.ts';
+import { orderRestart, orderRollBack } from './restart.ts';
 import { orderRetries } from './retries.ts';
 import { endIdleDrains, runNodeActions } from './run-node-actions.ts';
 import { type Effects, isCurrent, type Sent, send } from './writes.ts';
@@ -57,6 +57,8 @@ export async function execute(
 ): Promise<Outcome> {
   const [restart] = only(commands, 'restart');
   if (restart) return await restartPlan(parts, turn);
+  const [back] = only(commands, 'roll-back');
+  if (back) return await rollBackPlan(parts, turn, back);
   const [retry] = only(commands, 'retry');
   if (retry) return await retryTargets(parts, turn, retry.order);
   const probes = only(commands, 'probe').map(({ probe }) => probe);
@@ -90,6 +92,17 @@ export async function execute(
 async function restartPlan(parts: ExecuteParts, turn: Turn): Promise<Outcome> {
   if (!(await orderRestart(parts, turn.plan))) return 'outdated';
   parts.reporter?.restarted(turn);
+  return 'recorded';
+}
+
+async function rollBackPlan(
+  parts: ExecuteParts,
+  turn: Turn,
+  { plan, reason }: Of<'roll-back'>,
+): Promise<Outcome> {
+  const { rollout } = turn.assessment.snapshot;
+  if (!(await orderRollBack(parts, plan, rollout, reason))) return 'outdated';
+  parts.reporter?.rolledBack(turn, reason);
   return 'recorded';
 }
 

@@ -4,10 +4,16 @@
  * continues after a crash, and if two leaders write, one of them fails. Until the second write, the order can be taken back: it
  * counts only while the policy lets edits start a run and nobody has aborted the plan.
  */
-import type { KubeObject } from '../../kube/resources.ts';
+import { annotated, type KubeObject } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
 import { controlsOn } from '../model/controls.ts';
-import { isFinal } from '../model/rollout.ts';
+import {
+  ROLLS_BACK_ANNOTATION,
+  ROLLS_BACK_REASON_ANNOTATION,
+  rolledBackBy,
+} from '../model/earlier-versions.ts';
+import type { Reason } from '../model/reasons.ts';
+import { isFinal, type Rollout } from '../model/rollout.ts';
 import { orderedRun, withOrder } from '../model/runs.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Effects } from './writes.ts';
@@ -16,17 +22,48 @@ import type { Effects } from './writes.ts';
 export function withRunBegun(
   { dialect, world }: Pick<Effects, 'dialect' | 'world'>,
   plan: KubeObject,
-  { restartsEdited }: RolloutPolicy,
+  policy: RolloutPolicy,
   now: number,
 ): KubeObject {
   const { reruns } = dialect;
   const ordered = orderedRun(plan);
   // An order of an older generation either led to a run already, or was followed by another edit.
-  if (!reruns || !restartsEdited || ordered === undefined) return plan;
+  if (!reruns || ordered === undefined || !allowsOrder(plan, policy)) return plan;
   if (ordered !== plan.metadata.generation || reruns.recordOf(plan)?.run === ordered) return plan;
   if (controlsOn(plan, dialect.planObjects?.controlPrefix).abort !== undefined) return plan;
   const rollout = dialect.resolve(plan, world, now);
   return isFinal(rollout) && !rollout.unread ? reruns.withoutRecord(plan) : plan;
+}
+
+/** Returns true if the policy lets the leader order a run of this plan: after an edit, or because the plan takes its own earlier run back. */
+function allowsOrder(plan: KubeObject, policy: RolloutPolicy): boolean {
+  if (policy.restartsEdited) return true;
+  const isOwn = rolledBackBy(plan)?.startsWith(`${plan.metadata.uid}/`) === true;
+  return policy.rollsBackOnFailure === true && isOwn;
+}
+
+/**
+ * Writes the plan that takes `failed` back, and orders its run, in one write. So a leader that ends before it has changed nothing, and
+ * one that ends after it leaves a run that the next leader begins. Resolves with false, and writes nothing, if the plan has changed.
+ */
+export async function orderRollBack(
+  { dialect, client, ownWrites, abort }: Effects,
+  back: KubeObject,
+  failed: Rollout,
+  reason: Reason,
+): Promise<boolean> {
+  const { generation, uid } = back.metadata;
+  if (generation === undefined) return false;
+  const annotations = {
+    [ROLLS_BACK_ANNOTATION]: `${uid}/${failed.id}`,
+    [ROLLS_BACK_REASON_ANNOTATION]: reason.message,
+  };
+  // The API server adds one to the generation, because the spec changes.
+  const ordered = withOrder(annotated(back, annotations), generation + 1);
+  const plan = dialect.reruns?.withoutRecord(ordered) ?? ordered;
+  const written = await ifUnchanged(client.replace(dialect.plans, plan, { abort }));
+  if (written) ownWrites.remember(dialect.plans, written);
+  return written !== undefined;
 }
 
 /**

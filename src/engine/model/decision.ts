@@ -6,7 +6,7 @@ import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import type { CheckResult } from '../../health/checks.ts';
 import type { HookResult } from '../../hooks/rules.ts';
-import type { Node } from '../../kube/resources.ts';
+import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { Hold } from '../../signal/holds.ts';
@@ -287,9 +287,20 @@ export interface Snapshot {
   readonly earlierMs?: Readonly<Record<string, number>> | undefined;
   /** Milliseconds for which this leader has watched plan and policy ask for the same payloads; undefined for read-only commands. */
   readonly payloadsWatchedMs?: number | undefined;
+  /**
+   * How the leader could take a failed run back; undefined unless the rollout has failed. `unrecorded`: the NodeRollout does not show
+   * the end of the run yet, or was not read.
+   */
+  readonly rollBack?: PossibleRollBack | undefined;
   /** True if this leader has recorded the rollout since it was woken. */
   readonly hasRecorded?: boolean | undefined;
 }
+
+export type PossibleRollBack =
+  | 'unrecorded'
+  | { readonly byHand: string }
+  | { readonly obstacle: string }
+  | { readonly plan: KubeObject; readonly names: readonly string[] };
 
 /** A wait of one target, or of the whole rollout if `target` is undefined: its reason, and what ends it. */
 export interface Wait {

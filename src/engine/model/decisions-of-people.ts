@@ -1,4 +1,5 @@
 /** What people decided about one run of a plan: approved waves, and health checks that may fail. It comes from the NodeRollout. */
+import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { recordsIn } from '../../util/json.ts';
 import type { EarlierRun } from './earlier-runs.ts';
 import type { Rollout } from './rollout.ts';
@@ -35,6 +36,8 @@ export interface DecisionsOfPeople {
   readonly accepted: readonly Acceptance[];
   /** What nodes ran before earlier runs, as leaders recorded it in the status; absent if nothing is recorded. */
   readonly earlierRuns?: readonly EarlierRun[];
+  /** The recorded runs, the newest first; absent if there are none. */
+  readonly history?: readonly NodeRolloutRun[];
 }
 
 /** Returns the name of the run. It differs from the names of all other runs, also of a plan that is created again. */

@@ -13,10 +13,19 @@ import { type Role, type Rollout, type Stage, stagesBefore, type Target } from '
 /** The annotation on a Plan that rolls a run back. Its value is `<uid of the plan>/<id of the run>`. */
 export const ROLLS_BACK_ANNOTATION = 'upgrade.refit.dev/rolls-back';
 
+/** The annotation with who rolled back, and why, for people. */
+export const ROLLS_BACK_REASON_ANNOTATION = 'upgrade.refit.dev/rolls-back-reason';
+
 /** Returns the run that the Plan says it rolls back; undefined if it does not say so. */
 export function rolledBackBy({ metadata }: KubeObject): string | undefined {
   const named = metadata.annotations?.[ROLLS_BACK_ANNOTATION];
   return named === undefined || named === '' ? undefined : named;
+}
+
+/** Returns who rolls the run back, and why; undefined if the Plan does not say so. Only people read it. */
+export function rollBackReasonOn({ metadata }: KubeObject): string | undefined {
+  const said = metadata.annotations?.[ROLLS_BACK_REASON_ANNOTATION];
+  return said === undefined || said === '' ? undefined : said;
 }
 
 /** Returns the runs of the history that record what nodes ran before. The history is what the API server returned. */

@@ -69,6 +69,9 @@ export const REASONS = {
   Pinned: 'the policy pins the node to another version than that of the plan',
   RetryWaits: 'a node failed, and the policy tries it again after a pause',
   Retried: 'a failed node is tried again by itself, as its policy says',
+  RollsBack: 'failures ended the plan, and the leader takes its nodes back, as the policy says',
+  RollBackRefused:
+    'failures ended the plan, and the leader must not take its nodes back although the policy says so',
   ReceiverUnreachable: 'a receiver in `notify` of the policy took no message',
   HookRunning: 'a hook of the policy must succeed first, and runs or is about to',
   HookFailed: 'a hook of the policy failed, or did not end within its deadline',
@@ -228,6 +231,10 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   RetryWaits: { ends: 'the pause before the next attempt is over' },
   Retried: null,
+  RollsBack: null,
+  RollBackRefused: {
+    act: 'take the nodes back as the message says, or fix the cause and run `refit retry` for the failed nodes',
+  },
   ReceiverUnreachable: {
     act: 'repair the receiver, or its address or token, as the message says; what it was not told is sent again for 6h',
   },

@@ -111,6 +111,8 @@ export interface Rollout {
   readonly ignoresEdits?: true | undefined;
   /** The run of an earlier plan that this one says it rolls back, `<uid of the plan>/<id of the run>`. Only a record proves it. */
   readonly rollsBack?: string | undefined;
+  /** Who rolls that run back, and why, as the plan says. Only people read it. */
+  readonly rollsBackReason?: string | undefined;
   readonly phase: RolloutPhase;
   /** True while a slot is free and targets are pending, but a gate lets none of them start. */
   readonly blocked: boolean;

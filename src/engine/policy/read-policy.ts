@@ -121,6 +121,7 @@ function budgetOf({ failureBudget = 0, maxConsecutiveFailures, onFailure }: Upgr
       : { maxFailures: 0, maxFailuresPercent: limit.percent }),
     ...defined({ maxConsecutiveFailures }),
     ...(onFailure === 'Pause' ? { pausesOnFailure: true } : {}),
+    ...(onFailure === 'RollBack' ? { rollsBackOnFailure: true } : {}),
   };
 }
 

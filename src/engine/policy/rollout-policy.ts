@@ -95,6 +95,8 @@ export interface RolloutPolicy extends Timetable {
   readonly maxConsecutiveFailures?: number;
   /** True if the rollout waits for people once its failure budget is used up. Otherwise it ends. */
   readonly pausesOnFailure?: boolean;
+  /** True if the leader takes upgraded targets back once failures have ended the rollout. */
+  readonly rollsBackOnFailure?: boolean;
   /** How failed targets are tried again without a person; undefined if they are not. */
   readonly retry?: RetryRule;
   /** The waves of the workers, which start one after the other. */

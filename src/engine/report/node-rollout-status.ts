@@ -3,6 +3,7 @@
  * from the assessment what people see, and `statusOf` adds what only time shows, such as the history of runs.
  */
 
+import { LONGEST } from '../../api/crd.ts';
 import {
   LONGEST_MESSAGE,
   MOST,
@@ -54,6 +55,7 @@ export interface RolloutView {
     | {
         readonly id: string;
         readonly recorded: string;
+        readonly rollsBack: NodeRolloutRun['rollsBack'];
         readonly span: () => Span;
         readonly versions: () => RunVersions;
         /** Returns the downloads of the run, with those that it has had before. */
@@ -80,6 +82,8 @@ export interface RolloutView {
 /** An expected end that differs by less is not written again, because it moves a little in each turn. */
 const SMALL_MS = 60_000;
 const LONGEST_VERSION = 512;
+/** The most characters of the run that another one rolls back. Anybody who may write the plan writes that. */
+const LONGEST_NAMED_RUN = LONGEST.reason;
 
 /** Returns what people see of the plan. `waits` are those of the explanation of the assessment. */
 export function viewOf(
@@ -103,6 +107,7 @@ export function viewOf(
         : {
             id: rollout.id,
             recorded: rollout.phase,
+            rollsBack: rolledBackIn(rollout),
             span: () => spanOf(rollout),
             versions: () => runVersions(snapshot),
             downloadsSince: (earlier) => downloadsSince(rollout, earlier),
@@ -120,6 +125,12 @@ export function viewOf(
     wayBack: shownWayBack(assessment),
     delivery,
   };
+}
+
+function rolledBackIn({ rollsBack, rollsBackReason }: Rollout): NodeRolloutRun['rollsBack'] {
+  if (rollsBack === undefined) return undefined;
+  const reason = rollsBackReason && clipped(rollsBackReason);
+  return { run: clipped(rollsBack, LONGEST_NAMED_RUN), ...defined({ reason }) };
 }
 
 export function countsOf(rollout: Pick<Rollout, 'stages'>): Counts {
@@ -323,6 +334,7 @@ function historyOf(
     message: end.reason && clipped(end.reason.message),
     counts,
     before: versionsBefore,
+    rollsBack: run.rollsBack,
     downloads: hasEnded ? downloads : run.downloadsSince(downloads),
     failures: failures.length > 0 ? failures : undefined,
   });

@@ -35,6 +35,7 @@ import { viewOf } from './node-rollout-status.ts';
 import type { NodeRolloutWriter } from './node-rollout-writer.ts';
 import { longAfter, standingOf } from './notifications.ts';
 import type { Notifier } from './notifier.ts';
+import { refusedRollBackMemory } from './refused-roll-backs.ts';
 import type { Turn } from './turn.ts';
 
 /** Reports what the engine did. Only `decided` writes to the API itself; Events are sent in the background. */
@@ -43,6 +44,8 @@ export interface Reporter {
   recorded(turn: Turn, after: model.Rollout): void;
   /** Reports that an edited plan starts again. */
   restarted(turn: Turn): void;
+  /** Reports that the leader takes the failed run of a plan back. */
+  rolledBack(turn: Turn, reason: Reason): void;
   /** Reports that the next attempts of these targets were ordered. */
   retried(turn: Turn, retries: readonly AwaitedRetry[]): void;
   /** Reports the signals among `sent` that were written. */
@@ -80,6 +83,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   const ends = endMemory();
   const edits = editMemory();
   const joined = leftOutMemory();
+  const unrolled = refusedRollBackMemory();
   const writtenAt = new Map<string, number>();
   return {
     recorded({ plan, assessment }: Turn, after: model.Rollout): void {
@@ -97,6 +101,10 @@ export function createReporter(parts: ReporterParts): Reporter {
     restarted({ plan, assessment }) {
       const { edit } = planEndOf(assessment.snapshot, assessment.now);
       if (edit !== undefined) onPlan(plan, restartEvent(edit));
+    },
+    rolledBack({ plan }, reason) {
+      onPlan(plan, { type: 'Warning', reason });
+      metrics.rolledBack(dialect.name, keyOf(plan));
     },
     retried: ({ plan, assessment: { policy } }, retries) =>
       onTargets(keyOf(plan), retryEvents(policy.name, retries)),
@@ -122,7 +130,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       onTargets(keyOf(plan), stalled);
       const known = dialect.reporting?.planEvents?.(plan, plan, snapshot.rollout, rests);
       for (const event of known ?? []) onPlan(plan, event);
-      for (const reason of [ends.at(keyOf(plan), assessment), joined.at(keyOf(plan), assessment)])
+      for (const reason of [ends, joined, unrolled].map((each) => each.at(keyOf(plan), assessment)))
         if (reason) onPlan(plan, { type: 'Warning', reason });
       const edit = edits.at(keyOf(plan), turn);
       if (edit) onPlan(plan, { type: 'Normal', reason: edit });
@@ -140,7 +148,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     cleared: (rollout, nodeAction) => onNodes(cleanUpEvents(rollout, nodeAction)),
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
     gone(key) {
-      for (const memory of [idle, ends, edits, joined]) memory.forget(key);
+      for (const memory of [idle, ends, edits, joined, unrolled]) memory.forget(key);
       writtenAt.delete(key);
       metrics.forgetPlan(dialect.name, key);
       nodeRollouts?.gone(key);

@@ -45,6 +45,7 @@ import {
   withStages,
 } from '../model/rollout.ts';
 import { generationOfEnd } from '../model/written-conditions.ts';
+import { possibleRollBack } from './possible-roll-back.ts';
 import type { WatchFacts } from './watch-times.ts';
 import { kindOf } from './world.ts';
 
@@ -101,6 +102,7 @@ export function gather(
     preconditions,
     edits,
     canIgnoreEdits,
+    rollBack: possibleRollBack({ dialect, plan, rollout, world, known }, now),
     hasRecorded: known.hasRecorded,
   };
 }
@@ -119,7 +121,7 @@ function editsOf(plan: KubeObject, rollout: Rollout): Snapshot['edits'] {
   };
 }
 
-interface Scene {
+export interface Scene {
   readonly dialect: Dialect;
   readonly plan: KubeObject;
   readonly rollout: Rollout;

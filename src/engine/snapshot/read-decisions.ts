@@ -45,12 +45,13 @@ export async function readDecisions(
       abort,
     });
     const { approvals, accepted } = object.spec ?? {};
-    const earlierRuns = earlierRunsIn(object.status?.history);
+    const history = object.status?.history ?? [];
+    const earlierRuns = earlierRunsIn(history);
     return {
       ...found,
       approvals: approvalsIn(approvals),
       accepted: acceptancesIn(accepted),
-      ...(earlierRuns.length > 0 ? { earlierRuns } : {}),
+      ...(earlierRuns.length > 0 ? { earlierRuns, history } : {}),
     };
   } catch (error) {
     if (!isNotFound(error)) throw error;

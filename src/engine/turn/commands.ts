@@ -1,11 +1,14 @@
 /** Derives the commands of one turn, which are data, from the assessment. */
+import type { KubeObject } from '../../kube/resources.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { settle } from '../assess/advance.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { isRestartDue } from '../assess/ended.ts';
+import { rollBackVerdict } from '../assess/roll-back.ts';
 import { explain } from '../explain/explain.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Probe, Signalling } from '../model/decision.ts';
+import type { Reason } from '../model/reasons.ts';
 import {
   inState,
   isFinal,
@@ -24,6 +27,12 @@ import { protectionOf } from './protect-nodes.ts';
 export type Command =
   /** Orders a new run of the plan, which was edited after it ended. */
   | { readonly kind: 'restart' }
+  /** Writes the plan that takes a failed run back, and orders its run. */
+  | {
+      readonly kind: 'roll-back';
+      readonly plan: KubeObject;
+      readonly reason: Reason;
+    }
   /** Orders the next attempt of failed targets. */
   | { readonly kind: 'retry'; readonly order: RetryOrder }
   /** Asks a question that no watch answers. */
@@ -38,6 +47,9 @@ export type Command =
   /** Assesses the plan again after this time, if nothing happens before. */
   | { readonly kind: 'wake'; readonly afterMs: number };
 
+/** Milliseconds until the NodeRollout is read again, which is written in the background. */
+const RECORDED_SOON_MS = 1000;
+
 /**
  * All commands of one turn can be carried out at once. What depends on the outcome of another command comes in a later turn:
  * nothing is recorded before the probes are answered, and nothing is signalled before it is recorded.
@@ -46,6 +58,9 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
   const { snapshot, policy, now } = assessment;
   const { rollout } = snapshot;
   if (isRestartDue(snapshot, policy, now)) return [{ kind: 'restart' }];
+  const back = rollBackVerdict(snapshot, policy, now);
+  if (back?.kind === 'ask') return [{ kind: 'probe', probe: { kind: 'decisions' } }];
+  if (back?.kind === 'due') return [{ kind: 'roll-back', plan: back.plan, reason: back.reason }];
   const settled = settle(assessment);
   const { probes, recheckAfterMs } = explain(settled);
   if (probes.length > 0) return probes.map((probe) => ({ kind: 'probe', probe }));
@@ -63,7 +78,10 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
   );
   if (isRecorded && nodeActions.length === 0 && areClaimsDue(assessment))
     return [{ kind: 'record', rollout }];
-  const wakes = [isRecorded ? undefined : dueMs, recheckAfterMs].filter((ms) => ms !== undefined);
+  const rollBackMs = back?.kind === 'wait' ? RECORDED_SOON_MS : undefined;
+  const wakes = [isRecorded ? undefined : dueMs, recheckAfterMs, rollBackMs].filter(
+    (ms) => ms !== undefined,
+  );
   return [
     ...signalsOf(assessment).map((signalling): Command => ({ kind: 'signal', signalling })),
     ...nodeActions.map((nodeAction): Command => ({ kind: 'node-action', nodeAction })),

@@ -1,15 +1,17 @@
 /** Creates the Plan for a release. An annotation of the Plan names the UpdateConfig and the release. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { PLAN_NAME, type Plan, type PlanCommand } from '../../api/autopilot/plan.ts';
+import {
+  ORIGIN_ANNOTATION,
+  PLAN_NAME,
+  type Plan,
+  type PlanCommand,
+} from '../../api/autopilot/plan.ts';
 import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { LEAD_TIME_ANNOTATION, PLAN_WINDOWS_ANNOTATION } from '../../engine/policy/plan-windows.ts';
 import { parseJson } from '../../util/json.ts';
 import type { Release } from '../channel/read-index.ts';
 import type { UpdateSettings } from '../config/read-config.ts';
-
-/** The annotation, in JSON, of each Plan that Refit created by itself. A Plan without it belongs to a person. */
-const ORIGIN_ANNOTATION = 'upgrade.refit.dev/update';
 
 const originSchema = z.object({ config: z.string(), version: z.string() });
 

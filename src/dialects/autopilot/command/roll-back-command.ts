@@ -5,7 +5,6 @@ import { say } from '../../../cli/controls/control-command.ts';
 import { dryRunLines } from '../../../cli/controls/dry-run.ts';
 import {
   isWanted,
-  REASON_ANNOTATION,
   type ReasonedFlags,
   type RollBackFlags,
   refuseOpenPlan,
@@ -17,19 +16,20 @@ import { askLeader } from '../../../cli/status/load.ts';
 import type { Inspection } from '../../../cli/status/observe.ts';
 import type { Session, SessionParts } from '../../../cli/status/status-session.ts';
 import { askUserName } from '../../../cli/user-name.ts';
-import { platformOf } from '../../../engine/snapshot/gather.ts';
-import { annotated, kubeletVersionOf, nodes } from '../../../kube/resources.ts';
-import { controlNodes, isK0sLeader, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
+import { ROLLS_BACK_REASON_ANNOTATION } from '../../../engine/model/earlier-versions.ts';
+import { annotated } from '../../../kube/resources.ts';
+import { isK0sLeader } from '../../../signal/names.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { failing, messageOf, RefitError } from '../../../util/errors.ts';
 import { writeYaml } from '../../../util/yaml.ts';
 import {
-  type PresentNode,
+  concurrentIn,
   planBack,
+  presentNodes,
   stuckControllers,
   type WaysBack,
   waysBack,
-} from './roll-back-plan.ts';
+} from '../plan/roll-back-plan.ts';
 
 const refuse = failing('REFIT_CONTROL');
 
@@ -45,10 +45,9 @@ export async function rollBackK0sPlan(
   refuseOpenPlan(old);
   await refuseOtherLeader(session, now);
   const { history, run } = await runOf(session, old, flags);
-  const ways = waysBack(run, presentNodes(old));
+  const ways = waysBack(run, presentNodes(old.world));
   refuseImpossible(ways, run);
-  const [command] = (old.plan as Plan).spec.commands;
-  const concurrent = command?.k0supdate?.targets.workers?.limits?.concurrent ?? 1;
+  const concurrent = concurrentIn(old.plan as Plan);
   const downloads = [...given(flags, ways), ...history.flatMap((each) => each.downloads ?? [])];
   const by = await askUserName(session);
   const made = planBack(
@@ -56,7 +55,7 @@ export async function rollBackK0sPlan(
     { run: `${run.planUid}/${run.id}`, downloads, concurrent },
     rfc3339(now),
   );
-  const plan = annotated(made, { [REASON_ANNOTATION]: `${by}: ${flags.reason.trim()}` });
+  const plan = annotated(made, { [ROLLS_BACK_REASON_ANNOTATION]: `${by}: ${flags.reason.trim()}` });
   if (flags.output === 'yaml') return output.write(writeYaml(plan));
   say(parts, [...shown(ways, run), ...dryRunLines(flags)]);
   if (flags.dryRun === 'client') return;
@@ -72,30 +71,6 @@ async function refuseOtherLeader(session: Session, now: number): Promise<void> {
     refuse(
       `k0s's own leader (${leader.holder}) carries plans out, and it would start controllers at once: run this when refit controller holds the Lease`,
     );
-}
-
-function presentNodes({ world }: Inspection): PresentNode[] {
-  const controllers = world.list(controlNodes);
-  const names = new Set(controllers.map(({ metadata }) => metadata.name));
-  const workers = world.list(nodes).filter(({ metadata }) => !names.has(metadata.name));
-  const uidOn = (annotations: Readonly<Record<string, string>> = {}): string | undefined =>
-    annotations[ROLLOUT_ANNOTATION]?.split('/')[0];
-  return [
-    ...workers.map((node) => ({
-      role: 'worker' as const,
-      name: node.metadata.name,
-      version: kubeletVersionOf(node),
-      platform: platformOf(node),
-      signalledBy: uidOn(node.metadata.annotations),
-    })),
-    ...controllers.map((node) => ({
-      role: 'controller' as const,
-      name: node.metadata.name,
-      version: node.status?.k0sVersion,
-      platform: platformOf(node),
-      signalledBy: uidOn(node.metadata.annotations),
-    })),
-  ];
 }
 
 function refuseImpossible(ways: WaysBack, run: NodeRolloutRun): void {

@@ -38,6 +38,7 @@ import {
 } from './recorded-run.ts';
 import { preconditions } from './removed-apis.ts';
 import { lateTargets, resolve } from './resolve-autopilot-plan.ts';
+import { planBackOf } from './roll-back-by-leader.ts';
 import { PLAN_STATES, phaseOfPlan, planStateOf, TARGET_STATES, textOf } from './states.ts';
 import { withoutCounts, withoutShards } from './status-shards/merge.ts';
 import { shards } from './status-shards/spread.ts';
@@ -48,6 +49,7 @@ export const autopilot: Dialect<Plan> = {
   plans,
   statusRecord: { hasConditions: false, shards },
   reruns: { recordOf, withoutRecord, askedOf },
+  rollBack: { planBack: planBackOf },
   watched: [
     {
       resource: OBJECTS.controller,

@@ -8,7 +8,7 @@ import {
   roomForTargets,
 } from '../../../engine/execute/status-shards.ts';
 import type { LateTarget } from '../../../engine/model/decision.ts';
-import { rolledBackBy } from '../../../engine/model/earlier-versions.ts';
+import { rollBackReasonOn, rolledBackBy } from '../../../engine/model/earlier-versions.ts';
 import type { Reason } from '../../../engine/model/reasons.ts';
 import {
   isFinal,
@@ -20,6 +20,7 @@ import {
 } from '../../../engine/model/rollout.ts';
 import { idOfRun, orderedRun } from '../../../engine/model/runs.ts';
 import { rfc3339 } from '../../../util/clock.ts';
+import { defined } from '../../../util/json.ts';
 import { onceForEach } from '../../../util/memo.ts';
 import { listed } from '../../../util/phrases.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
@@ -45,6 +46,7 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
     generation: known?.generation,
     ...(ignoresEdits ? { ignoresEdits } : {}),
     rollsBack: rolledBackBy(plan),
+    ...defined({ rollsBackReason: rollBackReasonOn(plan) }),
     phase,
     blocked: status?.state === 'Schedulable',
     reason: description === undefined ? undefined : reasonOf(description, phase),

@@ -15,6 +15,10 @@ import { project, recordOf, resolve, updateOn, withRules } from './rollout.ts';
 
 export const capi: Dialect<Node> = {
   name: 'capi',
+  rollBack: {
+    byHand:
+      'the owner of the Machine decides its version; set the version back in the KubeadmControlPlane, K0sControlPlane or MachineDeployment',
+  },
   plans: nodes,
   planObjects: { isPlan: (node) => updateOn(node) !== undefined },
   watched: [{ resource: nodes, isRelevant }],

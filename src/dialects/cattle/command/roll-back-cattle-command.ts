@@ -1,11 +1,11 @@
 /** Takes a Plan of Rancher back: shows the change of the Plan, asks, and writes it. */
+
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import { say } from '../../../cli/controls/control-command.ts';
 import { dryRunLines } from '../../../cli/controls/dry-run.ts';
 import {
   isWanted,
-  REASON_ANNOTATION,
   type ReasonedFlags,
   refuseOpenPlan,
   runOf,
@@ -16,7 +16,10 @@ import type { Inspection } from '../../../cli/status/observe.ts';
 import type { Session, SessionParts } from '../../../cli/status/status-session.ts';
 import { askUserName } from '../../../cli/user-name.ts';
 import { ABORT_ANNOTATION, controlKey } from '../../../engine/model/controls.ts';
-import { ROLLS_BACK_ANNOTATION } from '../../../engine/model/earlier-versions.ts';
+import {
+  ROLLS_BACK_ANNOTATION,
+  ROLLS_BACK_REASON_ANNOTATION,
+} from '../../../engine/model/earlier-versions.ts';
 import { apiVersionOf, nodes } from '../../../kube/resources.ts';
 import { writeYaml } from '../../../util/yaml.ts';
 import { CONTROL_PREFIX } from '../plan/names.ts';
@@ -46,7 +49,7 @@ export async function rollBackCattlePlan(
   const by = await askUserName(session);
   const annotations = {
     [keyOf(ROLLS_BACK_ANNOTATION)]: `${run.planUid}/${run.id}`,
-    [keyOf(REASON_ANNOTATION)]: `${by}: ${flags.reason.trim()}`,
+    [keyOf(ROLLS_BACK_REASON_ANNOTATION)]: `${by}: ${flags.reason.trim()}`,
     // An aborted Plan starts nothing.
     ...(old.snapshot.controls.abort === undefined
       ? {}

@@ -126,6 +126,10 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
   const memory = createTargetMemory();
   return {
     name: 'cattle',
+    rollBack: {
+      byHand:
+        'a Plan of Rancher needs an image that can install an older version, which only a person can choose; run refit rollback for the Plan',
+    },
     plans: cattlePlans,
     statusRecord: { hasConditions: true },
     planObjects: PLAN_OBJECTS,

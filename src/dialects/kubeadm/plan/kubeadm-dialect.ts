@@ -28,6 +28,9 @@ import * as planObject from './plan-object.ts';
 export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<ConfigMap> {
   return {
     name: 'kubeadm',
+    rollBack: {
+      byHand: 'kubeadm is carried out by a command; run refit kubeadm apply --back',
+    },
     plans: configMaps,
     planObjects: {
       namespace: planObject.PLACE.namespace,

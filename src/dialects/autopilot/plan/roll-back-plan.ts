@@ -2,13 +2,16 @@
 
 import { PLAN_NAME, type Plan, type PlanCommand, plans } from '../../../api/autopilot/plan.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import {
   earlierRunsIn,
   ROLLS_BACK_ANNOTATION,
   versionBefore,
 } from '../../../engine/model/earlier-versions.ts';
 import type { Role } from '../../../engine/model/rollout.ts';
-import { apiVersionOf } from '../../../kube/resources.ts';
+import { platformOf } from '../../../engine/snapshot/gather.ts';
+import { apiVersionOf, kubeletVersionOf, nodes } from '../../../kube/resources.ts';
+import { controlNodes, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { inRepository } from '../../../util/home.ts';
 import { listed } from '../../../util/phrases.ts';
@@ -38,9 +41,41 @@ export interface WaysBack {
   readonly moves: readonly GoingBack[];
   /** Sentences about nodes of the run that stay as they are. */
   readonly left: readonly string[];
+  /** Those among `left` of which it is not known whether or where they must go back. */
+  readonly unclear: readonly string[];
 }
 
 type Download = NonNullable<NodeRolloutRun['downloads']>[number];
+
+/** Returns the nodes of the cluster. A controller that is a worker, too, counts as a controller. */
+export function presentNodes(world: World): PresentNode[] {
+  const controllers = world.list(controlNodes);
+  const names = new Set(controllers.map(({ metadata }) => metadata.name));
+  const workers = world.list(nodes).filter(({ metadata }) => !names.has(metadata.name));
+  const uidOn = (annotations: Readonly<Record<string, string>> = {}): string | undefined =>
+    annotations[ROLLOUT_ANNOTATION]?.split('/')[0];
+  return [
+    ...workers.map((node) => ({
+      role: 'worker' as const,
+      name: node.metadata.name,
+      version: kubeletVersionOf(node),
+      platform: platformOf(node),
+      signalledBy: uidOn(node.metadata.annotations),
+    })),
+    ...controllers.map((node) => ({
+      role: 'controller' as const,
+      name: node.metadata.name,
+      version: node.status?.k0sVersion,
+      platform: platformOf(node),
+      signalledBy: uidOn(node.metadata.annotations),
+    })),
+  ];
+}
+
+/** Returns how many workers the Plan lets move at once. */
+export function concurrentIn({ spec: { commands } }: Plan): number {
+  return commands[0]?.k0supdate?.targets.workers?.limits?.concurrent ?? 1;
+}
 
 /** Returns which nodes go back. Nodes that do not run a version of the run have not moved, or somebody has changed them since. */
 export function waysBack(run: NodeRolloutRun, nodes: readonly PresentNode[]): WaysBack {
@@ -54,19 +89,20 @@ export function waysBack(run: NodeRolloutRun, nodes: readonly PresentNode[]): Wa
   const reached = (run.downloads ?? []).map(({ version }) => version);
   const moves: GoingBack[] = [];
   const left: string[] = [];
+  const unclear: string[] = [];
   for (const { role, name, version, platform, signalledBy } of nodes) {
     const isMember = signalledBy === run.planUid;
     const isNamed = record.before.some((each) => each.role === role && each.nodes.includes(name));
     if (!isMember && !isNamed) continue;
     const to = versionBefore(record, role, name, isMember);
-    if (to === undefined) left.push(`${name}: what it ran before is not recorded`);
-    else if (version === undefined) left.push(`${name}: its present version is unknown`);
+    if (to === undefined) unclear.push(`${name}: what it ran before is not recorded`);
+    else if (version === undefined) unclear.push(`${name}: its present version is unknown`);
     else if (mayBePartOf(version, to)) left.push(`${name} still runs ${to}`);
     else if (!reached.some((each) => mayBePartOf(version, each)))
       left.push(`${name} runs ${version}, which this run did not install`);
     else moves.push({ role, name, platform, from: version, to });
   }
-  return { moves, left };
+  return { moves, left: [...unclear, ...left], unclear };
 }
 
 /** Returns the controllers that would go to an older minor version, which Kubernetes does not support. */

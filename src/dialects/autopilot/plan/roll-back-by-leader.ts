@@ -1,0 +1,78 @@
+/** Makes the spec with which the leader takes a failed run of k0s back, or says why it must not. */
+import { ORIGIN_ANNOTATION, type Plan } from '../../../api/autopilot/plan.ts';
+import type {
+  RollBackObstacle,
+  RollBackPlan,
+  RollBackScene,
+} from '../../../engine/contract/features.ts';
+import { inState, type Rollout } from '../../../engine/model/rollout.ts';
+import { controlNodes } from '../../../signal/names.ts';
+import { rfc3339 } from '../../../util/clock.ts';
+import { RefitError } from '../../../util/errors.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { listedSentences } from '../../../util/phrases.ts';
+import { wayBackOfAll, wayBackOfNode } from '../../../versions/way-back.ts';
+import {
+  concurrentIn,
+  type GoingBack,
+  planBack,
+  presentNodes,
+  type WaysBack,
+  waysBack,
+} from './roll-back-plan.ts';
+
+const FEW = 3;
+
+/**
+ * Returns the Plan with another spec. Every node of the run must have a way back: the leader leaves none of them behind. Nodes that
+ * failed come last in their stage, because they may fail again and stop the others.
+ */
+export function planBackOf(
+  { plan, rollout, world, run, history }: RollBackScene<Plan>,
+  now: number,
+): RollBackPlan<Plan> | RollBackObstacle {
+  if (ownMember(plan.metadata.annotations ?? {}, ORIGIN_ANNOTATION) !== undefined)
+    return {
+      obstacle:
+        'an UpdateConfig made the Plan, and would install the same version again: pause its policy or delete the UpdateConfig, and run refit rollback',
+    };
+  try {
+    const ways = waysBack(run, presentNodes(world));
+    const servers = world.list(controlNodes).map(({ status }) => status?.k0sVersion);
+    const obstacle = obstacleOf(ways, servers, now);
+    if (obstacle !== undefined) return { obstacle };
+    const moves = failedLast(ways.moves, rollout);
+    const downloads = history.flatMap((each) => each.downloads ?? []);
+    const parts = { run: `${run.planUid}/${run.id}`, downloads, concurrent: concurrentIn(plan) };
+    const { spec } = planBack({ ...ways, moves }, parts, rfc3339(now));
+    return { plan: { ...plan, spec }, names: moves.map(({ name }) => name) };
+  } catch (error) {
+    if (!(error instanceof RefitError)) throw error;
+    return { obstacle: error.message };
+  }
+}
+
+function obstacleOf(
+  { moves, left, unclear }: WaysBack,
+  servers: readonly (string | undefined)[],
+  now: number,
+): string | undefined {
+  if (unclear.length > 0) return listedSentences(unclear, FEW);
+  if (moves.length === 0) return listedSentences(['no node goes back', ...left], FEW);
+  const way = wayBackOfAll(
+    moves.map(({ name, role, from, to }) => ({
+      // Without a known download of the earlier version, no Plan is made.
+      ...wayBackOfNode({ name, role, from: to, to: from, hasDownload: true }, servers, now),
+      name,
+    })),
+  );
+  return way === undefined || way.state === 'open' ? undefined : way.message;
+}
+
+function failedLast(moves: readonly GoingBack[], { stages }: Rollout): GoingBack[] {
+  const failed = new Set(
+    stages.flatMap((stage) => inState(stage, 'failed').map(({ name }) => `${stage.role} ${name}`)),
+  );
+  const rank = ({ role, name }: GoingBack): number => (failed.has(`${role} ${name}`) ? 1 : 0);
+  return moves.toSorted((a, b) => rank(a) - rank(b));
+}

@@ -1,0 +1,61 @@
+/** Decides whether the leader takes a failed run back by itself, as `onFailure: RollBack` of the policy says. */
+
+import type { KubeObject } from '../../kube/resources.ts';
+import { listed } from '../../util/phrases.ts';
+import { isUnanswered, type Snapshot } from '../model/decision.ts';
+import { because, type Reason } from '../model/reasons.ts';
+import { isFinal } from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { describeUsedUpBudget } from './budget.ts';
+import { planEndOf } from './ended.ts';
+
+/**
+ * What follows from the policy now. ahead: the rollout goes on, and would be taken back · ask: the NodeRollout must be read · wait:
+ * the end of the run is not recorded yet, or nobody answered · paused: people paused plan or policy · due: the plan is written now ·
+ * refused: the leader must not take the run back, so the plan has stopped.
+ */
+export type RollBackVerdict =
+  | { readonly kind: 'ahead' | 'ask' | 'wait' | 'paused' }
+  | { readonly kind: 'due'; readonly plan: KubeObject; readonly reason: Reason }
+  | { readonly kind: 'refused'; readonly reason: Reason };
+
+const MOST_NAMES = 8;
+
+/** Returns undefined if the policy does not ask for a roll-back, or if the rollout did not end by its failures. */
+export function rollBackVerdict(
+  snapshot: Snapshot,
+  policy: RolloutPolicy,
+  now: number,
+): RollBackVerdict | undefined {
+  const { rollout, controls, rollBack, decisions } = snapshot;
+  if (policy.rollsBackOnFailure !== true || controls.abort !== undefined) return undefined;
+  const isOver = isFinal(rollout);
+  if (isOver && !endedByFailures(snapshot, policy, now)) return undefined;
+  if (rollout.rollsBack !== undefined)
+    return refused(policy, 'this run itself rolls an earlier run back');
+  if (typeof rollBack === 'object' && 'byHand' in rollBack) return refused(policy, rollBack.byHand);
+  if (!isOver) return { kind: 'ahead' };
+  if (controls.paused || policy.paused) return { kind: 'paused' };
+  if (decisions === undefined || decisions === 'unasked') return { kind: 'ask' };
+  if (isUnanswered(decisions) || rollBack === undefined || rollBack === 'unrecorded')
+    return { kind: 'wait' };
+  if ('obstacle' in rollBack) return refused(policy, rollBack.obstacle);
+  const why = describeUsedUpBudget(snapshot, policy)?.message ?? 'the plan failed';
+  const going = listed(rollBack.names, MOST_NAMES);
+  const message = `the policy ${policy.name}: ${why}; run ${rollout.id} is rolled back on ${going}`;
+  return { kind: 'due', plan: rollBack.plan, reason: because('RollsBack', message) };
+}
+
+function refused({ name }: RolloutPolicy, obstacle: string): RollBackVerdict {
+  const message = `onFailure: RollBack of UpgradePolicy ${name} acts as Stop: ${obstacle}`;
+  return { kind: 'refused', reason: because('RollBackRefused', message) };
+}
+
+/** Returns true if the recorded end is the one that a used-up budget led to. Edits since then, and aborts, are decisions of people. */
+function endedByFailures(snapshot: Snapshot, policy: RolloutPolicy, now: number): boolean {
+  const { rollout } = snapshot;
+  if (rollout.phase !== 'failed' || rollout.unread || rollout.reason?.code === 'Aborted')
+    return false;
+  if (planEndOf(snapshot, now).phase !== 'failed') return false;
+  return describeUsedUpBudget(snapshot, policy) !== undefined;
+}

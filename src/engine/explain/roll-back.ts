@@ -1,0 +1,38 @@
+/** Says for people whether the leader takes a plan back by itself. No decision depends on it. */
+import type { Assessment } from '../assess/assess.ts';
+import { rollBackVerdict } from '../assess/roll-back.ts';
+import { isFinal } from '../model/rollout.ts';
+
+/** Returns one sentence; undefined if the plan takes nothing back and would not. */
+export function rollBackSentence({
+  snapshot,
+  policy,
+  now,
+}: Pick<Assessment, 'snapshot' | 'policy' | 'now'>): string | undefined {
+  const { rollsBack, rollsBackReason } = snapshot.rollout;
+  const verdict = rollBackVerdict(snapshot, policy, now);
+  if (rollsBack !== undefined) {
+    const asks = rollsBackReason === undefined ? '' : `, says ${rollsBackReason}`;
+    const end =
+      isFinal(snapshot.rollout) && verdict?.kind === 'refused'
+        ? '; it is not rolled back in turn'
+        : '';
+    return `this plan rolls run ${rollsBack.split('/').slice(1).join('/')} back${asks}${end}`;
+  }
+  const policyName = `UpgradePolicy ${policy.name}`;
+  switch (verdict?.kind) {
+    case 'ahead':
+      return `${policyName}: if failures use up a budget, the plan stops and Refit rolls its nodes back`;
+    case 'paused':
+      return `${policyName}: Refit rolls the nodes back once nothing is paused; refit abort prevents that`;
+    case 'ask':
+    case 'wait':
+      return `${policyName}: Refit rolls the nodes back once the end of the run is in the NodeRollout`;
+    case 'due':
+      return `Refit rolls the nodes back now: ${verdict.reason.message}`;
+    case 'refused':
+      return verdict.reason.message;
+    case undefined:
+      return undefined;
+  }
+}
