@@ -188,6 +188,7 @@ const EVERYTHING: Complete<StatusView> = {
       reason: '',
       remedy: '',
       stopped: '',
+      rollBack: '',
       stages: [
         {
           command: 0,
@@ -323,6 +324,7 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
         ],
         unseen: '',
       },
+      rollBack: '',
       noReturn: [''],
       duration: {
         ms: 1,

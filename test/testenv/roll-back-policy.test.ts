@@ -64,6 +64,11 @@ async function start(version: string, workers: readonly string[]): Promise<strin
   const k0supdate = buildUpdate({ version, targets });
   const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate }] });
   const made = await admin.create(plans, { ...rest, metadata: { name: metadata.name } });
+  // These agents do not report from which version they come, so they start only after the leader has recorded it.
+  await vi.waitFor(async () => {
+    const own = (await history()).find(({ planUid }) => planUid === made.metadata.uid);
+    expect(own?.before).toBeDefined();
+  }, PATIENCE);
   return made.metadata.uid;
 }
 

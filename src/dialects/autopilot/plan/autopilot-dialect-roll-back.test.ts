@@ -1,0 +1,110 @@
+/** Proves that a failed Plan is rolled back by one write and one run, whichever leader begins that run, and only while the policy says so. */
+import { expect, test } from 'vitest';
+import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
+import { buildNode } from '../../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../../test/support/builders/plans.ts';
+import { buildReconciler } from '../../../../test/support/builders/reconcilers.ts';
+import { buildPolicy } from '../../../../test/support/builders/rollout-policies.ts';
+import { recorded, statusOf } from '../../../../test/support/builders/views.ts';
+import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
+import { HOUR, later, T0 } from '../../../../test/support/clock/times.ts';
+import { plans } from '../../../api/autopilot/plan.ts';
+import { nodeRollouts } from '../../../api/kinds.ts';
+import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../../engine/model/controls.ts';
+import { ROLLS_BACK_ANNOTATION } from '../../../engine/model/earlier-versions.ts';
+import { placeOf } from '../../../engine/report/node-rollout-object.ts';
+import { annotated, nodes } from '../../../kube/resources.ts';
+import { decodeSignal } from '../../../signal/annotations.ts';
+import { autopilot } from './autopilot-dialect.ts';
+
+const OLD = 'v1.36.3+k0s.0';
+const NEW = 'v1.36.3+k0s.2';
+const NAMES = ['w1', 'w2'];
+const ROLLS_BACK = buildPolicy({ name: 'safe', rollsBackOnFailure: true });
+const STOPS = buildPolicy({ name: 'safe' });
+const COUNTS = { total: 2, done: 1, failed: 1, inProgress: 0, pending: 0, skipped: 0 };
+
+function scene(annotations: Readonly<Record<string, string>> = {}) {
+  const api = new MemoryApi();
+  const k0supdate = buildUpdate({ version: NEW, targets: { workers: listed(...NAMES) } });
+  const states = { w1: 'SignalCompleted', w2: 'SignalApplyFailed' };
+  const status = statusOf('ApplyFailed', [], recorded(states));
+  const plan = annotated(buildPlan({ commands: [{ k0supdate }] }, status), annotations);
+  api.put(plans, { ...plan, metadata: { ...plan.metadata, generation: 1 } });
+  for (const name of NAMES) {
+    const node = buildNode(name);
+    const kubeletVersion = name === 'w1' ? NEW : OLD;
+    api.put(nodes, { ...node, status: { ...node.status, nodeInfo: { kubeletVersion } } });
+  }
+  const place = placeOf(autopilot, plan);
+  if (place === undefined) throw new Error('the Plan has no NodeRollout');
+  const old = { version: OLD, platform: 'linux-amd64', url: 'https://example.com/old' };
+  const run = {
+    id: 'id1',
+    planUid: 'plan-uid',
+    started: later(0),
+    ended: later(1000),
+    phase: 'failed',
+    counts: COUNTS,
+    before: [{ role: 'worker' as const, version: OLD, nodes: NAMES }],
+    downloads: [{ ...old, version: NEW }, old],
+  };
+  api.put(nodeRollouts, {
+    metadata: { name: place.name, namespace: place.namespace },
+    spec: { plan: { apiVersion: 'v1', kind: 'Plan', name: 'autopilot', uid: 'plan-uid' } },
+    status: { history: [run] },
+  });
+  const reconcile = async (policy = ROLLS_BACK): Promise<void> => {
+    const clock = new FakeClock(T0 + HOUR);
+    const leader = buildReconciler(autopilot, api, { policyFor: () => policy, clock });
+    leader.catchUp();
+    await leader.reconcile('autopilot').catch(() => undefined);
+  };
+  const isWritten = () =>
+    api.read(plans, 'autopilot').metadata.annotations?.[ROLLS_BACK_ANNOTATION];
+  const version = (name: string) =>
+    decodeSignal(api.read(nodes, name).metadata.annotations)?.command.version;
+  return { api, reconcile, isWritten, version };
+}
+
+test('a policy that stops writes nothing', async () => {
+  const { reconcile, isWritten } = scene();
+  await reconcile(STOPS);
+  expect(isWritten()).toBeUndefined();
+});
+
+test.each([ABORT_ANNOTATION, PAUSE_ANNOTATION])(
+  '%s keeps the roll-back from being written',
+  async (key) => {
+    const { reconcile, isWritten } = scene({ [key]: later(0) });
+    await reconcile();
+    expect(isWritten()).toBeUndefined();
+  },
+);
+
+test('one write orders the run; the next leader begins it, unless the policy stops by then or somebody aborts', async () => {
+  const { api, reconcile, isWritten, version } = scene();
+  await reconcile();
+  expect(isWritten()).toBe('plan-uid/id1');
+  const writes = () => api.calls.filter((call) => call === 'replace plans/autopilot');
+  expect(writes()).toHaveLength(1);
+  // This API server keeps the generation, so the leader has not begun the run yet: as if it were killed now.
+  expect(version('w1')).toBeUndefined();
+  api.change(plans, 'autopilot', (plan) => ({
+    ...plan,
+    metadata: { ...plan.metadata, generation: 2 },
+  }));
+  await reconcile(STOPS);
+  expect(version('w1')).toBeUndefined();
+  api.change(plans, 'autopilot', (plan) => annotated(plan, { [ABORT_ANNOTATION]: 'no' }));
+  await reconcile();
+  expect(version('w1')).toBeUndefined();
+  api.change(plans, 'autopilot', (plan) => {
+    const { [ABORT_ANNOTATION]: _abort, ...annotations } = plan.metadata.annotations ?? {};
+    return { ...plan, metadata: { ...plan.metadata, annotations } };
+  });
+  await reconcile();
+  expect(version('w1')).toBe(OLD);
+  expect(version('w2')).toBeUndefined();
+  expect(writes()).toHaveLength(1);
+});
