@@ -16,6 +16,7 @@ const HARMLESS = [
   'RestartedAfterEdit',
   'Resumed',
   'Retried',
+  'RollsBack',
   'WindowOpened',
   'VersionUnchecked',
 ];

@@ -139,7 +139,8 @@ test('nodes that moved go back once, although the leader is killed, and a failed
     expect(failed).toMatchObject({ id: 'id1', planUid: uid, phase: 'failed', version: NEW });
   }, PATIENCE);
   expect(await history()).toHaveLength(3);
-  await vi.waitFor(async () => expect(await eventsOf('RollsBack')).toHaveLength(1), PATIENCE);
+  // The killed leader may not have written its Event any more.
+  expect((await eventsOf('RollsBack')).length).toBeLessThan(2);
   expect(await printed('status')).toContain(
     'this plan rolls run id1 back, says the policy roll-back',
   );
@@ -154,6 +155,9 @@ test('nodes that moved go back once, although the leader is killed, and a failed
     const [said] = await eventsOf('RollBackRefused');
     expect(said).toContain('this run itself rolls an earlier run back');
   }, PATIENCE);
+  expect((await eventsOf('RollsBack')).join()).toContain(
+    'the policy roll-back: 1 node failed (auto-w2)',
+  );
   expect(await history()).toHaveLength(5);
   expect(await second.stop('SIGTERM')).toBe(0);
 });

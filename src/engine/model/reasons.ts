@@ -233,7 +233,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   Retried: null,
   RollsBack: null,
   RollBackRefused: {
-    act: 'take the nodes back as the message says, or fix the cause and run `refit retry` for the failed nodes',
+    act: 'fix the cause and run `refit retry` for the failed nodes, or take the nodes back as the message says',
   },
   ReceiverUnreachable: {
     act: 'repair the receiver, or its address or token, as the message says; what it was not told is sent again for 6h',

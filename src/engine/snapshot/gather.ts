@@ -121,7 +121,7 @@ function editsOf(plan: KubeObject, rollout: Rollout): Snapshot['edits'] {
   };
 }
 
-export interface Scene {
+interface Scene {
   readonly dialect: Dialect;
   readonly plan: KubeObject;
   readonly rollout: Rollout;

@@ -1,6 +1,18 @@
 /** Finds out how the leader could take a failed run back, from what the NodeRollout records about it. */
-import { isUnanswered, type PossibleRollBack } from '../model/decision.ts';
-import type { Scene } from './gather.ts';
+
+import type { KubeObject } from '../../kube/resources.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import type { World } from '../contract/world.ts';
+import { isUnanswered, type PossibleRollBack, type Snapshot } from '../model/decision.ts';
+import type { Rollout } from '../model/rollout.ts';
+
+interface Scene {
+  readonly dialect: Dialect;
+  readonly plan: KubeObject;
+  readonly rollout: Rollout;
+  readonly world: World;
+  readonly known: Pick<Snapshot, 'decisions'>;
+}
 
 const NOBODY = 'plans of this dialect are taken back by people only';
 

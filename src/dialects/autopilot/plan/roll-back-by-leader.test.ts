@@ -8,6 +8,7 @@ import { T0 } from '../../../../test/support/clock/times.ts';
 import { ORIGIN_ANNOTATION } from '../../../api/autopilot/plan.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import { annotated } from '../../../kube/resources.ts';
+import type { ControlNode } from '../../../signal/names.ts';
 import { resolve } from './resolve-autopilot-plan.ts';
 import { planBackOf } from './roll-back-by-leader.ts';
 
@@ -41,10 +42,11 @@ function backOf({ present = {}, servers = NEW, before, downloads, isOfChannel }:
     return { ...node, status: { ...node.status, nodeInfo: { kubeletVersion } } };
   });
   const controller = buildControlNode('c1');
-  const world = buildWorld(
-    [{ ...controller, status: { ...controller.status, k0sVersion: servers } }],
-    workers,
-  );
+  const server: ControlNode = {
+    ...controller,
+    status: { ...controller.status, k0sVersion: servers },
+  };
+  const world = buildWorld([server], workers);
   const run: NodeRolloutRun = {
     id: 'id1',
     planUid: 'plan-uid',
