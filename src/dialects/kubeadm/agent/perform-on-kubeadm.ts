@@ -26,6 +26,7 @@ import type { Host, KubeadmOptions, Shells } from '../host/host.ts';
 import * as hostSteps from '../host/host-steps.ts';
 import { etcdAnswersFrom } from '../host/probe.ts';
 import { configurationScript, kubeadmBody, kubeletBody, repairScript } from '../host/scripts.ts';
+import { rollBackStaticPods } from '../host/static-pods-back.ts';
 import type { FetchParts, FetchTools, fetchBinaries } from './fetch-binaries.ts';
 
 export interface KubeadmTools extends FetchTools {
@@ -159,6 +160,7 @@ async function upgrade(
   on: hostSteps.HostStepsParts,
 ): Promise<void> {
   let isKubeletTouched = false;
+  let isReplaced = false;
   try {
     log.info('kubeadm starts');
     await hostSteps.untilEtcdIsHealthy(on);
@@ -171,12 +173,15 @@ async function upgrade(
       'kubelet',
       kubeletBody(existsSync(kubectl.path) ? { kubectl } : {}),
     );
+    isReplaced = true;
     await hostSteps.untilVerified(on);
     await hostSteps.untilEtcdIsHealthy(on);
   } catch (cause) {
     abort.throwIfAborted();
     if (!isKubeletTouched) throw cause;
-    throw new Error(`${messageOf(cause)}${await hostSteps.rollBack(on)}`, { cause });
+    // Before that, static pods may still restart.
+    const ofPods = isReplaced ? await rollBackStaticPods(on) : '';
+    throw new Error(`${messageOf(cause)}${ofPods}${await hostSteps.rollBack(on)}`, { cause });
   }
 }
 

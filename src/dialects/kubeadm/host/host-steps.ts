@@ -89,7 +89,7 @@ export async function carryOutOnceMore(
 }
 
 export async function succeed(on: HostStepsParts, step: HostStep, script: string): Promise<void> {
-  const result = await run(on, script);
+  const result = await runOnHost(on, script);
   on.abort.throwIfAborted();
   if (result.code === 0) return;
   const what =
@@ -163,7 +163,7 @@ export async function rollBack(on: HostStepsParts): Promise<string> {
   // If the API server does not answer, the state of the kubelet is unknown.
   if (!reported || reported === version) return '';
   log.warn('the kubelet did not come up; rolling back', { node: host.name });
-  const back = await attempt(run(on, scripts.rollBackScript(rollout)));
+  const back = await attempt(runOnHost(on, scripts.rollBackScript(rollout)));
   const said = saidBy(back);
   if (back.code === 0)
     return said === ''
@@ -198,7 +198,7 @@ export function expectNone(problems: readonly string[]): void {
 /**
  * Runs a script, and runs it again if the connection breaks: the step continues on its host, and the script then waits for it.
  */
-async function run(
+export async function runOnHost(
   { shells, host, clock, log, abort }: HostStepsParts,
   script: string,
 ): Promise<ShellResult> {
@@ -242,7 +242,7 @@ export async function upgradeContainerd(
     on.abort.throwIfAborted();
     const unread = `containerd ${version} stays: the Node cannot be read: ${messageOf(cause)}; run the upgrade again`;
     if (!isRead) throw new RefitError('REFIT_REFUSED', unread, { cause });
-    const back = await attempt(run(on, scripts.putBackScript(on.rollout, containerd)));
+    const back = await attempt(runOnHost(on, scripts.putBackScript(on.rollout, containerd)));
     const said = saidBy(back);
     const undone =
       back.code === 0

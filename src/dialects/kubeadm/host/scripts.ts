@@ -212,12 +212,17 @@ function curlConfiguration(url: string): string {
   return `url = "${url.replaceAll(/[\\"\n\r\t\v]/g, (found) => CURL_ESCAPES.get(found) ?? `\\${found}`)}"`;
 }
 
-/**
- * Returns a script that restores kubeadm, kubelet and configuration as the rollout found them. Static pods and etcd stay as
- * they are, because etcd cannot be downgraded.
- */
+/** Returns a script that restores kubeadm, kubelet and configuration as the rollout found them. */
 export function rollBackScript(rollout: string): string {
   return detached(filledScript('roll-back.sh', { ROLLOUT: rollout }), LOCK_WAIT);
+}
+
+/**
+ * Returns a script that restores the manifests of the static pods as the rollout found them, all or none. It fails, and says why,
+ * if one of them must stay: for example, no etcd and no API server goes to an earlier minor version.
+ */
+export function staticPodsBackScript(rollout: string): string {
+  return detached(filledScript('static-pods-back.sh', { ROLLOUT: rollout }), LOCK_WAIT);
 }
 
 export function optionsFor(upgrade: Pick<Upgrade, 'kubeadm'>, host: Host): KubeadmOptions {

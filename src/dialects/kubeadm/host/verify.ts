@@ -42,11 +42,9 @@ export function hostChecks(
   now: number,
 ): Check[] {
   const { host, kubeadm, kubelet } = state.facts;
-  const hasEtcd = wantedOf('etcd', state.facts) !== undefined;
-  const names = host.role === 'controlPlane' ? [...STATIC_PODS, ...(hasEtcd ? ['etcd'] : [])] : [];
   const reported = state.node && kube.kubeletVersionOf(state.node);
   const ofKubeadm = [
-    ...names.map((name) => podCheck(name, state, version)),
+    ...(host.role === 'controlPlane' ? staticPodChecks(state, version) : []),
     binaryCheck('kubeadm', kubeadm, version),
   ];
   const silent = {
@@ -62,6 +60,13 @@ export function hostChecks(
       : []),
     ...certificateChecks(state.facts, now),
   ];
+}
+
+/** Checks the static pods of a control-plane host. Without `version`, the versions in their manifests are right. */
+export function staticPodChecks(state: HostState, version?: string): Check[] {
+  const hasEtcd = wantedOf('etcd', state.facts) !== undefined;
+  const names = [...STATIC_PODS, ...(hasEtcd ? ['etcd'] : [])];
+  return names.map((name) => podCheck(name, state, version));
 }
 
 export function isAt(found: string | undefined, version: string): boolean {
@@ -85,10 +90,10 @@ function wantedOf(
   return ownMember(staticPods, component) ?? ownMember(unreadImages, component);
 }
 
-function podCheck(component: string, { facts, pods: all }: HostState, version: string): Check {
+function podCheck(component: string, { facts, pods: all }: HostState, version?: string): Check {
   const { name } = facts.host;
   const wanted = wantedOf(component, facts);
-  if (component !== 'etcd' && !isAt(wanted, version))
+  if (version !== undefined && component !== 'etcd' && !isAt(wanted, version))
     return binaryCheck(component, wanted, version);
   const pod = podOf(all, name, component);
   if (!pod) return { component, found: 'the API server knows no pod of it', cure: KUBELET_LOG };

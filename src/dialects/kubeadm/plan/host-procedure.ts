@@ -9,6 +9,7 @@ import * as hostSteps from '../host/host-steps.ts';
 import { etcdAnswers } from '../host/probe.ts';
 import { renewCertificates } from '../host/renew-certificates.ts';
 import { binariesFor, kubeadmBody, kubeletBody, optionsFor, stageBody } from '../host/scripts.ts';
+import { rollBackStaticPods } from '../host/static-pods-back.ts';
 import { controlPlanePods } from '../host/verify.ts';
 import { type HostReport, hostReport } from './host-report.ts';
 import { type HostUpgrade, type HostUpgrades, type Report, STEPS } from './kubeadm-signal.ts';
@@ -77,7 +78,7 @@ interface Procedure {
 
 function procedureOf(procedure: ProcedureParts, work: HostUpgrade): Procedure {
   const { drains, outages, log } = procedure;
-  const { target, parts, rollout } = work;
+  const { target, rollout } = work;
   const stopping = new AbortController();
   const abort = AbortSignal.any([procedure.abort, stopping.signal]);
   const emptied = Promise.withResolvers<void>();
@@ -128,9 +129,8 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade): Procedure {
       } catch (error) {
         if (abort.aborted) throw error;
         const { step } = report.latest();
-        const isPossible =
-          parts.includes('kubelet') && (step === STEPS.kubelet || step === STEPS.verify);
-        const undone = isPossible ? await hostSteps.rollBack(stepsOn(procedure, work, abort)) : '';
+        const isReplaced = step === STEPS.kubelet || step === STEPS.verify;
+        const undone = isReplaced ? await rollBackHost(stepsOn(procedure, work, abort), step) : '';
         await report.enter(step, { state: 'failed', message: `${messageOf(error)}${undone}` });
       } finally {
         outages.end(target.name);
@@ -171,6 +171,14 @@ async function upgradeHost(
   });
   if (parts.includes('kubelet')) await on.approveServing([host]);
   await report.enter(STEPS.verify, { state: 'finished' });
+}
+
+/** Rolls back what does not work. Returns what happened, for the end of a message. */
+async function rollBackHost(on: HostSteps, step: string): Promise<string> {
+  // Before the verification, static pods may still restart.
+  const ofPods = step === STEPS.verify ? await rollBackStaticPods(on) : '';
+  const ofKubelet = on.parts.includes('kubelet') ? await hostSteps.rollBack(on) : '';
+  return `${ofPods}${ofKubelet}`;
 }
 
 function stateIn({ state, touched }: Report): 'open' | 'busy' | 'ended' {

@@ -1,5 +1,5 @@
 # Replaces kubeadm, and lets it upgrade the control plane or the configuration of the kubelet on this host.
-# uses: parts/prelude.sh parts/step.sh parts/packages.sh parts/keep-configuration.sh parts/restore-manifests.sh parts/trusted-options.sh parts/flags.sh
+# uses: parts/prelude.sh parts/step.sh parts/packages.sh parts/keep-configuration.sh parts/restore-manifests.sh parts/keep-static-pods.sh parts/trusted-options.sh parts/flags.sh
 # input:
 #   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout. The journal's lines of other rollouts do not count.
 #   STEP=kubeadm  Name of the step in the journal.
@@ -39,10 +39,12 @@ remove_old_flag() {
   esac
 }
 
+settle_static_pods
 seen 'done' && exit 0
 refuse_untrusted
 if [ "$ROLE" = controlPlane ]; then
   restore_manifests ''
+  keep_static_pods
   record_run
 fi
 keep_configuration
@@ -62,5 +64,8 @@ with_flags kubeadm upgrade "$@" || { code=$?; [ "$code" -gt 128 ] || note failed
 # shellcheck disable=SC2012
 ls -1dt "$BACKUPS"/kubeadm-backup-etcd-* 2>/dev/null | tail -n +2 |
   while IFS= read -r copy; do rm -rf -- "$copy"; done
-[ "$ROLE" = controlPlane ] || remove_old_flag
+case $ROLE in
+controlPlane) note_static_pods ;;
+*) remove_old_flag ;;
+esac
 note 'done'

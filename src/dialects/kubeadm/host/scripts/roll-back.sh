@@ -1,5 +1,5 @@
 # Puts kubeadm, the kubelet and its configuration back as the rollout found them, and prints the version of the kubelet. Static
-# pods and etcd stay: etcd never goes back.
+# pods stay: they have a script of their own.
 # uses: parts/prelude.sh parts/packages.sh parts/journal.sh parts/keep.sh
 # input:
 #   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout that replaced them.

@@ -1,0 +1,45 @@
+# `keep_static_pods` copies the manifests of the static pods before kubeadm changes one, `note_static_pods` writes down what kubeadm made
+# of them, and `settle_static_pods` finishes a roll-back that a crash cut off. Needs ROLLOUT and VERSION.
+# uses: parts/prelude.sh parts/static-pods.sh
+
+# Prints why the static pods have no way back. A manifest of the target version came with an earlier run.
+copy_manifests() {
+  for name in $COMPONENTS; do
+    file=$MANIFESTS/$name.yaml
+    [ -e "$file" ] || [ -L "$file" ] || continue
+    problem=$(wrong_manifest "$file")
+    [ -z "$problem" ] || { printf '%s\n' "$problem" && return 0; }
+    [ "$name" = etcd ] || [ "$(tag "$file")" != "$VERSION" ] ||
+      { printf '%s\n' "$name.yaml had $VERSION before this rollout" && return 0; }
+    copy_whole "$file" "$PODS/$name.yaml"
+    sync "$PODS/$name.yaml"
+  done
+}
+# The journal comes last: without it, nothing was kept. A run that is repeated keeps what was there before the first one.
+keep_static_pods() {
+  if [ "$(written rollout)" = "$ROLLOUT" ] && [ "$(written state)" != 'done' ]; then return 0; fi
+  rm -rf "$PODS"
+  mkdir -p "$PODS"
+  chmod 700 "$PODS"
+  why=$(copy_manifests)
+  set -- "rollout $ROLLOUT" ${why:+"without $why"}
+  if [ -z "$why" ]; then
+    for name in $COMPONENTS; do
+      [ ! -e "$PODS/$name.yaml" ] || set -- "$@" "kept $name $(sha256_of "$PODS/$name.yaml")"
+    done
+  fi
+  write_journal none "$@"
+}
+note_static_pods() {
+  set --
+  for name in $COMPONENTS; do
+    [ ! -f "$MANIFESTS/$name.yaml" ] || set -- "$@" "placed $name $(sha256_of "$MANIFESTS/$name.yaml")"
+  done
+  write_journal 'placed|state' "$@"
+}
+# If it cannot be finished, kubeadm is the way out: it writes all manifests anew.
+settle_static_pods() {
+  case $(written state) in
+  begun | undoing) (static_pods_back "$(written rollout)") || true ;;
+  esac
+}

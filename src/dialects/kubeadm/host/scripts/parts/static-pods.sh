@@ -1,0 +1,113 @@
+# The way back of the static pods. `static_pods_back ROLLOUT` puts the manifests back that keep-static-pods.sh copied to PODS, all of
+# them or none. The journal of PODS has the hash of each manifest, and its line `state` says how far that came: begun, undoing, undone
+# or done.
+# uses: parts/prelude.sh parts/backups.sh parts/trusted.sh parts/journal.sh
+
+PODS=$D/static-pods
+sha256_of() { sha256sum <"$1" | cut -d ' ' -f 1; }
+minor_of() { tag "$1" | sed -n 's/^v\{0,1\}\([0-9][0-9]*\.[0-9][0-9]*\)\..*/\1/p'; }
+staged_of() { printf '%s\n' "$MANIFESTS/.$1.yaml.refit"; }
+written() { sed -n "s/^$1 //p" "$PODS/journal" 2>/dev/null | tail -n 1; }
+# `write_journal FIRST LINES...` removes the lines that begin with FIRST, and adds LINES, in one rename. It ends the script if it cannot.
+write_journal() (
+  without=$1
+  shift
+  {
+    grep -vE "^($without) " "$PODS/journal" 2>/dev/null || true
+    [ $# -eq 0 ] || printf '%s\n' "$@"
+  } >"$PODS/journal.new" && sync "$PODS/journal.new" && mv "$PODS/journal.new" "$PODS/journal"
+) || fail "cannot write $PODS/journal"
+# `is_hash WHAT NAME FILE`: WHAT is kept or placed.
+is_hash() { [ -f "$3" ] && grep -qxF "$1 $2 $(sha256_of "$3")" "$PODS/journal"; }
+# `wrong_manifest FILE` prints why root must not copy FILE, or put anything in its place.
+wrong_manifest() {
+  if [ -L "$1" ] || [ ! -f "$1" ]; then
+    printf '%s\n' "${1#"$R"} is not a regular file"
+  else
+    untrusted "$1"
+  fi
+}
+# Prints why the manifests must stay. The data of etcd never goes back: neither an etcd nor an API server of an earlier minor version
+# is sure to read it.
+stay_reason() {
+  if [ "$(written rollout)" != "$1" ]; then echo 'this rollout kept no manifests' && return 0; fi
+  why=$(written without)
+  [ -z "$why" ] || { printf '%s\n' "their manifests were not kept: $why" && return 0; }
+  differs=
+  for name in $COMPONENTS; do
+    was=$PODS/$name.yaml now=$MANIFESTS/$name.yaml
+    if ! grep -q "^kept $name " "$PODS/journal"; then
+      if [ -e "$now" ] || [ -L "$now" ]; then printf '%s\n' "$name.yaml is new since the upgrade" && return 0; fi
+      continue
+    fi
+    for file in "$was" "$now"; do
+      problem=$(wrong_manifest "$file")
+      [ -z "$problem" ] || { printf '%s\n' "$problem" && return 0; }
+    done
+    is_hash kept "$name" "$was" || { printf '%s\n' "${was#"$R"} does not match its hash in the journal" && return 0; }
+    ! is_hash kept "$name" "$now" || continue
+    is_hash placed "$name" "$now" || { printf '%s\n' "$name.yaml was changed after kubeadm wrote it" && return 0; }
+    differs=yes
+    older=$(minor_of "$was") newer=$(minor_of "$now")
+    { [ -n "$older" ] && [ "$older" = "$newer" ]; } || {
+      printf '%s\n' "$name would go from $(tag "$now") to $(tag "$was"), and only the same minor version can read the data of etcd"
+      return 0
+    }
+  done
+  [ -n "$differs$(written state | grep -x 'begun')" ] || echo 'kubeadm did not change their manifests'
+}
+# `stage_manifest WHAT NAME FILE` copies FILE next to the manifest, where the kubelet ignores it, and checks the hash of the copy.
+stage_manifest() {
+  staged=$(staged_of "$2")
+  rm -rf "$staged" && cp -p "$3" "$staged" && { attributes "$3" "$staged" || true; } && chmod 600 "$staged" &&
+    sync "$staged" && is_hash "$1" "$2" "$staged"
+}
+# `each_manifest FUNCTION ARGUMENTS... NAME` for each manifest that was kept. It ends at the first that fails.
+each_manifest() {
+  for name in $COMPONENTS; do
+    ! grep -q "^kept $name " "$PODS/journal" || "$@" "$name" || return 1
+  done
+}
+# What kubeadm wrote is kept, too, for the case that a rename fails.
+stage_kept() {
+  now=$MANIFESTS/$1.yaml
+  ! is_hash kept "$1" "$now" || return 0
+  rm -f "$PODS/$1.placed"
+  copy_whole "$now" "$PODS/$1.placed" && sync "$PODS/$1.placed" && is_hash placed "$1" "$PODS/$1.placed" &&
+    stage_manifest kept "$1" "$PODS/$1.yaml"
+}
+rename_staged() { [ ! -e "$(staged_of "$1")" ] || mv -f "$(staged_of "$1")" "$MANIFESTS/$1.yaml"; }
+remove_staged() { rm -f "$(staged_of "$1")"; }
+undo_manifest() {
+  now=$MANIFESTS/$1.yaml
+  remove_staged "$1"
+  # Only a manifest that the roll-back itself put there is replaced.
+  is_hash kept "$1" "$now" && [ -e "$PODS/$1.placed" ] || return 0
+  stage_manifest placed "$1" "$PODS/$1.placed" && mv -f "$(staged_of "$1")" "$now"
+}
+undo_static_pods() {
+  write_journal state 'state undoing'
+  each_manifest undo_manifest || fail "the manifests are a mix: see $MANIFESTS, with copies in $PODS"
+  write_journal state 'state undone'
+}
+static_pods_back() {
+  [ "$(written state)" != undoing ] || undo_static_pods
+  if [ "$(written state)" != 'done' ] || [ "$(written rollout)" != "$1" ]; then
+    why=$(stay_reason "$1")
+    [ -z "$why" ] || fail "$why"
+    each_manifest stage_kept || {
+      each_manifest remove_staged
+      fail "cannot stage the manifests in $MANIFESTS"
+    }
+    write_journal state 'state begun'
+    { each_manifest rename_staged && sync "$MANIFESTS"; } || {
+      undo_static_pods
+      fail "cannot replace the manifests in $MANIFESTS: those of the upgrade are back"
+    }
+    # The next run lets kubeadm upgrade this host again.
+    forget "$1 kubeadm " || fail "cannot write $J"
+    write_journal state 'state done'
+  fi
+  each_manifest tell_version
+}
+tell_version() { printf '%s\n' "$1 $(tag "$MANIFESTS/$1.yaml")"; }
