@@ -232,8 +232,9 @@ export const FEATURES: readonly FeatureGroup[] = [
           `${T}/agent.test.ts`,
           `${T}/autopilot/silent-kubelet.test.ts`,
           'test/agent/kubeadm-roll-back.test.ts',
+          'test/agent/kubeadm-static-pods.test.ts',
         ],
-        'k0s, and kubelet and containerd of kubeadm. kubeadm brings static pods back while it runs; after that they stay. With Plans of Rancher the image decides',
+        'k0s, and kubelet and containerd of kubeadm. kubeadm brings static pods back while it runs; after that Refit does, to the same minor version only. With Plans of Rancher the image decides',
       ),
       yes(
         'The fleet goes back with a plan',
