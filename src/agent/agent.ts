@@ -72,6 +72,7 @@ const REFUSED_RETRY = { base: 50, cap: 60_000 };
 const LONG_STEPS: readonly Step['kind'][] = [
   'download',
   'trial-run',
+  'snapshot-etcd',
   'cordon-and-drain',
   'fetch-bundle',
 ];

@@ -1,5 +1,5 @@
 /** Defines the agent's memory: which signal it works on, and how far it got. */
-import type { AgentPolicy, AgentReport, SignalData } from '../signal/annotations.ts';
+import type { AgentPolicy, AgentReport, EtcdSnapshot, SignalData } from '../signal/annotations.ts';
 import type { ProcessId } from './service/host.ts';
 
 /**
@@ -87,6 +87,8 @@ export interface UpdateJournal extends Progress {
    * node was still cordoned when the failure was reported.
    */
   readonly drain?: 'started' | 'done' | 'undone' | 'stuck';
+  /** The snapshot of etcd, once the agent has taken it or tried to. */
+  readonly snapshot?: EtcdSnapshot;
   /** True if the agent started at the status Cordoning, because its journal was lost. */
   readonly begunLate?: true;
 }

@@ -1,6 +1,7 @@
 /** Carries out steps on the host. Each step may be interrupted at any point and is then repeated. */
 import { dirname } from 'node:path';
 import { writeOwner } from '../drain/cordon-marks.ts';
+import type { EtcdSnapshot } from '../signal/annotations.ts';
 import { backoffDelay, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { type FetchRequest, type FetchTools, limitsFor } from './download/fetch.ts';
@@ -11,7 +12,9 @@ import { type DownloadRequest, discardDownload, download } from './download/stag
 import { type ActiveJournal, type BundleJournal, isBundle, type UpdateJournal } from './journal.ts';
 import { DrainLateError, type Maintenance } from './maintenance/node-maintenance.ts';
 import { endProcess, identityOf } from './service/processes.ts';
+import type { ServicePlaces } from './service/service-place.ts';
 import type { ServiceRestarter } from './service/service-restarter.ts';
+import { discardSnapshot, failedSnapshot, takeSnapshot } from './snapshot/take-snapshot.ts';
 import { type Files, replaceDurably, syncPath } from './state/durable-files.ts';
 import { copyAttributes } from './state/file-attributes.ts';
 import type { KeptBinary } from './state/kept-binary.ts';
@@ -27,6 +30,8 @@ export interface EffectTools
   readonly imagesDirectory: string;
   /** If true, a forced update must also bring the version that it names. */
   readonly checkForced?: boolean;
+  /** Where the service of this host has its data and its status socket. */
+  readonly places: Pick<ServicePlaces, 'current'>;
   readonly maintenance: Maintenance;
   readonly restarter: Pick<ServiceRestarter, 'restart'>;
   readonly fileTrust: FileTrust;
@@ -62,6 +67,8 @@ export async function perform(
   try {
     const limits = limitsFor(tools.limits, journal.work.policy);
     const running = { ...tools, limits, abort, onRemoved };
+    if (step.kind === 'snapshot-etcd' && !isBundle(journal))
+      return { ok: true, snapshot: await snapshotFor(journal, running) };
     await (isBundle(journal)
       ? bundleEffectOf(step, journal, running)
       : updateEffectOf(step, journal, running));
@@ -78,6 +85,32 @@ type RunningTools = EffectTools &
     /** Is called with the version of the kept binary when it was removed to make room. */
     readonly onRemoved: (version: string) => void;
   };
+
+/** Takes the snapshot of etcd. If it fails, this rejects only if the policy requires a snapshot. */
+async function snapshotFor(
+  { work: { binary, signal, policy } }: UpdateJournal,
+  tools: RunningTools,
+): Promise<EtcdSnapshot> {
+  const { stateDirectory, limits, clock, log, abort } = tools;
+  const { dataDirectory, statusSocket } = tools.places.current;
+  const rules = policy?.etcdSnapshot ?? {};
+  const { version } = signal.command;
+  const places = { binary, dataDirectory, statusSocket, stateDirectory };
+  const request = { ...places, version, reserveBytes: limits.reserveBytes, rules };
+  try {
+    return await takeSnapshot(request, tools);
+  } catch (error) {
+    abort.throwIfAborted();
+    if (rules.require === true)
+      throw new Error(`no snapshot of etcd, nothing was changed: ${messageOf(error)}`, {
+        cause: error,
+      });
+    log.warn('could not take the snapshot of etcd; the upgrade goes on without it', {
+      reason: messageOf(error),
+    });
+    return failedSnapshot(error, clock.now());
+  }
+}
 
 /** Maps each step to what it does to the host. Steps that are missing change only the journal or the object. */
 type Effects = {
@@ -96,6 +129,7 @@ async function updateEffectOf(
   const { userAgent, limits, maintenance, restarter, files, fileTrust, abort } = tools;
   const drain = work.policy?.drain ?? {};
   const discard = async (): Promise<void> => {
+    await discardSnapshot(tools.stateDirectory);
     await discardDownload({ staged, paths }, files);
     await fileTrust.removeEmpty(staging);
   };

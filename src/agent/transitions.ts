@@ -62,6 +62,8 @@ function updateAfter(step: Step, journal: UpdateJournal, outcome: StepOutcome): 
     return AFTER_FAILURE[step.kind]?.(journal, outcome.reason, outcome.late) ?? journal;
   if (step.kind === 'restart')
     return { ...journal, phase: isRollingBack(journal) ? 'restartedBack' : 'restarted' };
+  if (step.kind === 'snapshot-etcd')
+    return outcome.snapshot === undefined ? journal : { ...journal, snapshot: outcome.snapshot };
   const change = AFTER_SUCCESS[step.kind];
   return change === undefined ? journal : { ...journal, ...change };
 }
@@ -129,6 +131,7 @@ type AfterFailure = (journal: UpdateJournal, reason: string, late?: 'drain') => 
 const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
   download: (journal, reason) => failed(journal, { status: 'FailedDownload', reason }),
   'trial-run': (journal, reason) => failed(journal, fail(reason)),
+  'snapshot-etcd': (journal, reason) => failed(journal, fail(reason)),
   'cordon-and-drain': (journal, reason, late) =>
     failed(journal, { ...fail(reason), ...(late && { late }) }),
   'keep-previous': (journal, reason) => failed(journal, fail(reason)),

@@ -111,6 +111,38 @@ export const REASON_LIMIT = 512;
 
 const TIMES = Object.fromEntries(names.SIGNAL_STATUSES.map((status) => [status, anAmount]));
 
+/** A snapshot of etcd on a controller. */
+export interface EtcdSnapshot {
+  /** When it was taken, in RFC 3339 format. */
+  readonly at: string;
+  /** The path on the host of the controller, like `bytes` and `sha256` only if there is a snapshot. */
+  readonly path?: string;
+  readonly bytes?: number;
+  readonly sha256?: string;
+  /** Says why there is nothing to save, such as that the controller has no etcd. */
+  readonly none?: string;
+  /** Says why the snapshot failed. */
+  readonly failed?: string;
+}
+
+const SNAPSHOT = {
+  path: aShortText,
+  bytes: anAmount,
+  sha256: aShortText,
+  none: aShortText,
+  failed: aShortText,
+};
+
+function aShortText(value: unknown): string | undefined {
+  return aText(value)?.slice(0, REASON_LIMIT);
+}
+
+function toSnapshot(value: unknown): EtcdSnapshot | undefined {
+  if (!isRecord(value)) return undefined;
+  const at = aShortText(value['at']);
+  return at === undefined ? undefined : { at, ...readMembers(value, SNAPSHOT) };
+}
+
 const REPORT = {
   /** The version that ran before the upgrade. */
   from: aText,
@@ -129,6 +161,8 @@ const REPORT = {
   refused: exactly(true),
   /** The version of the kept binary that the agent removed, because the download did not fit on the disk beside it. */
   removed: aText,
+  /** The snapshot of etcd that the agent took before it changed the host. */
+  etcdSnapshot: toSnapshot,
 };
 
 export interface AgentReport extends Members<typeof REPORT> {
@@ -172,6 +206,18 @@ const DRAIN = {
 };
 export type AgentDrain = Members<typeof DRAIN>;
 
+/** The agent of a controller takes a snapshot of etcd before it changes the host. */
+const ETCD_SNAPSHOT = {
+  /** True if the upgrade fails, and changes nothing, without a snapshot. */
+  require: exactly(true),
+  /** How many snapshots stay on the host. */
+  keep: (value: unknown) => (Number.isInteger(value) ? anAmount(value) : undefined),
+  timeoutMs: anAmount,
+  /** The certificate, in PEM format, that snapshots are encrypted for. */
+  certificate: aText,
+};
+export type AgentSnapshot = Members<typeof ETCD_SNAPSHOT>;
+
 /** This policy overrides the flags of the agent. All times are in milliseconds. */
 const POLICY = {
   /** The new process must keep running for this long before the upgrade counts as proven. */
@@ -204,6 +250,8 @@ const POLICY = {
    */
   keepPreviousMs: anAmount,
   drain: recordOf(DRAIN),
+  /** Absent: the agent takes no snapshot. */
+  etcdSnapshot: recordOf(ETCD_SNAPSHOT),
   /**
    * `leader` means that the leader that wrote the signal cordons, drains and uncordons the node. If it is absent, the
    * leader's Lease decides.

@@ -180,6 +180,7 @@ function agentOn(
     },
     stateDirectory,
     imagesDirectory: images,
+    places,
     userAgent: `refit-agent/0 (${host.name})`,
     limits: LIMITS,
     environment: {},

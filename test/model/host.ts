@@ -192,6 +192,11 @@ export function afterStep(
     case 'clean-up':
     case 'stand-aside':
       return { host: { ...host, staged: undefined }, outcome: DONE };
+    case 'snapshot-etcd':
+      return {
+        host,
+        outcome: { ok: true, snapshot: { at: created, none: 'a model has no etcd' } },
+      };
     case 'cordon-and-drain':
       return { host: { ...host, hasPods: false }, outcome: DONE };
     case 'uncordon':

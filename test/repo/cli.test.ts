@@ -210,6 +210,7 @@ const EVERYTHING: Complete<StatusView> = {
               delay: '',
               stalled: '',
               rolledBack: true,
+              etcdSnapshot: { at: '', path: '', bytes: 0, sha256: '', none: '', failed: '' },
               rollsBack: { unanswered: '', notReady: '' },
               agent: {
                 ours: true,

@@ -1,5 +1,5 @@
 /** Defines every step that the agent can take, and its possible outcomes. */
-import type { AgentReport } from '../../signal/annotations.ts';
+import type { AgentReport, EtcdSnapshot } from '../../signal/annotations.ts';
 import type { SignalStatus } from '../../signal/names.ts';
 import type { ActiveJournal } from '../journal.ts';
 import type { ProcessId } from '../service/host.ts';
@@ -25,6 +25,8 @@ export type Step =
   | { readonly kind: 'download' }
   /** Runs the staged binary with the argument `version`. */
   | { readonly kind: 'trial-run' }
+  /** Saves etcd of a controller to a file in the state directory. */
+  | { readonly kind: 'snapshot-etcd' }
   | { readonly kind: 'cordon-and-drain' }
   /** Makes the previous path a second name of the binary at the target path. */
   | { readonly kind: 'keep-previous' }
@@ -59,10 +61,10 @@ export type Step =
 
 /**
  * `late` names the step that exceeded its time limit, and `error` is what was thrown. `removed` is the version of the kept binary that
- * was removed to make room.
+ * was removed to make room. `snapshot` is the result of the step `snapshot-etcd`.
  */
 export type StepOutcome =
-  | { readonly ok: true; readonly removed?: string }
+  | { readonly ok: true; readonly removed?: string; readonly snapshot?: EtcdSnapshot }
   | {
       readonly ok: false;
       readonly removed?: string;

@@ -22,6 +22,32 @@ const oldLeft = running(OLD, before, false);
 
 const newRuns = running(NEW, after);
 
+describe('with a snapshot of etcd', () => {
+  const work = workFor(signalAt(), { policy: { etcdSnapshot: { require: true } } });
+  const wanted = journalAt('ready', { work });
+  const snapshot = { at: '2026-01-01T00:00:00Z', path: '/s', bytes: 1, sha256: 'ab' };
+  const taken = journalAt('ready', { work, snapshot });
+  check([
+    ['before the cordon', 'Downloading', { journal: wanted }, { kind: 'snapshot-etcd' }],
+    ['taken', 'Downloading', { journal: taken }, report('Cordoning')],
+    ['taken, drained', 'ApplyingUpdate', { journal: taken }, { kind: 'keep-previous' }],
+    ['the journal was lost', 'ApplyingUpdate', { journal: wanted }, { kind: 'snapshot-etcd' }],
+    [
+      'the journal was lost during the drain',
+      'Cordoning',
+      { journal: wanted, host: silent },
+      { kind: 'cordon-and-drain' },
+    ],
+    ['service down', 'Downloading', { journal: wanted, host: silent }, { kind: 'await-service' }],
+    [
+      'another file runs',
+      'Downloading',
+      { journal: wanted, host: oldLeft },
+      { kind: 'give-up', reason: says('roll-back would be impossible') },
+    ],
+  ]);
+});
+
 describe('up to the swap', () => {
   const { phase: _, ...failed } = journalAt('failed', WHY);
   check([

@@ -54,8 +54,12 @@ export const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>
   downloaded: () => ({ kind: 'trial-run' }),
   ready(input) {
     const status = input.signal?.status?.status;
-    if (status === undefined || status === 'Downloading') return report('Cordoning');
-    return status === 'Cordoning' ? cordonAndDrain(input) : keepPrevious(input);
+    if (status === 'Cordoning') return cordonAndDrain(input);
+    const first = snapshotFirst(input);
+    if (first !== undefined) return first;
+    return status === undefined || status === 'Downloading'
+      ? report('Cordoning')
+      : keepPrevious(input);
   },
   kept: () => ({ kind: 'swap' }),
   swapping: () => ({ kind: 'swap' }),
@@ -79,6 +83,18 @@ export const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>
   restartedBack: concludeRollBack,
   failed: ({ journal }) => uncordonOrFail(journal, journal.failure?.rolledBack),
 };
+
+/**
+ * Returns the step that takes the snapshot of etcd, or what prevents it; undefined if none is wanted or it is taken. It
+ * comes before the node is cordoned, so a snapshot that must not fail disturbs no pod. After a lost journal it comes later,
+ * because while a node is being drained no facts about the service are known.
+ */
+function snapshotFirst(input: UpdateInput): Step | undefined {
+  const { snapshot, work } = input.journal;
+  if (work.policy?.etcdSnapshot === undefined || snapshot !== undefined) return undefined;
+  const next = keepPrevious(input);
+  return next.kind === 'keep-previous' ? { kind: 'snapshot-etcd' } : next;
+}
 
 /** If the leader cordons and drains the node, the leader also reports that. */
 function cordonAndDrain({ journal, node }: UpdateInput): Step {

@@ -53,6 +53,8 @@ const KEY_ONLY = /^([a-z0-9.-]+[/])?[A-Za-z0-9._-]+$/;
 const WANTED_KEY = 'must be the key of a label such as topology.kubernetes.io/zone';
 const WANTED_LABEL = 'must be the key of a label such as topology.kubernetes.io/zone, or key=value';
 const LONGEST_PAIR = 381;
+/** One certificate alone, because a private key next to it would become readable in the API. */
+const PEM = /^-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+\n-----END CERTIFICATE-----\n?$/;
 const SET = { 'x-kubernetes-list-type': 'set' };
 /** The most entries of a list. Without this limit, a policy could make each decision slow. */
 const MANY = 100;
@@ -261,6 +263,27 @@ export const upgradePolicySpecSchema = object(
         '`0s`: it goes as soon as the upgrade has succeeded.',
       durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),
     ),
+    etcdSnapshot: object(
+      "A snapshot of etcd by Refit's agent of a k0s controller, before the first controller of a command is changed; none by default. It " +
+        'has the keys and Secrets of the cluster, stays on that controller, and only root can read it.',
+      {
+        mode: choice(
+          'What follows if there is no snapshot. `Try`, the default: the upgrade goes on, and its report says why there is none. ' +
+            '`Require`: the controller fails before it is changed.',
+          'Try',
+          'Require',
+        ),
+        keep: optional(
+          'How many snapshots stay on the controller that takes them; 2 by default.',
+          z.int().min(1).max(100),
+        ),
+        timeout: duration('How long a snapshot may take; 10m by default.'),
+        certificate: optional(
+          'A certificate in PEM format. Only who has its key can read the snapshots. They are encrypted by `openssl` on the controller.',
+          z.string().regex(PEM, 'is not one certificate in PEM format').max(16_384),
+        ),
+      },
+    ).exactOptional(),
     settle: duration(
       'How long an upgraded node must work, Ready and uncordoned, before its slot is free for the next node; no time by default.',
     ),

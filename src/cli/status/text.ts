@@ -1,6 +1,7 @@
 /** Writes the text form of `refit status`: notes, then for each plan a header, stages, targets, waits and what to do. */
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../dialects/registry.ts';
 import { isK0sLeader } from '../../signal/names.ts';
+import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import type { Medium, Style } from '../output.ts';
@@ -55,6 +56,7 @@ export function renderPlan(
     checkSection(plan, now),
     { heading: 'unknown', lines: plan.unseen ?? [] },
     ...(form === 'wide' ? [wayBackSection(plan.wayBack)] : []),
+    snapshotSection(sentences.targetsOf(plan)),
     { heading: 'agents', lines: agentLines(plan) },
     {
       heading: 'ahead',
@@ -86,6 +88,14 @@ export function rollBackSection({ rollBack }: Pick<PlanView, 'rollBack'>): Secti
 /** Returns the section that says whether upgraded nodes can go back. */
 export function wayBackSection(way: PlanView['wayBack']): Section {
   return { heading: 'way back', lines: way === undefined ? [] : [`${way.state}: ${way.message}`] };
+}
+
+/** Returns the section about the snapshots of etcd that these targets took. */
+export function snapshotSection(targets: readonly TargetView[]): Section {
+  const lines = targets.flatMap(({ name, etcdSnapshot }) =>
+    etcdSnapshot === undefined ? [] : [snapshotSentence(name, etcdSnapshot)],
+  );
+  return { heading: 'snapshot', lines };
 }
 
 /** Returns the section of the targets that people hold. */

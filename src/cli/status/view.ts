@@ -42,7 +42,8 @@ import { printable } from '../../util/printable.ts';
 import type { WayBack } from '../../versions/way-back.ts';
 import type { LeaderView } from './load.ts';
 
-export interface TargetView extends Pick<TargetReport, 'from' | 'spent' | 'rolledBack'> {
+export interface TargetView
+  extends Pick<TargetReport, 'from' | 'spent' | 'rolledBack' | 'etcdSnapshot'> {
   readonly name: string;
   readonly phase: TargetPhase;
   readonly step?: string | undefined;
@@ -326,7 +327,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
   };
   if (observation.kind === 'none')
     return { name: target.name, phase, since: target.since, ...always };
-  const { from, spent, rolledBack, reason } = observation.report ?? {};
+  const { from, spent, rolledBack, etcdSnapshot, reason } = observation.report ?? {};
   const isOpen = target.state === 'intended' || target.state === 'pending';
   const working = observation.kind === 'working' ? observation : undefined;
   const isDrained =
@@ -347,6 +348,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
     delay: (observation.kind === 'sent' && reason) || undefined,
     stalled: working?.stalled || undefined,
     rolledBack,
+    etcdSnapshot,
     rollsBack: phase === 'working' ? rollBackTimes(facts, policy) : undefined,
     drains: isDrained ? whoDrains : undefined,
   };

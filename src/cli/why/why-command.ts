@@ -173,6 +173,7 @@ export function nodeSections(status: StatusView, plan: PlanView, node: string, n
         ...sectionsOf(status, plan, stage, target, now),
         hookSection(plan, now, target.name),
         text.wayBackSection(target.wayBack),
+        text.snapshotSection([target]),
         cordonSection(plan, target),
         text.joinedSection(plan, target.name),
         text.warningSection(plan),

@@ -8,7 +8,13 @@ import type {
   Signalling,
   UnnamedCordon,
 } from '../../engine/model/decision.ts';
-import type { Role, Rollout, Stage, Target } from '../../engine/model/rollout.ts';
+import {
+  inState,
+  type Role,
+  type Rollout,
+  type Stage,
+  type Target,
+} from '../../engine/model/rollout.ts';
 import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
 import {
   annotated,
@@ -63,7 +69,7 @@ export function annotationSignal({
     send(world, rollout, signalling) {
       const { stage, target } = signalling;
       const object = objectOf(world, stage, target);
-      const asked = { ...signalling, agent: { ...signalling.agent, ...agent } };
+      const asked = { ...signalling, agent: { ...agentFor(signalling), ...agent } };
       const signalled = object && withSignal(object, rollout, asked);
       const isNode = resourceOf(stage) === nodes;
       return replacing(
@@ -101,6 +107,19 @@ export function annotationSignal({
 
     downloads: annotationDownloads(resourceOf),
   };
+}
+
+/**
+ * Returns the policy for the agent. Only controllers have etcd, and only a snapshot from before the first one is of use:
+ * each member has the same data.
+ */
+function agentFor({ stage, agent }: Signalling): AgentPolicy {
+  const { etcdSnapshot, ...others } = agent;
+  const isFirst =
+    stage.role === 'controller' &&
+    kindOf(stage) === 'k0supdate' &&
+    inState(stage, 'done').length === 0;
+  return { ...others, ...(isFirst && etcdSnapshot && { etcdSnapshot }) };
 }
 
 /** The limit for the time of one upgrade, in milliseconds. A longer one waited for people or is wrong, so it predicts nothing. */

@@ -8,7 +8,7 @@ import type { CheckResult } from '../../health/checks.ts';
 import type { HookResult } from '../../hooks/rules.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
-import type { AgentPolicy } from '../../signal/annotations.ts';
+import type { AgentPolicy, EtcdSnapshot } from '../../signal/annotations.ts';
 import type { Hold } from '../../signal/holds.ts';
 import type { ApiServer } from '../../versions/plan-rules.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
@@ -74,6 +74,8 @@ export interface TargetReport {
   readonly rolledBack?: boolean | undefined;
   /** The version of the kept binary that made room for the download. */
   readonly removed?: string | undefined;
+  /** The snapshot that the target took of its data before it was changed. */
+  readonly etcdSnapshot?: EtcdSnapshot | undefined;
   /** The reason why the work failed or has not begun. */
   readonly reason?: string | undefined;
 }

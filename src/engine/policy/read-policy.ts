@@ -7,7 +7,7 @@ import {
 } from '../../api/refit/upgrade-policy.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import { selectorFault } from '../../kube/selectors.ts';
-import type { AgentDrain, AgentPolicy } from '../../signal/annotations.ts';
+import type { AgentDrain, AgentPolicy, AgentSnapshot } from '../../signal/annotations.ts';
 import { describeIssue } from '../../util/describe-issue.ts';
 import { formatDuration, parseDuration } from '../../util/duration.ts';
 import { ifPossible } from '../../util/errors.ts';
@@ -232,6 +232,7 @@ function timesOf(spec: UpgradePolicySpec, complain: Complain) {
   const agent: AgentPolicy = defined({
     soakMs,
     keepPreviousMs,
+    etcdSnapshot: snapshotRulesOf(spec, complain),
     restartTimeoutMs,
     readyTimeoutMs: deadlines.ready === undefined ? undefined : ready,
     downloadTimeoutMs: deadlines.download === undefined ? undefined : download,
@@ -251,6 +252,14 @@ function timesOf(spec: UpgradePolicySpec, complain: Complain) {
     settleMs,
     agent,
   };
+}
+
+function snapshotRulesOf({ etcdSnapshot }: UpgradePolicySpec, complain: Complain) {
+  if (etcdSnapshot === undefined) return undefined;
+  const { mode, keep, timeout, certificate } = etcdSnapshot;
+  const timeoutMs = readTime('etcdSnapshot.timeout', timeout, complain);
+  const rules = { require: mode === 'Require' || undefined, keep, timeoutMs };
+  return defined({ ...rules, certificate: certificate?.trim() }) as AgentSnapshot;
 }
 
 function payloadRulesOf({ payloads = {} }: UpgradePolicySpec) {

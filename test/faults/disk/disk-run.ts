@@ -4,6 +4,7 @@ import { Agent } from '../../../src/agent/agent.ts';
 import type { ActiveJournal } from '../../../src/agent/journal.ts';
 import type { Maintenance } from '../../../src/agent/maintenance/node-maintenance.ts';
 import { perform } from '../../../src/agent/perform-step.ts';
+import { DEFAULT_PLACE } from '../../../src/agent/service/find-services.ts';
 import type { ServiceFacts } from '../../../src/agent/service/host.ts';
 import { syncPath } from '../../../src/agent/state/durable-files.ts';
 import { loadJournal, saveJournal } from '../../../src/agent/state/journal-file.ts';
@@ -277,6 +278,7 @@ class DiskRun {
     const tools = {
       stateDirectory: STATE,
       imagesDirectory: IMAGES,
+      places: { current: DEFAULT_PLACE },
       userAgent: 'refit-agent/0 (disk)',
       limits: { maxBytes: 10_000_000, reserveBytes: 1_000_000, totalMs: 6e8, stallMs: 6e7 },
       environment: {},

@@ -18,9 +18,12 @@ import type { Session, SessionParts } from '../../../cli/status/status-session.t
 import { askUserName } from '../../../cli/user-name.ts';
 import { ROLLS_BACK_REASON_ANNOTATION } from '../../../engine/model/earlier-versions.ts';
 import { annotated } from '../../../kube/resources.ts';
-import { isK0sLeader } from '../../../signal/names.ts';
+import { decodeReport, decodeSignal } from '../../../signal/annotations.ts';
+import { controlNodes, isK0sLeader } from '../../../signal/names.ts';
+import { snapshotSentence } from '../../../signal/snapshot-sentence.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { failing, messageOf, RefitError } from '../../../util/errors.ts';
+import { printable } from '../../../util/printable.ts';
 import { writeYaml } from '../../../util/yaml.ts';
 import {
   concurrentIn,
@@ -46,7 +49,7 @@ export async function rollBackK0sPlan(
   await refuseOtherLeader(session, now);
   const { history, run } = await runOf(session, old, flags);
   const ways = waysBack(run, presentNodes(old.world));
-  refuseImpossible(ways, run);
+  refuseImpossible(ways, run, snapshotsOf(old));
   const concurrent = concurrentIn(old.plan as Plan);
   const downloads = [...given(flags, ways), ...history.flatMap((each) => each.downloads ?? [])];
   const by = await askUserName(session);
@@ -57,7 +60,11 @@ export async function rollBackK0sPlan(
   );
   const plan = annotated(made, { [ROLLS_BACK_REASON_ANNOTATION]: `${by}: ${flags.reason.trim()}` });
   if (flags.output === 'yaml') return output.write(writeYaml(plan));
-  say(parts, [...shown(ways, run), ...dryRunLines(flags)]);
+  say(parts, [
+    ...shown(ways, run),
+    ...snapshotsOf(old).map((each) => `not restored: the snapshot ${each}`),
+    ...dryRunLines(flags),
+  ]);
   if (flags.dryRun === 'client') return;
   await check(session, old, plan, now);
   if (flags.dryRun === 'server' || !(await isWanted(flags, parts))) return;
@@ -73,13 +80,18 @@ async function refuseOtherLeader(session: Session, now: number): Promise<void> {
     );
 }
 
-function refuseImpossible(ways: WaysBack, run: NodeRolloutRun): void {
+function refuseImpossible(ways: WaysBack, run: NodeRolloutRun, snapshots: readonly string[]): void {
   const [stuck] = stuckControllers(ways);
   if (stuck !== undefined)
     throw new RefitError(
       'REFIT_CONTROL',
       `controller ${stuck.name} would go from ${stuck.from} to the older minor version ${stuck.to}, which Kubernetes does not support: the newer API server may have stored objects that the older one cannot read`,
-      { hint: 'restore a backup of etcd instead, and lose everything that was written since' },
+      {
+        hint: [
+          'restore a backup of etcd instead, and lose everything that was written since',
+          ...snapshots.map((each) => `there is one ${each}`),
+        ].join('; '),
+      },
     );
   if (ways.moves.length === 0)
     refuse([`no node goes back from run ${run.id}`, ...ways.left].join('; '));
@@ -116,6 +128,16 @@ function shown({ moves, left }: WaysBack, run: NodeRolloutRun): string[] {
     ...left.map((sentence) => `left alone: ${sentence}`),
     'The Plan is replaced, and its record with it; the NodeRollout keeps its history. Image bundles stay on the disk.',
   ];
+}
+
+/** Returns a clause for each controller that reports a snapshot of etcd. */
+function snapshotsOf({ world }: Inspection): string[] {
+  return world.list(controlNodes).flatMap(({ metadata: { name, annotations } }) => {
+    const signal = decodeSignal(annotations);
+    const { etcdSnapshot } = (signal && decodeReport(annotations, signal.created)) ?? {};
+    if (etcdSnapshot?.path === undefined) return [];
+    return [printable(snapshotSentence(name, etcdSnapshot))];
+  });
 }
 
 /** Lets the API server check the new spec, before the old Plan is deleted. */

@@ -1,0 +1,221 @@
+/** Saves etcd of a k0s controller before an upgrade: runs `k0s backup` of the installed k0s, and keeps its archive. */
+import { createHash } from 'node:crypto';
+import { lstat, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { AgentSnapshot, EtcdSnapshot } from '../../signal/annotations.ts';
+import { type Clock, rfc3339 } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { messageOf } from '../../util/errors.ts';
+import { type Files, syncPath } from '../state/durable-files.ts';
+import { type FileTrust, unless } from '../state/trusted-path.ts';
+import { archiveReader } from './etcd-entry.ts';
+import { type PipedCommands, pipeCommands } from './piped-commands.ts';
+
+export interface SnapshotRequest {
+  /** The path of the k0s that runs. */
+  readonly binary: string;
+  /** The version that the upgrade leads to; it is a part of the file's name. */
+  readonly version: string;
+  readonly dataDirectory: string;
+  readonly statusSocket: string;
+  readonly stateDirectory: string;
+  /** Bytes that stay free on the disk. */
+  readonly reserveBytes: number;
+  readonly rules: AgentSnapshot;
+}
+
+export interface SnapshotTools {
+  readonly clock: Pick<Clock, 'now' | 'schedule'>;
+  readonly files: Pick<Files, 'open' | 'statfs'>;
+  readonly fileTrust: Pick<FileTrust, 'assertTrusted' | 'makePrivate'>;
+  readonly abort: AbortSignal;
+  /** The value of PATH, in which openssl is looked for. */
+  readonly path?: string | undefined;
+}
+
+const DEFAULT_KEEP = 2;
+const DEFAULT_TIMEOUT_MS = 10 * 60_000;
+/** The free space is measured each time that this many bytes were written. */
+const STEP_BYTES = 4 * 1024 * 1024;
+/** An archive is smaller than its content, apart from the headers of many small files. */
+const HEADERS_BYTES = 64 * 1024 * 1024;
+const PREFIX = 'k0s-before-';
+/** What k0s puts into a backup, below its data directory. */
+const SAVED = ['etcd/member/snap/db', 'pki', 'manifests', 'images', 'helmhome'];
+
+/** Returns the directory of the snapshots, and that of a snapshot that is being taken. */
+function placesIn(stateDirectory: string): { directory: string; working: string } {
+  const directory = join(stateDirectory, 'snapshots');
+  return { directory, working: join(directory, 'working') };
+}
+
+/** Removes what a snapshot that was cut off has left. It may contain keys of the cluster. */
+export async function discardSnapshot(stateDirectory: string): Promise<void> {
+  await rm(placesIn(stateDirectory).working, { recursive: true, force: true });
+}
+
+/**
+ * Takes a snapshot. Resolves with its file, or with `none` if this controller has no etcd of its own. Rejects with the
+ * reason if the snapshot fails; then nothing of it stays.
+ */
+export async function takeSnapshot(
+  request: SnapshotRequest,
+  tools: SnapshotTools,
+): Promise<EtcdSnapshot> {
+  const { dataDirectory, stateDirectory, binary, rules } = request;
+  const { clock, fileTrust } = tools;
+  const at = rfc3339(clock.now());
+  const database = join(dataDirectory, 'etcd/member/snap/db');
+  if ((await unless('ENOENT', lstat(database))) === undefined)
+    return { at, none: `${dataDirectory} has no data of etcd` };
+  const { directory, working } = placesIn(stateDirectory);
+  await fileTrust.assertTrusted(binary);
+  await fileTrust.makePrivate(directory);
+  await discardSnapshot(stateDirectory);
+  try {
+    await mkdir(working, { mode: 0o700 });
+    const name = nameOf(request, at);
+    const { bytes, sha256 } = await write(join(working, name), request, tools);
+    const path = join(directory, name);
+    await rename(join(working, name), path);
+    await syncPath(directory);
+    await prune(directory, name, rules.keep ?? DEFAULT_KEEP);
+    return { at, path, bytes, sha256 };
+  } finally {
+    await discardSnapshot(stateDirectory);
+  }
+}
+
+/** The name sorts by time. The version comes from a plan, so it may contain anything. */
+function nameOf({ version, rules }: SnapshotRequest, at: string): string {
+  const time = at.replaceAll(/[-:]|\.\d+/g, '');
+  const wanted = version.replaceAll(/[^0-9A-Za-z.+-]/g, '_').slice(0, 64);
+  return `${PREFIX}${wanted}-${time}.tar.gz${rules.certificate === undefined ? '' : '.cms'}`;
+}
+
+/** Writes the archive to `path`, and resolves with its size and hash once the disk has it. */
+async function write(path: string, request: SnapshotRequest, tools: SnapshotTools) {
+  const { clock, abort } = tools;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS } = request.rules;
+  const room = await roomFor(request, tools);
+  const commands = await start(path, request, tools);
+  const archive = archiveReader();
+  commands.copyTo(archive.input);
+  const onAbort = (): void => commands.kill(new Error('the signal was cancelled or replaced'));
+  abort.addEventListener('abort', onAbort, { once: true });
+  const late = new Error(`it did not end within ${formatDuration(timeoutMs)}`);
+  const cancel = clock.schedule(timeoutMs, () => commands.kill(late));
+  if (abort.aborted) onAbort();
+  try {
+    const written = await store(path, commands, room, tools);
+    await commands.ended;
+    const problem = await archive.problem;
+    if (problem !== undefined) throw new Error(problem);
+    return written;
+  } catch (error) {
+    commands.kill(error as Error);
+    // The exit code of a program says more than its output that has ended.
+    await commands.ended;
+    throw error;
+  } finally {
+    cancel();
+    abort.removeEventListener('abort', onAbort);
+    archive.input.destroy();
+  }
+}
+
+/** k0s writes temporary files with the keys of the cluster, so its temporary directory is one that only root can read. */
+async function start(
+  path: string,
+  { binary, dataDirectory, statusSocket, rules }: SnapshotRequest,
+  { path: PATH = process.env['PATH'] }: SnapshotTools,
+): Promise<PipedCommands> {
+  const working = dirname(path);
+  const places = ['--data-dir', dataDirectory, '--status-socket', statusSocket];
+  const backup = { program: binary, args: ['backup', '--save-path', '-', ...places] };
+  const env = { ...(PATH !== undefined && { PATH }), TMPDIR: working, LC_ALL: 'C' };
+  if (rules.certificate === undefined) return pipeCommands(backup, undefined, env);
+  const certificate = join(working, 'certificate.pem');
+  await writeFile(certificate, `${rules.certificate}\n`, { mode: 0o600 });
+  const cms = ['cms', '-encrypt', '-stream', '-binary', '-aes-256-cbc', '-outform', 'DER'];
+  return pipeCommands(backup, { program: 'openssl', args: [...cms, certificate] }, env);
+}
+
+interface Room {
+  readonly mostBytes: number;
+  /** Rejects if this many bytes more would use the reserve. */
+  readonly require: (bytes: number) => Promise<void>;
+}
+
+/** Rejects if the disk has no room for the snapshot and for the copy of etcd that k0s makes for it. */
+async function roomFor(
+  { dataDirectory, stateDirectory, reserveBytes }: SnapshotRequest,
+  { files }: SnapshotTools,
+): Promise<Room> {
+  const { directory } = placesIn(stateDirectory);
+  const sizes = await Promise.all(
+    SAVED.map(async (name) => await sizeOf(join(dataDirectory, name))),
+  );
+  const whole = sizes.reduce((sum, each) => sum + each, 0);
+  const require: Room['require'] = async (bytes) => {
+    const { bavail, bsize, blocks } = await files.statfs(directory);
+    const free = bavail * bsize;
+    // A file system that does not report its size counts as having enough room.
+    if (blocks === 0 || free >= bytes + reserveBytes) return;
+    throw new Error(
+      `${directory} has ${free} bytes free, the snapshot needs ${bytes} and the reserve ${reserveBytes}`,
+    );
+  };
+  await require(whole + (sizes[0] ?? 0));
+  return { mostBytes: 2 * whole + HEADERS_BYTES, require };
+}
+
+async function sizeOf(path: string): Promise<number> {
+  const found = await unless('ENOENT', lstat(path));
+  if (found?.isDirectory() !== true) return found?.size ?? 0;
+  const names = await unless('ENOENT', readdir(path));
+  const sizes = (names ?? []).map(async (name) => await sizeOf(join(path, name)));
+  return (await Promise.all(sizes)).reduce((sum, each) => sum + each, 0);
+}
+
+async function store(
+  path: string,
+  { output }: PipedCommands,
+  { mostBytes, require }: Room,
+  { files }: SnapshotTools,
+): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  let unchecked = 0;
+  await using file = await files.open(path, 'wx', 0o600);
+  for await (const chunk of output as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    unchecked += chunk.length;
+    if (bytes > mostBytes) throw new Error(`it is bigger than ${mostBytes} bytes`);
+    if (unchecked >= STEP_BYTES) {
+      await require(unchecked);
+      unchecked = 0;
+    }
+    hash.update(chunk);
+    await file.writeFile(chunk);
+  }
+  await file.sync();
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+/** Removes older snapshots. The new one stays in any case, whatever the clock of the host said before. */
+async function prune(directory: string, newest: string, keep: number): Promise<void> {
+  const names = (await readdir(directory)).filter((name) => name.startsWith(PREFIX));
+  const times = await Promise.all(
+    names
+      .filter((name) => name !== newest)
+      .map(async (name) => ({ name, at: (await lstat(join(directory, name))).mtimeMs })),
+  );
+  const old = times.toSorted((a, b) => b.at - a.at).slice(Math.max(0, keep - 1));
+  for (const { name } of old) await rm(join(directory, name), { force: true });
+}
+
+/** Returns the record of a snapshot that failed, for people. */
+export function failedSnapshot(error: unknown, now: number): EtcdSnapshot {
+  return { at: rfc3339(now), failed: messageOf(error) };
+}
