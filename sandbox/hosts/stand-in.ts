@@ -20,10 +20,11 @@ export interface StandIn {
 }
 
 const PERL = '/usr/bin/perl';
+const BACKUP = fileURLToPath(new URL('./backup.sh', import.meta.url));
 const HEAD = fileURLToPath(new URL('./head.cjs', import.meta.url));
 
 /**
- * Writes the file: `<path> version` prints its version, `<path> controller|worker` serves. Perl starts ten times as fast as
+ * Writes the file: `<path> version` prints its version, `<path> controller|worker` serves, `<path> backup` saves etcd. Perl starts ten times as fast as
  * Node, and tests start a thousand stand-ins; Node serves where there is no Perl.
  */
 export async function buildStandIn(
@@ -45,7 +46,7 @@ export async function buildStandIn(
 async function perlFile(version: string, broken = ''): Promise<string> {
   return `#!${PERL}
 our ($version, $broken);
-BEGIN { ($version, $broken) = ('${version}', '${broken}'); if (($ARGV[0] // '') eq 'version') { print "$version\\n"; exit } }
+BEGIN { ($version, $broken) = ('${version}', '${broken}'); if (($ARGV[0] // '') eq 'version') { print "$version\\n"; exit } if (($ARGV[0] // '') eq 'backup') { shift @ARGV; exec '/bin/sh', '${BACKUP}', @ARGV } }
 ${await readProgram('service.pl')}__END__
 `;
 }
@@ -61,7 +62,7 @@ async function nodeFile(
 ): Promise<string> {
   const preload = isPadded ? `export NODE_OPTIONS='--require "${HEAD}"'; ` : '';
   return `#!/bin/sh
-':' //; [ "$1" = version ] && echo '${version}' && exit; ${preload}exec '${process.execPath}' "$0" "$@"
+':' //; [ "$1" = version ] && echo '${version}' && exit; [ "$1" = backup ] && shift && exec /bin/sh '${BACKUP}' "$@"; ${preload}exec '${process.execPath}' "$0" "$@"
 globalThis.standIn = ${JSON.stringify({ version, broken })};
 ${await readProgram('service.cjs')}//`;
 }

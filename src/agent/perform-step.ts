@@ -102,9 +102,8 @@ async function snapshotFor(
   } catch (error) {
     abort.throwIfAborted();
     if (rules.require === true)
-      throw new Error(`no snapshot of etcd, nothing was changed: ${messageOf(error)}`, {
-        cause: error,
-      });
+      // The reason has the whole error already, so it is no cause.
+      throw new Error(`no snapshot of etcd, nothing was changed: ${messageOf(error)}`);
     log.warn('could not take the snapshot of etcd; the upgrade goes on without it', {
       reason: messageOf(error),
     });

@@ -217,6 +217,13 @@ describe('times', () => {
   test('agents get the policy, and use their flags for the rest', () => {
     expect(read({}).agent).toEqual({});
     expect(read({ soak: '0s' }).agent).toEqual({ soakMs: 0 });
+    expect(read({ etcdSnapshot: {} }).agent).toEqual({ etcdSnapshot: {} });
+    expect(
+      read({ etcdSnapshot: { mode: 'Require', keep: 3, timeout: '5m', certificate: `${PEM}\n` } })
+        .agent,
+    ).toEqual({
+      etcdSnapshot: { require: true, keep: 3, timeoutMs: 5 * MINUTE, certificate: PEM },
+    });
     expect(read({ deadlines: { ready: '1m' } }).agent).toEqual({ readyTimeoutMs: MINUTE });
     expect(read({ deadlines: { download: '12h' } }).agent).toEqual({
       downloadTimeoutMs: 12 * HOUR,
@@ -278,6 +285,7 @@ describe('times', () => {
   });
 });
 
+const PEM = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----';
 const WINDOW = { start: '22:00', length: '4h', timeZone: 'UTC' };
 
 test.each<[UpgradePolicySpec, string]>([
