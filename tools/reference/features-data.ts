@@ -159,8 +159,12 @@ export const FEATURES: readonly FeatureGroup[] = [
       yes('Downloads are reachable before the first cordon', [`${T}/updates.test.ts`]),
       yes(
         'Snapshot of etcd before the control plane',
-        [`${T}/kubeadm-etcd.test.ts`, `${T}/kubeadm-restore.test.ts`],
-        'kubeadm only',
+        [
+          `${T}/kubeadm-etcd.test.ts`,
+          `${T}/kubeadm-restore.test.ts`,
+          'test/agent/etcd-snapshot.test.ts',
+        ],
+        'kubeadm, and controllers of k0s by a policy',
       ),
     ],
   },

@@ -113,7 +113,8 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
 }
 
 function noReturnLines({ noReturn = [] }: PlanPreview): string[] {
-  const advice = 'take one before the start, on a controller: `k0s backup --save-path DIRECTORY`';
+  const advice =
+    'take one before the start, on a controller: `k0s backup --save-path DIRECTORY`, or let etcdSnapshot of a policy take it';
   return noReturn.map((sentence) => line('final', `${sentence}; ${advice}`));
 }
 

@@ -29,6 +29,12 @@ export const POLICY = {
     uncordon: 'Always',
   },
   soak: '30s',
+  etcdSnapshot: {
+    mode: 'Require',
+    keep: 3,
+    timeout: '5m',
+    certificate: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
+  },
   versions: { allow: ['SkippedMinor', 'Downgrade', 'KubeletAhead'] },
   payloads: { requireSha256: true, requireHttps: true },
   controllersNotReady: 'End',
@@ -284,6 +290,16 @@ export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> =
   'a blackout without end': ['blackouts[0].to', { blackouts: [{ from: '2026-12-20' }] }],
   'no time at all': ['deadlines.restart', { deadlines: { restart: '0s' } }],
   'a deadline of more than a year': ['deadlines.target', { deadlines: { target: '8761h' } }],
+  'a key next to the certificate': [
+    'etcdSnapshot.certificate',
+    {
+      etcdSnapshot: {
+        certificate:
+          '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n',
+      },
+    },
+  ],
+  'no snapshot to keep': ['etcdSnapshot.keep', { etcdSnapshot: { keep: 0 } }],
   'a soak of zero in other words': ['soak', { soak: '0m' }],
   'a window of more than a week': [
     'windows[0].length',
