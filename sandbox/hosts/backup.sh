@@ -1,3 +1,4 @@
+#!/bin/sh
 # Plays `k0s backup` of https://docs.k0sproject.io/stable/backup/ for a stand-in: an archive with etcd and the keys, on
 # standard output. etcd of a stand-in is one file, which must be a snapshot already.
 set -e

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { sendSignal } from '../service/processes.ts';
 
-export interface Command {
+export interface PipedCommand {
   readonly program: string;
   readonly args: readonly string[];
 }
@@ -24,8 +24,8 @@ const MOST_WORDS = 4_096;
 
 /** Starts the programs with exactly this environment. Each one runs in a process group of its own. */
 export function pipeCommands(
-  first: Command,
-  second: Command | undefined,
+  first: PipedCommand,
+  second: PipedCommand | undefined,
   env: NodeJS.ProcessEnv,
 ): PipedCommands {
   const options = { env, cwd: '/', detached: true } as const;
@@ -45,7 +45,7 @@ export function pipeCommands(
     for (const { pid } of children) if (pid !== undefined) sendSignal(-pid, 'SIGKILL');
     output.destroy(why);
   };
-  const succeeded = async (child: ChildProcess, { program, args }: Command): Promise<void> => {
+  const succeeded = async (child: ChildProcess, { program, args }: PipedCommand): Promise<void> => {
     const failure = await failureOf(child);
     if (failure === undefined) return;
     const error = killed ?? new Error(`${[program, args[0]].join(' ')} ${failure}`);

@@ -11,7 +11,7 @@ import { recordedObjects } from '../../../../test/support/recordings.ts';
 import type { Observation } from '../../../engine/model/decision.ts';
 import type { RecordedState, Rollout, Stage, Target } from '../../../engine/model/rollout.ts';
 import type { KubeObject } from '../../../kube/resources.ts';
-import { agentPolicyFor, encodeAgentPolicy, encodeReport } from '../../../signal/annotations.ts';
+import { encodeAgentPolicy, encodeReport } from '../../../signal/annotations.ts';
 import {
   AGENT_ANNOTATION,
   ATTEMPT_LABEL,
@@ -475,43 +475,5 @@ describe('foreign work', () => {
 
   test('neither is one of this rollout, nor one without any signal', () => {
     expect(named([], [ours('Restart'), buildNode('w2')])).toEqual([]);
-  });
-});
-
-describe('the snapshot of etcd', () => {
-  const agent = { soakMs: 0, etcdSnapshot: { keep: 3 } };
-  const controllers = (state: RecordedState) => [
-    buildTarget('c1', 'intended', { since: later(1000) }),
-    buildTarget('c2', state),
-  ];
-  const policyOf = (of: Stage): object => {
-    const objects = [buildNode('c1')];
-    const world = buildWorld(objects, [buildControlNode('c1')]);
-    const [whom = target('intended')] = of.targets;
-    const sent = signal.send(
-      world,
-      rollout(),
-      { stage: of, target: whom, payload, agent },
-      {
-        metadata: { name: 'autopilot' },
-      },
-    );
-    const { annotations } = sent?.kind === 'replace' ? sent.object.metadata : {};
-    return agentPolicyFor(annotations, whom.since);
-  };
-
-  test.each<[string, Stage, boolean]>([
-    ['the first controller', buildStage('controller', controllers('pending')), true],
-    ['after one that failed', buildStage('controller', controllers('failed')), true],
-    ['after one that is done', buildStage('controller', controllers('done')), false],
-    ['a worker', buildStage('worker', controllers('pending')), false],
-    [
-      'a bundle',
-      buildStage('controller', controllers('pending'), { procedure: 'airgapupdate' }),
-      false,
-    ],
-  ])('%s', (_, of, isAsked) => {
-    const { etcdSnapshot, ...others } = agent;
-    expect(policyOf(of)).toEqual(isAsked ? { ...others, etcdSnapshot } : others);
   });
 });
