@@ -102,8 +102,7 @@ async function snapshotFor(
   } catch (error) {
     abort.throwIfAborted();
     if (rules.require === true)
-      // The reason has the whole error already, so it is no cause.
-      throw new Error(`no snapshot of etcd, nothing was changed: ${messageOf(error)}`);
+      throw new Error('no snapshot of etcd, nothing was changed', { cause: error });
     log.warn('could not take the snapshot of etcd; the upgrade goes on without it', {
       reason: messageOf(error),
     });

@@ -69,7 +69,8 @@ test('a snapshot is what k0s printed, whole, and only for its owner', async () =
 
 test('with a certificate only its key opens the snapshot', async () => {
   const { take, directory } = await host(BACKUP + ARCHIVE);
-  const [key, file] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
+  const key = join(directory, 'key.pem');
+  const file = join(directory, 'cert.pem');
   const subject = ['-subj', '/CN=backups', '-days', '1'];
   execFileSync(
     'openssl',
