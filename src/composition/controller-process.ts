@@ -47,6 +47,8 @@ import { createManager, type Manager, type Runnable } from '../runtime/manager.t
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import type { Controller } from '../runtime/run-controller.ts';
 import { isK0sLeader } from '../signal/names.ts';
+import { alertmanager } from '../silences/alertmanager.ts';
+import { createSilenceKeeper, type SilenceKeeper } from '../silences/keeper.ts';
 import { type Clock, sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { onceForEach } from '../util/memo.ts';
@@ -241,6 +243,12 @@ function healthMonitor(config: ClusterConfig, client: KubeClient, clock: Clock):
   return createHealthMonitor(clock, checkAsker({ client, namespace: homeOf(config), environment }));
 }
 
+function silenceKeeper(config: ClusterConfig, client: KubeClient, clock: Clock): SilenceKeeper {
+  const { env: environment } = process;
+  const tools = { client, namespace: homeOf(config), environment, clock };
+  return createSilenceKeeper(clock, alertmanager(tools));
+}
+
 function hookRunner(config: ClusterConfig, client: KubeClient, clock: Clock): HookRunner {
   const tools = { client, namespace: homeOf(config), environment: process.env, clock };
   return createHookRunner(clock, async (run, abort) => {
@@ -380,6 +388,11 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   manager.addRunnable({ name: 'locks', run: async (term) => await locks.run(term) }, 'leading');
   const hooks = hookRunner(parts.config, writer, clock);
   manager.addRunnable({ name: 'hooks', run: async (term) => await hooks.run(term) }, 'leading');
+  const silences = silenceKeeper(parts.config, writer, clock);
+  manager.addRunnable(
+    { name: 'silences', run: async (term) => await silences.run(term) },
+    'leading',
+  );
   const recordEvent: RolloutParts['recordEvent'] = (object, { type, reason }) =>
     events.record(object, { type, reason: reason.code, message: reason.message });
   const notifier = notifierOf(parts, recordEvent);
@@ -390,6 +403,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
       notifier,
       locks,
       hooks,
+      silences,
       drains: drainsNodes ? parts.drains : undefined,
       prober: proberOf(parts),
       policyFor: (plan) => parts.policyFor(dialect, plan),

@@ -5,6 +5,7 @@ import type { HookRunner } from '../hooks/runner.ts';
 import { type KubeObject, nodes, splitKey } from '../kube/resources.ts';
 import { isOfObject } from '../kube/status-error.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/run-controller.ts';
+import type { SilenceKeeper } from '../silences/keeper.ts';
 import type { Clock } from '../util/clock.ts';
 import { soonest } from '../util/soonest.ts';
 import { assess } from './assess/assess.ts';
@@ -17,6 +18,7 @@ import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import type { Reporter } from './report/reporter.ts';
 import { followHealth } from './snapshot/followed-health.ts';
 import { followLocks } from './snapshot/followed-locks.ts';
+import { followSilences } from './snapshot/followed-silences.ts';
 import { frozenWorld } from './snapshot/frozen-world.ts';
 import { gather } from './snapshot/gather.ts';
 import type { Prober } from './snapshot/probes.ts';
@@ -36,6 +38,8 @@ export interface ReconcilerOptions extends Effects {
   readonly locks?: LockKeeper | undefined;
   /** Carries out the hooks of policies; undefined if this process carries out none. */
   readonly hooks?: HookRunner | undefined;
+  /** Silences alerts about nodes in progress; undefined if this process silences none. */
+  readonly silences?: SilenceKeeper | undefined;
   readonly reporter?: Reporter | undefined;
   /** Where NodeRollouts are; the client of the plans by default. */
   readonly nodeRollouts?: { readonly client: Effects['client'] } | undefined;
@@ -48,7 +52,7 @@ type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<R
 
 /** Returns the reconciler of plans for one term of leadership. */
 export function createReconciler(options: ReconcilerOptions): Reconcile {
-  const { dialect, world, plans, clock, reporter, health, hooks, locks } = options;
+  const { dialect, world, plans, clock, reporter, health, hooks, locks, silences } = options;
   const kinds = dialect.watched.map(({ resource }) => resource);
   const memory = termMemory(options, (rollout, at, reason) =>
     reporter?.refused(rollout, at, reason),
@@ -73,6 +77,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
         forget(options, key);
         health?.forget(title);
         hooks?.forget(title);
+        silences?.forget(title);
         memory.forget(key);
         try {
           return { requeueAfterMs: await cleanUp() };
@@ -95,6 +100,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const snapshot = gather(dialect, plan, frozenWorld(world, kinds), now, known);
       followHealth(health, title, snapshot, policy, now);
       followLocks(locks, title, snapshot, policy);
+      followSilences(silences, title, snapshot, policy);
       const assessment = assess(snapshot, policy, now);
       let outcome: Outcome;
       try {

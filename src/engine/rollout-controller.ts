@@ -9,6 +9,7 @@ import { createInformer, type Informer, lateInformer } from '../kube/watch/infor
 import { createNamedInformer } from '../kube/watch/named-informer.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import * as runtime from '../runtime/run-controller.ts';
+import type { SilenceKeeper } from '../silences/keeper.ts';
 import type { BasicTools } from '../util/tools.ts';
 import { versionVerdict } from './assess/advance.ts';
 import type { Dialect } from './contract/dialect.ts';
@@ -28,7 +29,10 @@ import { freshWorld, NOTHING, OwnWrites, viewsOf } from './snapshot/world.ts';
 
 export interface RolloutParts
   extends BasicTools,
-    Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains' | 'health' | 'hooks' | 'locks'>,
+    Pick<
+      ReconcilerOptions,
+      'policyFor' | 'prober' | 'drains' | 'health' | 'hooks' | 'locks' | 'silences'
+    >,
     Pick<ReporterParts, 'recordEvent'> {
   /** Sends notifications about plans; undefined if none are sent. */
   readonly notifier?: Notifier | undefined;
@@ -68,7 +72,7 @@ export interface RolloutController extends runtime.Controller {
  * watches.
  */
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
-  const { reader, writer, log, drains, health, hooks, locks, notifier, clock } = parts;
+  const { reader, writer, log, drains, health, hooks, locks, silences, notifier, clock } = parts;
   const { metrics = noMetrics } = parts;
   const { namespace, fieldSelector } = dialect.planObjects ?? {};
   const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
@@ -127,6 +131,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       ...(health ? [fromChanges(health, plans, keys)] : []),
       ...(locks ? [fromChanges(locks, plans, keys)] : []),
       ...(hooks ? [fromChanges(hooks, plans, keys)] : []),
+      ...(silences ? [fromChanges(silences, plans, keys)] : []),
       ...(notifier ? [fromChanges(notifier, plans, keys)] : []),
     ],
     nodeRollouts,
@@ -148,10 +153,13 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
 
 /**
  * Returns a source that wakes every plan when a drain makes progress, a health check or a hook takes another state, a lock changes, or
- * a receiver takes messages no more or again.
+ * a receiver takes messages, or Alertmanager silences, no more or again.
  */
 function fromChanges(
-  changing: Pick<Drains | HealthMonitor | HookRunner | LockKeeper | Notifier, 'onChange'>,
+  changing: Pick<
+    Drains | HealthMonitor | HookRunner | LockKeeper | Notifier | SilenceKeeper,
+    'onChange'
+  >,
   plans: Informer,
   keys: () => string[],
 ): runtime.EventSource {

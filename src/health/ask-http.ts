@@ -18,7 +18,7 @@ export async function askHttp(
   const address = new URL(url);
   const late = AbortSignal.timeout(withinMs);
   try {
-    const response = await headOf(address, access, tools, AbortSignal.any([abort, late]));
+    const response = await headOf({ url: address }, access, tools, AbortSignal.any([abort, late]));
     response.destroy();
     const message = `${shownUrl(address)} answered ${statusOf(response)}`;
     const { statusCode = 0 } = response;

@@ -1,4 +1,4 @@
-/** Sends the requests of health checks to servers, with credentials from a Secret. No redirect is followed, so that no other server gets them. */
+/** Sends the requests of health checks and of silences to servers, with credentials from a Secret. No redirect is followed, so that no other server gets them. */
 import type { IncomingMessage } from 'node:http';
 import { chunksOf, getOnce, statusOf } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
@@ -65,15 +65,25 @@ function authorization(token: string, basic: string): Record<string, string> {
   return basic === '' ? {} : { authorization: `Basic ${basic}` };
 }
 
+/** What is asked of a server. Without a method it is a GET request. */
+export interface ServerRequest {
+  readonly url: URL;
+  readonly secretName?: string | undefined;
+  readonly method?: 'POST' | 'DELETE';
+  /** JSON, with POST only. */
+  readonly body?: string;
+}
+
 /** Resolves with the head of the answer, whatever its status is. The caller must destroy it. */
 export async function headOf(
-  url: URL,
+  { url, method, body }: ServerRequest,
   { headers, authority }: Access,
   { environment }: CheckTools,
   abort: AbortSignal,
 ): Promise<IncomingMessage> {
-  const asked = { accept: 'application/json, */*', 'user-agent': 'refit', ...headers };
-  return await getOnce(url, { headers: asked, authority, environment }, abort);
+  const type = body === undefined ? {} : { 'content-type': 'application/json' };
+  const told = { accept: 'application/json, */*', 'user-agent': 'refit', ...type, ...headers };
+  return await getOnce(url, { method, body, headers: told, authority, environment }, abort);
 }
 
 /** Resolves with the JSON that the server answers. Rejects with one sentence if it answers something else. */
@@ -83,8 +93,20 @@ export async function jsonFrom(
   tools: CheckTools,
   abort: AbortSignal,
 ): Promise<unknown> {
+  const body = await answerFrom({ url, secretName }, tools, abort);
+  if (body === undefined) throw new Error(`${url.host} answered something that is not JSON`);
+  return body;
+}
+
+/** Resolves with the JSON of an answer with status 200; undefined if it has none. Rejects with one sentence otherwise. */
+export async function answerFrom(
+  request: ServerRequest,
+  tools: CheckTools,
+  abort: AbortSignal,
+): Promise<unknown> {
+  const { url, secretName } = request;
   const access = await accessOf(secretName, tools, abort);
-  const response = await headOf(url, access, tools, abort);
+  const response = await headOf(request, access, tools, abort);
   try {
     const tooLong = `the answer of ${url.host} is larger than ${MOST_BYTES / 1024 / 1024} MiB; ask for less`;
     const text = await textIn(chunksOf(response), MOST_BYTES, tooLong);
@@ -93,7 +115,6 @@ export async function jsonFrom(
       const said = access.hide(errorIn(body) ?? '').slice(0, LONGEST_ERROR);
       throw new Error(`${url.host} answered ${statusOf(response)}${said && `: ${said}`}`);
     }
-    if (body === undefined) throw new Error(`${url.host} answered something that is not JSON`);
     return body;
   } finally {
     response.destroy();

@@ -14,7 +14,7 @@ export interface Route {
   readonly address: URL;
   readonly headers: OutgoingHttpHeaders;
   /** The method is GET if this is absent. */
-  readonly method?: 'HEAD' | 'POST' | 'PUT' | undefined;
+  readonly method?: 'HEAD' | 'POST' | 'PUT' | 'DELETE' | undefined;
   /** What is sent; a request with POST or PUT has it. */
   readonly body?: string | undefined;
   /** The certificate authorities in PEM that alone may have signed the certificate of the address. If it is absent, `trustedAuthorities` may. */

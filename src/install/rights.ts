@@ -15,6 +15,7 @@ export const RIGHTS = [
   'kubeadm',
   'kubeadm-approval',
   'notify',
+  'silences',
   'updates',
   'volumes',
 ] as const;

@@ -1,4 +1,4 @@
-/** The chart grants rights for health checks, hooks and volumes to the accounts of the controllers, and only if asked for. */
+/** The chart grants rights for health checks, silences, hooks and volumes to the accounts of the controllers, and only if asked for. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { helm } from './helm.ts';
 
 const NAMESPACE = 'refit-system';
 
-/** Returns the objects for health checks, hooks, volumes and coordination that the chart makes. */
+/** Returns the objects for health checks, silences, hooks, volumes and coordination that the chart makes. */
 async function templated(...args: readonly string[]): Promise<KubeObject[]> {
   return await templatedIn(NAMESPACE, ...args);
 }
@@ -23,7 +23,9 @@ async function templatedIn(namespace: string, ...args: readonly string[]): Promi
   return parseAllDocuments(stdout, { version: '1.1' })
     .map((document) => document.toJS() as KubeObject | null)
     .filter((object) => object !== null)
-    .filter(({ metadata }) => /^refit-(health|hook|volumes|coordinate)/.test(metadata.name));
+    .filter(({ metadata }) =>
+      /^refit-(health|silences|hook|volumes|coordinate)/.test(metadata.name),
+    );
 }
 
 test('rights for health checks', async () => {
@@ -40,18 +42,21 @@ test('rights for health checks', async () => {
   ]);
 });
 
-test('Secrets of health checks: the rights of deploy/rbac-health.yaml, for the named Secrets', async () => {
-  const [role, binding] = await templated('--set=health.secrets={prom,web}');
-  const file = await readFile('deploy/rbac-health.yaml', 'utf8');
-  const [roleOfFile] = parseAllDocuments(file).map((document) => document.toJS() as KubeObject);
-  const rule = { apiGroups: [''], resources: ['secrets'], verbs: ['get'] };
-  expect(roleOfFile).toMatchObject({ kind: 'Role', rules: [rule] });
-  expect(role).toMatchObject({
-    kind: 'Role',
-    rules: [{ ...rule, resourceNames: ['prom', 'web'] }],
-  });
-  expect(binding).toMatchObject({ kind: 'RoleBinding', metadata: { namespace: NAMESPACE } });
-});
+test.each(['health', 'silences'])(
+  'Secrets of %s: the rights of its file in deploy/, for the named Secrets',
+  async (feature) => {
+    const [role, binding] = await templated(`--set=${feature}.secrets={prom,web}`);
+    const file = await readFile(`deploy/rbac-${feature}.yaml`, 'utf8');
+    const [roleOfFile] = parseAllDocuments(file).map((document) => document.toJS() as KubeObject);
+    const rule = { apiGroups: [''], resources: ['secrets'], verbs: ['get'] };
+    expect(roleOfFile).toMatchObject({ kind: 'Role', rules: [rule] });
+    expect(role).toMatchObject({
+      kind: 'Role',
+      rules: [{ ...rule, resourceNames: ['prom', 'web'] }],
+    });
+    expect(binding).toMatchObject({ kind: 'RoleBinding', metadata: { namespace: NAMESPACE } });
+  },
+);
 
 test('hooks: Jobs in the named namespaces, and the named Secrets beside each controller', async () => {
   const values = JSON.stringify({ jobs: ['tests', 'more'], secrets: ['keys'] });

@@ -58,6 +58,7 @@ export function deployFiles(): [string, string][] {
     'coordinate-kured': { 'rights.yaml': rightsOf('rbac-coordinate-kured.yaml', 'others') },
     health: { 'rights.yaml': rightsOf('rbac-health.yaml', 'others') },
     notify: { 'rights.yaml': rightsOf('rbac-notify.yaml', 'others') },
+    silences: { 'rights.yaml': rightsOf('rbac-silences.yaml', 'others') },
     agent: { 'daemonset.yaml': made([agentDaemonSet()]) },
     monitoring: {
       'service-monitor.yaml': made([serviceMonitor()]),

@@ -311,7 +311,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       yes('Dashboards and alerts', ['tools/deploy/monitoring.test.ts', `${T}/chart.test.ts`]),
       no('Traces'),
       yes('Notifications', [`${T}/notify.test.ts`], 'Slack, Teams, Matrix and webhooks'),
-      no('Silences its own alerts'),
+      yes('Silences its own alerts', [`${T}/silences.test.ts`], 'for each node, as a lease'),
       yes('History', [`${T}/node-rollout.test.ts`], 'the last ten runs of a plan'),
     ],
   },

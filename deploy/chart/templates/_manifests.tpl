@@ -73,6 +73,9 @@ system-upgrade-controller bring some of them along. */}}
 {{- if and (eq $kind "Role") (eq .object.metadata.name "refit-notify") -}}
 {{- $_ := set (first .object.rules) "resourceNames" $values.notify.secrets -}}
 {{- end -}}
+{{- if and (eq $kind "Role") (eq .object.metadata.name "refit-silences") -}}
+{{- $_ := set (first .object.rules) "resourceNames" $values.silences.secrets -}}
+{{- end -}}
 {{- /* Other tools look for the Lease there, wherever the chart is installed. */ -}}
 {{- if eq .object.metadata.name "refit-coordinate" }}{{ $_ := set .object.metadata "namespace" "refit-system" }}{{ end -}}
 {{- if eq $kind "Certificate" -}}

@@ -22,7 +22,8 @@ const nameSchema = z
 const URL_START = /^https?:\/\/[^\s@]+$/;
 // CEL takes backslashes literally only in a raw string.
 const WANTED_URL = 'must be a URL that begins with http:// or https:// and contains no credentials';
-const urlSchema = z
+/** The address of a server that is asked with a Secret, or without one. */
+export const serverUrlSchema = z
   .string()
   .max(LONGEST_URL)
   .refine((url) => URL_START.test(url) && URL.canParse(url), WANTED_URL)
@@ -69,7 +70,7 @@ const resourceSchema = object('One check.', {
 const alertSchema = object('One check.', {
   name: nameSchema,
   source: choice('The server at `url`.', 'Prometheus', 'Alertmanager').unwrap(),
-  url: urlSchema.describe(
+  url: serverUrlSchema.describe(
     'The address of the server, such as `http://prometheus.monitoring:9090`.',
   ),
   labels: z
@@ -94,7 +95,7 @@ const bound = (what: string) =>
 
 const metricSchema = object('One check.', {
   name: nameSchema,
-  url: urlSchema.describe(
+  url: serverUrlSchema.describe(
     'The address of Prometheus, such as `http://prometheus.monitoring:9090`.',
   ),
   query: z
@@ -110,7 +111,7 @@ const metricSchema = object('One check.', {
 
 const httpSchema = object('One check.', {
   name: nameSchema,
-  url: urlSchema.describe(
+  url: serverUrlSchema.describe(
     'The address that must answer a GET request with a status from 200 to 299.',
   ),
   secretName: secretSchema,

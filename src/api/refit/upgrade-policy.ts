@@ -27,6 +27,7 @@ import {
   SHORT,
   TIME,
 } from './policy-values.ts';
+import { silencesSchema } from './silence-rules.ts';
 import { wavesSchema } from './wave-rules.ts';
 
 const conditionSchema = object('One condition.', {
@@ -254,6 +255,7 @@ export const upgradePolicySpecSchema = object(
     health: healthSchema.exactOptional(),
     hooks: hooksSchema,
     notify: notifySchema,
+    silences: silencesSchema,
     soak: optional(
       'How long a restarted service must keep running before its node counts as done; 5s.',
       durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),

@@ -73,6 +73,7 @@ export const REASONS = {
   RollBackRefused:
     'failures ended the plan, and the leader must not take its nodes back although the policy says so',
   ReceiverUnreachable: 'a receiver in `notify` of the policy took no message',
+  AlertmanagerUnreachable: 'a silence in `silences` of the policy could not be made or renewed',
   HookRunning: 'a hook of the policy must succeed first, and runs or is about to',
   HookFailed: 'a hook of the policy failed, or did not end within its deadline',
   Held: 'somebody holds the node, so no plan starts on it',
@@ -237,6 +238,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   ReceiverUnreachable: {
     act: 'repair the receiver, or its address or token, as the message says; what it was not told is sent again for 6h',
+  },
+  AlertmanagerUnreachable: {
+    act: 'repair Alertmanager, or the address, the Secret or the matchers of the silence, as the message says; no node waits for that',
   },
   HookRunning: { ends: 'the hook has succeeded, or its deadline has passed' },
   HookFailed: {

@@ -23,6 +23,7 @@ import { healthIn } from './read-health.ts';
 import { hooksIn } from './read-hooks.ts';
 import { receiversIn } from './read-notify.ts';
 import { podRulesIn } from './read-pod-rules.ts';
+import { silencesIn } from './read-silences.ts';
 import {
   DEFAULT_POLICY,
   type DrainPolicy,
@@ -90,6 +91,7 @@ function policyOf(
     drain,
     ...defined({ health: healthIn(spec.health, complain) }),
     ...(spec.notify === undefined ? {} : { notify: receiversIn(spec.notify, complain) }),
+    ...(spec.silences === undefined ? {} : { silences: silencesIn(spec.silences, complain) }),
     windows: (spec.windows ?? []).flatMap(
       (window, index) => readWindow(window, `windows[${index}]`, complain) ?? [],
     ),

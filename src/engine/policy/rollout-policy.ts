@@ -6,6 +6,7 @@ import type { Hook, HookMoment } from '../../hooks/rules.ts';
 import type { LabelSelector } from '../../kube/resources.ts';
 import type { Receiver } from '../../notify/receivers.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
+import type { SilenceRule } from '../../silences/silence.ts';
 import type { MaintenanceWindow, Timetable } from '../../util/maintenance-windows.ts';
 import type { VersionRule } from '../../versions/plan-rules.ts';
 import { because, type Reason } from '../model/reasons.ts';
@@ -128,6 +129,8 @@ export interface RolloutPolicy extends Timetable {
   readonly hooks?: readonly Hook[];
   /** The receivers of notifications about the rollout; undefined if there are none. */
   readonly notify?: readonly Receiver[];
+  /** The silences for nodes in progress; undefined if there are none. */
+  readonly silences?: readonly SilenceRule[];
   /** The plan's own windows; undefined if it has none that apply now. */
   readonly planWindows?: readonly MaintenanceWindow[];
   /** How many milliseconds before such a window targets may download ahead. If it is undefined, they do not. */

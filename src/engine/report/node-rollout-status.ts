@@ -13,6 +13,7 @@ import {
 } from '../../api/refit/node-rollout.ts';
 import type { Delivery } from '../../notify/receivers.ts';
 import { type Conditions, type ConditionUpdate, withCondition } from '../../runtime/conditions.ts';
+import type { SilenceState } from '../../silences/keeper.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { defined } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
@@ -75,8 +76,15 @@ export interface RolloutView {
   /** Returns the names of the targets that have ended. */
   readonly settled: () => readonly string[];
   readonly wayBack: NodeRolloutStatus['wayBack'];
+  readonly outside: Outside;
+}
+
+/** How the work with servers outside of the cluster goes. */
+export interface Outside {
   /** Whether the receivers of the policy take messages; undefined if it has none. */
   readonly delivery?: Delivery | undefined;
+  /** Whether alerts are silenced; undefined if none need be. */
+  readonly silencing?: SilenceState | undefined;
 }
 
 /** An expected end that differs by less is not written again, because it moves a little in each turn. */
@@ -89,7 +97,7 @@ const LONGEST_NAMED_RUN = LONGEST.reason;
 export function viewOf(
   { plan, assessment }: Turn,
   waits: readonly Wait[],
-  delivery?: Delivery,
+  outside: Outside = {},
 ): RolloutView {
   const { snapshot, now } = assessment;
   const { rollout } = snapshot;
@@ -123,7 +131,7 @@ export function viewOf(
     hooks: hooksShown(snapshot.hooks),
     settled: () => settledNames(rollout),
     wayBack: shownWayBack(assessment),
-    delivery,
+    outside,
   };
 }
 
@@ -263,7 +271,7 @@ function waitingOf({ waits }: RolloutView, now: number): NodeRolloutStatus['wait
 }
 
 function conditionsAt(
-  { shown, waits, end, delivery }: RolloutView,
+  { shown, waits, end, outside }: RolloutView,
   known: Conditions,
   generation: number | undefined,
   now: number,
@@ -284,8 +292,15 @@ function conditionsAt(
     reason: isDone ? 'Completed' : (progressing?.reason ?? end.phase),
     message: isDone ? 'every target is done' : (progressing?.message ?? `the plan is ${end.phase}`),
   };
-  const told: ConditionUpdate[] = delivery === undefined ? [] : [toldCondition(delivery)];
-  const others = delivery === undefined ? known.filter(({ type }) => type !== 'Notified') : known;
+  const { delivery, silencing } = outside;
+  const told: ConditionUpdate[] = [
+    ...(delivery === undefined ? [] : [toldCondition(delivery)]),
+    ...(silencing === undefined ? [] : [silencedCondition(silencing)]),
+  ];
+  const stays = ({ type }: Conditions[number]): boolean =>
+    (type !== 'Notified' || delivery !== undefined) &&
+    (type !== 'Silenced' || silencing !== undefined);
+  const others = known.filter(stays);
   return withConditions(others, [...updates, completed, ...told], generation, now);
 }
 
@@ -293,6 +308,12 @@ function toldCondition({ isGood, message }: Delivery): ConditionUpdate {
   const status = isGood ? 'True' : 'False';
   const reason = isGood ? 'ReceiversAnswer' : 'ReceiverUnreachable';
   return { type: 'Notified', status, reason, message };
+}
+
+function silencedCondition({ isGood, message }: SilenceState): ConditionUpdate {
+  const status = isGood ? 'True' : 'False';
+  const reason = isGood ? 'AlertsSilenced' : 'AlertmanagerUnreachable';
+  return { type: 'Silenced', status, reason, message };
 }
 
 function withConditions(

@@ -194,7 +194,7 @@ test('the condition Notified is there while the policy has receivers, and says w
   const turn = turnOf(rolloutOf(['done', 'pending']));
   const message = 'receiver chat of UpgradePolicy careful: it answered 403 Forbidden';
   const after = (delivery: Delivery | undefined, previous?: NodeRollout) =>
-    statusOf(viewOf(turn, [], delivery), previous, turn.assessment.now);
+    statusOf(viewOf(turn, [], { delivery }), previous, turn.assessment.now);
   const notified = ({ conditions = [] }: ReturnType<typeof statusOf>) =>
     conditions.filter(({ type }) => type === 'Notified');
 
@@ -208,6 +208,21 @@ test('the condition Notified is there while the policy has receivers, and says w
     { status: 'True', reason: 'ReceiversAnswer', message: 'fine' },
   ]);
   expect(notified(after(undefined, known))).toEqual([]);
+});
+
+test('the condition Silenced is there while a plan has needed silences', () => {
+  const turn = turnOf(rolloutOf(['done', 'pending']));
+  const silenced = (silencing?: { readonly isGood: boolean; readonly message: string }) =>
+    statusOf(viewOf(turn, [], { silencing }), undefined, turn.assessment.now).conditions?.filter(
+      ({ type }) => type === 'Silenced',
+    );
+  expect(silenced({ isGood: false, message: 'no answer' })).toMatchObject([
+    { status: 'False', reason: 'AlertmanagerUnreachable', message: 'no answer' },
+  ]);
+  expect(silenced({ isGood: true, message: 'fine' })).toMatchObject([
+    { status: 'True', reason: 'AlertsSilenced', message: 'fine' },
+  ]);
+  expect(silenced()).toEqual([]);
 });
 
 test('the size is bounded at 15,000 targets that all failed with a long message', () => {

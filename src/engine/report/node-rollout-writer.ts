@@ -6,7 +6,6 @@ import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout, NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
 import { apiVersionOf, keyOf } from '../../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
-import type { Delivery } from '../../notify/receivers.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { type Logger, sparingly } from '../../util/log.ts';
@@ -16,7 +15,13 @@ import type { Wait } from '../model/decision.ts';
 import type { Source } from '../model/rollout.ts';
 import { settledAfter } from './conditions.ts';
 import { DIALECT_LABEL, type Place, patchOf, placeOf, showsAll } from './node-rollout-object.ts';
-import { type RolloutView, statusOf, statusOfDeleted, viewOf } from './node-rollout-status.ts';
+import {
+  type Outside,
+  type RolloutView,
+  statusOf,
+  statusOfDeleted,
+  viewOf,
+} from './node-rollout-status.ts';
 import { type SweepParts, sweep } from './node-rollout-sweep.ts';
 import type { Turn } from './turn.ts';
 
@@ -26,10 +31,10 @@ export interface NodeRolloutParts extends SweepParts {
 
 export interface NodeRolloutWriter {
   /**
-   * Shows the turn of a plan. `waits` are those of its explanation, and `delivery` says whether receivers take messages. Returns the milliseconds after which the plan must be shown again;
+   * Shows the turn of a plan. `waits` are those of its explanation, and `outside` says what other servers do. Returns the milliseconds after which the plan must be shown again;
    * undefined if nothing is left to write.
    */
-  show(turn: Turn, waits: readonly Wait[], delivery?: Delivery): number | undefined;
+  show(turn: Turn, waits: readonly Wait[], outside?: Outside): number | undefined;
   /** Shows that the plan with this key was deleted. */
   gone(key: string): void;
   /** Forgets what was read and written. Another leader may have written since. */
@@ -105,13 +110,13 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
 
   return {
     name: 'node-rollouts',
-    show(turn, waits, delivery) {
+    show(turn, waits, outside) {
       const { plan, assessment } = turn;
       const place = placeOf(dialect, plan);
       if (place === undefined) return undefined;
       sweepWhenDue();
       const { source } = assessment.snapshot.rollout;
-      const view = viewOf(turn, waits, delivery);
+      const view = viewOf(turn, waits, outside);
       const entry = entries.getOrInsertComputed(keyOf(plan), () => newEntry(place, source, view));
       Object.assign(entry, { source, view, isDeleted: false });
       if (isRefused()) return undefined;

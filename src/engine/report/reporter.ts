@@ -1,6 +1,7 @@
 /** Reports what the engine does: in the log, as Events, metrics and conditions, in the same words. */
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import type { SilenceKeeper, SilenceState } from '../../silences/keeper.ts';
 import type { Logger } from '../../util/log.ts';
 import { soonest } from '../../util/soonest.ts';
 import { settle, uncheckedReason } from '../assess/advance.ts';
@@ -37,6 +38,7 @@ import { longAfter, standingOf } from './notifications.ts';
 import type { Notifier } from './notifier.ts';
 import { refusedRollBackMemory } from './refused-roll-backs.ts';
 import type { Turn } from './turn.ts';
+import { unsilencedMemory } from './unsilenced-alerts.ts';
 
 /** Reports what the engine did. Only `decided` writes to the API itself; Events are sent in the background. */
 export interface Reporter {
@@ -73,6 +75,8 @@ export interface ReporterParts extends AnnouncerParts, Pick<Effects, 'client' | 
   readonly nodeRollouts?: Pick<NodeRolloutWriter, 'show' | 'gone'> | undefined;
   /** Undefined if no notifications are sent. */
   readonly notifier?: Pick<Notifier, 'follow' | 'forget' | 'deliveryOf'> | undefined;
+  /** Undefined if no alerts are silenced. */
+  readonly silences?: Pick<SilenceKeeper, 'stateOf'> | undefined;
 }
 
 /** Returns a reporter for one term of leadership. It remembers what it has reported. */
@@ -84,6 +88,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   const edits = editMemory();
   const joined = leftOutMemory();
   const unrolled = refusedRollBackMemory();
+  const unsilenced = unsilencedMemory();
   const writtenAt = new Map<string, number>();
   return {
     recorded({ plan, assessment }: Turn, after: model.Rollout): void {
@@ -130,11 +135,13 @@ export function createReporter(parts: ReporterParts): Reporter {
       onTargets(keyOf(plan), stalled);
       const known = dialect.reporting?.planEvents?.(plan, plan, snapshot.rollout, rests);
       for (const event of known ?? []) onPlan(plan, event);
-      for (const reason of [ends, joined, unrolled].map((each) => each.at(keyOf(plan), assessment)))
+      const silencing = parts.silences?.stateOf(nameOf(dialect.name, keyOf(plan)));
+      const found = [ends, joined, unrolled].map((each) => each.at(keyOf(plan), assessment));
+      for (const reason of [...found, unsilenced.at(keyOf(plan), silencing)])
         if (reason) onPlan(plan, { type: 'Warning', reason });
       const edit = edits.at(keyOf(plan), turn);
       if (edit) onPlan(plan, { type: 'Normal', reason: edit });
-      const shownMs = show(parts, turn, waits);
+      const shownMs = show(parts, turn, waits, silencing);
       const stalledMs = soonest([shownMs, await writeStalls(parts, plan, stalls, now)]);
       measurePlan(metrics, dialect.name, turn, waits);
       if (dialect.statusRecord?.hasConditions !== false) return stalledMs;
@@ -148,7 +155,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     cleared: (rollout, nodeAction) => onNodes(cleanUpEvents(rollout, nodeAction)),
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
     gone(key) {
-      for (const memory of [idle, ends, edits, joined, unrolled]) memory.forget(key);
+      for (const memory of [idle, ends, edits, joined, unrolled, unsilenced]) memory.forget(key);
       writtenAt.delete(key);
       metrics.forgetPlan(dialect.name, key);
       nodeRollouts?.gone(key);
@@ -173,11 +180,16 @@ function nameOf(dialect: string, key: string): string {
 }
 
 /** Tells the receivers, and writes the NodeRollout. Returns the milliseconds after which that is due again. */
-function show(parts: ReporterParts, turn: Turn, waits: readonly Wait[]): number | undefined {
+function show(
+  parts: ReporterParts,
+  turn: Turn,
+  waits: readonly Wait[],
+  silencing: SilenceState | undefined,
+): number | undefined {
   const { dialect, nodeRollouts, notifier } = parts;
   const longMs = notify(parts, turn, waits);
   const delivery = notifier?.deliveryOf(nameOf(dialect.name, keyOf(turn.plan)));
-  return soonest([longMs, nodeRollouts?.show(turn, waits, delivery)]);
+  return soonest([longMs, nodeRollouts?.show(turn, waits, { delivery, silencing })]);
 }
 
 /** Tells the receivers of the policy. Returns the milliseconds after which a wait has become so long that they are told. */

@@ -98,6 +98,20 @@ export const POLICY = {
       signingKeyRef: { name: 'refit-notify', key: 'signing' },
     }),
   ],
+  silences: [
+    { name: 'nodes', url: 'http://alertmanager.monitoring:9093' },
+    {
+      name: 'exporters',
+      url: 'https://alertmanager.example.com/path',
+      secretName: 'refit-silences',
+      matchers: [
+        { name: 'instance', value: '{node}:[0-9]+', isRegex: true },
+        { name: 'alertname', value: 'TargetDown|NodeClockNotSynchronising', isRegex: true },
+        { name: 'cluster', value: 'production' },
+      ],
+      duration: '10m',
+    },
+  ],
   edits: { afterEnd: 'Restart', whileRunning: 'Ignore' },
   newNodes: 'Include',
   windows: [
@@ -115,12 +129,34 @@ function webhook(url: string): object {
   return { name: 'tell', when: 'BeforeDrain', timeout: '1m', webhook: { url, secretName: 's' } };
 }
 
+function silence(...matchers: readonly object[]): object {
+  return { silences: [{ name: 'nodes', url: 'http://alertmanager', matchers }] };
+}
+
 function receiver(name: string, type: string, address: object): object {
   return { name, type, events: ['Started', 'Failed', 'Done'], ...address };
 }
 
 /** The mistake, the field in `spec` that the error names, and the spec. */
 export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> = {
+  'a silence of every node': ['silences[0]', silence({ name: 'severity', value: 'warning' })],
+  'a silence whose regular expression matches every node': [
+    'silences[0]',
+    silence({ name: 'node', value: '{node}|.*', isRegex: true }),
+  ],
+  'a silence without matchers': ['silences[0].matchers', silence()],
+  'a silence of a label with a hyphen': [
+    'silences[0].matchers[0].name',
+    silence({ name: 'a-b', value: '{node}' }),
+  ],
+  'a silence that outlasts its leader by hours': [
+    'silences[0].duration',
+    { silences: [{ name: 'nodes', url: 'http://alertmanager', duration: '8h' }] },
+  ],
+  'a silence at a URL with a password': [
+    'silences[0].url',
+    { silences: [{ name: 'nodes', url: 'http://me:secret@alertmanager' }] },
+  ],
   'a name in capitals': [
     'health.http[0].name',
     { health: { http: [{ name: 'Web', url: 'http://web' }] } },

@@ -1,0 +1,86 @@
+/** Defines the schema of `silences` of an UpgradePolicy. */
+import { z } from 'zod';
+import { LONGEST, object, optional, text } from '../crd.ts';
+import { serverUrlSchema } from './health-rules.ts';
+import { durationSchema, rules } from './policy-values.ts';
+
+/** The most silences. Without this limit, a policy could make the leader ask servers without end. */
+const MOST_SILENCES = 5;
+const MOST_MATCHERS = 10;
+const LONGEST_NAME = 30;
+const LONGEST_VALUE = 512;
+
+const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
+/**
+ * Matches regular expressions that match the labels of one Node only. An alternative, or something optional behind the name, could match
+ * those of other Nodes.
+ */
+const OF_NODE = /^\{node\}(:([^?*+{|][^|]*)?)?$/;
+export const WANTED_NODE =
+  'one matcher must tell the node from all others: its value contains {node}; as a regular expression it begins with {node}, ends there or has a colon next, and has no |';
+const WANTED_LABEL = 'must be the name of a label of alerts, such as node';
+const WANTED_DURATION = 'must be a time from 1m to 1h, such as 5m';
+
+const matcherSchema = object('One matcher. An alert is silenced if all of them match.', {
+  name: z
+    .string()
+    .max(LONGEST.labelKey)
+    .regex(LABEL, WANTED_LABEL)
+    .describe('The label, such as `node`.'),
+  value: z
+    .string()
+    .min(1)
+    .max(LONGEST_VALUE)
+    .describe('Its value. `{node}` stands for the name of the Node.'),
+  isRegex: z
+    .boolean()
+    .exactOptional()
+    .describe('Whether the value is a regular expression, which must match the whole label.'),
+});
+
+const silenceSchema = object('One silence for each node in progress.', {
+  name: z
+    .string()
+    .max(LONGEST_NAME)
+    .regex(NAME, 'must consist of lower-case letters, digits and hyphens, for example nodes')
+    .describe('The name, which no other silence of the policy has.'),
+  url: serverUrlSchema.describe(
+    'The address of Alertmanager, such as `http://alertmanager.monitoring:9093`.',
+  ),
+  secretName: text(
+    'The name of a Secret in the namespace of the controller with `token`, or `username` and `password`; and, if needed, `ca.crt`.',
+    LONGEST.name,
+  ),
+  matchers: optional(
+    'Which alerts are silenced; by default those whose label `node` is the name of the Node. At least one matcher must have `{node}` in its value.',
+    z.array(matcherSchema).min(1).max(MOST_MATCHERS).meta({ 'x-kubernetes-list-type': 'atomic' }),
+  ),
+  duration: optional(
+    'How far ahead the silence ends, from 1m to 1h; 5m by default. The leader renews it while the node is in progress.',
+    durationSchema.meta(
+      rules([
+        "duration(self) >= duration('1m') && duration(self) <= duration('1h')",
+        WANTED_DURATION,
+      ]),
+    ),
+  ),
+}).meta(
+  rules([
+    `!has(self.matchers) || self.matchers.exists(m, has(m.isRegex) && m.isRegex ? m.value.matches(r'${OF_NODE.source}') : m.value.contains('{node}'))`,
+    WANTED_NODE,
+  ]),
+);
+
+/** Returns true if a matcher with this value matches alerts about one Node only. */
+export function tellsNode(value: string, isRegex: boolean): boolean {
+  return isRegex ? OF_NODE.test(value) : value.includes('{node}');
+}
+
+export const silencesSchema = optional(
+  'Silences in Alertmanager for the nodes in progress. Each ends by itself if no leader renews it.',
+  z
+    .array(silenceSchema)
+    .max(MOST_SILENCES)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
+);

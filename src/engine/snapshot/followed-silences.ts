@@ -1,0 +1,26 @@
+/** Tells the keeper of silences which nodes of a plan are in progress. */
+import type { SilenceKeeper } from '../../silences/keeper.ts';
+import { factsOf, nodeNameOf } from '../gates/types.ts';
+import type { Snapshot } from '../model/decision.ts';
+import { isFinal, targetsIn } from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+
+/**
+ * Has the nodes silenced that are in progress: from the record that they may start, until they are done, settle time included, or have
+ * failed. `plan` names the plan among those of all dialects.
+ */
+export function followSilences(
+  keeper: SilenceKeeper | undefined,
+  plan: string,
+  snapshot: Snapshot,
+  { name = '', silences = [] }: RolloutPolicy,
+): void {
+  const { rollout } = snapshot;
+  if (silences.length === 0 || isFinal(rollout)) {
+    keeper?.forget(plan);
+    return;
+  }
+  const intended = targetsIn(rollout, 'intended');
+  const nodes = intended.map((target) => nodeNameOf(target, factsOf(snapshot, target)));
+  keeper?.follow(plan, { policy: name, rules: silences, uid: rollout.source.uid ?? '', nodes });
+}

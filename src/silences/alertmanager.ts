@@ -1,0 +1,52 @@
+/** Makes, renews and ends silences with version 2 of the API of Alertmanager. */
+import { answerFrom, apiUrl, type CheckTools } from '../health/ask-server.ts';
+import type { Clock } from '../util/clock.ts';
+import { filtersOf, ownAmong, renewalOf, type Wanted } from './silence.ts';
+
+/** Brings Alertmanager to what is wanted. Rejects with one sentence without a secret. */
+export interface Alertmanager {
+  /** Makes the silence, or renews it if it ends soon. */
+  keep(wanted: Wanted, abort: AbortSignal): Promise<void>;
+  /** Ends the silence, if there is one. */
+  end(wanted: Wanted, abort: AbortSignal): Promise<void>;
+}
+
+export interface AlertmanagerParts extends CheckTools {
+  readonly clock: Clock;
+}
+
+const SILENCES = '/api/v2/silences';
+
+export function alertmanager(parts: AlertmanagerParts): Alertmanager {
+  const { clock } = parts;
+  return {
+    async keep(wanted, abort) {
+      const found = ownAmong(await listed(wanted, parts, abort), wanted);
+      const posted = renewalOf(wanted, found, clock.now());
+      if (posted === undefined) return;
+      const { url, secretName } = wanted.rule;
+      const sent = { method: 'POST', body: JSON.stringify(posted) } as const;
+      await answerFrom({ url: apiUrl(url, SILENCES), secretName, ...sent }, parts, abort);
+    },
+    async end(wanted, abort) {
+      const { url, secretName } = wanted.rule;
+      for (const { id } of ownAmong(await listed(wanted, parts, abort), wanted)) {
+        const address = apiUrl(url, `/api/v2/silence/${encodeURIComponent(id)}`);
+        await answerFrom({ url: address, secretName, method: 'DELETE' }, parts, abort);
+      }
+    },
+  };
+}
+
+async function listed(
+  wanted: Wanted,
+  tools: CheckTools,
+  abort: AbortSignal,
+): Promise<readonly unknown[]> {
+  const { url, secretName } = wanted.rule;
+  const filters = filtersOf(wanted).map((filter) => ['filter', filter] as const);
+  const address = apiUrl(url, SILENCES, filters);
+  const answer = await answerFrom({ url: address, secretName }, tools, abort);
+  if (!Array.isArray(answer)) throw new Error(`${address.host} did not answer like Alertmanager`);
+  return answer as readonly unknown[];
+}

@@ -1,0 +1,125 @@
+/** The keeper makes, renews and ends silences in the background, and a server that is gone delays nothing else. */
+import { expect, test } from 'vitest';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
+import { createSilenceKeeper, type SilenceKeeper } from './keeper.ts';
+import type { SilenceRule, Wanted } from './silence.ts';
+
+const URL = 'http://am';
+
+interface Rig extends Disposable {
+  readonly clock: FakeClock;
+  readonly keeper: SilenceKeeper;
+  /** Takes what the server was asked since the last call. */
+  readonly asked: () => string[];
+  readonly changes: () => number;
+  readonly stop: () => void;
+  follow(nodes: readonly string[], urls?: readonly string[], lastsMs?: number): void;
+}
+
+function rig(answer: (wanted: Wanted) => Promise<void> = async () => await Promise.resolve()): Rig {
+  const clock = new FakeClock();
+  let asked: string[] = [];
+  const note = (what: string) => async (wanted: Wanted) => {
+    asked.push(`${what} ${wanted.matchers[0]?.value}`);
+    await answer(wanted);
+  };
+  const keeper = createSilenceKeeper(clock, { keep: note('keep'), end: note('end') });
+  const stop = new AbortController();
+  let changes = 0;
+  keeper.onChange(() => changes++);
+  void keeper.run(stop.signal);
+  return {
+    clock,
+    keeper,
+    asked: () => {
+      const taken = asked;
+      asked = [];
+      return taken;
+    },
+    changes: () => changes,
+    stop: () => stop.abort(),
+    follow: (nodes, urls = [URL], lastsMs = 300_000) => {
+      const matchers = [{ name: 'node', value: '{node}', isRegex: false }];
+      const rules = urls.map((url): SilenceRule => ({ name: 'nodes', url, matchers, lastsMs }));
+      keeper.follow('toy/a', { policy: 'p', rules, uid: 'u', nodes });
+    },
+    [Symbol.dispose]: () => stop.abort(),
+  };
+}
+
+test('a silence is made at once, renewed while its node is in progress, and then ended', async () => {
+  using scene = rig();
+  scene.follow(['w1']);
+  await scene.clock.advance(0);
+  expect(scene.asked()).toEqual(['keep w1']);
+  expect(scene.keeper.stateOf('toy/a')).toMatchObject({ isGood: true });
+  scene.follow(['w1']);
+  await scene.clock.advance(99_000);
+  expect(scene.asked()).toEqual([]);
+  await scene.clock.advance(1_000);
+  expect(scene.asked()).toEqual(['keep w1']);
+  scene.follow(['w2']);
+  await scene.clock.advance(0);
+  expect(scene.asked().toSorted()).toEqual(['end w1', 'keep w2']);
+  scene.keeper.forget('toy/a');
+  await scene.clock.advance(0);
+  expect(scene.asked()).toEqual(['end w2']);
+  await scene.clock.advance(3_600_000);
+  expect(scene.asked()).toEqual([]);
+  expect(scene.keeper.stateOf('toy/a')).toBeUndefined();
+});
+
+test('a leader that ends its term ends no silence, and renews none', async () => {
+  using scene = rig();
+  scene.follow(['w1']);
+  await scene.clock.advance(0);
+  scene.asked();
+  scene.stop();
+  await scene.clock.advance(3_600_000);
+  expect(scene.asked()).toEqual([]);
+});
+
+test('another duration changes the silence; it does not end it', async () => {
+  using scene = rig();
+  scene.follow(['w1']);
+  await scene.clock.advance(0);
+  scene.follow(['w1'], [URL], 60_000);
+  await scene.clock.advance(300_000);
+  expect(new Set(scene.asked())).toEqual(new Set(['keep w1']));
+});
+
+test('a server that is gone is told once, is asked a bounded number of times, and delays no other', async () => {
+  let isGone = true;
+  using scene = rig(async ({ rule }) => {
+    if (isGone && rule.url === URL) throw new Error('no answer from am');
+    await Promise.resolve();
+  });
+  const nodes = ['w1', 'w2', 'w3', 'w4', 'w5'];
+  scene.follow(nodes, [URL, 'http://other']);
+  await scene.clock.advance(0);
+  // Three that failed, and five of the other server.
+  expect(scene.asked()).toHaveLength(8);
+  expect(scene.keeper.stateOf('toy/a')).toEqual({
+    isGood: false,
+    message: 'silence nodes of UpgradePolicy p: no answer from am',
+  });
+  const told = scene.changes();
+  await scene.clock.advance(15_000);
+  expect(new Set(scene.asked())).toEqual(new Set(['keep w4', 'keep w5', 'keep w1']));
+  expect(scene.changes()).toBe(told);
+  isGone = false;
+  await scene.clock.advance(60_000);
+  expect(scene.keeper.stateOf('toy/a')).toMatchObject({ isGood: true });
+});
+
+test('a server that never answers is given up after 10 s, and a silence that cannot be ended ends by itself', async () => {
+  using scene = rig(async () => await new Promise(() => undefined));
+  scene.follow(['w1']);
+  await scene.clock.advance(10_000);
+  expect(scene.keeper.stateOf('toy/a')).toMatchObject({
+    message: 'silence nodes of UpgradePolicy p: there was no answer within 10 s',
+  });
+  scene.keeper.forget('toy/a');
+  await scene.clock.advance(3_600_000);
+  expect(scene.asked()).toEqual(['keep w1', 'end w1', 'end w1', 'end w1', 'end w1']);
+});

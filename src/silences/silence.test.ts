@@ -1,0 +1,101 @@
+/** Which silence a Node needs, which one in Alertmanager it is, and when it is renewed. */
+import { expect, test } from 'vitest';
+import {
+  type AlertMatcher,
+  filtersOf,
+  ownAmong,
+  renewalOf,
+  type SilenceRule,
+  wantedFor,
+} from './silence.ts';
+
+const NOW = Date.UTC(2026, 0, 1);
+const NODES: AlertMatcher = { name: 'node', value: '{node}', isRegex: false };
+const RULE: SilenceRule = { name: 'nodes', url: 'http://am', matchers: [NODES], lastsMs: 300_000 };
+const WANTED = wantedFor(RULE, 'toy/ns/plan', 'uid-1', 'w1');
+
+function at(minutes: number): string {
+  return new Date(NOW + minutes * 60_000).toISOString();
+}
+
+function inAlertmanager(changes: object = {}): object {
+  return {
+    id: 's1',
+    status: { state: 'active' },
+    matchers: [{ name: 'node', value: 'w1', isRegex: false, isEqual: true }],
+    startsAt: at(-10),
+    endsAt: at(1),
+    createdBy: 'refit',
+    comment: WANTED.comment,
+    ...changes,
+  };
+}
+
+test('matchers get the name of the node, which no character of it can widen', () => {
+  const port: AlertMatcher = { name: 'instance', value: '{node}:[0-9]+', isRegex: true };
+  const rule = { ...RULE, matchers: [NODES, port] };
+  const wanted = wantedFor(rule, 'toy/ns/plan', 'uid-1', 'w1.example.org');
+  expect(wanted.matchers.map(({ value }) => value)).toEqual([
+    'w1.example.org',
+    String.raw`w1\.example\.org:[0-9]+`,
+  ]);
+  expect(filtersOf(wanted)).toEqual([
+    'node="w1.example.org"',
+    String.raw`instance=~"w1\\.example\\.org:[0-9]+"`,
+  ]);
+});
+
+test.each<[string, object, boolean]>([
+  ['the one that a former leader made', {}, true],
+  ['one that waits for its start', { status: { state: 'pending' } }, true],
+  ['one of an old server that knows no isEqual', { matchers: WANTED.matchers }, true],
+  ['one that has ended', { status: { state: 'expired' } }, false],
+  ['one of a person', { createdBy: 'ann' }, false],
+  ['one for another node', { comment: WANTED.comment.replace('w1', 'w2') }, false],
+  [
+    'one of the same plan in another cluster',
+    { comment: WANTED.comment.replace('1)', '2)') },
+    false,
+  ],
+  [
+    'one that matches everything else',
+    { matchers: [{ name: 'node', value: 'w1', isRegex: false, isEqual: false }] },
+    false,
+  ],
+  [
+    'one with one more matcher',
+    { matchers: [...WANTED.matchers, { name: 'severity', value: 'info', isRegex: false }] },
+    false,
+  ],
+  ['one without an id', { id: 7 }, false],
+])('%s: the silence of Refit is found', (_what, changes, isOwn) => {
+  expect(ownAmong([null, inAlertmanager(changes)], WANTED)).toHaveLength(isOwn ? 1 : 0);
+});
+
+test('without a silence, one is made that ends soon', () => {
+  expect(renewalOf(WANTED, [], NOW)).toEqual({
+    matchers: [{ name: 'node', value: 'w1', isRegex: false, isEqual: true }],
+    startsAt: at(0),
+    endsAt: at(5),
+    createdBy: 'refit',
+    comment: 'Refit upgrades node w1: plan toy/ns/plan (uid-1), silence nodes',
+  });
+});
+
+test.each<[string, number, boolean]>([
+  ['ends in a minute', 1, true],
+  ['has more than two thirds of its time', 4, false],
+  ['lasts longer than it should', 60, true],
+])('a silence that %s', (_what, minutes, isRenewed) => {
+  const found = ownAmong([inAlertmanager({ endsAt: at(minutes) })], WANTED);
+  const { matchers, startsAt } = inAlertmanager() as { matchers: object[]; startsAt: string };
+  const renewed = { id: 's1', matchers, startsAt, endsAt: at(5) };
+  expect(renewalOf(WANTED, found, NOW)).toEqual(
+    isRenewed ? { ...renewed, createdBy: 'refit', comment: WANTED.comment } : undefined,
+  );
+});
+
+test('of two silences, the one that ends last counts', () => {
+  const found = ownAmong([inAlertmanager(), inAlertmanager({ id: 's2', endsAt: at(4) })], WANTED);
+  expect(renewalOf(WANTED, found, NOW)).toBeUndefined();
+});

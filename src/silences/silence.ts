@@ -1,0 +1,124 @@
+/** What policies say about silences, and what one silence in Alertmanager must be. All of it is pure. */
+import { isRecord, sameJson } from '../util/json.ts';
+
+export interface AlertMatcher {
+  /** The name of the label. */
+  readonly name: string;
+  readonly value: string;
+  readonly isRegex: boolean;
+}
+
+/** One silence of a policy. In its matchers, `{node}` stands for the name of a Node. */
+export interface SilenceRule {
+  readonly name: string;
+  /** The address of Alertmanager. */
+  readonly url: string;
+  readonly secretName?: string | undefined;
+  readonly matchers: readonly AlertMatcher[];
+  /** Milliseconds from a renewal to the end of the silence. */
+  readonly lastsMs: number;
+}
+
+/** The silence that one Node needs for one plan. */
+export interface Wanted {
+  readonly rule: SilenceRule;
+  readonly matchers: readonly AlertMatcher[];
+  /** Says what the silence is for. It is the same for every leader, so that the next one finds the silence. */
+  readonly comment: string;
+}
+
+/** A silence as Alertmanager takes it. With `id` it replaces that one. */
+export interface Posted {
+  readonly id?: string;
+  readonly matchers: readonly unknown[];
+  readonly startsAt: string;
+  readonly endsAt: string;
+  readonly createdBy: string;
+  readonly comment: string;
+}
+
+/** A silence in Alertmanager that a leader has made and that has not ended. */
+export interface Found {
+  readonly id: string;
+  /** As Alertmanager has them. */
+  readonly matchers: readonly unknown[];
+  readonly startsAt: string;
+  readonly endsAt: string;
+}
+
+export const NODE = '{node}';
+export const CREATOR = 'refit';
+
+/** A silence is renewed once less than this share of its time is left. A missed renewal can be made up for then. */
+const RENEW_BELOW = 2 / 3;
+
+/** Returns the silence of this rule for a Node. `plan` is the title of the plan, and `uid` tells it from a plan with this title in another cluster. */
+export function wantedFor(rule: SilenceRule, plan: string, uid: string, node: string): Wanted {
+  const matchers = rule.matchers.map(({ name, value, isRegex }) => ({
+    name,
+    value: value.replaceAll(NODE, isRegex ? node.replaceAll('.', String.raw`\.`) : node),
+    isRegex,
+  }));
+  const comment = `Refit upgrades node ${node}: plan ${plan} (${uid}), silence ${rule.name}`;
+  return { rule, matchers, comment };
+}
+
+/** Returns the filters with which Alertmanager lists the silences that have these matchers. */
+export function filtersOf({ matchers }: Wanted): string[] {
+  return matchers.map(
+    ({ name, value, isRegex }) => `${name}${isRegex ? '=~' : '='}${JSON.stringify(value)}`,
+  );
+}
+
+/** Returns those of the listed silences that a leader has made for the same purpose and that have not ended. */
+export function ownAmong(listed: readonly unknown[], wanted: Wanted): Found[] {
+  return listed.flatMap((each): Found[] => {
+    if (!isRecord(each) || each['createdBy'] !== CREATOR || each['comment'] !== wanted.comment)
+      return [];
+    const { id, matchers, startsAt, endsAt, status } = each;
+    const isOver = isRecord(status) && status['state'] === 'expired';
+    if (isOver || !Array.isArray(matchers) || !hasSame(matchers, wanted.matchers)) return [];
+    if (typeof id !== 'string' || typeof startsAt !== 'string' || typeof endsAt !== 'string')
+      return [];
+    return [{ id, matchers, startsAt, endsAt }];
+  });
+}
+
+/** Returns what must be posted now; undefined if a silence lasts long enough. */
+export function renewalOf(
+  { rule, matchers, comment }: Wanted,
+  found: readonly Found[],
+  now: number,
+): Posted | undefined {
+  const latest = found.toSorted((a, b) => Date.parse(b.endsAt) - Date.parse(a.endsAt))[0];
+  const endsAt = new Date(now + rule.lastsMs).toISOString();
+  if (latest === undefined) {
+    const startsAt = new Date(now).toISOString();
+    const asked = matchers.map((matcher) => ({ ...matcher, isEqual: true }));
+    return { matchers: asked, startsAt, endsAt, createdBy: CREATOR, comment };
+  }
+  const leftMs = Date.parse(latest.endsAt) - now;
+  // A silence that lasts too long was made by a clock that was ahead, or before the policy was changed.
+  if (leftMs >= rule.lastsMs * RENEW_BELOW && leftMs <= rule.lastsMs) return undefined;
+  // Alertmanager keeps the silence and its id only if matchers and start stay as they are.
+  return { ...latest, endsAt, createdBy: CREATOR, comment };
+}
+
+/** Returns the milliseconds until the silence must be looked at again. */
+export function nextLookMs({ lastsMs }: SilenceRule): number {
+  return lastsMs / 3;
+}
+
+function hasSame(listed: readonly unknown[], wanted: readonly AlertMatcher[]): boolean {
+  const shown = listed.map((each) =>
+    isRecord(each) && each['isEqual'] !== false
+      ? [each['name'], each['value'], each['isRegex']]
+      : [],
+  );
+  return (
+    listed.length === wanted.length &&
+    wanted.every(({ name, value, isRegex }) =>
+      shown.some((each) => sameJson(each, [name, value, isRegex])),
+    )
+  );
+}
