@@ -25,6 +25,7 @@ import { parseVersion } from '../util/version.ts';
 import { brokenStep } from '../versions/kubeadm-rules.ts';
 import { type InputFile, readInputs } from './input-files.ts';
 import { unfollowedDrain } from './unfollowed-drain.ts';
+import { unplacedHooks } from './unplaced-hooks.ts';
 
 /**
  * Prints one line for each valid object, then rejects with REFIT_FILE if any object is wrong. The
@@ -130,13 +131,14 @@ function judgePolicy(policy: UpgradePolicy): Judgement {
 /** An invalid policy has no warnings, because its fields may have any type. */
 function warningsOf({ spec }: UpgradePolicy): string[] {
   const checked = upgradePolicySpecSchema.safeParse(spec);
-  return checked.success
-    ? [
-        ...retryWarnings(checked.data),
-        ...rollBackWarnings(checked.data),
-        ...unfollowedDrain(checked.data),
-      ]
-    : [];
+  if (!checked.success) return [];
+  const { data } = checked;
+  return [
+    ...retryWarnings(data),
+    ...rollBackWarnings(data),
+    ...unfollowedDrain(data),
+    ...unplacedHooks(data),
+  ];
 }
 
 /** Returns a warning if the policy tries nodes again whose plans have attempts of their own. */

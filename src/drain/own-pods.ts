@@ -16,3 +16,21 @@ const NAME_LABEL = 'app.kubernetes.io/name';
 export function isOwnPod({ metadata: { labels = {} } }: Pod): boolean {
   return labels[NAME_LABEL] === 'refit' && Object.hasOwn(labels, CONTROLLER_LABEL);
 }
+
+/** Names the hook that the pod of a Job carries out, and the Node that the hook is for. */
+export const HOOK_LABEL = 'upgrade.refit.dev/hook';
+export const HOOK_NODE_ANNOTATION = 'upgrade.refit.dev/hook-node';
+
+/**
+ * Returns true for the pod of a hook that runs on the very node that is drained. It runs after the drain. A new leader drains again,
+ * and must not end the hook.
+ */
+export function isHookOfItsNode({
+  metadata: { labels = {}, annotations = {} },
+  spec,
+}: Pod): boolean {
+  const isHook = Object.hasOwn(labels, HOOK_LABEL);
+  return (
+    isHook && spec?.nodeName !== undefined && annotations[HOOK_NODE_ANNOTATION] === spec.nodeName
+  );
+}

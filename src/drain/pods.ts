@@ -5,7 +5,7 @@ import { parseLabelSelector } from '../kube/selectors.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import { defined } from '../util/json.ts';
 import { listedOneByOne } from '../util/phrases.ts';
-import { isOwnPod } from './own-pods.ts';
+import { isHookOfItsNode, isOwnPod } from './own-pods.ts';
 import type { PodRule, PodRules } from './pod-rules.ts';
 
 /**
@@ -74,7 +74,8 @@ export function judgePod(
   if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined || isFinished(pod)) return 'left';
   const orphaned = isDaemonPod(pod) && isOrphaned(pod);
   if (isDaemonPod(pod) && !orphaned) return 'left';
-  if (isOwnPod(pod) || !isSelected(pod, options)) return 'left';
+  const isOurs = isOwnPod(pod) || (isJobPod(pod) && isHookOfItsNode(pod));
+  if (isOurs || !isSelected(pod, options)) return 'left';
   const action = ruleFor(pod)?.action ?? (mustComplete(pod, options) ? 'wait' : 'evict');
   if (action === 'leave') return 'left';
   if (pod.metadata.deletionTimestamp !== undefined) return 'ending';

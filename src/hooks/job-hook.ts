@@ -1,4 +1,5 @@
 /** Carries out a hook as a Job: creates it under a name that every leader gives it, and reads how it stands. */
+import { HOOK_LABEL, HOOK_NODE_ANNOTATION } from '../drain/own-pods.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Job, jobs, trueCondition } from '../kube/resources.ts';
 import { ifFound, ifNew, isInvalid } from '../kube/status-error.ts';
@@ -9,8 +10,6 @@ import type { HookFinding, HookRun, JobAction } from './rules.ts';
 
 /** Seconds after its end for which a Job is kept, so that people can read its logs. */
 const KEPT_SECONDS = 86_400;
-const HOOK_LABEL = 'upgrade.refit.dev/hook';
-const NODE_ANNOTATION = 'upgrade.refit.dev/hook-node';
 
 /** Creates the Job of the run if there is none, and returns how it stands. A Job that somebody deleted is created again. */
 export async function lookAtJob(
@@ -57,7 +56,7 @@ export function jobOfRun({ id, hook, variables, node }: HookRun, action: JobActi
       name: id,
       namespace,
       labels: { [HOOK_LABEL]: hook.name },
-      annotations: { [NODE_ANNOTATION]: node },
+      annotations: { [HOOK_NODE_ANNOTATION]: node },
     },
     spec: {
       completions: 1,
@@ -66,7 +65,11 @@ export function jobOfRun({ id, hook, variables, node }: HookRun, action: JobActi
       activeDeadlineSeconds: Math.max(1, Math.ceil(hook.timeoutMs / 1000)),
       ttlSecondsAfterFinished: KEPT_SECONDS,
       template: {
-        metadata: { ...template.metadata, labels },
+        metadata: {
+          ...template.metadata,
+          labels,
+          annotations: { ...template.metadata?.annotations, [HOOK_NODE_ANNOTATION]: node },
+        },
         spec: pinToNode ? pinned(spec, node) : spec,
       },
     },

@@ -20,6 +20,8 @@ export interface WebhookTools {
 /** The names of the moments in policies, and so in requests. */
 const MOMENTS: Readonly<Record<HookMoment, string>> = {
   beforeDrain: 'BeforeDrain',
+  afterDrain: 'AfterDrain',
+  beforeRestart: 'BeforeRestart',
   afterVerified: 'AfterVerified',
 };
 /** The most bytes of an answer that are read. Only its beginning is shown. */

@@ -72,7 +72,7 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
   coordination: ['kube', 'util'],
   drain: ['kube', 'util'],
   health: ['kube', 'http', 'util'],
-  hooks: ['kube', 'http', 'util'],
+  hooks: ['drain', 'kube', 'http', 'util'],
   notify: ['kube', 'http', 'util'],
   silences: ['health', 'util'],
   versions: ['util'],

@@ -89,10 +89,11 @@ const hookSchema = object('One hook.', {
     .max(LONGEST_HOOK)
     .describe('The name, which no other hook of the policy has.'),
   when: z
-    .enum(['BeforeDrain', 'AfterVerified'])
+    .enum(['BeforeDrain', 'AfterDrain', 'BeforeRestart', 'AfterVerified'])
     .describe(
-      '`BeforeDrain`: before a node is told to upgrade, and so before its cordon and drain. `AfterVerified`: after its upgrade, when the ' +
-        'node and the API servers are ready; until it succeeds, the node keeps its slot.',
+      '`BeforeDrain`: before a node is told to upgrade, and so before its cordon and drain. `AfterDrain`: after the controller has drained ' +
+        'the node, and before the work on it goes on. `BeforeRestart`: after the hooks `AfterDrain`, and also for nodes that are not ' +
+        'drained. `AfterVerified`: after its upgrade, when the node and the API servers are ready; until it succeeds, the node keeps its slot.',
     ),
   job: jobSchema.exactOptional(),
   webhook: webhookSchema.exactOptional(),

@@ -171,6 +171,13 @@ const blackoutSchema = object('One period.', {
   timeZone: optional('The time zone of the dates; UTC by default.', timeZoneSchema),
 }).meta(rules([isInOrder, '`to` must be after `from`']));
 
+/** Without a drain a hook after the drain would never run, and nobody would notice. */
+const HAS_DRAIN_FOR_HOOKS =
+  '!has(self.drain) || !has(self.drain.enabled) || self.drain.enabled || !has(self.hooks) || ' +
+  "!self.hooks.exists(hook, hook.when == 'AfterDrain')";
+const WANTED_DRAIN =
+  'a hook with `when: AfterDrain` needs a drain, but `drain.enabled` is false; use `BeforeRestart`';
+
 export const upgradePolicySpecSchema = object(
   'The settings for the plans that the policy covers.',
   {
@@ -372,7 +379,7 @@ export const upgradePolicySpecSchema = object(
       z.array(blackoutSchema).max(MANY),
     ),
   },
-);
+).meta(rules([HAS_DRAIN_FOR_HOOKS, WANTED_DRAIN]));
 
 const statusSchema = object('Written by the controller only.', {
   observedGeneration: optional('The generation of the spec that this status describes.', z.int()),

@@ -276,7 +276,8 @@ function intend(context: TargetContext): TargetEvaluation {
     return { phase, effect: 'none', reason, recheckMs: SECOND };
   const freshMs =
     Math.min(INTENT_FRESH_MS, Math.max(SECOND, policy.targetDeadlineMs)) +
-    hooksMs(policy, 'beforeDrain');
+    hooksMs(policy, 'beforeDrain') +
+    (policy.drain.unheld === 'withoutDrain' ? hooksMs(policy, 'beforeRestart') : 0);
   const isFresh = now - Date.parse(target.since) < freshMs;
   return isFresh
     ? { phase, effect: 'signal', reason }

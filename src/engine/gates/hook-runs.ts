@@ -54,6 +54,6 @@ function attemptOf({ since }: Target, retriedAt: number | undefined): string {
 
 /** Returns the version before the upgrade; empty if it is unknown. Afterwards only the report of the node says it. */
 function fromVersionOf({ version = '', observation }: TargetFacts, { when }: Hook): string {
-  if (when === 'beforeDrain') return version;
+  if (when !== 'afterVerified') return version;
   return (observation.kind === 'none' ? undefined : observation.report?.from) ?? '';
 }

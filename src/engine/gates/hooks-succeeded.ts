@@ -1,4 +1,7 @@
-/** Gate and verifier: the hooks of the policy must succeed before a target is signalled, and after its upgrade is verified. */
+/**
+ * Gates and verifier: the hooks of the policy must succeed before a target is signalled, before the work on its drained node goes on,
+ * and after its upgrade is verified.
+ */
 import type { Hook, HookMoment, HookRun } from '../../hooks/rules.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -8,7 +11,26 @@ import { type Gate, type GateInput, PASS, stop, type Verdict, wait } from './typ
 
 export const hooksBefore: Gate = {
   name: 'hooks-before',
-  evaluate: (input) => firstUnmet(input, 'beforeDrain'),
+  evaluate(input) {
+    const verdict = firstUnmet(input, 'beforeDrain');
+    // The work that never waits for the leader begins with the signal.
+    const isLast = input.policy.drain.unheld === 'withoutDrain';
+    return verdict.kind === 'pass' && isLast ? firstUnmet(input, 'beforeRestart') : verdict;
+  },
+};
+
+export const hooksAfterDrain: Gate = {
+  name: 'hooks-after-drain',
+  evaluate(input) {
+    const { enabled, cordonOnly = false } = input.policy.drain;
+    const isDrained = input.facts.node !== undefined && enabled && !cordonOnly;
+    return isDrained ? firstUnmet(input, 'afterDrain') : PASS;
+  },
+};
+
+export const hooksBeforeRestart: Gate = {
+  name: 'hooks-before-restart',
+  evaluate: (input) => firstUnmet(input, 'beforeRestart'),
 };
 
 export const hooksAfter: Gate = {

@@ -10,7 +10,8 @@ import { downloadsPossible } from './downloads-possible.ts';
 import { drainPossible } from './drain-possible.ts';
 import { foreignWork } from './foreign-work.ts';
 import { healthy, healthyAfter } from './healthy.ts';
-import { hooksAfter, hooksBefore } from './hooks-succeeded.ts';
+import { hooksPossible } from './hooks-possible.ts';
+import { hooksAfter, hooksAfterDrain, hooksBefore, hooksBeforeRestart } from './hooks-succeeded.ts';
 import { hostsFit } from './hosts-fit.ts';
 import { locksFree } from './locks-free.ts';
 import { locksTaken } from './locks-taken.ts';
@@ -60,6 +61,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   writeAllowed,
   nodesAvailable,
   domainAvailable,
+  hooksPossible,
   drainPossible,
 ];
 
@@ -68,6 +70,9 @@ export const BEFORE_TARGET: readonly Gate[] = [
  * targets have any: a target that takes a lock or runs its hooks holds a slot, and its intent names its attempt for every leader.
  */
 export const BEFORE_SIGNAL: readonly Gate[] = [...BEFORE_TARGET, locksTaken, hooksBefore];
+
+/** These gates are asked after the leader has done what it does before the work on the node, and before it tells the node to go on. */
+export const BEFORE_WORK: readonly Gate[] = [hooksAfterDrain, hooksBeforeRestart];
 
 /** These verifiers are asked after a target reported success. Its slot is free once all of them pass. */
 export const AFTER_TARGET: readonly Gate[] = [

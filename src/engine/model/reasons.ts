@@ -76,6 +76,8 @@ export const REASONS = {
   AlertmanagerUnreachable: 'a silence in `silences` of the policy could not be made or renewed',
   HookRunning: 'a hook of the policy must succeed first, and runs or is about to',
   HookFailed: 'a hook of the policy failed, or did not end within its deadline',
+  HookImpossible:
+    'a hook of the policy must succeed between the drain and the restart, but the node drains itself and does not wait for it',
   Held: 'somebody holds the node, so no plan starts on it',
   OtherToolAtWork: 'another tool that the policy coordinates with disrupts nodes now',
   WindowClosed: 'no maintenance window is open',
@@ -245,6 +247,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   HookRunning: { ends: 'the hook has succeeded, or its deadline has passed' },
   HookFailed: {
     act: 'repair what the hook reports, or change the hook in the policy; then run `refit retry` for the node, which runs the hook again',
+  },
+  HookImpossible: {
+    act: 'let the controller drain the node, or let the hook run at another moment; a hook with `onFailure: Ignore` is left out on such nodes',
   },
   Held: { act: 'run `refit unhold` for the node, or wait until the hold ends' },
   OtherToolAtWork: {

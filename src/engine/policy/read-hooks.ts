@@ -7,21 +7,29 @@ type HooksSpec = NonNullable<UpgradePolicySpec['hooks']>;
 
 const MOMENTS: Readonly<Record<HooksSpec[number]['when'], HookMoment>> = {
   BeforeDrain: 'beforeDrain',
+  AfterDrain: 'afterDrain',
+  BeforeRestart: 'beforeRestart',
   AfterVerified: 'afterVerified',
 };
 /** The longest time of one hook. */
 const LONGEST_MS = 168 * 60 * 60 * 1000;
 
-/** Returns the hooks. Calls `complain` for each name that two hooks have, and for each time that is out of bounds. */
+/**
+ * Returns the hooks. Calls `complain` for each name that two hooks have, for each time that is out of bounds, and for hooks after the
+ * drain if nodes are not drained.
+ */
 export function hooksIn(
   spec: HooksSpec,
   complain: (field: string, wanted: string, found: unknown) => void,
+  drains: boolean,
 ): Hook[] {
   const names = new Set<string>();
   return spec.flatMap((hook, index): Hook[] => {
     const { name, when, timeout, onFailure } = hook;
     if (names.has(name)) complain(`hooks[${index}].name`, 'a name that no other hook has', name);
     names.add(name);
+    if (when === 'AfterDrain' && !drains)
+      complain(`hooks[${index}].when`, 'BeforeRestart while drain.enabled is false', when);
     const timeoutMs = parseDuration(timeout);
     if (timeoutMs === undefined || timeoutMs > LONGEST_MS)
       complain(

@@ -71,7 +71,7 @@ function policyOf(
 ): Omit<RolloutPolicy, 'name' | 'problems'> {
   const { stepDeadlines, targetDeadlineMs, settleMs, agent: agentTimes } = timesOf(spec, complain);
   const { agent: agentRules, ...payloadRules } = payloadRulesOf(spec);
-  const hooks = spec.hooks && hooksIn(spec.hooks, complain);
+  const hooks = spec.hooks && hooksIn(spec.hooks, complain, spec.drain?.enabled !== false);
   const waits = drainWaitsOf(spec.drain ?? {}, stepDeadlines.drain, complain);
   const drain = drainOf(spec.drain ?? {}, waits, complain);
   const drainMs =

@@ -64,6 +64,11 @@ export interface DrainPolicy {
   readonly enabled: boolean;
   /** True if the work on the node drains the node, and the leader does not. */
   readonly byWork?: boolean;
+  /**
+   * Set if the work on a node starts with the signal and never waits for the leader, so that no hook can run in between. The value says
+   * whether this work drains the node.
+   */
+  readonly unheld?: 'withDrain' | 'withoutDrain';
   /** True if the node is cordoned, but no pod is evicted. */
   readonly cordonOnly?: boolean;
   /** True if a node is excluded from external load balancers before its first pod is evicted. */

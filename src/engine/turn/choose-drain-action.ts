@@ -6,7 +6,7 @@ import type { DrainState } from '../../drain/running-drains.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { sameJson } from '../../util/json.ts';
-import { AFTER_TARGET, evaluate } from '../gates/registry.ts';
+import { AFTER_TARGET, BEFORE_WORK, evaluate } from '../gates/registry.ts';
 import { gateInput, type TargetContext } from '../gates/types.ts';
 import {
   isUnanswered,
@@ -67,11 +67,10 @@ function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): T
       ends: `${policy.heldBy} is resumed`,
     };
   }
-  const acknowledge = { kind: 'acknowledge', stage, target, node: node?.name } as const;
-  if (!node) return doing(because('InFlight', `${name} has no Node to drain`), acknowledge);
+  if (!node) return goOn(context, node, because('InFlight', `${name} has no Node to drain`));
   if (!policy.drain.enabled) {
     const message = `${name} is not drained: spec.drain.enabled of the policy is false`;
-    return doing(because('InFlight', message), acknowledge);
+    return goOn(context, node, because('InFlight', message));
   }
   const excludes = policy.drain.excludes === true && policy.drain.cordonOnly !== true;
   // An agent that cordons its node for the leader does not set the label, so it may be missing on a cordoned node.
@@ -84,15 +83,39 @@ function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): T
     return doing(because('Draining', `${name} is being ${what}`), cordon);
   }
   if (policy.drain.cordonOnly === true)
-    return doing(because('InFlight', `${name} is cordoned`), acknowledge);
+    return goOn(context, node, because('InFlight', `${name} is cordoned`));
   const options = optionsFor(node, policy);
   if (!drain || (drain.options && !sameJson(drain.options, options))) {
     const begin = { kind: 'drain', stage, target, node: node.name, options } as const;
     return doing(because('Draining', `${name} is being drained`), begin);
   }
   if (drain.kind === 'drained')
-    return doing(because('InFlight', `${name} is drained`), acknowledge);
+    return goOn(context, node, because('InFlight', `${name} is drained`));
   return wait(context, node, drain);
+}
+
+/** Lets the work on the node go on once the hooks between the drain and the work have succeeded. */
+function goOn(
+  context: TargetContext,
+  node: NodeView | undefined,
+  reason: Reason,
+): TargetEvaluation {
+  const { stage, target } = context;
+  const verdict = evaluate(BEFORE_WORK, gateInput(context, freeSlots(stage)));
+  if (verdict.kind === 'pass')
+    return doing(reason, { kind: 'acknowledge', stage, target, node: node?.name });
+  const { gate } = verdict;
+  if (verdict.kind === 'stop')
+    return { phase: 'failed', effect: 'fail', next: 'failed', reason: verdict.reason, gate };
+  const { ends, hookRun } = verdict;
+  return {
+    phase: 'working',
+    effect: 'node-action',
+    reason: verdict.reason,
+    ends,
+    gate,
+    hookRun,
+  };
 }
 
 /** Returns the options of the drain. It need not wait for load balancers that Refit did not just tell to leave out the node. */
@@ -105,11 +128,8 @@ function doing(reason: Reason, nodeAction: NodeAction): TargetEvaluation {
   return { phase: 'working', effect: 'node-action', reason, nodeAction };
 }
 
-function wait(
-  { stage, target, policy, now }: TargetContext,
-  node: NodeView,
-  drain: DrainState,
-): TargetEvaluation {
+function wait(context: TargetContext, node: NodeView, drain: DrainState): TargetEvaluation {
+  const { target, policy, now } = context;
   const { stepDeadlines, drain: rules } = policy;
   const failed = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
   if (drain.kind === 'failed')
@@ -127,12 +147,7 @@ function wait(
     const message = `${target.name} was not drained within ${formatDuration(stepDeadlines.drain)}: ${why}`;
     if (rules.onDeadline !== 'proceed')
       return { ...failed, reason: because('DrainTooLong', message) };
-    return doing(because('InFlight', message), {
-      kind: 'acknowledge',
-      stage,
-      target,
-      node: node.name,
-    });
+    return goOn(context, node, because('InFlight', message));
   }
   const code = blockedBy === undefined ? 'Draining' : 'DrainBlocked';
   const until = Number.isFinite(deadline)

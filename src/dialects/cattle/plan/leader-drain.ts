@@ -51,8 +51,9 @@ export function withDrainOf(
   settings: JobSettings,
 ): RolloutPolicy {
   const { drain, jobActiveDeadlineSecs } = plan.spec ?? {};
+  const unheld = unheldBy(plan, settings);
   if (!leaderDrains(plan, { drainInJob: false }))
-    return { ...policy, drain: { ...policy.drain, enabled: false } };
+    return { ...policy, drain: { ...policy.drain, enabled: false, ...unheld } };
   // The nodes wait until the selector is corrected. A drain without it would evict other pods.
   const isInvalid = selectorFault(drain?.podSelector) !== undefined;
   if (isInvalid && !settings.drainInJob)
@@ -80,12 +81,18 @@ export function withDrainOf(
     ...(gracePeriod < 0 ? {} : { gracePeriodSeconds: gracePeriod }),
     ...rulesAmong(policy.drain.options),
   } as const;
-  const who = { enabled: !settings.drainInJob, byWork: settings.drainInJob };
+  const who = { enabled: !settings.drainInJob, byWork: settings.drainInJob, ...unheld };
   return {
     ...policy,
     stepDeadlines: { ...policy.stepDeadlines, drain: drainMs },
     drain: { ...policy.drain, ...who, cordonOnly: drain === undefined, options, softTaint: false },
   };
+}
+
+/** Returns whether the Jobs of the Plan drain their nodes, if they do not wait for the leader. */
+function unheldBy(plan: CattlePlan, settings: JobSettings): Pick<RolloutPolicy['drain'], 'unheld'> {
+  if (leaderDrains(plan, settings)) return {};
+  return { unheld: plan.spec?.drain === undefined ? 'withoutDrain' : 'withDrain' };
 }
 
 /**

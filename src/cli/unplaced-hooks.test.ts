@@ -1,0 +1,38 @@
+/** Which policies are warned about hooks that cannot run between the drain and the restart. */
+import { expect, test } from 'vitest';
+import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
+import { unplacedHooks } from './unplaced-hooks.ts';
+
+type HookSpec = NonNullable<UpgradePolicySpec['hooks']>[number];
+const webhook = { url: 'https://hooks.example', secretName: 's' };
+
+function hook(when: HookSpec['when'], more: Partial<HookSpec> = {}): HookSpec {
+  return { name: 'detach', when, timeout: '1m', webhook, ...more };
+}
+
+const K0S =
+  'spec.hooks (detach): no hook runs between the drain and the restart on a node of k0s that drains itself; it does so under a leader of k0s before 1.35, or if its agent may not mark its Lease; such a node';
+const RANCHER =
+  'spec.hooks (detach): no hook runs between the drain and the restart on a node that the Job of a Rancher Plan drains; it does so unless the controller has SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false; such a node';
+
+test.each<[string, UpgradePolicySpec, string[]]>([
+  ['no hook', {}, []],
+  ['hooks at other moments', { hooks: [hook('BeforeDrain'), hook('AfterVerified')] }, []],
+  [
+    'every dialect',
+    { hooks: [hook('AfterDrain')] },
+    [`${K0S} does not start`, `${RANCHER} does not start`],
+  ],
+  [
+    'one dialect, and a failure is ignored',
+    { plans: [{ dialect: 'cattle' }], hooks: [hook('BeforeRestart', { onFailure: 'Ignore' })] },
+    [`${RANCHER} is upgraded without it`],
+  ],
+  [
+    'a dialect whose leader drains',
+    { plans: [{ dialect: 'kubeadm' }], hooks: [hook('AfterDrain')] },
+    [],
+  ],
+])('%s', (_what, spec, warnings) => {
+  expect(unplacedHooks(spec)).toEqual(warnings);
+});

@@ -1,0 +1,29 @@
+/** Warns about hooks between the drain and the restart, for which nobody waits where the leader does not drain. */
+import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
+
+const MOMENTS: readonly string[] = ['AfterDrain', 'BeforeRestart'];
+
+/** Who drains instead of the leader, and how the leader comes to drain. */
+const DRAINERS = {
+  autopilot:
+    'a node of k0s that drains itself; it does so under a leader of k0s before 1.35, or if its agent may not mark its Lease',
+  cattle:
+    'a node that the Job of a Rancher Plan drains; it does so unless the controller has SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false',
+} as const;
+
+/** Returns a warning for each dialect of the policy in which hooks of these moments cannot run on every node. */
+export function unplacedHooks({ hooks = [], plans }: UpgradePolicySpec): string[] {
+  const placed = hooks.filter(({ when }) => MOMENTS.includes(when));
+  if (placed.length === 0) return [];
+  const names = placed.map(({ name }) => name).join(', ');
+  const isIgnored = placed.every(({ onFailure }) => onFailure === 'Ignore');
+  const effect = isIgnored ? 'is upgraded without it' : 'does not start';
+  const covers = (dialect: string): boolean =>
+    plans === undefined || plans.some((plan) => (plan.dialect ?? dialect) === dialect);
+  return (['autopilot', 'cattle'] as const)
+    .filter(covers)
+    .map(
+      (dialect) =>
+        `spec.hooks (${names}): no hook runs between the drain and the restart on ${DRAINERS[dialect]}; such a node ${effect}`,
+    );
+}
