@@ -95,6 +95,17 @@ test.each<[string, Partial<CattleSpec>, boolean, string[]]>([
   );
 });
 
+test.each<[string, Partial<CattleSpec>, boolean, string | undefined]>([
+  ['that drains itself', { drain: {} }, true, 'withDrain'],
+  ['that cordons itself', { cordon: true }, true, 'withoutDrain'],
+  ['that drains as only kubectl can', { drain: { disableEviction: true } }, false, 'withDrain'],
+  ['that does not drain', {}, false, 'withoutDrain'],
+  ['that waits for the drain', { drain: {} }, false, undefined],
+  ['that waits for the cordon', { cordon: true }, false, undefined],
+])('the moment before the work of a Job %s', (_name, spec, drainInJob, unheld) => {
+  expect(policyOf(planOf(spec), configOf(drainInJob)).drain.unheld).toBe(unheld);
+});
+
 test("a drain has the Plan's options, and the time of its Job", () => {
   const podSelector = { matchLabels: { app: 'web' } };
   const drain = { timeout: '90s', gracePeriod: 5, deleteEmptydirData: false, podSelector };
