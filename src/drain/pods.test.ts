@@ -1,6 +1,7 @@
 /** Shows what becomes of each sort of pod, with the options as they are and at their strictest. */
 import { expect, test } from 'vitest';
 import { buildPod, type PodTraits } from '../../test/support/builders/pods.ts';
+import { HOOK_LABEL, HOOK_NODE_ANNOTATION } from './own-pods.ts';
 import { DEFAULT_DRAIN, type DrainOptions, judgePod, type PodVerdict, sortPods } from './pods.ts';
 
 const EVICT = 'evict';
@@ -17,6 +18,12 @@ const mirror = { annotations: { 'kubernetes.io/config.mirror': 'hash' } };
 const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z' };
 const daemon = { controller: 'DaemonSet/agent' };
 const lost = { controller: 'DaemonSet/lost' };
+
+/** Returns the traits of a pod for a hook of this Node. Every pod of these tests runs on n1. */
+function hookPod(node: string, controller: string): PodTraits {
+  const labels = { [HOOK_LABEL]: 'detach' };
+  return { controller, metadata: { labels, annotations: { [HOOK_NODE_ANNOTATION]: node } } };
+}
 
 test.each<[string, PodTraits, PodVerdict, PodVerdict]>([
   ['of a ReplicaSet', {}, EVICT, EVICT],
@@ -40,6 +47,9 @@ test.each<[string, PodTraits, PodVerdict, PodVerdict]>([
     EVICT,
     EVICT,
   ],
+  ['of a hook for its node', hookPod('n1', 'Job/hook'), LEFT, LEFT],
+  ['of a hook for another node', hookPod('n2', 'Job/hook'), EVICT, EVICT],
+  ['of a hook for its node, but of no Job', hookPod('n1', 'ReplicaSet/hook'), EVICT, EVICT],
   ['of a DaemonSet', daemon, LEFT, LEFT],
   ['of a DaemonSet, with an emptyDir', { ...daemon, emptyDir: true }, LEFT, LEFT],
   ['of a DaemonSet, on its way out', { ...daemon, metadata: deleted }, LEFT, LEFT],

@@ -180,8 +180,13 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       yes(
         'Hooks before and after',
-        [`${T}/hooks.test.ts`, `${T}/hooks-webhook.test.ts`, `${T}/capi-updaters.test.ts`],
-        'Jobs and webhooks before the drain and after the upgrade of each node; none before and after the plan',
+        [
+          `${T}/hooks.test.ts`,
+          `${T}/hooks-webhook.test.ts`,
+          `${T}/hooks-drain.test.ts`,
+          `${T}/capi-updaters.test.ts`,
+        ],
+        'Jobs and webhooks before the drain, between drain and restart, and after the upgrade of each node; none before and after the plan',
       ),
       yes(
         'Waits for jobs and critical pods',
