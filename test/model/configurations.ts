@@ -198,6 +198,9 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     times: [NOW, NOW + 180_000],
     faults: 0,
   }),
+  configure('Jobs between the drain and the restart', 'w1', {
+    rules: { hooks: ['afterDrain', 'beforeRestart'] },
+  }),
   configure('a Job before the drain of 2 workers', 'w1 w2', {
     rules: { hooks: ['beforeDrain'] },
     concurrent: 2,

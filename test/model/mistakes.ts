@@ -73,6 +73,10 @@ const before = configure('1 worker with a Job before its drain', 'w1', {
   rules: { hooks: ['beforeDrain'] },
   faults: 0,
 });
+const between = configure('1 worker with Jobs between its drain and its restart', 'w1', {
+  rules: { hooks: ['afterDrain', 'beforeRestart'] },
+  faults: 0,
+});
 const after = configure('1 worker with a Job after its upgrade', 'w1', {
   rules: { hooks: ['afterVerified'] },
   faults: 0,
@@ -218,6 +222,8 @@ export const MISTAKES: readonly Mistake[] = [
     { leader: leaders.awaitsNoJob },
     'job-before-drain',
   ),
+  mistake('a Job taken for done', between, { leader: leaders.awaitsNoJob }, 'job-before-work'),
+  mistake('hooks that nobody runs', between, { leader: leaders.runsNoHooks }, 'job-before-work'),
   mistake('hooks that nobody runs', after, { leader: leaders.runsNoHooks }, 'job-before-done'),
   mistake('holds that nobody sees', held, { leader: leaders.seesNoHolds }, 'held-never-starts'),
   mistake('pins that nobody reads', pinned, { leader: leaders.readsNoPins }, 'pinned-never-starts'),

@@ -1,9 +1,14 @@
 /** Invariants of what a policy or a person asks for: waves, holds, pins and attempts. */
 import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
+import type { HookMoment } from '../../src/hooks/rules.ts';
 import { holdOn } from '../../src/signal/holds.ts';
 import { type Configuration, SECOND_WAVE } from './cluster.ts';
 import type { Glance, NodeGlance } from './glance.ts';
 import type { StatedInvariant } from './stated-invariant.ts';
+
+const BETWEEN: readonly HookMoment[] = ['afterDrain', 'beforeRestart'];
+/** A signal has these statuses only after the leader has answered `Cordoning`. */
+const TOLD_TO_GO_ON: readonly string[] = ['ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed'];
 
 export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   {
@@ -86,6 +91,24 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
               when === 'beforeDrain' && attempt === signal.created && state === 'succeeded',
           ),
       ),
+  },
+  {
+    name: 'job-before-work',
+    sentence:
+      'No drained node is told to go on before the Jobs `afterDrain` and `beforeRestart` of that attempt have succeeded.',
+    upheldBy: '`src/engine/gates/registry.ts`: `BEFORE_WORK`',
+    alsoSeenBy: '`test/testenv/hooks-drain.test.ts`',
+    holds: ({ nodes, run }, { rules }) =>
+      nodes.every(({ signal, hookJobs }) => {
+        const status = signal?.status?.status ?? '';
+        if (signal?.planId !== run || !TOLD_TO_GO_ON.includes(status)) return true;
+        return BETWEEN.filter((each) => rules.hooks?.includes(each) === true).every((each) =>
+          hookJobs.some(
+            ({ when, attempt, state }) =>
+              when === each && attempt === signal.created && state === 'succeeded',
+          ),
+        );
+      }),
   },
   {
     name: 'job-before-done',
