@@ -5,7 +5,7 @@ import { upgradePolicies } from '../../src/api/kinds.ts';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { leases, pods } from '../../src/kube/resources.ts';
+import { leases } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../src/signal/names.ts';
 import { buildUpgradePolicy } from '../support/builders/policies.ts';
@@ -76,10 +76,15 @@ test('the work goes on after the last pod is gone and both hooks have succeeded,
 
   // The next leader drains again. It finds the same Job, and does not evict its pod from the node.
   const { metadata } = await made.podOf(detach);
-  await puppets.until(async () => {
-    const { spec } = await admin.get(pods, metadata.name, { namespace: 'refit-hooks' });
-    expect(spec?.nodeName).toBe('hooks-d1');
-  });
+  // The Nodes of puppets have no room, so the scheduler leaves the pod; the test places it instead.
+  const binding = { metadata: { name: metadata.name }, target: { kind: 'Node', name: 'hooks-d1' } };
+  const path = `/api/v1/namespaces/refit-hooks/pods/${metadata.name}/binding`;
+  const bound = await kubectlAs(
+    'admin',
+    ['create', '--raw', path, '-f', '-'],
+    JSON.stringify({ apiVersion: 'v1', kind: 'Binding', ...binding }),
+  );
+  expect(bound).toMatchObject({ ok: true });
   await killed.stop('SIGKILL');
   await using leader = await lead();
   await made.end(detach, 'Succeeded');
@@ -113,7 +118,7 @@ test('a failed hook ends the work before it has changed the node, which is sched
   expect(await puppets.reason('hooks-f1')).toMatch(
     /^hooks-f1: the hook detach of UpgradePolicy hooks-fails failed: Job .*BackoffLimitExceeded/,
   );
-  expect(await why('hooks-f1')).toContain('the hook detach failed');
+  expect(await why('hooks-f1')).toContain('the hook detach of UpgradePolicy hooks-fails failed');
 
   const operator = await kubeconfigFor('operator');
   expect((await runRefit('retry', 'hooks-f1', '--kubeconfig', operator)).code).toBe(0);
