@@ -97,10 +97,10 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'retry',
-    summary: 'Tries a failed node again, and continues its plan.',
+    summary: 'Tries a failed node or the failed hooks of a plan again, and continues the plan.',
     argument: new Argument(
       '[node]',
-      'name of the node, or of its Machine; with --skipped: the plan',
+      'name of the node, of its Machine, or of a plan whose hook failed; with --skipped: the plan',
     ),
     options: [
       ...common.CONNECTION_OPTIONS,

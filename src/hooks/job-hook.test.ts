@@ -16,6 +16,16 @@ function runOf(of: JobAction): HookRun {
   return { id: 'refit-backup-1', hook, node: 'w1', variables: { REFIT_NODE: 'w1' } };
 }
 
+test('a run for the whole plan names no node, and its Job is bound to none', () => {
+  const { node: _node, ...run } = runOf(action({ containers: [{ name: 'c', image: 'i' }] }));
+  const { metadata, spec } = jobOfRun(run, {
+    ...action({ containers: [{ name: 'c', image: 'i' }] }),
+    pinToNode: true,
+  });
+  expect(metadata.annotations).toBeUndefined();
+  expect(JSON.stringify(spec)).not.toContain('affinity');
+});
+
 test('the Job has the deadline of the hook, and every container has the variables', () => {
   const env = [
     { name: 'REFIT_NODE', value: 'other' },

@@ -56,7 +56,7 @@ export function jobOfRun({ id, hook, variables, node }: HookRun, action: JobActi
       name: id,
       namespace,
       labels: { [HOOK_LABEL]: hook.name },
-      annotations: { [HOOK_NODE_ANNOTATION]: node },
+      ...(node === undefined ? {} : { annotations: { [HOOK_NODE_ANNOTATION]: node } }),
     },
     spec: {
       completions: 1,
@@ -68,9 +68,11 @@ export function jobOfRun({ id, hook, variables, node }: HookRun, action: JobActi
         metadata: {
           ...template.metadata,
           labels,
-          annotations: { ...template.metadata?.annotations, [HOOK_NODE_ANNOTATION]: node },
+          ...(node === undefined
+            ? {}
+            : { annotations: { ...template.metadata?.annotations, [HOOK_NODE_ANNOTATION]: node } }),
         },
-        spec: pinToNode ? pinned(spec, node) : spec,
+        spec: pinToNode && node !== undefined ? pinned(spec, node) : spec,
       },
     },
   };

@@ -1,13 +1,26 @@
 /** Defines the hooks of a policy, one run of a hook, and its result. All are plain data, with times in milliseconds. */
 
 /**
- * When a hook runs. beforeDrain: before a node is signalled, and so before its drain · afterDrain: after the leader has drained the
- * node, and before the work on it goes on · beforeRestart: the same moment, after the hooks afterDrain, and also for a node that is not
- * drained · afterVerified: after its upgrade is verified.
+/**
+ * When a hook runs. beforePlan: before the first node of a run is started · beforeDrain: before a node is signalled, and so before its
+ * drain · afterDrain: after the leader has drained the node, and before the work on it goes on · beforeRestart: the same moment, after
+ * the hooks afterDrain, and also for a node that is not drained · afterVerified: after its upgrade is verified · afterPlan: after a run
+ * has ended as done.
  */
-export type HookMoment = 'beforeDrain' | 'afterDrain' | 'beforeRestart' | 'afterVerified';
+export type HookMoment =
+  | 'beforePlan'
+  | 'beforeDrain'
+  | 'afterDrain'
+  | 'beforeRestart'
+  | 'afterVerified'
+  | 'afterPlan';
 
-/** Something of the user that must succeed at one moment of the upgrade of a node. */
+/** Returns true for a moment of the whole plan, which no node has. */
+export function isOfPlan(when: HookMoment): boolean {
+  return when === 'beforePlan' || when === 'afterPlan';
+}
+
+/** Something of the user that must succeed at one moment of the upgrade of a node, or of a plan. */
 export interface Hook {
   /** The names of the hooks of a policy are unique. */
   readonly name: string;
@@ -55,8 +68,8 @@ export interface HookRun {
   readonly hook: Hook;
   /** The environment of the hook. */
   readonly variables: Readonly<Record<string, string>>;
-  /** The name of the Node that is upgraded. */
-  readonly node: string;
+  /** The name of the Node that is upgraded; undefined if the run is for the whole plan. */
+  readonly node?: string | undefined;
 }
 
 export type HookState = 'running' | 'succeeded' | 'failed';
@@ -71,8 +84,8 @@ export interface HookResult extends HookFinding {
   readonly id: string;
   /** The name of the hook. */
   readonly hook: string;
-  /** The name of the target that the run is for. */
-  readonly target: string;
+  /** The name of the target that the run is for; undefined if it is for the whole plan. */
+  readonly target?: string | undefined;
   /** When the run took this state, in milliseconds since the Unix epoch. */
   readonly since: number;
 }

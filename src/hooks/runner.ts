@@ -93,8 +93,8 @@ class Runner implements HookRunner {
       if (entry.plan !== plan) continue;
       entry.isDue = dueIds.has(id);
       if (!entry.isDue) cancelLook(entry);
-      const { state, target = '' } = entry.result ?? {};
-      const isShown = state === 'failed' && settledNames.has(target);
+      const { state, target } = entry.result ?? {};
+      const isShown = state === 'failed' && target !== undefined && settledNames.has(target);
       if (!entry.isDue && !isShown && !keptIds.has(id)) this.#drop(id, entry);
     }
     for (const run of due) {

@@ -42,10 +42,12 @@ interface Asking {
   readonly secret?: Values | Error;
   readonly now?: number;
   readonly abort?: AbortSignal;
+  /** The variables of a run for the whole plan. */
+  readonly of?: HookRun['variables'];
 }
 
 /** Asks the server once, as a leader does. Returns what that means; an error counts as a run that goes on. */
-async function ask({ secret = GOOD, now = NOW, abort = NEVER }: Asking = {}): Promise<string> {
+async function ask({ secret = GOOD, now = NOW, abort = NEVER, of }: Asking = {}): Promise<string> {
   const get = async () => {
     if (secret instanceof Error) throw secret;
     const entries = Object.entries(secret).map(([name, value]) => [name, btoa(value)]);
@@ -59,7 +61,8 @@ async function ask({ secret = GOOD, now = NOW, abort = NEVER }: Asking = {}): Pr
   };
   const url = `https://127.0.0.1:${server.port}/hook?x=1`;
   const action: WebhookAction = { kind: 'webhook', url, secretName: 'refit-hooks' };
-  const hook = { name: 'tell', when: 'beforeDrain', action, timeoutMs: 60_000 } as const;
+  const when = of === undefined ? 'beforeDrain' : 'beforePlan';
+  const hook = { name: 'tell', when, action, timeoutMs: 60_000 } as const;
   const variables = {
     REFIT_TARGET: 'worker1',
     REFIT_ROLE: 'worker',
@@ -70,7 +73,8 @@ async function ask({ secret = GOOD, now = NOW, abort = NEVER }: Asking = {}): Pr
     REFIT_PLAN_KIND: 'Plan',
     REFIT_ATTEMPT: '2026-01-01T00:00:00Z',
   };
-  const run: HookRun = { id: 'refit-tell-1', hook, node: 'w1', variables };
+  const id = 'refit-tell-1';
+  const run: HookRun = of ? { id, hook, variables: of } : { id, hook, node: 'w1', variables };
   const { state, message } = await askWebhook(tools, run, action, abort).catch(
     (error: unknown) => ({ state: 'error', message: messageOf(error) }),
   );
@@ -101,6 +105,21 @@ test('the request says what happens, and its signature covers its time and its b
     from: 'v1.35.0',
     to: 'v1.36.0',
     attempt: '2026-01-01T00:00:00Z',
+  });
+});
+
+test('the request of a hook for the whole plan has its run, and no node', async () => {
+  const plan = { REFIT_PLAN: 'autopilot', REFIT_PLAN_NAMESPACE: '', REFIT_PLAN_KIND: 'Plan' };
+  const variables = { ...plan, REFIT_RUN: 'u/1', REFIT_TO_VERSION: 'v1.36.0', REFIT_ATTEMPT: 'a' };
+  expect(await ask({ of: variables })).toBe('succeeded: HOST answered 200 OK');
+  expect(JSON.parse(server.requests.at(-1)?.body ?? '')).toEqual({
+    id: 'refit-tell-1',
+    hook: 'tell',
+    when: 'BeforePlan',
+    plan: { kind: 'Plan', namespace: '', name: 'autopilot' },
+    to: 'v1.36.0',
+    run: 'u/1',
+    attempt: 'a',
   });
 });
 

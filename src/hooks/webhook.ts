@@ -19,10 +19,12 @@ export interface WebhookTools {
 
 /** The names of the moments in policies, and so in requests. */
 const MOMENTS: Readonly<Record<HookMoment, string>> = {
+  beforePlan: 'BeforePlan',
   beforeDrain: 'BeforeDrain',
   afterDrain: 'AfterDrain',
   beforeRestart: 'BeforeRestart',
   afterVerified: 'AfterVerified',
+  afterPlan: 'AfterPlan',
 };
 /** The most bytes of an answer that are read. Only its beginning is shown. */
 const MOST_BYTES = 4_096;
@@ -64,7 +66,7 @@ export async function askWebhook(
   }
 }
 
-/** Returns the body. The signature covers it, so it repeats the key of the request. */
+/** Returns the body. The signature covers it, so it repeats the key of the request. JSON leaves out what only a node has. */
 function bodyOf({ id, hook, node, variables }: HookRun): object {
   return {
     id,
@@ -80,6 +82,7 @@ function bodyOf({ id, hook, node, variables }: HookRun): object {
     role: variables['REFIT_ROLE'],
     from: variables['REFIT_FROM_VERSION'],
     to: variables['REFIT_TO_VERSION'],
+    run: variables['REFIT_RUN'],
     attempt: variables['REFIT_ATTEMPT'],
   };
 }

@@ -190,8 +190,10 @@ export class LeaderMoves {
     return [
       ...drains,
       ...hookRuns.map((run): Told => {
-        const deed = { kind: 'hook', place: placeOf(run.node), job: jobOf(run) } as const;
-        return { deed, words: `creates the Job ${run.hook.when} of ${run.node}` };
+        // The hooks of the explorer are those of nodes.
+        const { node = '' } = run;
+        const deed = { kind: 'hook', place: placeOf(node), job: jobOf(run) } as const;
+        return { deed, words: `creates the Job ${run.hook.when} of ${node}` };
       }),
       ...accepted.map((object): Told => {
         const { name } = object.metadata;

@@ -182,11 +182,12 @@ export const FEATURES: readonly FeatureGroup[] = [
         'Hooks before and after',
         [
           `${T}/hooks.test.ts`,
+          `${T}/hooks-plan.test.ts`,
           `${T}/hooks-webhook.test.ts`,
           `${T}/hooks-drain.test.ts`,
           `${T}/capi-updaters.test.ts`,
         ],
-        'Jobs and webhooks before the drain, between drain and restart, and after the upgrade of each node; none before and after the plan',
+        'Jobs and webhooks before the plan, before the drain, between drain and restart, after the upgrade of each node, and after the plan',
       ),
       yes(
         'Waits for jobs and critical pods',

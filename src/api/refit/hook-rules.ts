@@ -89,26 +89,43 @@ const hookSchema = object('One hook.', {
     .max(LONGEST_HOOK)
     .describe('The name, which no other hook of the policy has.'),
   when: z
-    .enum(['BeforeDrain', 'AfterDrain', 'BeforeRestart', 'AfterVerified'])
+    .enum([
+      'BeforePlan',
+      'BeforeDrain',
+      'AfterDrain',
+      'BeforeRestart',
+      'AfterVerified',
+      'AfterPlan',
+    ])
     .describe(
-      '`BeforeDrain`: before a node is told to upgrade, and so before its cordon and drain. `AfterDrain`: after the controller has drained ' +
-        'the node, and before the work on it goes on. `BeforeRestart`: after the hooks `AfterDrain`, and also for nodes that are not ' +
-        'drained. `AfterVerified`: after its upgrade, when the node and the API servers are ready; until it succeeds, the node keeps its slot.',
+      '`BeforePlan`: once before the first node of a run of the plan. `BeforeDrain`: before a node is told to upgrade, and so before its ' +
+        'cordon and drain. `AfterDrain`: after the controller has drained the node, and before the work on it goes on. `BeforeRestart`: ' +
+        'after the hooks `AfterDrain`, and also for nodes that are not drained. `AfterVerified`: after its upgrade, when the node and the ' +
+        'API servers are ready; until it succeeds, the node keeps its slot. `AfterPlan`: once after a run has ended as done; it does not ' +
+        'change that end.',
     ),
   job: jobSchema.exactOptional(),
   webhook: webhookSchema.exactOptional(),
   timeout: durationSchema
     .meta(rules([isBelow('168h'), 'must be a time above zero and up to 168h, such as 10m']))
-    .describe('How long the hook may take for one node, such as `10m`.'),
+    .describe('How long the hook may take for one node, or for the plan, such as `10m`.'),
   onFailure: optional(
-    'If the hook fails or takes too long: `Stop`, the default: the node fails, and counts against `failureBudget`. `Ignore`: the ' +
-      'upgrade goes on.',
+    'If the hook fails or takes too long: `Stop`, the default: the node fails, and counts against `failureBudget`; with `BeforePlan` no ' +
+      'node starts until `refit retry` of the plan; with `AfterPlan` the hooks behind it do not run. `Ignore`: the upgrade goes on.',
     z.enum(['Stop', 'Ignore']),
   ),
-}).meta(rules(['has(self.job) != has(self.webhook)', 'must have either job or webhook']));
+}).meta(
+  rules(
+    ['has(self.job) != has(self.webhook)', 'must have either job or webhook'],
+    [
+      "!self.when.endsWith('Plan') || !has(self.job) || !has(self.job.pinToNode) || !self.job.pinToNode",
+      'must not have job.pinToNode with BeforePlan or AfterPlan, because such a hook runs for no single node',
+    ],
+  ),
+);
 
 export const hooksSchema = optional(
-  'What must succeed before and after each node, in this order. A hook may run more than once for a node, so repeating it must do no harm.',
+  'What must succeed before and after each node, or the whole plan, in this order. A hook may run more than once, so repeating it must do no harm.',
   z
     .array(hookSchema)
     .max(MOST_HOOKS)

@@ -119,7 +119,10 @@ const checkSchema = object('The last result of one health check.', {
 
 const hookSchema = object('One hook that runs or has failed.', {
   hook: nameSchema.describe('The name of the hook in the policy.'),
-  target: nameSchema.describe('The target that it runs for, as the plan names it.'),
+  target: optional(
+    'The target that it runs for, as the plan names it; absent if it runs for the whole plan.',
+    nameSchema,
+  ),
   id: nameSchema.describe(
     'The run: the name of its Job, or the `Idempotency-Key` of its requests.',
   ),

@@ -1,4 +1,4 @@
-/** Implements `refit retry`: tries one failed node again, and continues its plan. */
+/** Implements `refit retry`: tries one failed node or the failed hooks of a plan again, and continues the plan. */
 import { isUnsettled } from '../../engine/assess/budget.ts';
 import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
 import { factsOf } from '../../engine/gates/types.ts';
@@ -9,14 +9,22 @@ import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { runnerOf } from '../plan-runners.ts';
+import type { Inspection } from '../status/observe.ts';
+import { isNamed } from '../status/plan-names.ts';
 import { titleOf } from '../status/text.ts';
 import type { Control, ControlledPlan } from './control.ts';
+import { isPlanWithFailedHook, retryPlanHooks } from './retry-plan-hooks.ts';
 
 export function retry(name: string): Control {
-  const isMeant: Control['isMeant'] = ({ snapshot }) =>
+  const hasFailed = ({ snapshot }: Inspection): boolean =>
     targetsIn(snapshot.rollout, 'failed').some((target) => target.name === name);
-  const control: Control = (controlled) => {
+  const isMeant: Control['isMeant'] = (plan) => hasFailed(plan) || isPlanWithFailedHook(plan, name);
+  const control: Control = (controlled, now) => {
     const { snapshot, view } = controlled;
+    if (!hasFailed(controlled) && isNamed(controlled, name)) {
+      const change = retryPlanHooks(controlled, now);
+      if (change) return change;
+    }
     const at = momentOf(failedOf(name, controlled), snapshot);
     const said = effectsOf(name, controlled);
     const before = snapshot.controls.retries.get(name);
@@ -39,7 +47,7 @@ export function retriesOn({
   return ownMember(plan.metadata.annotations, key);
 }
 
-/** Throws REFIT_CONTROL if the plan was aborted, because its nodes cannot be retried. */
+/** Throws REFIT_CONTROL if the plan was aborted, because nothing of it can be retried. */
 export function refuseIfAborted({ dialect, snapshot, view }: ControlledPlan): void {
   if (snapshot.controls.abort === undefined) return;
   failing('REFIT_CONTROL')(

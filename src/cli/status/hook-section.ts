@@ -1,29 +1,44 @@
 /** Renders the hooks of a policy that have failed. */
 import { age } from '../phrases.ts';
-import type { Section } from './text.ts';
 import type { HookView, PlanView } from './view.ts';
 
+/** A section of the text that `refit status` and `why` print. */
+interface HookSection {
+  readonly heading: string;
+  readonly lines: readonly string[];
+}
+
 /**
- * Returns the section with the failed hooks that did not fail their targets, because the policy ignores that; `target` limits it to one
- * target. The reasons of waits and failures name all other hooks.
+ * Returns the section with the failed hooks that neither failed their targets nor stop the plan; `target` limits it to one target. The
+ * reasons of waits and failures name all other hooks.
  */
 export function hookSection(
-  { hooks = [], stages }: Pick<PlanView, 'hooks' | 'stages'>,
+  { hooks = [], stages, waits }: Pick<PlanView, 'hooks' | 'stages' | 'waits'>,
   now: number,
   target?: string,
-): Section {
+): HookSection {
   const targets = stages.flatMap((stage) => stage.targets);
   const failed = new Set(targets.flatMap(({ name, phase }) => (phase === 'failed' ? name : [])));
+  const stopped = waits.some(({ reason }) => reason.code === 'PlanHookFailed');
   const shown = hooks.filter(
     (hook) =>
       hook.state === 'Failed' &&
-      !failed.has(hook.target) &&
+      (hook.target === undefined ? !stopped : !failed.has(hook.target)) &&
       (target === undefined || hook.target === target),
   );
   return { heading: 'hooks', lines: shown.map((hook) => hookLine(hook, now)) };
 }
 
+/** Returns the section with the failed hooks of the whole plan, unless they stop it. */
+export function planHookSection(
+  plan: Pick<PlanView, 'hooks' | 'stages' | 'waits'>,
+  now: number,
+): HookSection {
+  const hooks = plan.hooks?.filter(({ target }) => target === undefined);
+  return hookSection({ ...plan, hooks }, now);
+}
+
 function hookLine({ hook, target, message = '', since }: HookView, now: number): string {
   const past = since === undefined ? '' : ` ${age(since, now)} ago`;
-  return `${hook} of ${target} failed${past}: ${message}`;
+  return `${hook} of ${target ?? 'the plan'} failed${past}: ${message}`;
 }

@@ -7,6 +7,7 @@ import { listed, listedSentences } from '../../util/phrases.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, table, wrapped } from '../phrases.ts';
 import { fixOf, planFlag, runnerOf } from '../plan-runners.ts';
+import { planHookSection } from './hook-section.ts';
 import type { LeaderView } from './load.ts';
 import { picture } from './picture.ts';
 import * as sentences from './sentences.ts';
@@ -54,6 +55,7 @@ export function renderPlan(
     joinedSection(plan),
     warningSection(plan),
     checkSection(plan, now),
+    planHookSection(plan, now),
     { heading: 'unknown', lines: plan.unseen ?? [] },
     ...(form === 'wide' ? [wayBackSection(plan.wayBack)] : []),
     snapshotSection(sentences.targetsOf(plan)),

@@ -57,7 +57,7 @@ export function whyView(status: StatusView, node: string | undefined): StatusVie
     );
     const cordoned = plan.cordoned?.filter(({ target }) => names.has(target));
     const next = plan.next.filter((name) => names.has(name));
-    const hooks = plan.hooks?.filter(({ target }) => names.has(target));
+    const hooks = plan.hooks?.filter(({ target }) => target !== undefined && names.has(target));
     return [
       {
         ...plan,

@@ -1,9 +1,11 @@
-/** Names the run of a hook for one target, so that every leader gives the same attempt the same name. */
+/** Names the run of a hook for one target or one plan, so that every leader gives the same attempt the same name. */
 import { createHash } from 'node:crypto';
-import type { Hook, HookRun } from '../../hooks/rules.ts';
+import type { Hook, HookMoment, HookRun } from '../../hooks/rules.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import { runOf } from '../model/decisions-of-people.ts';
 import { type Stage, type Target } from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { factsOf, nodeNameOf } from './types.ts';
 
 interface Of {
@@ -23,9 +25,8 @@ export function hookRunOf({ snapshot, stage, target }: Of, hook: Hook): HookRun 
   const attempt = attemptOf(target, controls.retries.get(target.name));
   const node = nodeNameOf(target, facts);
   const identity = [source.uid, id, run, stage.id, target.key, hook.name, hook.when, attempt];
-  const hash = createHash('sha256').update(JSON.stringify(identity)).digest('hex');
   return {
-    id: `refit-${hook.name}-${hash.slice(0, HASH_CHARACTERS)}`,
+    id: nameOf(hook, identity),
     hook,
     node,
     variables: {
@@ -41,6 +42,37 @@ export function hookRunOf({ snapshot, stage, target }: Of, hook: Hook): HookRun 
       REFIT_HOOK: hook.name,
     },
   };
+}
+
+/** Returns the runs of the hooks of this moment for the whole plan, in the order of the policy. */
+export function planHookRuns(
+  { rollout, controls }: Pick<Snapshot, 'rollout' | 'controls'>,
+  { hooks = [] }: Pick<RolloutPolicy, 'hooks'>,
+  ...moments: readonly HookMoment[]
+): HookRun[] {
+  const { source, id, run = 0, stages } = rollout;
+  const attempt = controls.hooksRetried ?? '';
+  const versions = stages.map(({ version }) => version).filter((version) => version !== '');
+  return hooks
+    .filter(({ when }) => moments.includes(when))
+    .map((hook) => ({
+      id: nameOf(hook, [source.uid, id, run, hook.name, hook.when, attempt]),
+      hook,
+      variables: {
+        REFIT_TO_VERSION: [...new Set(versions)].join(', '),
+        REFIT_PLAN: source.name,
+        REFIT_PLAN_NAMESPACE: source.namespace ?? '',
+        REFIT_PLAN_KIND: source.kind,
+        REFIT_RUN: runOf(rollout),
+        REFIT_ATTEMPT: attempt === '' ? source.created : attempt,
+        REFIT_HOOK: hook.name,
+      },
+    }));
+}
+
+function nameOf({ name }: Hook, identity: readonly unknown[]): string {
+  const hash = createHash('sha256').update(JSON.stringify(identity)).digest('hex');
+  return `refit-${name}-${hash.slice(0, HASH_CHARACTERS)}`;
 }
 
 /**

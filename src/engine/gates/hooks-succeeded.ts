@@ -71,7 +71,8 @@ function verdictOf(input: GateInput, hook: Hook): Verdict {
   );
 }
 
-function whereOf({ id, hook: { action } }: HookRun): string {
+/** Returns a clause that says where the run is carried out. */
+export function whereOf({ id, hook: { action } }: HookRun): string {
   return action.kind === 'job'
     ? `it is Job ${action.namespace}/${id}`
     : `the leader asks ${printableUrl(action.url)}`;

@@ -61,6 +61,7 @@ function input({
     facts,
     run: 'plan-uid/id1',
     earlier,
+    isBegun: false,
     apiServers: named?.map(([name, version]) => ({ name, version })),
     controlPlane: undefined,
     foreignWork: [],

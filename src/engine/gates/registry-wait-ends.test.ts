@@ -27,6 +27,7 @@ import { foreignWork } from './foreign-work.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
 import { notPaused } from './not-paused.ts';
+import { planHooksBefore } from './plan-hooks.ts';
 import { policyReadable } from './policy-readable.ts';
 import { restOver } from './rest-over.ts';
 import type { Gate, GateInput } from './types.ts';
@@ -35,6 +36,13 @@ import { writeAllowed } from './write-allowed.ts';
 const blocked = { ...CLEAR, obstacles: [OBSTACLE] };
 const refused = { ...CLEAR, refused: refusedPods(1) };
 const paused = { ...NO_CONTROLS, paused: true, pausedSince: later(0) };
+
+const FREEZE = {
+  name: 'freeze',
+  when: 'beforePlan',
+  action: { kind: 'webhook', url: 'https://a.example', secretName: 's' },
+  timeoutMs: MINUTE,
+} as const;
 
 test.each<[Gate, string, GateInput, object]>([
   [
@@ -179,6 +187,12 @@ test.each<[Gate, string, GateInput, object]>([
     {
       ends: "Refit's agent runs on n1, or spec.agents.require is removed from UpgradePolicy p",
     },
+  ],
+  [
+    planHooksBefore,
+    'a hook before the plan',
+    { ...input('worker'), policy: buildPolicy({ name: 'p', hooks: [FREEZE] }) },
+    { ends: 'it has succeeded, or its deadline of 1 min has passed' },
   ],
   [
     apiServersFirst,

@@ -22,6 +22,7 @@ import { notHeld } from './not-held.ts';
 import { notPaused } from './not-paused.ts';
 import { notPinned } from './not-pinned.ts';
 import { othersAtWork } from './others-at-work.ts';
+import { planHooksBefore } from './plan-hooks.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
 import { restOver } from './rest-over.ts';
@@ -35,6 +36,7 @@ import { writeAllowed } from './write-allowed.ts';
 /** These gates are asked for every target before the rollout starts. One stop refuses the whole plan. */
 export const BEFORE_ROLLOUT: readonly Gate[] = [targetExists, platformSupported, notExcluded];
 
+/** The hooks before the plan come last, so that they run only if a target could start at once. */
 export const BEFORE_TARGET: readonly Gate[] = [
   policyReadable,
   hostsFit,
@@ -63,6 +65,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   domainAvailable,
   hooksPossible,
   drainPossible,
+  planHooksBefore,
 ];
 
 /**

@@ -38,6 +38,8 @@ export interface GateInput
   readonly earlier: readonly Stage[];
   /** The name of the run, by which people approve and accept. */
   readonly run: string;
+  /** True once a target of the run was signalled or is about to be; false if the policy has no hook before the plan. */
+  readonly isBegun: boolean;
   /** How many targets of the stage may still start, this one included. */
   readonly room: number;
   readonly census: NodeCensus | undefined;
@@ -167,6 +169,7 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
     facts,
     run: runOf(rollout),
     earlier,
+    isBegun: hasHookBeforePlan(policy) && isRunBegun(snapshot),
     room,
     census,
     checked,
@@ -174,6 +177,22 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
     expectedMs,
   };
 }
+
+function hasHookBeforePlan({ hooks = [] }: RolloutPolicy): boolean {
+  return hooks.some(({ when }) => when === 'beforePlan');
+}
+
+/**
+ * Returns true once a target was signalled for this run, or is about to be. A target that was refused, or that had the version before,
+ * was never signalled.
+ */
+export const isRunBegun = onceForEach(
+  ({ rollout, facts }: Snapshot) =>
+    targetsIn(rollout, 'intended').length > 0 ||
+    targetsIn(rollout, 'done', 'failed', 'skipped').some(
+      (target) => factsOf({ facts }, target).observation.kind !== 'none',
+    ),
+);
 
 /**
  * Returns the census of the Nodes that count under the policy; undefined if the policy has no

@@ -15,6 +15,8 @@ export const ABORT_ANNOTATION = `${COMMON_PREFIX}abort`;
  * failure from before that time.
  */
 export const RETRY_ANNOTATION = `${COMMON_PREFIX}retry`;
+/** The annotation that runs the hooks of the whole plan again. Its value is the time of the request in RFC 3339. */
+export const RETRY_HOOKS_ANNOTATION = `${COMMON_PREFIX}retry-hooks`;
 /**
  * The annotation in which the leader counts attempts of targets that it tries again by itself. Its value is a JSON object with `run`,
  * the run that is counted, and `attempts`, the number of the last attempt by key of the target.
@@ -47,6 +49,8 @@ export interface Controls {
   /** The time of each retry by the name of its target, in milliseconds since the Unix epoch. */
   readonly retries: ReadonlyMap<string, number>;
   readonly attempts?: CountedAttempts | undefined;
+  /** When somebody last asked to run the hooks of the whole plan again, in RFC 3339. It names the attempt. */
+  readonly hooksRetried?: string | undefined;
 }
 
 /** The attempts that the leader has counted for one run. */
@@ -75,6 +79,7 @@ export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls 
   const retry = valueOf(RETRY_ANNOTATION);
   const reason = deletionTimestamp === undefined ? 'no reason was given' : 'it is being deleted';
   const attempts = attemptsIn(valueOf(ATTEMPTS_ANNOTATION));
+  const hooksRetried = momentIn(valueOf(RETRY_HOOKS_ANNOTATION));
   const openWindow = openWindowIn(valueOf(OPEN_WINDOW_ANNOTATION) ?? '');
   return {
     paused: pause !== undefined && pause !== 'false',
@@ -83,6 +88,7 @@ export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls 
     ...((abort ?? deletionTimestamp) === undefined ? {} : { abort: abort || reason }),
     retries: retriesIn(retry ?? ''),
     ...(attempts === undefined ? {} : { attempts }),
+    ...(hooksRetried === undefined ? {} : { hooksRetried }),
   };
 }
 
@@ -102,6 +108,7 @@ export function withoutControls<T extends KubeObject>(object: T): T {
     object,
     ABORT_ANNOTATION,
     RETRY_ANNOTATION,
+    RETRY_HOOKS_ANNOTATION,
     ATTEMPTS_ANNOTATION,
     OPEN_WINDOW_ANNOTATION,
   );

@@ -78,6 +78,8 @@ export const REASONS = {
   HookFailed: 'a hook of the policy failed, or did not end within its deadline',
   HookImpossible:
     'a hook of the policy must succeed between the drain and the restart, but the node drains itself and does not wait for it',
+  PlanHookFailed:
+    'a hook of the policy for the whole plan failed, or did not end within its deadline',
   Held: 'somebody holds the node, so no plan starts on it',
   OtherToolAtWork: 'another tool that the policy coordinates with disrupts nodes now',
   WindowClosed: 'no maintenance window is open',
@@ -250,6 +252,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   HookImpossible: {
     act: 'let the controller drain the node, or let the hook run at another moment; a hook with `onFailure: Ignore` is left out on such nodes',
+  },
+  PlanHookFailed: {
+    act: 'repair what the hook reports, or change the hook in the policy; then run `refit retry` for the plan, which runs its hooks again',
   },
   Held: { act: 'run `refit unhold` for the node, or wait until the hold ends' },
   OtherToolAtWork: {

@@ -1,15 +1,23 @@
 /** Reads `spec.hooks` of an UpgradePolicy. */
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
-import type { Hook, HookMoment, JobAction, WebhookAction } from '../../hooks/rules.ts';
+import {
+  type Hook,
+  type HookMoment,
+  isOfPlan,
+  type JobAction,
+  type WebhookAction,
+} from '../../hooks/rules.ts';
 import { formatDuration, parseDuration } from '../../util/duration.ts';
 
 type HooksSpec = NonNullable<UpgradePolicySpec['hooks']>;
 
 const MOMENTS: Readonly<Record<HooksSpec[number]['when'], HookMoment>> = {
+  BeforePlan: 'beforePlan',
   BeforeDrain: 'beforeDrain',
   AfterDrain: 'afterDrain',
   BeforeRestart: 'beforeRestart',
   AfterVerified: 'afterVerified',
+  AfterPlan: 'afterPlan',
 };
 /** The longest time of one hook. */
 const LONGEST_MS = 168 * 60 * 60 * 1000;
@@ -42,6 +50,12 @@ export function hooksIn(
       complain(`hooks[${index}]`, 'either job or webhook', Object.keys(hook));
       return [];
     }
+    if (isOfPlan(MOMENTS[when]) && hook.job?.pinToNode === true)
+      complain(
+        `hooks[${index}].job.pinToNode`,
+        `false for a hook with when: ${when}, because it runs for no single node`,
+        true,
+      );
     const longestMs = Math.min(timeoutMs ?? LONGEST_MS, LONGEST_MS);
     const ignoring = onFailure === 'Ignore' ? { ignoresFailure: true } : {};
     return [{ name, when: MOMENTS[when], action, timeoutMs: longestMs, ...ignoring }];

@@ -2,7 +2,7 @@
 import type { ToolName } from '../../coordination/tool.ts';
 import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
 import type { HealthRules } from '../../health/checks.ts';
-import type { Hook, HookMoment } from '../../hooks/rules.ts';
+import { type Hook, type HookMoment, isOfPlan } from '../../hooks/rules.ts';
 import type { LabelSelector } from '../../kube/resources.ts';
 import type { Receiver } from '../../notify/receivers.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
@@ -50,13 +50,13 @@ export function failuresAllowed(limit: NodeLimit, size: number): number {
   return 'nodes' in limit ? limit.nodes : Math.floor((size * limit.percent) / 100);
 }
 
-/** Returns the milliseconds that the hooks of one target may take together, at one moment or at all of them. */
+/** Returns the milliseconds that hooks may take together: those of one moment, or else all hooks of one target. */
 export function hooksMs(
   { hooks = [] }: { readonly hooks?: readonly Hook[] | undefined },
   when?: HookMoment,
 ): number {
   return hooks
-    .filter((hook) => when === undefined || hook.when === when)
+    .filter((hook) => (when === undefined ? !isOfPlan(hook.when) : hook.when === when))
     .reduce((sum, { timeoutMs }) => sum + timeoutMs, 0);
 }
 

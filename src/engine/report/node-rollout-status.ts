@@ -20,6 +20,7 @@ import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { type PlanEnd, planEndOf } from '../assess/ended.ts';
 import { wayBackOfRollout } from '../explain/way-back.ts';
+import { planHookRuns } from '../gates/hook-runs.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot, Wait } from '../model/decision.ts';
 import {
@@ -73,7 +74,7 @@ export interface RolloutView {
   readonly checks: NodeRolloutStatus['checks'];
   /** The hooks that run or have failed, as this leader knows. */
   readonly hooks: NodeRolloutStatus['hooks'];
-  /** Returns the names of the targets that have ended. */
+  /** Returns the names of the targets that have ended, and of the runs of hooks for the whole plan. */
   readonly settled: () => readonly string[];
   readonly wayBack: NodeRolloutStatus['wayBack'];
   readonly outside: Outside;
@@ -129,7 +130,7 @@ export function viewOf(
     failures: failuresOf(snapshot),
     checks: isOver ? undefined : checksShown(snapshot.health),
     hooks: hooksShown(snapshot.hooks),
-    settled: () => settledNames(rollout),
+    settled: () => [...settledNames(rollout), ...unsucceededPlanRuns(assessment)],
     wayBack: shownWayBack(assessment),
     outside,
   };
@@ -139,6 +140,15 @@ function rolledBackIn({ rollsBack, rollsBackReason }: Rollout): NodeRolloutRun['
   if (rollsBack === undefined) return undefined;
   const reason = rollsBackReason && clipped(rollsBackReason);
   return { run: clipped(rollsBack, LONGEST_NAMED_RUN), ...defined({ reason }) };
+}
+
+/** Returns the names of the runs of hooks for the whole plan that have not succeeded, as far as this leader knows. */
+function unsucceededPlanRuns({ snapshot, policy }: Turn['assessment']): string[] {
+  const good = new Set(
+    snapshot.hooks?.flatMap(({ id, state }) => (state === 'succeeded' ? [id] : [])),
+  );
+  const runs = planHookRuns(snapshot, policy, 'beforePlan', 'afterPlan');
+  return runs.map(({ id }) => id).filter((id) => !good.has(id));
 }
 
 export function countsOf(rollout: Pick<Rollout, 'stages'>): Counts {

@@ -28,6 +28,7 @@ import {
   signalEvents,
   targetEvents,
 } from './events.ts';
+import { planHookMemory } from './failed-plan-hooks.ts';
 import { idleMemory } from './idle-targets.ts';
 import { leftOutMemory } from './left-out-nodes.ts';
 import { measurePlan, measureSteps } from './measures.ts';
@@ -89,6 +90,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   const joined = leftOutMemory();
   const unrolled = refusedRollBackMemory();
   const unsilenced = unsilencedMemory();
+  const hooks = planHookMemory();
   const writtenAt = new Map<string, number>();
   return {
     recorded({ plan, assessment }: Turn, after: model.Rollout): void {
@@ -139,6 +141,8 @@ export function createReporter(parts: ReporterParts): Reporter {
       const found = [ends, joined, unrolled].map((each) => each.at(keyOf(plan), assessment));
       for (const reason of [...found, unsilenced.at(keyOf(plan), silencing)])
         if (reason) onPlan(plan, { type: 'Warning', reason });
+      for (const reason of hooks.at(keyOf(plan), assessment))
+        onPlan(plan, { type: 'Warning', reason });
       const edit = edits.at(keyOf(plan), turn);
       if (edit) onPlan(plan, { type: 'Normal', reason: edit });
       const shownMs = show(parts, turn, waits, silencing);
@@ -155,7 +159,8 @@ export function createReporter(parts: ReporterParts): Reporter {
     cleared: (rollout, nodeAction) => onNodes(cleanUpEvents(rollout, nodeAction)),
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
     gone(key) {
-      for (const memory of [idle, ends, edits, joined, unrolled, unsilenced]) memory.forget(key);
+      for (const memory of [idle, ends, edits, joined, unrolled, unsilenced, hooks])
+        memory.forget(key);
       writtenAt.delete(key);
       metrics.forgetPlan(dialect.name, key);
       nodeRollouts?.gone(key);

@@ -5,7 +5,11 @@ import { MOST, type NodeRollout } from '../../api/refit/node-rollout.ts';
 import type { HookResult } from '../../hooks/rules.ts';
 import { hookResultsIn, hooksShown, type ShownHook, withEarlierFailures } from './shown-hooks.ts';
 
-function result(target: string, state: HookResult['state'], more: Partial<HookResult> = {}) {
+function result(
+  target: string | undefined,
+  state: HookResult['state'],
+  more: Partial<HookResult> = {},
+) {
   const said = { message: `${target} is ${state}`, since: T0, ...more };
   return { id: `refit-backup-${target}`, hook: 'backup', target, state, ...said };
 }
@@ -19,6 +23,7 @@ function rolloutWith(hooks: ShownHook[] | undefined): NodeRollout {
 
 const FAILED = result('w1', 'failed');
 const RUNS = result('w2', 'running');
+const OF_PLAN = { ...result(undefined, 'failed'), id: 'refit-freeze-1' };
 
 test('running and failed hooks are shown, and read back for the same plan only', () => {
   const shown = hooksShown([result('w0', 'succeeded'), RUNS, FAILED]);
@@ -54,6 +59,8 @@ test.each<[string, readonly HookResult[], readonly HookResult[], string[], strin
   ['none whose target is tried again', [], [FAILED], [], []],
   ['none that ran', [], [RUNS], ['w2'], []],
   ['the newest state of a run', [result('w1', 'running')], [FAILED], ['w1'], ['w1 Running']],
+  ['the failure of a hook of the plan', [], [OF_PLAN], ['refit-freeze-1'], ['undefined Failed']],
+  ['none of another attempt of the plan', [], [OF_PLAN], ['refit-freeze-2'], []],
   ['those of before and now', [RUNS], [FAILED], ['w1'], ['w1 Failed', 'w2 Running']],
 ])(
   'of the runs that an earlier leader has shown stays %s',

@@ -19,7 +19,7 @@ export function hooksShown(results: readonly HookResult[] = []): ShownHook[] | u
       : [
           {
             hook,
-            target,
+            ...(target === undefined ? {} : { target }),
             id,
             state: state === 'failed' ? 'Failed' : 'Running',
             message: printable(message).slice(0, LONGEST_MESSAGE),
@@ -31,8 +31,8 @@ export function hooksShown(results: readonly HookResult[] = []): ShownHook[] | u
 }
 
 /**
- * Returns `next`, with those failures of `before` whose targets have ended. A new leader has not seen these runs, and looks at none of
- * them again.
+ * Returns `next`, with those failures of `before` that are still shown: `settled` returns the names of the targets that have ended, and
+ * of the runs for the whole plan. A new leader has not seen these runs.
  */
 export function withEarlierFailures(
   next: NodeRolloutStatus['hooks'] = [],
@@ -43,7 +43,7 @@ export function withEarlierFailures(
   const lost = before.filter(({ id, state }) => state === 'Failed' && !known.has(id));
   // The names are asked for only if they matter, because a plan may have thousands of targets.
   const ended = new Set(lost.length === 0 ? [] : settled());
-  return bounded([...next, ...lost.filter(({ target }) => ended.has(target))]);
+  return bounded([...next, ...lost.filter(({ id, target = id }) => ended.has(target))]);
 }
 
 /** Returns as many entries as fit, the failed ones first and the newest of them before the others; undefined if there are none. */

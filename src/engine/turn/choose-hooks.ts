@@ -1,8 +1,12 @@
-/** Chooses the runs of hooks that are due: those that targets with a recorded intent wait for. */
+/** Chooses the runs of hooks that are due: those that the plan, or targets with a recorded intent, wait for. */
 import type { HookRun } from '../../hooks/rules.ts';
+import { isOfPlan } from '../../hooks/rules.ts';
+import { choose } from '../assess/advance.ts';
 import type { Assessment } from '../assess/assess.ts';
-import { hookRunOf } from '../gates/hook-runs.ts';
-import { inState, isFinal, type Rollout, targetsIn } from '../model/rollout.ts';
+import { hookRunOf, planHookRuns } from '../gates/hook-runs.ts';
+import { isRunBegun } from '../gates/types.ts';
+import { inState, isFinal, type Rollout, type Stage, targetsIn } from '../model/rollout.ts';
+import { dueAfterPlan } from './hooks-after-plan.ts';
 
 /** The due runs, and the names of all runs whose results are needed. */
 export interface HooksCommand {
@@ -15,23 +19,35 @@ export interface HooksCommand {
 
 /**
  * Returns the command that carries out the due runs; none if the policy has no hooks, and while a part of the record cannot be
- * read. What is known of the other runs of targets in progress is kept, because their gates need it.
+ * read. What is known of the other runs of the plan and of targets in progress is kept, because their gates need it.
  */
 export function hooksOf(assessment: Assessment): HooksCommand[] {
   const { snapshot, policy, stage } = assessment;
   const { hooks = [] } = policy;
   if (hooks.length === 0 || snapshot.rollout.unread) return [];
   const settled = settledNames(snapshot.rollout);
-  if (!stage || isFinal(snapshot.rollout)) return [{ kind: 'hooks', due: [], kept: [], settled }];
+  const ofPlan = planHookRuns(snapshot, policy, 'beforePlan', 'afterPlan').map(({ id }) => id);
+  if (!stage || isFinal(snapshot.rollout))
+    return [{ kind: 'hooks', due: dueAfterPlan(assessment), kept: ofPlan, settled }];
   const intended = inState(stage, 'intended');
   const due = intended.flatMap((target): HookRun[] => {
     const { hookRun, next } = assessment.of(stage, target);
     return hookRun && next === undefined ? [hookRun] : [];
   });
   const kept = intended.flatMap((target) =>
-    hooks.map((hook) => hookRunOf({ snapshot, stage, target }, hook).id),
+    hooks
+      .filter(({ when }) => !isOfPlan(when))
+      .map((hook) => hookRunOf({ snapshot, stage, target }, hook).id),
   );
-  return [{ kind: 'hooks', due, kept, settled }];
+  const first = dueBeforePlan(assessment, stage);
+  return [{ kind: 'hooks', due: [...first, ...due], kept: [...ofPlan, ...kept], settled }];
+}
+
+/** Returns the run that the first targets wait for. It is due only while every other gate lets one of them start. */
+function dueBeforePlan(assessment: Assessment, stage: Stage): HookRun[] {
+  const { snapshot, policy } = assessment;
+  if (planHookRuns(snapshot, policy, 'beforePlan').length === 0 || isRunBegun(snapshot)) return [];
+  return choose(assessment, stage).waiting.flatMap(({ hookRun }) => hookRun ?? []);
 }
 
 /** Returns the names of the targets that have ended after they were started. Their hooks may have failed. */

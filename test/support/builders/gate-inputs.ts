@@ -55,6 +55,7 @@ export function input(
     facts: buildFacts(facts),
     run: 'plan-uid/id1',
     earlier: [],
+    isBegun: false,
     ...common,
     ...context,
     census: undefined,

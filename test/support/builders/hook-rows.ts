@@ -1,5 +1,5 @@
 /** What the gate and the verifier of hooks say, as rows for the table of all gates. */
-import { hookRunOf } from '../../../src/engine/gates/hook-runs.ts';
+import { hookRunOf, planHookRuns } from '../../../src/engine/gates/hook-runs.ts';
 import { hooksPossible } from '../../../src/engine/gates/hooks-possible.ts';
 import {
   hooksAfter,
@@ -7,6 +7,7 @@ import {
   hooksBefore,
   hooksBeforeRestart,
 } from '../../../src/engine/gates/hooks-succeeded.ts';
+import { planHooksBefore } from '../../../src/engine/gates/plan-hooks.ts';
 import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
 import type { TargetFacts } from '../../../src/engine/model/decision.ts';
 import type { DrainPolicy } from '../../../src/engine/policy/rollout-policy.ts';
@@ -29,6 +30,14 @@ function given(of: GateInput, when: HookMoment, state: HookState): GateInput {
   const policy = buildPolicy({ name: 'careful', hooks: [hook(when)] });
   const found = { id, hook: 'backup', target: target.name, since: T0 };
   return { ...of, policy, hooks: [{ ...found, state, message: 'Job hooks/x runs' }] };
+}
+
+/** Returns the input with a policy that has one hook before the plan, whose run is in this state. */
+function ofPlan(state: HookState, more: Partial<Hook> = {}): GateInput {
+  const policy = buildPolicy({ name: 'careful', hooks: [{ ...hook('beforePlan'), ...more }] });
+  const found = planHookRuns(START, policy, 'beforePlan').map(({ id }) => ({ id, hook: 'backup' }));
+  const known = found.map((each) => ({ ...each, since: T0, state, message: 'Job hooks/x runs' }));
+  return { ...START, policy, hooks: known };
 }
 
 const NAME = 'the hook backup of UpgradePolicy careful';
@@ -108,4 +117,19 @@ export const HOOK_ROWS: readonly [Gate, string, GateInput, string][] = [
   [hooksAfter, 'succeeded', given(DONE, 'afterVerified', 'succeeded'), 'pass'],
   [hooksAfter, 'running', given(DONE, 'afterVerified', 'running'), RUNS],
   [hooksAfter, 'failed', given(DONE, 'afterVerified', 'failed'), FAILED],
+  [planHooksBefore, 'succeeded', ofPlan('succeeded'), 'pass'],
+  [
+    planHooksBefore,
+    'running',
+    ofPlan('running'),
+    `wait HookRunning: ${NAME} must succeed before the plan starts: Job hooks/x runs`,
+  ],
+  [
+    planHooksBefore,
+    'failed',
+    ofPlan('failed'),
+    `wait PlanHookFailed: no node starts, because ${NAME} failed: Job hooks/x runs`,
+  ],
+  [planHooksBefore, 'failed, and ignored', ofPlan('failed', { ignoresFailure: true }), 'pass'],
+  [planHooksBefore, 'failed after the start', { ...ofPlan('failed'), isBegun: true }, 'pass'],
 ];

@@ -178,6 +178,23 @@ export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> =
     'hooks[0]',
     { hooks: [{ name: 'tell', when: 'BeforeDrain', timeout: '1m' }] },
   ],
+  'a hook of the whole plan that is pinned to a node': [
+    'hooks[0]',
+    {
+      hooks: [
+        {
+          name: 'freeze',
+          when: 'BeforePlan',
+          timeout: '1m',
+          job: {
+            namespace: 'hooks',
+            pinToNode: true,
+            template: { spec: { containers: [{ name: 'c', image: 'i' }] } },
+          },
+        },
+      ],
+    },
+  ],
   'two receivers of one name': [
     'notify[1]',
     {

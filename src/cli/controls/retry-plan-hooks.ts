@@ -1,0 +1,53 @@
+/** Runs the hooks of a whole plan again, for `refit retry` with the name of the plan. */
+import { planHookRuns } from '../../engine/gates/hook-runs.ts';
+import { RETRY_HOOKS_ANNOTATION } from '../../engine/model/controls.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { failing } from '../../util/errors.ts';
+import { listed } from '../../util/phrases.ts';
+import { runnerOf } from '../plan-runners.ts';
+import type { Inspection } from '../status/observe.ts';
+import { isNamed } from '../status/plan-names.ts';
+import { titleOf } from '../status/text.ts';
+import type { ControlledPlan, PlanChange } from './control.ts';
+
+/** Returns true if `name` names the plan, and one of its hooks for the whole plan has failed. */
+export function isPlanWithFailedHook(plan: Inspection, name: string): boolean {
+  return isNamed(plan, name) && failedHooks(plan).length > 0;
+}
+
+/**
+ * Returns the change that runs the hooks again; undefined if the policy has no hooks for the whole plan. Throws REFIT_CONTROL if none of
+ * them has failed, or if the plan was aborted.
+ */
+export function retryPlanHooks(controlled: ControlledPlan, now: number): PlanChange | undefined {
+  const { dialect, snapshot, policy, view } = controlled;
+  if (planHookRuns(snapshot, policy, 'beforePlan', 'afterPlan').length === 0) return undefined;
+  const refuse = failing('REFIT_CONTROL');
+  const title = titleOf(view);
+  const { abort, hooksRetried } = snapshot.controls;
+  if (abort !== undefined)
+    return refuse(
+      `${title} was aborted, so its hooks cannot run again; to start again: ${runnerOf(dialect.name).startOver}`,
+    );
+  const failed = failedHooks(controlled);
+  if (failed.length > 0)
+    return {
+      annotations: { [RETRY_HOOKS_ANNOTATION]: rfc3339(now) },
+      said: [`The hooks of ${title} will run again: ${listed(failed)} failed.`],
+    };
+  const isAsked = hooksRetried !== undefined;
+  return refuse(
+    isAsked
+      ? `no hook of ${title} has failed since its hooks were tried again at ${hooksRetried}`
+      : `no hook of ${title} has failed: BeforePlan and AfterPlan hooks run again only after a failure`,
+  );
+}
+
+/** Returns the names of the hooks of the whole plan that have failed, although the policy does not ignore that. */
+function failedHooks({ snapshot, policy }: Pick<Inspection, 'snapshot' | 'policy'>): string[] {
+  const moment = snapshot.rollout.phase === 'done' ? 'afterPlan' : 'beforePlan';
+  return planHookRuns(snapshot, policy, moment).flatMap(({ id, hook }) => {
+    const result = snapshot.hooks?.find((each) => each.id === id);
+    return result?.state === 'failed' && hook.ignoresFailure !== true ? [hook.name] : [];
+  });
+}

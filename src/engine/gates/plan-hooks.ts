@@ -1,0 +1,40 @@
+/** Gate: the hooks of the policy for the whole plan must succeed before the first target of a run starts. */
+import { rfc3339 } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { planHookRuns } from './hook-runs.ts';
+import { whereOf } from './hooks-succeeded.ts';
+import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts';
+
+export const planHooksBefore: Gate = {
+  name: 'hooks-before-plan',
+  ofRollout: true,
+  evaluate(input) {
+    if (input.isBegun) return PASS;
+    for (const run of planHookRuns(input, input.policy, 'beforePlan')) {
+      const verdict = verdictOf(input, run);
+      if (verdict.kind !== 'pass') return verdict;
+    }
+    return PASS;
+  },
+};
+
+function verdictOf(
+  { policy, hooks, rollout }: GateInput,
+  run: ReturnType<typeof planHookRuns>[number],
+): Verdict {
+  const { id, hook } = run;
+  const result = hooks?.find((each) => each.id === id);
+  const name = `the hook ${hook.name} of UpgradePolicy ${policy.name}`;
+  const since = result ? { since: rfc3339(result.since) } : {};
+  if (result?.state === 'succeeded') return PASS;
+  if (result?.state === 'failed') {
+    if (hook.ignoresFailure === true) return PASS;
+    const again = `somebody runs refit retry ${rollout.source.name}, which runs the hook again, or the policy has no such hook`;
+    const message = `no node starts, because ${name} failed: ${result.message}`;
+    return wait('PlanHookFailed', message, again, since);
+  }
+  const within = formatDuration(hook.timeoutMs);
+  const ends = `it has succeeded, or its deadline of ${within} has passed`;
+  const message = `${name} must succeed before the plan starts: ${result?.message ?? whereOf(run)}`;
+  return wait('HookRunning', message, ends, { hookRun: run, ...since });
+}

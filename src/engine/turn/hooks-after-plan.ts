@@ -1,0 +1,45 @@
+/**
+ * Chooses the run of a hook that is due after a plan. The end of the plan is recorded already and does not change. No record says that
+ * the hook has run: its Job does, which exists for a day after its end, so a leader looks for it only for a time that is shorter.
+ */
+import type { HookRun } from '../../hooks/rules.ts';
+import type { Assessment } from '../assess/assess.ts';
+import { lastMoment } from '../assess/ended.ts';
+import { planHookRuns } from '../gates/hook-runs.ts';
+import { factsOf } from '../gates/types.ts';
+import { withStages } from '../model/rollout.ts';
+import { hooksMs } from '../policy/rollout-policy.ts';
+
+const HOUR_MS = 60 * 60 * 1000;
+/** Milliseconds after the end of a plan within which a leader must see the end, in addition to the time of the hooks. */
+const NOTICED_MS = HOUR_MS;
+/** The most milliseconds after the end. It is less than the time for which a finished Job is kept. */
+const LONGEST_MS = 23 * HOUR_MS;
+
+/** Returns the run that is due; none unless the run of the plan has ended as done with at least one target, and has just ended. */
+export function dueAfterPlan({ snapshot, policy, now }: Assessment): HookRun[] {
+  const { rollout, controls, hooks = [] } = snapshot;
+  if (rollout.phase !== 'done') return [];
+  const runs = planHookRuns(snapshot, policy, 'afterPlan');
+  if (runs.length === 0) return [];
+  const moments = withStages(rollout).map(({ target }) =>
+    lastMoment(target, factsOf(snapshot, target)),
+  );
+  if (moments.length === 0) return [];
+  const ended = Math.max(...[...moments, controls.hooksRetried ?? ''].map(timeIn));
+  const allowedMs = Math.min(LONGEST_MS, NOTICED_MS + hooksMs(policy, 'afterPlan'));
+  for (const run of runs) {
+    const state = hooks.find(({ id }) => id === run.id)?.state;
+    // A run that this leader has begun is followed to its end.
+    if (state === 'running') return [run];
+    if (state === undefined) return now - ended < allowedMs ? [run] : [];
+    if (state === 'failed' && run.hook.ignoresFailure !== true) return [];
+  }
+  return [];
+}
+
+/** Returns the time in milliseconds; the earliest possible one for a text that is no time. */
+function timeIn(text: string): number {
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? Number.NEGATIVE_INFINITY : time;
+}
