@@ -36,6 +36,8 @@ export interface ClusterFlags {
   readonly as?: string | undefined;
   /** The groups of that user. */
   readonly asGroup?: readonly string[] | undefined;
+  /** A bearer token to use instead of every credential of the connection. No command line has it. */
+  readonly token?: string | undefined;
 }
 
 /**
@@ -70,11 +72,13 @@ export async function loadChosenCluster({
   context,
   as,
   asGroup: groups = [],
+  token,
 }: ClusterFlags): Promise<ClusterConfig> {
   if (as === '') throw new RefitError('REFIT_USAGE', '--as is empty: write the name of a user');
   if (as === undefined && groups.length > 0)
     throw new RefitError('REFIT_USAGE', '--as-group needs the name of a user, too: add --as NAME');
   const config = await loadClusterConfig({ path: kubeconfig, context });
+  if (token !== undefined) return { ...config, user: { token } };
   if (as === undefined) return config;
   return { ...config, user: { ...config.user, impersonate: { user: as, groups, extra: {} } } };
 }

@@ -1,0 +1,59 @@
+/** Sends the answers of both servers of the dashboard, with headers that let the page load and ask nothing but its server. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { actionIn } from './actions.ts';
+import type { ActionRequest, ActionResult } from './state.ts';
+
+/** In bytes: more than the longest name and reason need. */
+const LONGEST_ACTION = 8192;
+
+export const HEADERS = {
+  'cache-control': 'no-store',
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
+
+/** Carries out what a button asks for. */
+export type Act = (request: ActionRequest) => Promise<ActionResult>;
+
+/** The answer has the code 200 even if the action was refused: the request was understood, and the page shows the reason. */
+export async function answerAction(
+  act: Act,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  // A connection that breaks has nobody to answer.
+  const body = await bodyOf(request, LONGEST_ACTION).catch(() => undefined);
+  const action = body === undefined ? undefined : actionIn(body);
+  if (action === undefined) return send(response, 400, 'text/plain', 'this is not an action\n');
+  send(response, 200, 'application/json', JSON.stringify(await act(action)));
+}
+
+/** Reads the body of a request. Resolves with undefined if it has more bytes than `longest`. */
+export async function bodyOf(
+  request: IncomingMessage,
+  longest: number,
+): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > longest) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+export function send(
+  response: ServerResponse,
+  code: number,
+  type: string,
+  body: string,
+  more: Readonly<Record<string, string>> = {},
+): void {
+  const headers = { ...HEADERS, 'content-type': `${type}; charset=utf-8`, ...more };
+  response.writeHead(code, headers).end(body);
+}

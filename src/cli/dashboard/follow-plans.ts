@@ -1,0 +1,48 @@
+/** Follows all plans and their NodeRollouts for a page. */
+import { nodeRollouts } from '../../api/kinds.ts';
+import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import { isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { tryList } from '../../kube/try-list.ts';
+import { createInformer } from '../../kube/watch/informer.ts';
+import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import type { Session } from '../status/status-session.ts';
+import { watchPlans } from '../status/watch-plans.ts';
+import type { Seen } from './make-state.ts';
+
+/**
+ * Yields what the user may see after each change, until the session is aborted. It adds a sentence to `missing` for each
+ * right that the user does not have.
+ */
+export async function* followPlans(
+  session: Session,
+  clock: Clock,
+  missing: string[],
+): AsyncGenerator<Seen> {
+  const waking: { wake?: () => void } = {};
+  const rollouts = await followRollouts(session, missing, () => waking.wake?.());
+  const onWake = (wake: () => void): void => {
+    waking.wake = wake;
+  };
+  for await (const status of watchPlans(session, clock, { isEndless: true, onWake }))
+    yield { status, rollouts: rollouts(), missing };
+}
+
+/** Returns a function that lists the NodeRollouts. Without the kind or the right there are none. */
+async function followRollouts(
+  { client, abort }: Session,
+  missing: string[],
+  onChange: () => void,
+): Promise<() => readonly NodeRollout[]> {
+  try {
+    await tryList(client, nodeRollouts, { abort });
+  } catch (error) {
+    if (isForbidden(error)) missing.push(messageOf(error));
+    else if (!isNotFound(error)) throw error;
+    return () => [];
+  }
+  const informer = createInformer(client, nodeRollouts);
+  void informer.run(abort);
+  informer.addHandler({ added: onChange, updated: onChange, deleted: onChange });
+  return () => informer.list();
+}
