@@ -33,6 +33,7 @@ export function App({ inside }: AppProps) {
     <>
       <header>
         <h1>Refit</h1>
+        {state.viewer !== undefined && <SignedIn viewer={state.viewer} />}
         <Notes state={state} isLost={isLost} />
       </header>
       <main>
@@ -66,15 +67,59 @@ function useServed(inside: DashboardState | undefined) {
   const [isLost, setLost] = useState(false);
   useEffect(() => {
     if (inside !== undefined) return undefined;
-    const events = new EventSource('api/events');
-    events.onmessage = ({ data }) => {
-      setLost(false);
-      setState(JSON.parse(String(data)) as DashboardState);
-    };
-    events.onerror = () => setLost(true);
-    return () => events.close();
+    return follow(
+      (next) => {
+        setLost(false);
+        setState(next);
+      },
+      () => setLost(true),
+    );
   }, [inside]);
   return { state, isLost };
+}
+
+const AGAIN_MS = 5000;
+
+/** Follows the events of the server until the returned function is called. A browser gives up after an answer that is an error. */
+function follow(onState: (state: DashboardState) => void, onLost: () => void): () => void {
+  let events: EventSource;
+  let again: number | undefined;
+  const begin = (): void => {
+    events = new EventSource('api/events');
+    events.onmessage = ({ data }) => onState(JSON.parse(String(data)) as DashboardState);
+    // The server asks who the viewer is.
+    events.addEventListener('end', () => location.reload());
+    events.onerror = () => {
+      onLost();
+      if (events.readyState === EventSource.CLOSED) again = setTimeout(retry, AGAIN_MS);
+    };
+  };
+  const retry = (): void => {
+    fetch('api/state').then(
+      ({ status }) => (status === 401 ? location.reload() : begin()),
+      () => begin(),
+    );
+  };
+  begin();
+  return () => {
+    clearTimeout(again);
+    events.close();
+  };
+}
+
+/** The user who is signed in. Only a page of the controller has one. */
+function SignedIn({ viewer }: { readonly viewer: string }) {
+  const signOut = (): void => {
+    void fetch('sign-out', { method: 'POST' }).finally(() => location.reload());
+  };
+  return (
+    <div class="viewer">
+      <span>Signed in as {viewer}</span>
+      <button type="button" onClick={signOut}>
+        Sign out
+      </button>
+    </div>
+  );
 }
 
 function Notes({ state, isLost }: { readonly state: DashboardState; readonly isLost: boolean }) {

@@ -28,12 +28,18 @@ export function userName(
  * Resolves with the name by which the API server knows the user. If the API server does not say it, resolves with
  * the user and the name of this host.
  */
-export async function askUserName({ client, abort }: Reading): Promise<string> {
+export async function askUserName(reading: Reading): Promise<string> {
+  const asked = askOwnName(reading);
+  const answer = await unlessError((thrown) => thrown instanceof StatusError)(asked);
+  return answer || `${userName()}@${hostname()}`;
+}
+
+/** Resolves with the name by which the API server knows the user; with an empty text if the answer has none. Rejects if the API server refuses to say it. */
+export async function askOwnName({ client, abort }: Reading, deadlineMs?: number): Promise<string> {
   const { group, version, kind } = selfSubjectReviews;
   const question = { apiVersion: `${group}/${version}`, kind, metadata: { name: '' } };
-  const asked = client.create(selfSubjectReviews, question, { abort });
-  const answer = await unlessError((thrown) => thrown instanceof StatusError)(asked);
-  return answer?.status?.userInfo?.username || `${userName()}@${hostname()}`;
+  const { status } = await client.create(selfSubjectReviews, question, { abort, deadlineMs });
+  return status?.userInfo?.username ?? '';
 }
 
 /** Resolves with the name of the user who runs a command with these flags, for what the command writes. */

@@ -116,6 +116,18 @@ export const COMMANDS: readonly CommandSpec[] = [
         '--apply-crds',
         'at the start, apply the definitions of the kinds that the controller needs',
       ),
+      new Option(
+        '--ui-address <host:port>',
+        'serve the dashboard at this address, to users who sign in with their token of the API server',
+      ),
+      new Option(
+        '--ui-cert-dir <directory>',
+        'with --ui-address: directory of tls.crt and tls.key (PEM); needed unless the address is 127.0.0.1',
+      ),
+      new Option(
+        '--ui-host <name>',
+        'with --ui-address: a name of the dashboard that its certificate does not have, such as that of an Ingress; may be repeated',
+      ).argParser(common.addValue),
     ],
     run: async (flags, { abort }) =>
       await (await import('./controller-command.ts')).runController(flags, abort),

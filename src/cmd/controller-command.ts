@@ -4,6 +4,7 @@ import { updateConfigs } from '../api/autopilot/update-config.ts';
 import type { ControllerFlags } from '../cli/options.ts';
 import { VERSION } from '../cli/version.ts';
 import {
+  type ControllerProcessOptions,
   keepHeapSmall,
   type LeaderTools,
   prepareControllerProcess,
@@ -27,7 +28,7 @@ import type { UpdateParts } from '../updates/update-follower.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { parseGoDuration } from '../util/duration.ts';
 import { messageOf, RefitError } from '../util/errors.ts';
-import { stderrLogger } from '../util/log.ts';
+import { type Logger, stderrLogger } from '../util/log.ts';
 import { ownMember } from '../util/own-member.ts';
 
 interface UpdateFlags extends ControllerFlags {
@@ -35,6 +36,9 @@ interface UpdateFlags extends ControllerFlags {
   readonly insecureUpdates?: boolean;
   readonly clusterInfo?: ClusterInfo;
   readonly excludeFromPlans?: readonly Role[];
+  readonly uiAddress?: string;
+  readonly uiCertDir?: string;
+  readonly uiHost?: readonly string[];
 }
 
 /** Runs until `abort`. Rejects at once if the API server cannot be reached, or lacks a kind or right that Refit needs. */
@@ -66,6 +70,7 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
       ...(flags.excludeFromPlans ? { excludedRoles: flags.excludeFromPlans } : {}),
       apiPort: flags.apiPort,
       healthAddress: flags.healthAddress,
+      ...dashboardIn(flags, log),
       metrics,
       clock,
       log,
@@ -73,6 +78,40 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
     abort,
   );
   await controller.run(abort);
+}
+
+/** Returns the server of the dashboard as a part of the process; nothing without --ui-address. Its code is loaded only where it is wanted. */
+function dashboardIn(flags: UpdateFlags, log: Logger): Pick<ControllerProcessOptions, 'serve'> {
+  const { uiAddress: address, uiCertDir: certificates, uiHost: names = [] } = flags;
+  if (address === undefined) {
+    if (certificates === undefined && names.length === 0) return {};
+    throw new RefitError(
+      'REFIT_USAGE',
+      `${certificates === undefined ? '--ui-host' : '--ui-cert-dir'} needs --ui-address`,
+    );
+  }
+  const { kubeconfig, context, apiPort } = flags;
+  const connection = { kubeconfig, context, ...(apiPort === undefined ? {} : { apiPort }) };
+  return {
+    serve: async () => {
+      const [{ serveForViewers }, { uiFiles }, { DIALECTS: dialects }] = await Promise.all([
+        import('../cli/served-dashboard/server.ts'),
+        import('../cli/dashboard/bundle.ts'),
+        import('../dialects/registry.ts'),
+      ]);
+      const files = await uiFiles();
+      return await serveForViewers({
+        address,
+        certificates,
+        names,
+        connection,
+        dialects,
+        files,
+        clock,
+        log,
+      });
+    },
+  };
 }
 
 /** Returns the controller for automatic updates. Returns none if the cluster does not have the kind UpdateConfig, or if Refit may not read it. */

@@ -86,6 +86,8 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   /** `host:port` for /healthz, /readyz and /metrics. */
   readonly healthAddress?: string | undefined;
   readonly metrics?: Metrics;
+  /** Starts a further server of this process. It serves whether it leads or not. */
+  readonly serve?: () => Promise<Runnable>;
   /** The client of the cluster that has the NodeRollouts, if that is another cluster than the one with the plans. */
   readonly nodeRolloutClient?: KubeClient;
 }
@@ -213,6 +215,7 @@ export async function prepareControllerProcess(
     const { healthAddress: address } = options;
     const waitingFor = (): string[] => manager.waitingFor();
     if (address !== undefined) start(await createHealthServer({ address, metrics, waitingFor }));
+    if (options.serve) start(await options.serve());
     ({ policyOfPlan: choose } = await import('../engine/policy/choose-policy.ts'));
   });
   const names = dialects.map(({ name }) => name);

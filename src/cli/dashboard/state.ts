@@ -86,6 +86,8 @@ export interface DashboardState {
   readonly silentSince?: string | undefined;
   /** True if the page may show buttons that control plans. */
   readonly allowsActions?: boolean;
+  /** The user who is signed in. Only a page that the controller serves has it. */
+  readonly viewer?: string;
   readonly notes: readonly string[];
   /** What the user may not read, one sentence each. */
   readonly missing: readonly string[];

@@ -1,0 +1,59 @@
+/** Decides which requests the served dashboard answers, before anybody asks the API server. */
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** Bytes of the longest token that fits into a cookie. */
+export const LONGEST_TOKEN = 3800;
+const LOOPBACK = ['localhost', '127.0.0.1', '::1'];
+/** The characters of a bearer token (RFC 6750). */
+const TOKEN = /^[\w.~+/-]+=*$/;
+
+/** Returns whether an address, which is `host:port`, is reached from this machine only. */
+export function isLoopback(address: string): boolean {
+  return LOOPBACK.includes(hostIn(address));
+}
+
+/** Returns the host of `host:port`, in lower case and without the brackets of IPv6; the port may be missing. */
+export function hostIn(text: string): string {
+  const [, host = ''] = /^(\[[^\]]*\]|[^:]*)(?::\d+)?$/.exec(text) ?? [];
+  return host.replaceAll(/[[\]]/g, '').toLowerCase();
+}
+
+/**
+ * Returns whether this server has the name of the request. `isKnown` says so of names other than those of the loopback
+ * interface, which `kubectl port-forward` needs.
+ */
+export function isOwnName(
+  { host = '' }: IncomingHttpHeaders,
+  isKnown: (name: string) => boolean,
+): boolean {
+  const name = hostIn(host);
+  return name !== '' && (LOOPBACK.includes(name) || isKnown(name));
+}
+
+/** Returns whether a page of this server sent the request. A page of another site, or of another port, did not. */
+export function isOfOwnPage(headers: IncomingHttpHeaders): boolean {
+  const { host = '', origin } = headers;
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined && site !== 'same-origin') return false;
+  return origin === undefined || URL.parse(origin)?.host === host.toLowerCase();
+}
+
+/** Returns whether `text` may be a bearer token. */
+export function isToken(text: string): boolean {
+  return TOKEN.test(text);
+}
+
+/** Returns the bearer token of a request: that of the Authorization header, or else that of the cookie. */
+export function tokenIn(
+  { authorization, cookie = '' }: IncomingHttpHeaders,
+  cookieName: string,
+): string | undefined {
+  const given =
+    authorization === undefined
+      ? cookie
+          .split('; ')
+          .find((pair) => pair.startsWith(`${cookieName}=`))
+          ?.slice(cookieName.length + 1)
+      : /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+  return given !== undefined && isToken(given) ? given : undefined;
+}

@@ -1,0 +1,149 @@
+/** Answers the requests of viewers. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../../util/clock.ts';
+import { semaphore } from '../../util/waits.ts';
+import { type Act, answerAction, bodyOf, HEADERS, send } from '../dashboard/answers.ts';
+import type { UiFiles } from '../dashboard/bundle.ts';
+import { pageOf } from '../dashboard/page.ts';
+import { createFailures } from './failures.ts';
+import { isOfOwnPage, isOwnName, isToken, LONGEST_TOKEN, tokenIn } from './gate.ts';
+import { SIGN_IN_HEADERS, signInPage } from './sign-in-page.ts';
+import type { Found, Viewer, Viewers } from './viewers.ts';
+
+interface RouteParts {
+  readonly viewers: Pick<Viewers, 'find' | 'forget'>;
+  readonly files: UiFiles;
+  readonly clock: Clock;
+  readonly isKnown: (name: string) => boolean;
+  /** True if clients use TLS, so that browsers send the cookie over nothing else. */
+  readonly isSecure: boolean;
+}
+
+const ACTION_HEADER = 'x-refit-action';
+/** Bytes of the form with the token: each character may need three. */
+const LONGEST_FORM = 3 * LONGEST_TOKEN + 64;
+const MOST_PAGES = 8;
+const ACTIONS_AT_ONCE = 4;
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+export function createRoutes({ viewers, files, clock, isKnown, isSecure }: RouteParts): Answer {
+  const failures = createFailures(clock);
+  const acting = semaphore(ACTIONS_AT_ONCE);
+  // The prefix makes browsers accept the cookie only with Secure, and only from this host itself.
+  const cookieName = isSecure ? '__Host-refit-token' : 'refit-token';
+  const cookieOf = (token: string, more = ''): string =>
+    `${cookieName}=${token}; HttpOnly; SameSite=Strict; Path=/${isSecure ? '; Secure' : ''}${more}`;
+  /** Resolves with the owner of the token. Tokens that are refused cost the address a try. */
+  const ownerOf = async (token: string, from: string): Promise<Found> => {
+    const seconds = failures.waitOf(from);
+    if (seconds > 0)
+      return { kind: 'unanswered', why: `Too many tokens were refused: wait ${seconds} s.` };
+    const found = await viewers.find(token);
+    if (found.kind === 'refused') failures.note(from);
+    return found;
+  };
+  const askToSignIn = (request: IncomingMessage, response: ServerResponse, why?: string): void => {
+    const isFromElsewhere = request.headers['sec-fetch-site'] === 'cross-site';
+    send(response, 401, 'text/html', signInPage(why, isFromElsewhere), SIGN_IN_HEADERS);
+  };
+  const signIn: Answer = async (request, response) => {
+    // A connection that breaks has nobody to answer.
+    const body = await bodyOf(request, LONGEST_FORM).catch(() => '');
+    const token = (new URLSearchParams(body ?? '').get('token') ?? '').trim();
+    if (body === undefined || token.length > LONGEST_TOKEN)
+      return askToSignIn(
+        request,
+        response,
+        `The token is longer than the ${LONGEST_TOKEN} characters that a cookie can keep. A proxy can send it in the Authorization header.`,
+      );
+    if (!isToken(token))
+      return askToSignIn(
+        request,
+        response,
+        'This is not a token: it is empty, or has other characters than a bearer token.',
+      );
+    const found = await ownerOf(token, request.socket.remoteAddress ?? '');
+    if (found.kind !== 'known') return askToSignIn(request, response, found.why);
+    const headers = { ...HEADERS, location: './', 'set-cookie': cookieOf(token) };
+    response.writeHead(303, headers).end();
+  };
+  const signOut: Answer = async (request, response) => {
+    const token = tokenIn(request.headers, cookieName);
+    if (token !== undefined) viewers.forget(token);
+    const headers = { ...HEADERS, location: './', 'set-cookie': cookieOf('', '; Max-Age=0') };
+    await Promise.resolve(response.writeHead(303, headers).end());
+  };
+  const answerViewer = async (
+    viewer: Viewer,
+    { pathname, searchParams }: URL,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> => {
+    if (pathname === '/api/act') {
+      const act: Act = async (action) => await acting(async () => await viewer.act(action));
+      return await answerAction(act, request, response);
+    }
+    if (pathname === '/') return send(response, 200, 'text/html', pageOf({ kind: 'served' }));
+    if (pathname === '/api/why') {
+      const said = viewer.explain(searchParams.get('plan') ?? '', searchParams.get('node') ?? '');
+      return send(response, 200, 'application/json', JSON.stringify(said));
+    }
+    const { feed } = viewer;
+    if (!viewer.follow() || feed.pages >= MOST_PAGES)
+      return send(
+        response,
+        503,
+        'text/plain',
+        'too many pages are open: close one, or try again later\n',
+      );
+    if (pathname === '/api/events') return feed.subscribe(response);
+    if (feed.last === '') return send(response, 503, 'text/plain', 'nothing is read yet\n');
+    return send(response, 200, 'application/json', feed.last);
+  };
+  return async (request, response) => {
+    const refusal = refusalOf(request, isKnown);
+    if (refusal !== undefined) return send(response, refusal.code, 'text/plain', refusal.text);
+    const url = URL.parse(request.url ?? '/', 'http://localhost');
+    if (url === null) return send(response, 400, 'text/plain', 'this is not an address\n');
+    const { pathname } = url;
+    const key = `${request.method} ${pathname}`;
+    // Style and script have nothing to hide, and the page that asks for a token needs the style.
+    if (key === 'GET /ui.css') return send(response, 200, 'text/css', files.style);
+    if (key === 'GET /ui.js') return send(response, 200, 'text/javascript', files.script);
+    if (key === 'POST /sign-in') return await signIn(request, response);
+    if (key === 'POST /sign-out') return await signOut(request, response);
+    if (!FOR_VIEWERS.has(key)) return send(response, 404, 'text/plain', 'not found\n');
+    const token = tokenIn(request.headers, cookieName);
+    const found =
+      token === undefined ? undefined : await ownerOf(token, request.socket.remoteAddress ?? '');
+    if (found?.kind === 'known') return await answerViewer(found.viewer, url, request, response);
+    if (pathname === '/') return askToSignIn(request, response, found?.why);
+    const code = found?.kind === 'unanswered' ? 503 : 401;
+    return send(response, code, 'text/plain', `${found?.why ?? 'Sign in first.'}\n`);
+  };
+}
+
+const FOR_VIEWERS = new Set([
+  'GET /',
+  'GET /api/state',
+  'GET /api/events',
+  'GET /api/why',
+  'POST /api/act',
+]);
+
+/** Returns why a request gets no answer, whoever sends it; undefined if it may get one. */
+function refusalOf({ method, url, headers }: IncomingMessage, isKnown: (name: string) => boolean) {
+  // A foreign name that resolves to this address must not reach the state (DNS rebinding).
+  if (!isOwnName(headers, isKnown))
+    return {
+      code: 421,
+      text: 'this server does not have that name: use a name of its certificate, or add it with --ui-host\n',
+    };
+  if (method === 'GET') return undefined;
+  if (method !== 'POST') return { code: 405, text: 'this server only answers GET and POST\n' };
+  const isAction = url?.startsWith('/api/') === true;
+  // A proxy may add the credentials to requests of any page, so the page must prove itself as well.
+  if (isOfOwnPage(headers) && (!isAction || headers[ACTION_HEADER] === '1')) return undefined;
+  return { code: 403, text: 'only the page of this server can control plans\n' };
+}

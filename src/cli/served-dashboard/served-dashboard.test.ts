@@ -1,0 +1,261 @@
+/** Shows whom the dashboard of a controller answers, and with whose rights, against an API server that notes each token. */
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../util/clock.ts';
+import { silentLogger } from '../../util/log.ts';
+import { serveForViewers } from './server.ts';
+
+/** An API server that knows the tokens in `users`, and has none of the kinds of Refit. */
+async function startApiServer(users: Map<string, string>) {
+  const tokens: (string | undefined)[] = [];
+  const server = createServer((asked, answer) => {
+    const { authorization } = asked.headers;
+    tokens.push(authorization);
+    const user = users.get(authorization ?? '');
+    const isReview =
+      asked.url?.startsWith('/apis/authentication.k8s.io/v1/selfsubjectreviews') === true;
+    answer.setHeader('content-type', 'application/json');
+    if (user === undefined)
+      return answer.writeHead(401).end(statusOf(401, 'Unauthorized', 'Unauthorized'));
+    if (isReview) return answer.writeHead(201).end(reviewOf(user));
+    return answer.writeHead(404).end(statusOf(404, 'NotFound', 'not here'));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const folder = await mkdtemp(join(tmpdir(), 'refit-served-'));
+  onTestFinished(async () => await rm(folder, { recursive: true }));
+  const kubeconfig = join(folder, 'kubeconfig');
+  const { port } = server.address() as AddressInfo;
+  const config = {
+    'current-context': 'a',
+    clusters: [{ name: 'a', cluster: { server: `http://127.0.0.1:${port}` } }],
+    users: [{ name: 'a', user: { token: 'of-the-controller' } }],
+    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+  };
+  await writeFile(kubeconfig, JSON.stringify(config));
+  return { kubeconfig, tokens, server };
+}
+
+function statusOf(code: number, reason: string, message: string): string {
+  return JSON.stringify({
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    code,
+    reason,
+    message,
+  });
+}
+
+function reviewOf(username: string): string {
+  const kind = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+  return JSON.stringify({ ...kind, metadata: { name: '' }, status: { userInfo: { username } } });
+}
+
+async function serve(names: readonly string[] = []) {
+  const users = new Map([
+    ['Bearer ada-token', 'ada'],
+    ['Bearer none', 'system:anonymous'],
+  ]);
+  const api = await startApiServer(users);
+  const stop = new AbortController();
+  const server = await serveForViewers({
+    address: '127.0.0.1:0',
+    names,
+    connection: { kubeconfig: api.kubeconfig },
+    dialects: [],
+    files: { script: 'script', style: 'style' },
+    clock: systemClock,
+    log: silentLogger,
+  });
+  const running = server.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort(new Error('the test is over'));
+    await running;
+  });
+  const { port } = server;
+  const ask = async (asked: Asked) => await send(port, asked);
+  return { ...api, users, port, ask };
+}
+
+interface Asked {
+  readonly path?: string;
+  readonly method?: string;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: string;
+}
+
+async function send(port: number, { path = '/', method = 'GET', headers = {}, body }: Asked) {
+  const host = `127.0.0.1:${port}`;
+  const sent = request({
+    host: '127.0.0.1',
+    port,
+    path,
+    method,
+    headers: { host, ...headers },
+    agent: false,
+  });
+  sent.end(body);
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+  return { code: answer.statusCode, headers: answer.headers, body: await text(answer) };
+}
+
+const COOKIE = { cookie: 'refit-token=ada-token' };
+const form = (token: string): Asked => ({
+  path: '/sign-in',
+  method: 'POST',
+  body: new URLSearchParams({ token }).toString(),
+});
+
+test('without a token there is only the page that asks for one', async () => {
+  const { ask, tokens } = await serve();
+  const page = await ask({});
+  expect(page).toMatchObject({ code: 401 });
+  expect(page.body).toContain('<form method="post" action="sign-in">');
+  expect(page.headers['content-security-policy']).toContain("form-action 'self'");
+  expect(page.headers['content-security-policy']).not.toContain('script-src');
+  for (const path of ['/api/state', '/api/events', '/api/why'])
+    expect(await ask({ path })).toMatchObject({ code: 401, body: 'Sign in first.\n' });
+  expect(tokens).toEqual([]);
+});
+
+test('a token that the API server knows becomes a strict cookie, and the page opens', async () => {
+  const { ask } = await serve();
+  expect(await ask(form('ada-token'))).toMatchObject({
+    code: 303,
+    headers: {
+      location: './',
+      'set-cookie': ['refit-token=ada-token; HttpOnly; SameSite=Strict; Path=/'],
+    },
+  });
+  expect((await ask({ headers: COOKIE })).body).toContain('<div id="refit">');
+  const headers = { authorization: 'Bearer ada-token' };
+  expect(await ask({ headers })).toMatchObject({ code: 200 });
+});
+
+test.each([
+  ['other', 'The API server does not accept this token: it is invalid or has expired.'],
+  ['none', 'The API server does not say whose token this is.'],
+  ['', 'This is not a token: it is empty'],
+  ['a;b', 'This is not a token'],
+  ['a\r\nb: c', 'This is not a token'],
+  ['<b>', 'This is not a token'],
+  ['a'.repeat(3801), 'The token is longer than the 3800 characters'],
+  ['a'.repeat(50_000), 'The token is longer than the 3800 characters'],
+])('the token %j: refused with the reason', async (token, why) => {
+  const { ask } = await serve();
+  const answer = await ask(form(token));
+  expect({ code: answer.code, cookie: answer.headers['set-cookie'] }).toEqual({ code: 401 });
+  expect(answer.body).toContain(why);
+});
+
+test('the API server gets the token of the viewer, and never that of the controller', async () => {
+  const { ask, tokens } = await serve();
+  const action = { 'x-refit-action': '1', ...COOKIE };
+  const body = '{"action":"pause","plan":"autopilot//a"}';
+  const done = await ask({ path: '/api/act', method: 'POST', headers: action, body });
+  expect(done).toMatchObject({ code: 200 });
+  expect(JSON.parse(done.body)).toMatchObject({ isDone: false });
+  expect(tokens.length).toBeGreaterThan(1);
+  expect(new Set(tokens)).toEqual(new Set(['Bearer ada-token']));
+});
+
+test('an action that another page sends, with cookie or header, reaches nothing', async () => {
+  const { ask, tokens, port } = await serve();
+  const bad: OutgoingHttpHeaders[] = [
+    {},
+    { 'x-refit-action': '0' },
+    { 'x-refit-action': '1', origin: 'null' },
+    { 'x-refit-action': '1', origin: 'http://evil.example' },
+    { 'x-refit-action': '1', origin: `http://127.0.0.1:${port + 1}` },
+    { 'x-refit-action': '1', 'sec-fetch-site': 'same-site' },
+    { 'x-refit-action': '1', 'sec-fetch-site': 'cross-site' },
+  ];
+  for (const more of bad)
+    for (const who of [COOKIE, { authorization: 'Bearer ada-token' }]) {
+      const headers = { ...who, ...more };
+      const asked = { path: '/api/act', method: 'POST', headers, body: '{}' };
+      expect(await ask(asked), JSON.stringify(headers)).toMatchObject({ code: 403 });
+    }
+  expect(tokens).toEqual([]);
+});
+
+test('another page cannot sign anybody in or out', async () => {
+  const { ask } = await serve();
+  const headers = { origin: 'http://evil.example' };
+  expect(await ask({ ...form('ada-token'), headers })).toMatchObject({ code: 403 });
+  expect(await ask({ path: '/sign-out', method: 'POST', headers })).toMatchObject({ code: 403 });
+  expect(await ask({ path: '/sign-out', method: 'POST' })).toMatchObject({
+    code: 303,
+    headers: { 'set-cookie': [expect.stringContaining('Max-Age=0')] },
+  });
+});
+
+test('a name that is not of this server gets nothing, even with a token', async () => {
+  const { ask } = await serve(['Refit.example.com']);
+  for (const host of ['evil.example', '[', 'evil.example:443'])
+    expect(await ask({ headers: { ...COOKIE, host } }), host).toMatchObject({ code: 421 });
+  for (const host of ['refit.example.com', 'refit.example.com:8443', 'localhost:1', '[::1]:8443'])
+    expect(await ask({ headers: { ...COOKIE, host } })).toMatchObject({ code: 200 });
+});
+
+test('after ten refused tokens an address waits, and asks the API server nothing meanwhile', async () => {
+  const { ask, tokens } = await serve();
+  for (let index = 0; index < 11; index++)
+    expect((await ask(form(`wrong-${index}`))).body).toContain('does not accept this token');
+  const asked = tokens.length;
+  expect((await ask(form('wrong-11'))).body).toMatch(/Too many tokens were refused: wait \d+ s\./);
+  const headers = { authorization: 'Bearer wrong-12' };
+  expect(await ask({ path: '/api/state', headers })).toMatchObject({ code: 503 });
+  expect(tokens).toHaveLength(asked);
+});
+
+test('a token counts for some seconds without another question', async () => {
+  const { ask, tokens } = await serve();
+  for (let index = 0; index < 5; index++) await ask({ headers: COOKIE });
+  expect(tokens).toHaveLength(1);
+});
+
+test('without an API server nobody is signed in, and the page says why', async () => {
+  const { ask, server } = await serve();
+  server.close();
+  server.closeAllConnections();
+  const answer = await ask(form('ada-token'));
+  expect(answer).toMatchObject({ code: 401 });
+  expect(answer.body).toContain('REFIT_UNREACHABLE');
+  expect(await ask({ path: '/api/state', headers: COOKIE })).toMatchObject({ code: 503 });
+});
+
+test.each(['DELETE', 'PUT', 'OPTIONS', 'HEAD'])('%s is refused', async (method) => {
+  const { ask } = await serve();
+  expect(await ask({ method, headers: COOKIE })).toMatchObject({ code: 405 });
+});
+
+test('headers of a proxy that name a user are not believed', async () => {
+  const { ask } = await serve();
+  const headers = { 'x-forwarded-user': 'ada', 'x-remote-user': 'ada', 'impersonate-user': 'ada' };
+  expect(await ask({ path: '/api/state', headers })).toMatchObject({ code: 401 });
+});
+
+test.each(['0.0.0.0:0', ':8443', '[::]:0', '192.0.2.1:8443'])(
+  'plain HTTP at %s is refused, because tokens would cross the network',
+  async (address) => {
+    const parts = { connection: {}, dialects: [], clock: systemClock, log: silentLogger };
+    const files = { script: '', style: '' };
+    await expect(serveForViewers({ ...parts, files, address })).rejects.toMatchObject({
+      code: 'REFIT_USAGE',
+      line: expect.stringMatching(
+        /--ui-address .* where the tokens .* need TLS .*--ui-cert-dir/,
+      ) as string,
+    });
+  },
+);

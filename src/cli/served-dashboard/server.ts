@@ -1,0 +1,122 @@
+/** Serves the dashboard from the controller: over HTTPS, to users whom the API server knows, each with their own rights. */
+import { X509Certificate } from 'node:crypto';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { join } from 'node:path';
+import {
+  type CertificateFiles,
+  followCertificate,
+  readCertificate,
+} from '../../runtime/certificate.ts';
+import { RefitError } from '../../util/errors.ts';
+import { closeOnAbort, listen } from '../../util/listen.ts';
+import type { Logger } from '../../util/log.ts';
+import type { UiFiles } from '../dashboard/bundle.ts';
+import { hostIn, isLoopback } from './gate.ts';
+import { createRoutes } from './routes.ts';
+import { createViewers, type ViewersOptions } from './viewers.ts';
+
+export interface ServedOptions extends Omit<ViewersOptions, 'abort'> {
+  /** `host:port`. Port 0 selects a free port. */
+  readonly address: string;
+  /** The directory of tls.crt and tls.key. Without it the server speaks HTTP, which it does only on the loopback interface. */
+  readonly certificates?: string | undefined;
+  /** Names of this server beside those in its certificate, such as that of an Ingress. */
+  readonly names?: readonly string[];
+  readonly files: UiFiles;
+  readonly log: Logger;
+}
+
+/** Slow clients must not keep connections for long, because the process has other work. */
+const LIMITS = {
+  headersTimeout: 5000,
+  requestTimeout: 10_000,
+  connectionsCheckingInterval: 1000,
+  keepAliveTimeout: 10_000,
+  maxHeaderSize: 16 * 1024,
+};
+const HANDSHAKE_MS = 5000;
+const MOST_CONNECTIONS = 128;
+
+/** Resolves when the server listens. Rejects with REFIT_USAGE or REFIT_FILE if it cannot. */
+export async function serveForViewers(options: ServedOptions) {
+  const { address, certificates, names = [], log } = options;
+  assertPrivate(options);
+  const ended = new AbortController();
+  const viewers = createViewers({ ...options, abort: ended.signal });
+  const proven: { by?: X509Certificate } = {};
+  const extra = names.map((name) => name.toLowerCase());
+  const isKnown = (name: string): boolean =>
+    extra.includes(name) || (proven.by?.checkHost(name) ?? proven.by?.checkIP(name)) !== undefined;
+  const routes = createRoutes({
+    ...options,
+    viewers,
+    isKnown,
+    isSecure: certificates !== undefined,
+  });
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
+    routes(request, response).catch((error: unknown) => {
+      log.warn('a request of the dashboard failed', { reason: error });
+      response.destroy();
+    });
+  };
+  await using opening = new AsyncDisposableStack();
+  const server = await createListener(certificates, answer, (use) => opening.use(use), proven, log);
+  server.maxConnections = MOST_CONNECTIONS;
+  const { port } = await listen(server, address);
+  log.info('the dashboard is served', { address, port });
+  const opened = opening.move();
+  return {
+    name: 'dashboard',
+    port,
+    async run(abort: AbortSignal): Promise<void> {
+      const checking = viewers.run(abort);
+      await closeOnAbort(server, abort);
+      ended.abort(new Error('the controller ends'));
+      await checking;
+      await opened.disposeAsync();
+    },
+  };
+}
+
+async function createListener(
+  directory: string | undefined,
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+  use: (following: Disposable) => void,
+  proven: { by?: X509Certificate },
+  log: Logger,
+): Promise<Server> {
+  if (directory === undefined) return createHttpServer(LIMITS, answer);
+  const files: CertificateFiles = {
+    certificate: join(directory, 'tls.crt'),
+    key: join(directory, 'tls.key'),
+  };
+  const first = await readCertificate(files);
+  const note = ({ cert }: typeof first): void => {
+    proven.by = new X509Certificate(String(cert));
+  };
+  note(first);
+  const server = createHttpsServer({ ...LIMITS, handshakeTimeout: HANDSHAKE_MS, ...first }, answer);
+  const renew = (renewed: typeof first): void => {
+    server.setSecureContext(renewed);
+    note(renewed);
+  };
+  use(followCertificate(files, renew, log));
+  return server;
+}
+
+/** A token must not cross a network in plain text. */
+function assertPrivate({ address, certificates }: ServedOptions): void {
+  if (certificates !== undefined || isLoopback(address)) return;
+  const found = hostIn(address) || 'all addresses';
+  throw new RefitError(
+    'REFIT_USAGE',
+    `--ui-address ${address} listens at ${found}, where the tokens of viewers need TLS`,
+    { hint: 'add --ui-cert-dir with tls.crt and tls.key, or listen at 127.0.0.1' },
+  );
+}

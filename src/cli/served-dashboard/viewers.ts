@@ -1,0 +1,231 @@
+/** Keeps what each viewer sees. Everything is read and written with the token of the viewer, and nothing with rights of this process. */
+import { hash } from 'node:crypto';
+import type { Dialect } from '../../engine/contract/dialect.ts';
+import { isUnauthorized } from '../../kube/status-error.ts';
+import { backoffDelay, type Clock, sleep } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import { carryOut } from '../dashboard/actions.ts';
+import { createFeed, type Feed } from '../dashboard/feed.ts';
+import { followPlans } from '../dashboard/follow-plans.ts';
+import { explainNode, type Seen, stateOf } from '../dashboard/make-state.ts';
+import type { ActionRequest, ActionResult, Said } from '../dashboard/state.ts';
+import type { ConnectionFlags } from '../options.ts';
+import { inSession } from '../status/status-session.ts';
+import { type Identity, identify } from './identify.ts';
+
+/** Milliseconds for which an answer about a token counts. */
+const CHECK_MS = 10_000;
+/** Milliseconds that the plans are followed after the last page of a viewer was closed, because it may be loaded again. */
+const LINGER_MS = 30_000;
+/** Milliseconds after which everything is read anew. A watch goes on although a right was taken away, but a new list is refused. */
+const RENEW_MS = 5 * 60_000;
+/** The most viewers whose tokens are known at once. */
+const MOST_KNOWN = 256;
+/** The most viewers for whom the plans are followed at once: each of them needs memory for the Nodes of the cluster. */
+const MOST_FOLLOWED = 8;
+/** Of the time of this process, which also carries out plans, a viewer gets at most one part in this number. */
+const SHARE = 40;
+const LEAST_PAUSE_MS = 1000;
+
+export interface Viewer {
+  readonly user: string;
+  readonly feed: Feed;
+  /** Follows the plans from now on. Returns false if too many viewers are followed. */
+  follow(): boolean;
+  explain(plan: string, node: string): readonly Said[];
+  act(request: ActionRequest): Promise<ActionResult>;
+}
+
+export type Found =
+  | { readonly kind: 'known'; readonly viewer: Viewer }
+  | Exclude<Identity, { kind: 'known' }>;
+
+export interface ViewersOptions {
+  readonly connection: Pick<ConnectionFlags, 'kubeconfig' | 'context' | 'apiPort'>;
+  readonly dialects: readonly Dialect[];
+  readonly clock: Clock;
+  readonly abort: AbortSignal;
+  readonly random?: () => number;
+}
+
+export interface Viewers {
+  /** Resolves with the viewer who owns the token, whom the API server has confirmed within the last ten seconds. */
+  find(token: string): Promise<Found>;
+  /** Ends the pages of the viewer with this token, and forgets them. */
+  forget(token: string): void;
+  /** Checks the tokens of all open pages, until it is aborted. */
+  run(abort: AbortSignal): Promise<void>;
+}
+
+interface Kept {
+  readonly token: string;
+  readonly viewer: Viewer;
+  checkedAt: number;
+  stop: AbortController | undefined;
+  /** Monotonic time of the last moment with an open page. */
+  usedAt: number;
+}
+
+export function createViewers(options: ViewersOptions): Viewers {
+  const { connection, clock, abort } = options;
+  const kept = new Map<string, Kept>();
+  const asking = new Map<string, Promise<Found>>();
+  const drop = (key: string): void => {
+    const each = kept.get(key);
+    kept.delete(key);
+    each?.stop?.abort(new Error('the viewer is signed out'));
+    each?.viewer.feed.end();
+  };
+  const followed = (): Kept[] => [...kept.values()].filter(({ stop }) => stop !== undefined);
+  const makeRoom = (): boolean => {
+    if (followed().length < MOST_FOLLOWED) return true;
+    const [idle] = followed()
+      .filter(({ viewer }) => viewer.feed.pages === 0)
+      .toSorted((a, b) => a.usedAt - b.usedAt);
+    idle?.stop?.abort(new Error('another viewer needs the place'));
+    if (idle) idle.stop = undefined;
+    return idle !== undefined;
+  };
+  const keep = (key: string, token: string, user: string): Viewer => {
+    const known = kept.get(key);
+    const now = clock.monotonic();
+    if (known) {
+      known.checkedAt = now;
+      return known.viewer;
+    }
+    const [oldest] = [...kept].find(([, { stop }]) => stop === undefined) ?? [];
+    if (kept.size >= MOST_KNOWN && oldest !== undefined) drop(oldest);
+    const own = createViewer(options, { token, user }, () => drop(key));
+    const each: Kept = {
+      token,
+      viewer: { ...own.parts, follow },
+      checkedAt: now,
+      stop: undefined,
+      usedAt: now,
+    };
+    function follow(): boolean {
+      each.usedAt = clock.monotonic();
+      if (each.stop) return true;
+      if (!makeRoom()) return false;
+      each.stop = new AbortController();
+      void own.run(AbortSignal.any([each.stop.signal, abort]));
+      return true;
+    }
+    kept.set(key, each);
+    return each.viewer;
+  };
+  const ask = async (key: string, token: string): Promise<Found> => {
+    const identity = await identify(connection, token, abort);
+    if (identity.kind === 'known')
+      return { kind: 'known', viewer: keep(key, token, identity.user) };
+    if (identity.kind === 'refused') drop(key);
+    return identity;
+  };
+  const find = async (token: string): Promise<Found> => {
+    const key = hash('sha256', token);
+    const known = kept.get(key);
+    if (known && clock.monotonic() - known.checkedAt < CHECK_MS)
+      return { kind: 'known', viewer: known.viewer };
+    const asked = asking.get(key) ?? ask(key, token).finally(() => asking.delete(key));
+    asking.set(key, asked);
+    return await asked;
+  };
+  return {
+    find,
+    forget: (token) => drop(hash('sha256', token)),
+    async run(stop) {
+      while (!stop.aborted) {
+        await sleep(clock, CHECK_MS, stop).catch(() => undefined);
+        const now = clock.monotonic();
+        for (const each of followed()) {
+          const { token, viewer } = each;
+          if (viewer.feed.pages > 0) {
+            each.usedAt = now;
+            if (!stop.aborted) await find(token);
+          } else if (now - each.usedAt > LINGER_MS) {
+            each.stop?.abort(new Error('no page is open'));
+            each.stop = undefined;
+          }
+        }
+      }
+      for (const key of kept.keys()) drop(key);
+    },
+  };
+}
+
+function createViewer(
+  { connection, dialects, clock, random = Math.random }: ViewersOptions,
+  { token, user }: { readonly token: string; readonly user: string },
+  onRefused: () => void,
+) {
+  const feed = createFeed();
+  const flags = { ...connection, token };
+  const none: Seen = {
+    status: { leader: { state: 'unknown' }, plans: [] },
+    rollouts: [],
+    missing: [],
+  };
+  let seen = none;
+  const publish = (): void =>
+    feed.publish({ ...stateOf(seen, clock.now()), allowsActions: true, viewer: user });
+  const followOnce = async (abort: AbortSignal): Promise<void> => {
+    const missing: string[] = [];
+    const onDenied = (error: unknown): void => void missing.push(messageOf(error));
+    await inSession(
+      flags,
+      { dialects, clock, abort, onDenied },
+      'refit-dashboard',
+      async (session) => {
+        for await (const next of followPlans(session, clock, missing)) {
+          const began = clock.monotonic();
+          seen = next;
+          publish();
+          const spent = clock.monotonic() - began;
+          await sleep(clock, Math.max(LEAST_PAUSE_MS, SHARE * spent), abort);
+        }
+      },
+    );
+  };
+  const run = async (abort: AbortSignal): Promise<void> => {
+    let failures = 0;
+    while (!abort.aborted) {
+      const renewed = new AbortController();
+      const began = clock.monotonic();
+      void sleep(clock, RENEW_MS, AbortSignal.any([abort, renewed.signal])).then(
+        () => renewed.abort(new Error('everything is read anew')),
+        () => undefined,
+      );
+      try {
+        await followOnce(AbortSignal.any([abort, renewed.signal]));
+      } catch (error) {
+        if (isUnauthorized(error)) return onRefused();
+        if (abort.aborted) return;
+        if (!renewed.signal.aborted) {
+          failures = clock.monotonic() - began > RENEW_MS / 2 ? 1 : failures + 1;
+          seen = { ...seen, missing: [messageOf(error)] };
+          publish();
+          const pause = backoffDelay(failures, { base: 1000, cap: 60_000, random });
+          await sleep(clock, pause, abort).catch(() => undefined);
+        }
+      } finally {
+        renewed.abort(new Error('over'));
+      }
+    }
+  };
+  const explain = (plan: string, node: string): readonly Said[] =>
+    explainNode(seen.status, plan, node, clock.now());
+  const act = async (request: ActionRequest): Promise<ActionResult> => {
+    const output = {
+      isTerminal: false,
+      hasColours: false,
+      write: () => undefined,
+      size: () => ({ columns: 80, rows: 24 }),
+    };
+    // An action that has begun ends by itself, also if its page is closed meanwhile.
+    const abort = AbortSignal.timeout(ACTION_MS);
+    return await carryOut(request, flags, { dialects, clock, output, abort });
+  };
+  return { parts: { user, feed, explain, act }, run };
+}
+
+const ACTION_MS = 60_000;
