@@ -8,7 +8,16 @@ import { chartReadme } from './chart-readme.ts';
 import { dashboard, rules, serviceMonitor } from './monitoring.ts';
 import { fileOf, object, REFIT_NAMESPACE, yamlOf } from './objects.ts';
 import { copyOf, rightsOf } from './rights.ts';
-import { CAPI, CATTLE, hooksCertificate, K0S, workload } from './workloads.ts';
+import {
+  CAPI,
+  CATTLE,
+  hooksCertificate,
+  K0S,
+  uiCertificate,
+  uiNetworkPolicy,
+  uiService,
+  workload,
+} from './workloads.ts';
 
 const HERE = 'tools/deploy';
 const CHART = 'deploy/chart';
@@ -59,6 +68,10 @@ export function deployFiles(): [string, string][] {
     health: { 'rights.yaml': rightsOf('rbac-health.yaml', 'others') },
     notify: { 'rights.yaml': rightsOf('rbac-notify.yaml', 'others') },
     silences: { 'rights.yaml': rightsOf('rbac-silences.yaml', 'others') },
+    ui: {
+      'service.yaml': made([uiService(), uiNetworkPolicy()]),
+      'certificate.yaml': made([uiCertificate()]),
+    },
     agent: { 'daemonset.yaml': made([agentDaemonSet()]) },
     monitoring: {
       'service-monitor.yaml': made([serviceMonitor()]),

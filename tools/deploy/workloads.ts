@@ -76,6 +76,44 @@ export function hooksCertificate(): object {
   });
 }
 
+const UI_PORT = 8443;
+const UI_SECRET = 'refit-ui-tls';
+
+/** How others reach the dashboard of `refit controller`. It has a Service of its own, because not everybody may reach health and metrics. */
+export function uiService(): object {
+  const { metadata, ...rest } = object('v1', 'Service', 'refit-ui', K0S.namespace, {
+    spec: {
+      selector: labelsOf(K0S),
+      ports: [{ name: 'https', port: 443, targetPort: 'ui' }],
+    },
+  });
+  return { ...rest, metadata: { ...metadata, labels: labelsOf(K0S) } };
+}
+
+/** Lets others reach the dashboard, and no other port. */
+export function uiNetworkPolicy(): object {
+  return object('networking.k8s.io/v1', 'NetworkPolicy', 'refit-ui', K0S.namespace, {
+    spec: {
+      podSelector: { matchLabels: labelsOf(K0S) },
+      policyTypes: ['Ingress'],
+      ingress: [{ ports: [{ protocol: 'TCP', port: UI_PORT }] }],
+    },
+  });
+}
+
+/** For cert-manager. The chart puts in the names of issuer, Secret and hosts. */
+export function uiCertificate(): object {
+  return object('cert-manager.io/v1', 'Certificate', UI_SECRET, K0S.namespace, {
+    spec: {
+      secretName: UI_SECRET,
+      dnsNames: [`refit-ui.${K0S.namespace}.svc`],
+      usages: ['digital signature', 'server auth'],
+      privateKey: { algorithm: 'ECDSA', rotationPolicy: 'Always' },
+      issuerRef: { group: 'cert-manager.io', kind: 'ClusterIssuer', name: 'refit-ui' },
+    },
+  });
+}
+
 export function workload(of: Workload): object[] {
   return [
     object('v1', 'ServiceAccount', of.account, of.namespace, {}),

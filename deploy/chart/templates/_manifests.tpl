@@ -59,7 +59,9 @@ system-upgrade-controller bring some of them along. */}}
 {{- if and (eq $kind "PodDisruptionBudget") $values.podDisruptionBudget.maxUnavailable -}}
 {{- $_ := set .object.spec "maxUnavailable" $values.podDisruptionBudget.maxUnavailable -}}
 {{- end -}}
-{{- if eq $kind "NetworkPolicy" }}{{ include "refit.networkpolicy" . }}{{ end -}}
+{{- if and (eq $kind "NetworkPolicy") (eq .object.metadata.name "refit-ui") -}}
+{{- with $values.ui.from }}{{ $_ := set (first $.object.spec.ingress) "from" . }}{{ end -}}
+{{- else if eq $kind "NetworkPolicy" }}{{ include "refit.networkpolicy" . }}{{ end -}}
 {{- if and (eq $kind "ServiceAccount") $values.serviceAccount.annotations -}}
 {{- $_ := set .object.metadata "annotations" (mergeOverwrite (dict) (.object.metadata.annotations | default dict) $values.serviceAccount.annotations) -}}
 {{- end -}}
@@ -78,7 +80,11 @@ system-upgrade-controller bring some of them along. */}}
 {{- end -}}
 {{- /* Other tools look for the Lease there, wherever the chart is installed. */ -}}
 {{- if eq .object.metadata.name "refit-coordinate" }}{{ $_ := set .object.metadata "namespace" "refit-system" }}{{ end -}}
-{{- if eq $kind "Certificate" -}}
+{{- if and (eq $kind "Certificate") (eq .object.metadata.name "refit-ui-tls") -}}
+{{- $_ := set .object.spec "secretName" $values.ui.secret -}}
+{{- $_ := set .object.spec.issuerRef "name" $values.ui.issuer -}}
+{{- $_ := set .object.spec "dnsNames" (concat .object.spec.dnsNames $values.ui.hosts) -}}
+{{- else if eq $kind "Certificate" -}}
 {{- $_ := set .object.spec "secretName" (index $values.capi.secrets .object.metadata.name) -}}
 {{- $_ := set .object.spec.issuerRef "name" $values.capi.issuer -}}
 {{- end -}}
@@ -105,6 +111,7 @@ system-upgrade-controller bring some of them along. */}}
 {{- $_ := set $container "image" (include "refit.image" .root) -}}
 {{- $_ := set $container "imagePullPolicy" $values.image.pullPolicy -}}
 {{- $_ := set $container "resources" $values.resources -}}
+{{- if and $values.ui.enabled (eq .object.metadata.name "refit-controller") }}{{ include "refit.ui" (dict "values" $values "pod" $pod "container" $container) }}{{ end -}}
 {{- include "refit.arguments" (dict "container" $container "own" $own) -}}
 {{- range $name, $value := $own.env -}}
 {{- /* Instead of one of the same name: the API server takes no name twice. */ -}}
@@ -126,6 +133,19 @@ system-upgrade-controller bring some of them along. */}}
 {{- range $volume := $pod.volumes -}}
 {{- with index ($own.secrets | default dict) $volume.name }}{{ $_ := set $volume.secret "secretName" . }}{{ end -}}
 {{- end -}}
+{{- end }}
+
+{{/* The dashboard of `refit controller`: its options, its port and its certificate. It needs no right. */}}
+{{- define "refit.ui" -}}
+{{- $container := .container -}}
+{{- $arguments := list "--ui-address=:8443" "--ui-cert-dir=/ui-certs" -}}
+{{- range .values.ui.hosts }}{{ $arguments = append $arguments (printf "--ui-host=%s" .) }}{{ end -}}
+{{- $_ := set $container "args" (concat $container.args $arguments) -}}
+{{- $_ := set $container "ports" (append $container.ports (dict "name" "ui" "containerPort" 8443)) -}}
+{{- $mount := dict "name" "ui-certs" "mountPath" "/ui-certs" "readOnly" true -}}
+{{- $_ := set $container "volumeMounts" (append ($container.volumeMounts | default list) $mount) -}}
+{{- $volume := dict "name" "ui-certs" "secret" (dict "secretName" .values.ui.secret) -}}
+{{- $_ := set .pod "volumes" (append (.pod.volumes | default list) $volume) -}}
 {{- end }}
 
 {{- define "refit.daemonset" -}}
