@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { stringify } from 'yaml';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { PAUSE_ANNOTATION } from '../../src/engine/model/controls.ts';
@@ -54,7 +54,10 @@ beforeAll(async () => {
     '5s',
     ...ui,
   );
-  await expect.poll(() => servedPort(controller), { timeout: 60_000 }).toBeGreaterThan(0);
+  await vi.waitFor(() => expect(servedPort(controller)).toBeGreaterThan(0), {
+    timeout: 60_000,
+    interval: 200,
+  });
   url = `https://127.0.0.1:${servedPort(controller)}/`;
 }, 180_000);
 afterAll(async () => {
