@@ -177,6 +177,7 @@ test('a viewer sees everything, is refused each action with the missing right, a
 });
 
 test('an operator pauses and resumes the plan, and the API server records that user', async () => {
+  const began = await endOfAudit();
   await using puppets = await Puppets.create(admin, 'served-o1', 'served-o2');
   await puppets.plan(1);
   await puppets.says('served-o1', 'Restart');
@@ -191,6 +192,13 @@ test('an operator pauses and resumes the plan, and the API server records that u
   await page.getByRole('button', { name: 'Resume', exact: true }).click();
   await page.getByText('Plan autopilot (id1) continues.').waitFor();
   expect(await isPaused()).toBe(false);
+  const patches = (await auditedSince(began, `${SUBJECT}:operator`)).filter(
+    ({ verb, objectRef }) => verb === 'patch' && objectRef?.resource === 'plans',
+  );
+  expect(patches.map(({ user }) => user.username)).toEqual([
+    `${SUBJECT}:operator`,
+    `${SUBJECT}:operator`,
+  ]);
   expect(others(strays)).toEqual([]);
 });
 
