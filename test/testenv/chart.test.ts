@@ -241,58 +241,6 @@ test('a Certificate for cert-manager: as with kustomize, and for the Secret that
   ]);
 });
 
-test('the dashboard: a Service, a NetworkPolicy and a Certificate, and not one right more', async () => {
-  const ui = ['--set=ui.enabled=true', '--set=ui.issuer=ca', '--set=ui.hosts={refit.example.com}'];
-  const all = await templated(...ui, '--set-json=ui.from=[{"podSelector":{}}]');
-  const without = new Set((await templated()).map(nameOf));
-  const added = all.filter((object) => !without.has(nameOf(object)));
-  expect(added.map(nameOf).toSorted()).toEqual([
-    'Certificate refit-system/refit-ui-tls',
-    'NetworkPolicy refit-system/refit-ui',
-    'Service refit-system/refit-ui',
-  ]);
-  expect(added.find(({ kind }) => kind === 'Certificate')).toMatchObject({
-    spec: {
-      dnsNames: ['refit-ui.refit-system.svc', 'refit.example.com'],
-      issuerRef: { name: 'ca' },
-    },
-  });
-  expect(added.find(({ kind }) => kind === 'NetworkPolicy')).toMatchObject({
-    spec: { ingress: [{ from: [{ podSelector: {} }], ports: [{ port: 8443 }] }] },
-  });
-  expect(all.find(({ kind }) => kind === 'Deployment')).toMatchObject({
-    spec: {
-      template: {
-        spec: {
-          containers: [
-            {
-              args: [
-                'controller',
-                '--health-address=:8080',
-                '--ui-address=:8443',
-                '--ui-cert-dir=/ui-certs',
-                '--ui-host=refit.example.com',
-              ],
-              ports: [{ name: 'health' }, { name: 'ui', containerPort: 8443 }],
-              volumeMounts: [{ name: 'ui-certs', mountPath: '/ui-certs', readOnly: true }],
-            },
-          ],
-          volumes: [{ name: 'ui-certs', secret: { secretName: 'refit-ui-tls' } }],
-        },
-      },
-    },
-  });
-  const rights = (objects: readonly KubeObject[]): KubeObject[] =>
-    objects.filter(({ kind }) => /Role/.test(kind ?? ''));
-  expect(compared(rights(all))).toEqual(compared(rights(await templated())));
-  const objects = all.filter(
-    ({ kind }) => kind !== 'Certificate' && kind !== 'CustomResourceDefinition',
-  );
-  const text = objects.map((object) => stringify(object, { version: '1.1' })).join('---\n');
-  const { ok, stderr } = await kubectlAs('admin', [...ON_SERVER, '--dry-run=server'], text);
-  expect({ ok, stderr: ok ? '' : stderr }).toEqual({ ok: true, stderr: '' });
-});
-
 test('agents as a DaemonSet: Helm and kustomize install the same, and the API server takes it', async () => {
   const args = ['--set=agent.daemonSet=true'];
   const added = (await templated(...args)).filter(({ kind }) => kind === 'DaemonSet');
@@ -324,11 +272,6 @@ test('helm lint finds nothing', async () => {
 test.each<[string, string[], RegExp]>([
   ['no dialect', ['--set=k0s.enabled=false'], /nothing is enabled: set k0s.enabled/],
   ['no address of downloads', ['--set=capi.enabled=true'], /capi.payloadUrl is not set/],
-  [
-    'a dashboard without its controller',
-    ['--set=ui.enabled=true', '--set=k0s.enabled=false', '--set=kubeadm.enabled=true'],
-    /ui.enabled needs k0s.enabled/,
-  ],
   ['a value that does not exist', ['--set=k0s.replica=3'], /replica/],
   ['no replica', ['--set=k0s.replicas=0'], /replicas/],
   ['a key that is left empty', ['--set-json=viewers=null'], /missing property 'viewers'/],

@@ -5,7 +5,7 @@ import { describeProblem, isUnauthorized, isVerdict } from '../../kube/status-er
 import { connect } from '../status/status-session.ts';
 import { askOwnName } from '../user-name.ts';
 
-export type Identity =
+export type TokenOwner =
   | { readonly kind: 'known'; readonly user: string }
   /** The API server does not accept the token. */
   | { readonly kind: 'refused'; readonly why: string }
@@ -19,7 +19,7 @@ export async function identify(
   connection: ClusterFlags,
   token: string,
   abort: AbortSignal,
-): Promise<Identity> {
+): Promise<TokenOwner> {
   try {
     using client = await connect({ ...connection, token }, 'refit-dashboard');
     const user = await askOwnName({ client, abort }, DEADLINE_MS);

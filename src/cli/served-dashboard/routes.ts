@@ -74,33 +74,6 @@ export function createRoutes({ viewers, files, clock, isKnown, isSecure }: Route
     const headers = { ...HEADERS, location: './', 'set-cookie': cookieOf('', '; Max-Age=0') };
     await Promise.resolve(response.writeHead(303, headers).end());
   };
-  const answerViewer = async (
-    viewer: Viewer,
-    { pathname, searchParams }: URL,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> => {
-    if (pathname === '/api/act') {
-      const act: Act = async (action) => await acting(async () => await viewer.act(action));
-      return await answerAction(act, request, response);
-    }
-    if (pathname === '/') return send(response, 200, 'text/html', pageOf({ kind: 'served' }));
-    if (pathname === '/api/why') {
-      const said = viewer.explain(searchParams.get('plan') ?? '', searchParams.get('node') ?? '');
-      return send(response, 200, 'application/json', JSON.stringify(said));
-    }
-    const { feed } = viewer;
-    if (!viewer.follow() || feed.pages >= MOST_PAGES)
-      return send(
-        response,
-        503,
-        'text/plain',
-        'too many pages are open: close one, or try again later\n',
-      );
-    if (pathname === '/api/events') return feed.subscribe(response);
-    if (feed.last === '') return send(response, 503, 'text/plain', 'nothing is read yet\n');
-    return send(response, 200, 'application/json', feed.last);
-  };
   return async (request, response) => {
     const refusal = refusalOf(request, isKnown);
     if (refusal !== undefined) return send(response, refusal.code, 'text/plain', refusal.text);
@@ -117,12 +90,45 @@ export function createRoutes({ viewers, files, clock, isKnown, isSecure }: Route
     const token = tokenIn(request.headers, cookieName);
     const found =
       token === undefined ? undefined : await ownerOf(token, request.socket.remoteAddress ?? '');
-    if (found?.kind === 'known') return await answerViewer(found.viewer, url, request, response);
+    if (found?.kind === 'known')
+      return await answerViewer({ viewer: found.viewer, url, acting }, request, response);
     if (pathname === '/') return askToSignIn(request, response, found?.why);
     const code = found?.kind === 'unanswered' ? 503 : 401;
     return send(response, code, 'text/plain', `${found?.why ?? 'Sign in first.'}\n`);
   };
 }
+
+interface Asked {
+  readonly viewer: Viewer;
+  readonly url: URL;
+  /** Limits how many actions are carried out at once. */
+  readonly acting: ReturnType<typeof semaphore>;
+}
+
+async function answerViewer(
+  { viewer, url, acting }: Asked,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { pathname, searchParams } = url;
+  if (pathname === '/api/act') {
+    const act: Act = async (action) => await acting(async () => await viewer.act(action));
+    return await answerAction(act, request, response);
+  }
+  if (pathname === '/') return send(response, 200, 'text/html', pageOf({ kind: 'served' }));
+  if (pathname === '/api/why') {
+    const said = viewer.explain(searchParams.get('plan') ?? '', searchParams.get('node') ?? '');
+    return send(response, 200, 'application/json', JSON.stringify(said));
+  }
+  const { feed } = viewer;
+  if (!viewer.follow() || feed.pages >= MOST_PAGES)
+    return send(response, 503, 'text/plain', TOO_MANY);
+  if (pathname === '/api/events') return feed.subscribe(response);
+  if (feed.last === '') return send(response, 503, 'text/plain', 'nothing is read yet\n');
+  return send(response, 200, 'application/json', feed.last);
+}
+
+const TOO_MANY = 'too many pages are open: close one, or try again later\n';
 
 const FOR_VIEWERS = new Set([
   'GET /',

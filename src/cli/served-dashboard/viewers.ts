@@ -11,7 +11,7 @@ import { explainNode, type Seen, stateOf } from '../dashboard/make-state.ts';
 import type { ActionRequest, ActionResult, Said } from '../dashboard/state.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { inSession } from '../status/status-session.ts';
-import { type Identity, identify } from './identify.ts';
+import { identify, type TokenOwner } from './identify.ts';
 
 /** Milliseconds for which an answer about a token counts. */
 const CHECK_MS = 10_000;
@@ -38,7 +38,7 @@ export interface Viewer {
 
 export type Found =
   | { readonly kind: 'known'; readonly viewer: Viewer }
-  | Exclude<Identity, { kind: 'known' }>;
+  | Exclude<TokenOwner, { kind: 'known' }>;
 
 export interface ViewersOptions {
   readonly connection: Pick<ConnectionFlags, 'kubeconfig' | 'context' | 'apiPort'>;
@@ -136,21 +136,28 @@ export function createViewers(options: ViewersOptions): Viewers {
     async run(stop) {
       while (!stop.aborted) {
         await sleep(clock, CHECK_MS, stop).catch(() => undefined);
-        const now = clock.monotonic();
-        for (const each of followed()) {
-          const { token, viewer } = each;
-          if (viewer.feed.pages > 0) {
-            each.usedAt = now;
-            if (!stop.aborted) await find(token);
-          } else if (now - each.usedAt > LINGER_MS) {
-            each.stop?.abort(new Error('no page is open'));
-            each.stop = undefined;
-          }
-        }
+        if (!stop.aborted) await checkPages(followed(), find, clock.monotonic());
       }
       for (const key of kept.keys()) drop(key);
     },
   };
+}
+
+/** Asks about the tokens of open pages, and stops following for viewers who have closed theirs. */
+async function checkPages(
+  followed: readonly Kept[],
+  find: Viewers['find'],
+  now: number,
+): Promise<void> {
+  for (const each of followed) {
+    if (each.viewer.feed.pages > 0) {
+      each.usedAt = now;
+      await find(each.token);
+    } else if (now - each.usedAt > LINGER_MS) {
+      each.stop?.abort(new Error('no page is open'));
+      each.stop = undefined;
+    }
+  }
 }
 
 function createViewer(

@@ -1,0 +1,92 @@
+/** Tests what the value `ui.enabled` of the chart adds, and that the API server takes it. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parseAllDocuments, stringify } from 'yaml';
+import type { KubeObject } from '../../src/kube/resources.ts';
+import { buildTool } from './build-tool.ts';
+import { kubectlAs, ON_SERVER } from './control-plane.ts';
+import { expectHelm, helm } from './helm.ts';
+
+const NAMESPACE = 'refit-system';
+const TEMPLATE = ['template', 'refit', 'deploy/chart', '--namespace', NAMESPACE];
+
+let directory = '';
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-chart-'));
+  await buildTool('helm');
+}, 15 * 60_000);
+
+afterAll(async () => await rm(directory, { recursive: true }));
+
+async function templated(...args: readonly string[]): Promise<KubeObject[]> {
+  const text = await expectHelm(directory, [...TEMPLATE, ...args]);
+  return parseAllDocuments(text, { version: '1.1' })
+    .map((document) => document.toJS() as KubeObject | null)
+    .filter((object) => object !== null);
+}
+
+const nameOf = ({ kind, metadata }: KubeObject): string =>
+  `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+
+test('the dashboard: a Service, a NetworkPolicy and a Certificate, and not one right more', async () => {
+  const ui = ['--set=ui.enabled=true', '--set=ui.issuer=ca', '--set=ui.hosts={refit.example.com}'];
+  const all = await templated(...ui, '--set-json=ui.from=[{"podSelector":{}}]');
+  const without = new Set((await templated()).map(nameOf));
+  const added = all.filter((object) => !without.has(nameOf(object)));
+  expect(added.map(nameOf).toSorted()).toEqual([
+    'Certificate refit-system/refit-ui-tls',
+    'NetworkPolicy refit-system/refit-ui',
+    'Service refit-system/refit-ui',
+  ]);
+  expect(added.find(({ kind }) => kind === 'Certificate')).toMatchObject({
+    spec: {
+      dnsNames: ['refit-ui.refit-system.svc', 'refit.example.com'],
+      issuerRef: { name: 'ca' },
+    },
+  });
+  expect(added.find(({ kind }) => kind === 'NetworkPolicy')).toMatchObject({
+    spec: { ingress: [{ from: [{ podSelector: {} }], ports: [{ port: 8443 }] }] },
+  });
+  expect(all.find(({ kind }) => kind === 'Deployment')).toMatchObject({
+    spec: {
+      template: {
+        spec: {
+          containers: [
+            {
+              args: [
+                'controller',
+                '--health-address=:8080',
+                '--ui-address=:8443',
+                '--ui-cert-dir=/ui-certs',
+                '--ui-host=refit.example.com',
+              ],
+              ports: [{ name: 'health' }, { name: 'ui', containerPort: 8443 }],
+              volumeMounts: [{ name: 'ui-certs', mountPath: '/ui-certs', readOnly: true }],
+            },
+          ],
+          volumes: [{ name: 'ui-certs', secret: { secretName: 'refit-ui-tls' } }],
+        },
+      },
+    },
+  });
+  const rights = (objects: readonly KubeObject[]): KubeObject[] =>
+    objects.filter(({ kind }) => /Role/.test(kind ?? ''));
+  expect(rights(all)).toEqual(rights(await templated()));
+  const objects = all.filter(
+    ({ kind }) => kind !== 'Certificate' && kind !== 'CustomResourceDefinition',
+  );
+  const text = objects.map((object) => stringify(object, { version: '1.1' })).join('---\n');
+  const { ok, stderr } = await kubectlAs('admin', [...ON_SERVER, '--dry-run=server'], text);
+  expect({ ok, stderr: ok ? '' : stderr }).toEqual({ ok: true, stderr: '' });
+});
+
+test('a dashboard without its controller: refused with the field', async () => {
+  const args = ['--set=ui.enabled=true', '--set=k0s.enabled=false', '--set=kubeadm.enabled=true'];
+  expect(await helm(directory, [...TEMPLATE, ...args])).toMatchObject({
+    ok: false,
+    stderr: expect.stringContaining('ui.enabled needs k0s.enabled') as string,
+  });
+});
