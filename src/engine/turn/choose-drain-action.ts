@@ -15,9 +15,9 @@ import {
   type TargetFacts,
   untilAsked,
 } from '../model/decision.ts';
+import type { TargetEvaluation } from '../model/evaluation.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { ownerOf } from '../model/rollout.ts';
-import type { TargetEvaluation } from '../model/evaluation.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 
