@@ -49,11 +49,13 @@ import type { Controller } from '../runtime/run-controller.ts';
 import { isK0sLeader } from '../signal/names.ts';
 import { alertmanager } from '../silences/alertmanager.ts';
 import { createSilenceKeeper, type SilenceKeeper } from '../silences/keeper.ts';
+import type { TraceExporter } from '../traces/exporter.ts';
 import { type Clock, sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { onceForEach } from '../util/memo.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import type { Tools } from '../util/tools.ts';
+import { traceExporterOf } from './trace-exporter.ts';
 
 export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Omit<Tools, 'log'>> {
   readonly component: string;
@@ -195,7 +197,9 @@ export async function prepareControllerProcess(
   const { nodeRolloutClient: other } = options;
   const nodeRollouts = { client: other ? leading(other) : writer, isShared: other !== undefined };
   const health = healthMonitor(config, writer, clock);
+  const traces = traceExporterOf(process.env, { clock, random, log, metrics });
   const shared = {
+    traces,
     health,
     reader: client,
     writer,
@@ -360,6 +364,7 @@ interface ControllerParts
   readonly policyFor: (dialect: Dialect, plan: KubeObject) => RolloutPolicy;
   readonly policies: Informer<UpgradePolicy>;
   readonly health: HealthMonitor;
+  readonly traces: TraceExporter | undefined;
   readonly reader: KubeClient;
   readonly nodeRollouts: RolloutParts['nodeRollouts'];
   readonly metrics: Metrics;
@@ -400,6 +405,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
     events.record(object, { type, reason: reason.code, message: reason.message });
   const notifier = notifierOf(parts, recordEvent);
   if (notifier) manager.addRunnable(notifier, 'leading');
+  if (parts.traces) manager.addRunnable(parts.traces, 'leading');
   const rollouts = dialects.map((dialect) =>
     rolloutController(dialect, {
       ...parts,

@@ -10,6 +10,7 @@ import { createNamedInformer } from '../kube/watch/named-informer.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import * as runtime from '../runtime/run-controller.ts';
 import type { SilenceKeeper } from '../silences/keeper.ts';
+import type { TraceExporter } from '../traces/exporter.ts';
 import type { BasicTools } from '../util/tools.ts';
 import { versionVerdict } from './assess/advance.ts';
 import type { Dialect } from './contract/dialect.ts';
@@ -24,6 +25,7 @@ import {
 } from './report/node-rollout-writer.ts';
 import type { Notifier } from './report/notifier.ts';
 import { createReporter, type ReporterParts } from './report/reporter.ts';
+import { createTracer } from './report/tracer.ts';
 import { gather } from './snapshot/gather.ts';
 import { freshWorld, NOTHING, OwnWrites, viewsOf } from './snapshot/world.ts';
 
@@ -44,6 +46,8 @@ export interface RolloutParts
   readonly metrics?: Metrics | undefined;
   /** Where NodeRollouts are written; undefined if none are. */
   readonly nodeRollouts?: Pick<NodeRolloutParts, 'client' | 'isShared'> | undefined;
+  /** Sends traces of rollouts; undefined if none are sent. */
+  readonly traces?: TraceExporter | undefined;
 }
 
 /** The queue key of the clean-up of orphaned work. No object can have this name. */
@@ -105,7 +109,8 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   ]);
   const effects = { dialect, client: writer, world: freshWorld(views, ownWrites), ownWrites };
   const nodeRollouts = nodeRolloutsOf(dialect, plans, parts);
-  const reporter = createReporter({ ...parts, ...effects, metrics, nodeRollouts });
+  const tracer = parts.traces && createTracer(dialect, parts.traces);
+  const reporter = createReporter({ ...parts, ...effects, metrics, nodeRollouts, tracer });
   const options = { ...parts, ...effects, reporter, plans, nodeRollouts: parts.nodeRollouts };
   let reconcile = createReconciler(options);
   return {
@@ -137,6 +142,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     nodeRollouts,
     begin: () => {
       nodeRollouts?.begin();
+      tracer?.begin();
       reconcile = createReconciler(options);
     },
     reconcile: async (key, context) => {
@@ -169,11 +175,18 @@ function fromChanges(
 function nodeRolloutsOf(
   dialect: Dialect,
   plans: Informer,
-  { nodeRollouts, clock, log }: RolloutParts,
+  { nodeRollouts, traces, clock, log }: RolloutParts,
 ): NodeRolloutWriter | undefined {
   return (
     nodeRollouts &&
-    nodeRolloutWriter({ ...nodeRollouts, dialect, plans: () => plans.list(), clock, log })
+    nodeRolloutWriter({
+      ...nodeRollouts,
+      dialect,
+      plans: () => plans.list(),
+      isTraced: traces !== undefined,
+      clock,
+      log,
+    })
   );
 }
 

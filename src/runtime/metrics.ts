@@ -38,6 +38,8 @@ interface RequestMetrics {
   readonly updaterCalled: (labels: UpdaterLabels, ms: number) => void;
   /** A message to a receiver was sent, or failed; or a notification was given up. */
   readonly notified: (receiver: string, outcome: 'sent' | 'failed' | 'dropped') => void;
+  /** Spans of traces were taken by the collector, refused by it, or given up. */
+  readonly spansEnded: (outcome: 'sent' | 'rejected' | 'dropped', count: number) => void;
 }
 
 export interface UpdaterLabels {
@@ -264,7 +266,13 @@ function requestMetrics({ counter, histogram }: Define): RequestMetrics {
     'receiver',
     'outcome',
   );
+  const spans = counter(
+    'refit_trace_spans_total',
+    'Spans of traces by outcome: sent; rejected by the collector; dropped, because it did not answer for 5 minutes.',
+    'outcome',
+  );
   return {
+    spansEnded: (outcome, count) => spans.inc({ outcome }, count),
     notified: (receiver, outcome) => messages.inc({ receiver, outcome }),
     updaterCalled: (labels, ms) => updaters.observe({ ...labels }, ms / 1000),
     hookCalled: (hook, outcome, ms) => calls.observe({ hook, outcome }, ms / 1000),

@@ -177,6 +177,7 @@ const runSchema = object('One run of the plan.', {
   reason: text('Why it ended so, as one word.', LONGEST.reason),
   message: sentence('Why it ended so, as a sentence.'),
   counts: countsSchema,
+  traceId: text('The id of the trace of the run, if the leader sends traces.', LONGEST.word),
   before: optional(
     'What the nodes ran before the run. `refit rollback` goes back to it.',
     z.array(beforeSchema).max(MOST.before),

@@ -86,6 +86,7 @@ function planState(
     checks: (plan.checks ?? []).map(({ name, state, message = '' }) => ({ name, state, message })),
     nodes: nodesOf(plan, now),
     history: rollout === undefined ? [] : endedRunsOf(historyOf(rollout)),
+    traceId: rollout && historyOf(rollout).runs.find(({ id }) => id === plan.id)?.traceId,
   };
 }
 
@@ -109,7 +110,7 @@ function endedRunsOf(history: PlanHistory): RunState[] {
 
 export function runsOf({ runs }: PlanHistory): RunState[] {
   return runs.map(
-    ({ id, started, ended, version = '', phase, counts, message, failures = [] }) => ({
+    ({ id, started, ended, version = '', phase, counts, message, traceId, failures = [] }) => ({
       id,
       started,
       ended,
@@ -117,6 +118,7 @@ export function runsOf({ runs }: PlanHistory): RunState[] {
       phase,
       done: counts.done,
       total: counts.total,
+      ...(traceId === undefined ? {} : { traceId }),
       causes: [
         ...(message === undefined ? [] : [message]),
         ...failures.map(({ node, message: why = 'failed' }) => `${node}: ${why}`),

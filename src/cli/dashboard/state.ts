@@ -45,6 +45,8 @@ export interface RunState {
   readonly phase: string;
   readonly done: number;
   readonly total: number;
+  /** The id of the trace, if one was sent. */
+  readonly traceId?: string | undefined;
   readonly causes: readonly string[];
 }
 
@@ -75,6 +77,8 @@ export interface PlanState {
   readonly checks: readonly CheckShown[];
   readonly nodes: readonly NodeState[];
   readonly history: readonly RunState[];
+  /** The id of the trace of the last run; absent if no trace was sent. */
+  readonly traceId?: string | undefined;
   /** Sums, failures and Events. Only a report has them. */
   readonly report?: readonly Said[] | undefined;
 }

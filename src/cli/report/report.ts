@@ -14,6 +14,8 @@ export interface Report {
   /** RFC 3339 time at which the cluster was read. */
   readonly at: string;
   readonly plan: PlanState;
+  /** The id of the trace of the last run; absent if no trace was sent. */
+  readonly traceId?: string;
   readonly versions: readonly VersionChange[];
   /** The sum of each step over all nodes, the longest first. */
   readonly steps: readonly { readonly step: string; readonly ms: number; readonly nodes: number }[];
@@ -79,6 +81,7 @@ export function reportOf(read: Read, now: number): Report {
       .filter(({ phase }) => phase === 'failed')
       .map(({ name, state: what, message }) => ({ node: name, message: message || what })),
     rolledBack: targets.filter(({ rolledBack }) => rolledBack).map(({ name }) => name),
+    ...(state.traceId === undefined ? {} : { traceId: state.traceId }),
     events: eventsOf(read.events, { uid: view.uid, nodes, from: state.started }),
     missing: read.missing,
   };
@@ -225,7 +228,7 @@ function timeOf({ lastTimestamp, metadata }: Event): number {
 
 /** Returns the sums of the report in sentences, for people. */
 export function saidOf(report: Omit<Report, 'plan' | 'at'>): Said[] {
-  const { versions, steps, longest, failures, rolledBack, events } = report;
+  const { versions, steps, longest, failures, rolledBack, traceId, events } = report;
   const all: Said[] = [
     {
       heading: 'Versions',
@@ -247,6 +250,7 @@ export function saidOf(report: Omit<Report, 'plan' | 'at'>): Said[] {
     },
     { heading: 'Failures', lines: failures.map(({ node, message }) => `${node}: ${message}`) },
     { heading: 'Rolled back', lines: rolledBack },
+    { heading: 'Trace', lines: traceId === undefined ? [] : [traceId] },
     {
       heading: 'Events',
       lines: events.map(

@@ -86,6 +86,8 @@ export interface Outside {
   readonly delivery?: Delivery | undefined;
   /** Whether alerts are silenced; undefined if none need be. */
   readonly silencing?: SilenceState | undefined;
+  /** The id of the trace of the run; undefined if no traces are sent. */
+  readonly traceId?: string | undefined;
 }
 
 /** An expected end that differs by less is not written again, because it moves a little in each turn. */
@@ -341,7 +343,7 @@ function withConditions(
 }
 
 function historyOf(
-  { run, end, isOver, planUid, version, counts, failures }: RolloutView,
+  { run, end, isOver, planUid, version, counts, failures, outside }: RolloutView,
   known: readonly NodeRolloutRun[],
   now: number,
 ): NodeRolloutRun[] {
@@ -364,6 +366,7 @@ function historyOf(
     reason: end.reason?.code,
     message: end.reason && clipped(end.reason.message),
     counts,
+    traceId: outside.traceId ?? before?.traceId,
     before: versionsBefore,
     rollsBack: run.rollsBack,
     downloads: hasEnded ? downloads : run.downloadsSince(downloads),

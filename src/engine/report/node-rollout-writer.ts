@@ -23,10 +23,13 @@ import {
   viewOf,
 } from './node-rollout-status.ts';
 import { type SweepParts, sweep } from './node-rollout-sweep.ts';
+import { traceIdOf } from './spans.ts';
 import type { Turn } from './turn.ts';
 
 export interface NodeRolloutParts extends SweepParts {
   readonly log: Logger;
+  /** True if traces of rollouts are sent. Then their ids are shown. */
+  readonly isTraced?: boolean;
 }
 
 export interface NodeRolloutWriter {
@@ -116,7 +119,8 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
       if (place === undefined) return undefined;
       sweepWhenDue();
       const { source } = assessment.snapshot.rollout;
-      const view = viewOf(turn, waits, outside);
+      const traceId = parts.isTraced === true ? traceIdOf(assessment.snapshot.rollout) : undefined;
+      const view = viewOf(turn, waits, { ...outside, traceId });
       const entry = entries.getOrInsertComputed(keyOf(plan), () => newEntry(place, source, view));
       Object.assign(entry, { source, view, isDeleted: false });
       if (isRefused()) return undefined;

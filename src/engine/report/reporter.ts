@@ -10,7 +10,7 @@ import { planEndOf } from '../assess/ended.ts';
 import type { Effects, Sent } from '../execute/writes.ts';
 import { explain } from '../explain/explain.ts';
 import type { NodeAction, Wait } from '../model/decision.ts';
-import type { Reason, ReportedEvent } from '../model/reasons.ts';
+import type { Reason, ReasonCode, ReportedEvent } from '../model/reasons.ts';
 import * as model from '../model/rollout.ts';
 import type { AwaitedRetry } from '../schedule/awaited-retries.ts';
 import { actionMessage } from './action-message.ts';
@@ -38,6 +38,8 @@ import type { NodeRolloutWriter } from './node-rollout-writer.ts';
 import { longAfter, standingOf } from './notifications.ts';
 import type { Notifier } from './notifier.ts';
 import { refusedRollBackMemory } from './refused-roll-backs.ts';
+import { traceIdOf } from './spans.ts';
+import type { Tracer } from './tracer.ts';
 import type { Turn } from './turn.ts';
 import { unsilencedMemory } from './unsilenced-alerts.ts';
 
@@ -78,11 +80,13 @@ export interface ReporterParts extends AnnouncerParts, Pick<Effects, 'client' | 
   readonly notifier?: Pick<Notifier, 'follow' | 'forget' | 'deliveryOf'> | undefined;
   /** Undefined if no alerts are silenced. */
   readonly silences?: Pick<SilenceKeeper, 'stateOf'> | undefined;
+  /** Undefined if no traces are sent. */
+  readonly tracer?: Pick<Tracer, 'follow' | 'forget'> | undefined;
 }
 
 /** Returns a reporter for one term of leadership. It remembers what it has reported. */
 export function createReporter(parts: ReporterParts): Reporter {
-  const { dialect, metrics, nodeRollouts, notifier } = parts;
+  const { dialect, metrics, nodeRollouts, notifier, tracer } = parts;
   const { onPlan, onTargets, onNodes } = createAnnouncer(parts);
   const idle = idleMemory();
   const ends = endMemory();
@@ -96,13 +100,16 @@ export function createReporter(parts: ReporterParts): Reporter {
     recorded({ plan, assessment }: Turn, after: model.Rollout): void {
       const { snapshot, now } = assessment;
       const { waits } = explain(settle(assessment));
-      const ours = planEvents(snapshot.rollout, after, waits);
+      const events = planEvents(snapshot.rollout, after, waits);
+      const ours = tracer ? events.map((event) => withTrace(event, after)) : events;
       const { reporting } = dialect;
       const known = reporting?.planEvents?.(plan, dialect.project(after, plan, now), after, ours);
       for (const event of known ?? ours) onPlan(plan, event);
       for (const event of startEvents(assessment, after)) onPlan(plan, event);
       if (!known) onTargets(keyOf(plan), targetEvents(assessment, after));
       measureSteps(metrics, dialect.name, snapshot, after);
+      // What ends in this turn is followed now, because a node may soon report about other work.
+      tracer?.follow({ plan, assessment }, after, waits);
       if (model.isFinal(after) && !model.isFinal(snapshot.rollout)) logEnd(parts.log, plan, after);
     },
     restarted({ plan, assessment }) {
@@ -145,7 +152,8 @@ export function createReporter(parts: ReporterParts): Reporter {
         onPlan(plan, { type: 'Warning', reason });
       const edit = edits.at(keyOf(plan), turn);
       if (edit) onPlan(plan, { type: 'Normal', reason: edit });
-      const shownMs = show(parts, turn, waits, silencing);
+      const tracedMs = tracer?.follow(turn, snapshot.rollout, waits);
+      const shownMs = soonest([show(parts, turn, waits, silencing), tracedMs]);
       const stalledMs = soonest([shownMs, await writeStalls(parts, plan, stalls, now)]);
       measurePlan(metrics, dialect.name, turn, waits);
       if (dialect.statusRecord?.hasConditions !== false) return stalledMs;
@@ -165,8 +173,19 @@ export function createReporter(parts: ReporterParts): Reporter {
       metrics.forgetPlan(dialect.name, key);
       nodeRollouts?.gone(key);
       notifier?.forget(nameOf(dialect.name, key));
+      tracer?.forget(key);
     },
   };
+}
+
+/** The Events that begin and end a run name its trace. */
+const TRACED: ReadonlySet<string> = new Set<ReasonCode>(['Started', 'Completed', 'Stopped']);
+
+function withTrace(event: ReportedEvent, after: model.Rollout): ReportedEvent {
+  const { reason } = event;
+  if (!TRACED.has(reason.code)) return event;
+  const message = `${reason.message}; trace ${traceIdOf(after)}`;
+  return { ...event, reason: { ...reason, message } };
 }
 
 /** Writes the conditions of the plan as it stands or has ended. */

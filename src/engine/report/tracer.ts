@@ -1,0 +1,115 @@
+/**
+ * Sends the spans of plans as their nodes and runs end. It only remembers, for one term, what it has sent: the next leader makes the
+ * same spans with the same ids, and sends those of a run that is not over again.
+ */
+import { keyOf } from '../../kube/resources.ts';
+import type { TraceExporter } from '../../traces/exporter.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import type { Wait } from '../model/decision.ts';
+import { runOf } from '../model/decisions-of-people.ts';
+import { planReference } from '../model/plan-reference.ts';
+import { isFinal, type Rollout } from '../model/rollout.ts';
+import { isRemarkable } from './conditions.ts';
+import { placeOf } from './node-rollout-object.ts';
+import {
+  type EndedTarget,
+  endedTargets,
+  hasEndedBefore,
+  nodeSpans,
+  rolloutSpan,
+  type SeenWait,
+} from './spans.ts';
+import type { Turn } from './turn.ts';
+
+export interface Tracer {
+  /** Sends the spans of what has ended in `rollout`. Returns the milliseconds after which more can be sent; undefined if all is sent. */
+  follow(turn: Turn, rollout: Rollout, waits: readonly Wait[]): number | undefined;
+  /** Forgets the plan with this key. */
+  forget(key: string): void;
+  /** Forgets what was sent. Another leader may have continued since. */
+  begin(): void;
+}
+
+/** Milliseconds after its end for which a new leader sends the trace of a run again, because the last leader may have died before it could. */
+export const RESEND_MS = 60 * 60_000;
+/** Milliseconds until the queue is asked for room again. */
+const AGAIN_MS = 5_000;
+/** The most waits that are kept for a run. */
+const MOST_WAITS = 100;
+/** The most spans of one node: its own, and those of its steps. */
+const MOST_OF_NODE = 21;
+
+/** What was sent of one run. */
+interface Run {
+  readonly name: string;
+  readonly sent: Set<string>;
+  readonly waits: Map<string, SeenWait>;
+  isOver: boolean;
+}
+
+export function createTracer(
+  dialect: Dialect,
+  exporter: Pick<TraceExporter, 'room' | 'add'>,
+): Tracer {
+  const runs = new Map<string, Run>();
+
+  const runFor = ({ plan, assessment }: Turn, rollout: Rollout): Run => {
+    const key = keyOf(plan);
+    const name = runOf(rollout);
+    const known = runs.get(key);
+    // A person may order another attempt after the end. Then the run is open again.
+    if (known?.name === name) {
+      if (!isFinal(rollout)) known.isOver = false;
+      return known;
+    }
+    const isOver = hasEndedBefore(assessment, rollout, RESEND_MS);
+    const run = { name, sent: new Set<string>(), waits: new Map<string, SeenWait>(), isOver };
+    runs.set(key, run);
+    return run;
+  };
+
+  return {
+    follow(turn, rollout, waits) {
+      if (rollout.phase === 'new' || rollout.phase === 'invalid') return undefined;
+      const { plan, assessment } = turn;
+      const run = runFor(turn, rollout);
+      if (run.isOver) return undefined;
+      see(run, waits, assessment.now);
+      for (const ended of endedTargets(assessment.snapshot, rollout)) {
+        if (run.sent.has(ended.mark)) continue;
+        if (exporter.room() < MOST_OF_NODE) return AGAIN_MS;
+        run.sent.add(ended.mark);
+        exporter.add(nodeSpans(assessment, rollout, ended, taken(run, ended)));
+      }
+      if (!isFinal(rollout)) return undefined;
+      if (exporter.room() === 0) return AGAIN_MS;
+      run.isOver = true;
+      const subject = placeOf(dialect, plan)?.subject ?? plan.metadata;
+      const title = planReference({ dialect: dialect.name, ...subject });
+      const whole = { title, dialect: dialect.name };
+      exporter.add([rolloutSpan(assessment, rollout, whole, [...run.waits.values()])]);
+      run.waits.clear();
+      return undefined;
+    },
+    forget: (key) => void runs.delete(key),
+    begin: () => runs.clear(),
+  };
+}
+
+/** Remembers waits that are more than routine, until a span has them. */
+function see(run: Run, waits: readonly Wait[], now: number): void {
+  for (const wait of waits.filter(isRemarkable)) {
+    const key = [wait.target, wait.reason.code, wait.since].join('\0');
+    if (run.waits.size < MOST_WAITS || run.waits.has(key)) run.waits.set(key, { wait, until: now });
+  }
+}
+
+/** Takes the waits of this attempt out of those of the run. What kept the node from starting stays with the run. */
+function taken(run: Run, { target, observation }: EndedTarget): SeenWait[] {
+  const from = Date.parse(observation.attempt);
+  const own = [...run.waits].filter(
+    ([, { wait }]) => wait.target === target.name && Date.parse(wait.since) >= from,
+  );
+  for (const [key] of own) run.waits.delete(key);
+  return own.map(([, seen]) => seen);
+}
