@@ -113,6 +113,7 @@ system-upgrade-controller bring some of them along. */}}
 {{- $_ := set $container "resources" $values.resources -}}
 {{- if and $values.ui.enabled (eq .object.metadata.name "refit-controller") }}{{ include "refit.ui" (dict "values" $values "pod" $pod "container" $container) }}{{ end -}}
 {{- include "refit.arguments" (dict "container" $container "own" $own) -}}
+{{- include "refit.traces" (dict "container" $container "values" $values) -}}
 {{- range $name, $value := $own.env -}}
 {{- /* Instead of one of the same name: the API server takes no name twice. */ -}}
 {{- $others := list -}}
@@ -146,6 +147,21 @@ system-upgrade-controller bring some of them along. */}}
 {{- $_ := set $container "volumeMounts" (append ($container.volumeMounts | default list) $mount) -}}
 {{- $volume := dict "name" "ui-certs" "secret" (dict "secretName" .values.ui.secret) -}}
 {{- $_ := set .pod "volumes" (append (.pod.volumes | default list) $volume) -}}
+{{- end }}
+
+{{/* Where traces are sent. `env` of a controller wins. */}}
+{{- define "refit.traces" -}}
+{{- $traces := .values.traces | default dict -}}
+{{- with $traces.endpoint -}}
+{{- $env := append ($.container.env | default list) (dict "name" "OTEL_EXPORTER_OTLP_ENDPOINT" "value" .) -}}
+{{- with $traces.headers -}}
+{{- if .secret -}}
+{{- $from := dict "secretKeyRef" (dict "name" .secret "key" .key) -}}
+{{- $env = append $env (dict "name" "OTEL_EXPORTER_OTLP_HEADERS" "valueFrom" $from) -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $.container "env" $env -}}
+{{- end -}}
 {{- end }}
 
 {{- define "refit.daemonset" -}}
@@ -190,6 +206,12 @@ system-upgrade-controller bring some of them along. */}}
 {{- $policy := .root.Values.networkPolicy -}}
 {{- $ports := list -}}
 {{- range $policy.egressPorts }}{{ $ports = append $ports (dict "protocol" "TCP" "port" (int .)) }}{{ end -}}
+{{- $traces := .root.Values.traces | default dict -}}
+{{- with $traces.endpoint -}}
+{{- $default := ternary "443" "80" (hasPrefix "https:" .) -}}
+{{- $port := int (regexFind "[0-9]+$" (regexFind ":[0-9]+$" (urlParse .).host) | default $default) -}}
+{{- if not (has $port $policy.egressPorts) }}{{ if not (has (float64 $port) $policy.egressPorts) }}{{ $ports = append $ports (dict "protocol" "TCP" "port" $port) }}{{ end }}{{ end -}}
+{{- end -}}
 {{- $_ := set (index .object.spec.egress 1) "ports" $ports -}}
 {{- with $policy.metricsFrom }}{{ $_ := set (first $.object.spec.ingress) "from" . }}{{ end -}}
 {{- end }}
