@@ -197,9 +197,8 @@ export async function prepareControllerProcess(
   const { nodeRolloutClient: other } = options;
   const nodeRollouts = { client: other ? leading(other) : writer, isShared: other !== undefined };
   const health = healthMonitor(config, writer, clock);
-  const traces = traceExporterOf(process.env, { clock, random, log, metrics });
   const shared = {
-    traces,
+    traces: traceExporterOf(process.env, { clock, random, log, metrics }),
     health,
     reader: client,
     writer,

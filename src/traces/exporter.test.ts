@@ -6,6 +6,7 @@ import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { createTraceExporter, GIVE_UP_MS, MOST_IN_REQUEST, MOST_QUEUED } from './exporter.ts';
 import type { Span } from './otlp.ts';
 
+const PATIENCE = { timeout: 30_000 };
 const SECRET = 'T0K3N-0F-THESE-TESTS';
 const NOWHERE = new URL('http://127.0.0.1:1/v1/traces');
 
@@ -60,7 +61,7 @@ test('spans are sent with POST as JSON, in requests of a bounded size', async ()
   const { server, url } = await collector((_request, response) => response.end('{}'));
   const { exporter, counts } = exporterTo(url);
   exporter.add(spans(MOST_IN_REQUEST + 1));
-  await vi.waitFor(() => expect(counts['sent']).toBe(MOST_IN_REQUEST + 1));
+  await vi.waitFor(() => expect(counts['sent']).toBe(MOST_IN_REQUEST + 1), PATIENCE);
   expect(server.requests).toHaveLength(2);
   expect(server.requests[0]).toMatchObject({
     method: 'POST',
@@ -77,12 +78,12 @@ test('a busy collector gets the same request again, after the time that it asks 
   );
   const { exporter, clock, counts, log } = exporterTo(url);
   exporter.add(spans(1));
-  await vi.waitFor(() => expect(log).toHaveLength(1));
+  await vi.waitFor(() => expect(log).toHaveLength(1), PATIENCE);
   status = 200;
   await clock.advance(29_000);
   expect(server.requests).toHaveLength(1);
   await clock.advance(1_000);
-  await vi.waitFor(() => expect(counts).toMatchObject({ sent: 1 }));
+  await vi.waitFor(() => expect(counts).toMatchObject({ sent: 1 }), PATIENCE);
   expect(server.requests[1]?.body).toBe(server.requests[0]?.body);
   expect(log.join()).toContain('it answered 503 Service Unavailable');
   expect(log.join()).not.toContain(SECRET);
@@ -99,7 +100,7 @@ test.each([
   );
   const { exporter, clock, counts } = exporterTo(url);
   exporter.add(spans(2));
-  await vi.waitFor(() => expect(counts).toMatchObject(outcome));
+  await vi.waitFor(() => expect(counts).toMatchObject(outcome), PATIENCE);
   await clock.advance(GIVE_UP_MS);
   expect(server.requests).toHaveLength(1);
 });
@@ -112,7 +113,7 @@ test('without a collector the queue stays bounded, and what is lost is counted',
   await vi.waitFor(async () => {
     await clock.advance(GIVE_UP_MS / 4);
     expect(counts['dropped']).toBe(5 + MOST_IN_REQUEST);
-  });
+  }, PATIENCE);
   expect(log.join()).toContain('it cannot be reached (ECONNREFUSED)');
   await end();
   expect(counts['dropped']).toBe(5 + MOST_QUEUED);
@@ -130,11 +131,11 @@ test('a collector that never answers does not hold up the end', async () => {
   const { server, url } = await collector(() => undefined);
   const { exporter, clock, counts, end } = exporterTo(url);
   exporter.add(spans(1));
-  await vi.waitFor(() => expect(server.requests).toHaveLength(1));
+  await vi.waitFor(() => expect(server.requests).toHaveLength(1), PATIENCE);
   const ended = end();
   await vi.waitFor(async () => {
     await clock.advance(1_000);
     expect(counts).toMatchObject({ dropped: 1 });
-  });
+  }, PATIENCE);
   await ended;
 });

@@ -41,7 +41,7 @@ export function traceChoice(environment: Environment): TraceChoice {
     return { problem };
   }
   const url = urlIn(variable, given(variable));
-  if (variable === `${PREFIX}ENDPOINT`) url.pathname = url.pathname.replace(/\/*$/, PATH);
+  if (variable === `${PREFIX}ENDPOINT`) url.pathname = `${url.pathname.replace(/\/$/, '')}${PATH}`;
   const headersIn = [`${PREFIX}TRACES_HEADERS`, `${PREFIX}HEADERS`].find((name) => given(name));
   const resource = pairsIn('OTEL_RESOURCE_ATTRIBUTES', given('OTEL_RESOURCE_ATTRIBUTES'));
   const service = given('OTEL_SERVICE_NAME') || (resource.get('service.name') ?? 'refit');

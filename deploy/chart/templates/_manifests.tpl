@@ -205,14 +205,15 @@ system-upgrade-controller bring some of them along. */}}
 {{- define "refit.networkpolicy" -}}
 {{- $policy := .root.Values.networkPolicy -}}
 {{- $ports := list -}}
-{{- range $policy.egressPorts }}{{ $ports = append $ports (dict "protocol" "TCP" "port" (int .)) }}{{ end -}}
+{{- range $policy.egressPorts }}{{ $ports = append $ports (int .) }}{{ end -}}
 {{- $traces := .root.Values.traces | default dict -}}
 {{- with $traces.endpoint -}}
-{{- $default := ternary "443" "80" (hasPrefix "https:" .) -}}
-{{- $port := int (regexFind "[0-9]+$" (regexFind ":[0-9]+$" (urlParse .).host) | default $default) -}}
-{{- if not (has $port $policy.egressPorts) }}{{ if not (has (float64 $port) $policy.egressPorts) }}{{ $ports = append $ports (dict "protocol" "TCP" "port" $port) }}{{ end }}{{ end -}}
+{{- $own := regexFind "[0-9]+$" (regexFind ":[0-9]+$" (urlParse .).host) -}}
+{{- $ports = append $ports (int ($own | default (ternary "443" "80" (hasPrefix "https:" .)))) -}}
 {{- end -}}
-{{- $_ := set (index .object.spec.egress 1) "ports" $ports -}}
+{{- $rules := list -}}
+{{- range uniq $ports }}{{ $rules = append $rules (dict "protocol" "TCP" "port" .) }}{{ end -}}
+{{- $_ := set (index .object.spec.egress 1) "ports" $rules -}}
 {{- with $policy.metricsFrom }}{{ $_ := set (first $.object.spec.ingress) "from" . }}{{ end -}}
 {{- end }}
 

@@ -119,8 +119,7 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
       if (place === undefined) return undefined;
       sweepWhenDue();
       const { source } = assessment.snapshot.rollout;
-      const traceId = parts.isTraced === true ? traceIdOf(assessment.snapshot.rollout) : undefined;
-      const view = viewOf(turn, waits, { ...outside, traceId });
+      const view = viewFor(parts, turn, waits, outside);
       const entry = entries.getOrInsertComputed(keyOf(plan), () => newEntry(place, source, view));
       Object.assign(entry, { source, view, isDeleted: false });
       if (isRefused()) return undefined;
@@ -154,6 +153,17 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
       await endedOrLate(background, clock);
     },
   };
+}
+
+/** Returns what people see of the plan, with the id of its trace if traces are sent. */
+function viewFor(
+  { isTraced = false }: Pick<NodeRolloutParts, 'isTraced'>,
+  turn: Turn,
+  waits: readonly Wait[],
+  outside: Outside,
+): RolloutView {
+  const traceId = isTraced ? traceIdOf(turn.assessment.snapshot.rollout) : undefined;
+  return viewOf(turn, waits, { ...outside, traceId });
 }
 
 /** Resolves when all this work has ended, or after some seconds. */
