@@ -9,7 +9,7 @@ import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import type { Event } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { markdownOf } from './markdown.ts';
-import { type Report, reportOf, reportOfDeleted, stepsOf } from './report.ts';
+import { type Report, reportOf, reportOfDeleted, saidOf, stepsOf } from './report.ts';
 import { svgOf } from './svg.ts';
 
 const NOW = T0 + 5 * MINUTE;
@@ -207,4 +207,13 @@ test('a deleted plan has its runs and their failures', () => {
   expect(read.plan).toMatchObject({ phase: 'failed', done: 7, total: 8, percent: 87 });
   expect(read.failures).toEqual([{ node: 'w1', message: 'no space left' }]);
   expect(markdownOf(read)).toContain(`The plan was deleted at ${later(60_000)}`);
+});
+
+test('the report names the trace of the run, if one was sent', () => {
+  const none = { versions: [], steps: [], longest: [], failures: [], rolledBack: [], events: [] };
+  const traceId = '5b8efff798038103d269b633813fc60c';
+  expect(saidOf({ ...none, missing: [], traceId })).toEqual([
+    { heading: 'Trace', lines: [traceId] },
+  ]);
+  expect(saidOf({ ...none, missing: [] })).toEqual([]);
 });
