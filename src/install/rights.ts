@@ -14,6 +14,7 @@ export const RIGHTS = [
   'hooks',
   'kubeadm',
   'kubeadm-approval',
+  'node-conditions',
   'notify',
   'silences',
   'updates',

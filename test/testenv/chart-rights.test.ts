@@ -23,8 +23,9 @@ async function templatedIn(namespace: string, ...args: readonly string[]): Promi
   return parseAllDocuments(stdout, { version: '1.1' })
     .map((document) => document.toJS() as KubeObject | null)
     .filter((object) => object !== null)
-    .filter(({ metadata }) =>
-      /^refit-(health|silences|hook|volumes|coordinate)/.test(metadata.name),
+    .filter(
+      ({ metadata }) => /^refit-(health|silences|hook|volumes|coordinate)/.test(metadata.name),
+      /^refit-(health|hook|volumes|node-conditions|coordinate)/.test(metadata.name),
     );
 }
 
@@ -119,6 +120,18 @@ test('drains that wait for volumes: the rights of deploy/rbac-volumes.yaml for t
   });
   expect(binding).toMatchObject({ kind: 'ClusterRoleBinding' });
   expect(JSON.stringify(binding)).toContain(`"name":"refit-controller","namespace":"${NAMESPACE}"`);
+});
+
+test('conditions of Nodes: the right to change their status, and no other', async () => {
+  const [role, binding, ...more] = await templatedIn(
+    'elsewhere',
+    '--set=nodeConditions.enabled=true',
+  );
+  const rule = { apiGroups: [''], resources: ['nodes/status'], verbs: ['patch'] };
+  expect(role).toMatchObject({ kind: 'ClusterRole', rules: [rule] });
+  expect(binding).toMatchObject({ kind: 'ClusterRoleBinding' });
+  expect(JSON.stringify(binding)).toContain('"name":"refit-controller","namespace":"elsewhere"');
+  expect(more).toEqual([]);
 });
 
 test('the disruption Lease: rights in its own namespace, wherever the chart is installed', async () => {

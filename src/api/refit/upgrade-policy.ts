@@ -359,6 +359,11 @@ export const upgradePolicySpecSchema = object(
         'Refit holds this Lease, and with `Kured` the lock of Kured, while nodes are in progress.',
       z.enum(TOOL_NAMES),
     ).meta(SET),
+    nodeConditions: flag(
+      '`true`: Refit writes the lifecycle conditions of Kubernetes v1.37 on the Nodes of the plan (`MaintenancePlanned`, ' +
+        '`MaintenanceInProgress`, `DrainInProgress`, `Drained`), which needs the rights of deploy/rbac-node-conditions.yaml. ' +
+        '`false` is the default.',
+    ),
     edits: object('What an edit of a plan does.', {
       afterEnd: choice(
         'To a k0s Plan that has ended: `Ignore`, the default, nothing, as in the original. `Restart`: it starts a new rollout, whose ' +

@@ -3,6 +3,7 @@
  * other's claim before it starts.
  */
 import { marksOn, withoutMarks } from '../../coordination/node-marks.ts';
+import { lifecycleChange, lifecycleOn } from '../../drain/lifecycle-conditions.ts';
 import { type KubeObject, keyOf, type Node, nodes } from '../../kube/resources.ts';
 import { isOfObject } from '../../kube/status-error.ts';
 import {
@@ -16,8 +17,15 @@ import { unlessError } from '../../util/errors.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { needsClaim } from '../assess/claims.ts';
 import type { Instruction } from '../contract/signal.ts';
-import { isFinal, type RecordedState, type Rollout, targetsIn } from '../model/rollout.ts';
+import {
+  isFinal,
+  RECORDED_STATES,
+  type RecordedState,
+  type Rollout,
+  targetsIn,
+} from '../model/rollout.ts';
 import { kindOf } from '../snapshot/world.ts';
+import { announce } from './run-node-actions.ts';
 import { type Accompanying, carryOut, type Effects, type RecordChange } from './writes.ts';
 
 type Knowledge = Pick<Effects, 'dialect' | 'world' | 'refusals'>;
@@ -110,8 +118,7 @@ export function marksLeft(
 ): readonly MarksOfOwner[] {
   const { dialect, world } = on;
   const whose = `${dialect.name}/${dialect.planObjects?.namespace ?? ''}/`;
-  const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
-  const marked = (watchesNodes ? markedAmong(world.list(nodes)) : []).filter(({ owner }) =>
+  const marked = (watchesNodes(dialect) ? markedAmong(world.list(nodes)) : []).filter(({ owner }) =>
     owner.startsWith(whose),
   );
   if (marked.length === 0) return marked;
@@ -125,6 +132,10 @@ export function marksLeft(
   );
 }
 
+function watchesNodes({ watched }: Knowledge['dialect']): boolean {
+  return watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
+}
+
 const markedAmong = onceForEach((all: readonly Node[]): readonly MarksOfOwner[] =>
   all.flatMap((node) => {
     const owners = new Set(marksOn(node).flatMap(({ owner }) => owner ?? []));
@@ -136,6 +147,58 @@ const markedAmong = onceForEach((all: readonly Node[]): readonly MarksOfOwner[] 
 export async function dropMarks(effects: Effects, { node, owner }: MarksOfOwner): Promise<boolean> {
   const dropping = carryOut(effects, replaced(withoutMarks(node, owner)));
   return (await unlessError(isOfObject)(dropping)) !== undefined;
+}
+
+/**
+ * Returns the lifecycle conditions of deleted plans, and those of the plan of `key` on Nodes that it no longer lists. On the Nodes that
+ * a plan lists, its turns clear the conditions.
+ */
+export function conditionsLeft(
+  on: Knowledge,
+  plans: readonly KubeObject[],
+  key: string,
+  now: number,
+): readonly MarksOfOwner[] {
+  const { dialect, world } = on;
+  const whose = `${dialect.name}/${dialect.planObjects?.namespace ?? ''}/`;
+  const announced = (watchesNodes(dialect) ? announcedAmong(world.list(nodes)) : []).filter(
+    ({ owner }) => owner.startsWith(whose),
+  );
+  if (announced.length === 0) return announced;
+  const listedBy = (plan: KubeObject) =>
+    keyOf(plan) === key ? listedIn(on, plan, now) : () => true;
+  const listed = new Map(plans.map((plan) => [claimOf(dialect.name, plan), listedBy(plan)]));
+  return announced.filter(
+    ({ node, owner }) =>
+      listed.get(owner)?.(node) !== true &&
+      dialect.nodeSharing?.claims?.isAtWork(world, node) !== true,
+  );
+}
+
+/** Returns a function that says whether the plan lists the Node. A plan whose record cannot be read lists every Node. */
+function listedIn(on: Knowledge, plan: KubeObject, now: number): (node: Node) => boolean {
+  const rollout = on.dialect.resolve(plan, on.world, now);
+  const listed = claimable(on, rollout, ...RECORDED_STATES);
+  const names = new Set(listed.map(({ node }) => node.metadata.name));
+  return ({ metadata }) => rollout.unread !== undefined || names.has(metadata.name);
+}
+
+const announcedAmong = onceForEach((all: readonly Node[]): readonly MarksOfOwner[] =>
+  all.flatMap((node) => {
+    const owners = new Set(lifecycleOn(node).flatMap(({ owner }) => owner ?? []));
+    return [...owners].map((owner) => ({ node, owner }));
+  }),
+);
+
+/** Clears the lifecycle conditions of one owner on a Node, in the way of `dropClaim`. */
+export async function dropConditions(
+  effects: Effects,
+  { node, owner }: MarksOfOwner,
+  now: number,
+): Promise<boolean> {
+  const change = lifecycleChange(lifecycleOn(node), owner, []);
+  const clearing = announce(effects, node, { owner, change }, now);
+  return (await unlessError(isOfObject)(clearing)) !== undefined;
 }
 
 const claimedAmong = onceForEach((all: readonly Node[]) =>

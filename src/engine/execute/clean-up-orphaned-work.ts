@@ -14,10 +14,17 @@ import { DEFAULT_POLICY, type RolloutPolicy } from '../policy/rollout-policy.ts'
 import type { Reporter } from '../report/reporter.ts';
 import { followLocksOfOrphans } from '../snapshot/followed-locks.ts';
 import { gatherFacts, type Known } from '../snapshot/gather.ts';
-import type { RefusedWrites } from '../snapshot/refused-writes.ts';
+import { type RefusedWrites, refusedPartOf } from '../snapshot/refused-writes.ts';
 import type { View } from '../snapshot/world.ts';
 import { commandsFor } from '../turn/commands.ts';
-import { claimsLeft, dropClaim, dropMarks, marksLeft } from './claims.ts';
+import {
+  claimsLeft,
+  conditionsLeft,
+  dropClaim,
+  dropConditions,
+  dropMarks,
+  marksLeft,
+} from './claims.ts';
 import { runNodeActions } from './run-node-actions.ts';
 import type { Effects } from './writes.ts';
 
@@ -53,12 +60,15 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
   const claimsAmong = (plans: readonly KubeObject[]) => claimsLeft(parts, plans, key, clock.now());
   const known = ownWrites.latestOfAll(dialect.plans, cached);
   const marksAmong = (plans: readonly KubeObject[]) => marksLeft(parts, plans, key, clock.now());
+  const conditionsAmong = (plans: readonly KubeObject[]) =>
+    conditionsLeft(parts, plans, key, clock.now());
   const orphans = orphansAmong(known);
   followLocksOfOrphans(parts, orphans);
   const isNone = nodeActionsAmong(known, orphans).every(
     ({ nodeActions }) => nodeActions.length === 0,
   );
-  if (isNone && claimsAmong(known).length + marksAmong(known).length === 0) return {};
+  const lefts = [claimsAmong, marksAmong, conditionsAmong];
+  if (isNone && lefts.every((leftAmong) => leftAmong(known).length === 0)) return {};
   const { plans, planObjects: { namespace, fieldSelector } = {} } = dialect;
   const found = await ifFound(client.listAll(plans, { abort, namespace, fieldSelector }));
   // If the kind is not found, its CRD was deleted together with all plans.
@@ -66,6 +76,10 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
   const dropped = await settleAll(claims.map(async (node) => await dropClaim(parts, node)));
   const marks = marksAmong(found?.items ?? known);
   const unmarked = await settleAll(marks.map(async (left) => await dropMarks(parts, left)));
+  const conditions = conditionsAmong(found?.items ?? known);
+  const cleared = await settleAll(
+    conditions.map(async (left) => await dropConditions(parts, left, clock.now())),
+  );
   const left = nodeActionsAmong(found?.items ?? known).filter(
     ({ nodeActions }) => nodeActions.length > 0,
   );
@@ -73,9 +87,10 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
     await runNodeActions({ ...parts, rollout, now: clock.now() }, nodeActions, {
       isCurrent: async () => await Promise.resolve(true),
       onDone: (nodeAction) => reporter?.cleared(rollout, nodeAction),
-      onRefused: (nodeAction, words) => parts.refusals.add(rollout, nodeAction, words),
+      onRefused: (nodeAction, words) =>
+        parts.refusals.add(rollout, nodeAction, words, refusedPartOf(nodeAction)),
     });
-  const written = [...dropped, ...unmarked];
+  const written = [...dropped, ...unmarked, ...cleared];
   const requeueAfterMs = left.length > 0 || written.includes(true) ? RECHECK_MS : REFUSED_MS;
   return left.length + written.length > 0 ? { requeueAfterMs } : {};
 }
@@ -87,7 +102,7 @@ function nodeActionsFor(
   const now = clock.now();
   const known: Known = {
     drainOf: (node, owner) => drains?.stateOf(node, owner),
-    refusalOf: (of, target) => refusals.of(of, target),
+    refusalOf: (of, target, part) => refusals.of(of, target, part),
   };
   const snapshot = {
     ...gatherFacts({ dialect, plan, rollout, world, known }, now),

@@ -9,7 +9,7 @@ import type { Reporter } from '../report/reporter.ts';
 import type { Turn } from '../report/turn.ts';
 import type { RetryOrder } from '../schedule/awaited-retries.ts';
 import type { Answers, Prober } from '../snapshot/probes.ts';
-import type { RefusedWrites } from '../snapshot/refused-writes.ts';
+import { type RefusedWrites, refusedPartOf } from '../snapshot/refused-writes.ts';
 import { restOf } from '../turn/batching.ts';
 import type { HooksCommand } from '../turn/choose-hooks.ts';
 import type { Command } from '../turn/commands.ts';
@@ -190,7 +190,7 @@ async function runAll(
     },
     onRefused: (nodeAction, words) => {
       isChanged = true;
-      parts.refusals.add(rollout, nodeAction, words);
+      parts.refusals.add(rollout, nodeAction, words, refusedPartOf(nodeAction));
     },
   });
   return isChanged && isAsDecided;

@@ -1,8 +1,9 @@
 /** Carries out node actions: cordon, drain, uncordon, taint, acknowledge, cancel and clean up. */
 import { withMarks } from '../../coordination/node-marks.ts';
 import * as marks from '../../drain/cordon-marks.ts';
+import { lifecyclePatch } from '../../drain/lifecycle-conditions.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
-import { isOfObject } from '../../kube/status-error.ts';
+import { isConflict, isNotFound, isOfObject } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction } from '../contract/signal.ts';
 import { type DecisionContext, factsOf } from '../gates/types.ts';
@@ -68,6 +69,11 @@ function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<
     const object = scene.world.get(nodes, nodeAction.node);
     return async () => object !== undefined && (await beginDrain(scene, nodeAction, object));
   }
+  if (nodeAction.kind === 'announce') {
+    const object = scene.world.get(nodes, nodeAction.node);
+    return async () =>
+      object !== undefined && (await announce(scene, object, nodeAction, scene.now));
+  }
   const uncordons =
     (nodeAction.kind === 'acknowledge' && nodeAction.uncordon !== undefined) ||
     nodeAction.kind === 'cancel' ||
@@ -79,6 +85,26 @@ function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<
     for (const instruction of instructions) if (!(await carryOut(scene, instruction))) return false;
     return instructions.length > 0;
   };
+}
+
+type Announcement = Extract<NodeAction, { kind: 'announce' }>;
+
+/** Writes the lifecycle conditions of a Node. Resolves with false if the Node has changed since it was observed. */
+export async function announce(
+  { client, ownWrites, abort }: Pick<Effects, 'client' | 'ownWrites' | 'abort'>,
+  object: Node,
+  { owner, change }: Pick<Announcement, 'owner' | 'change'>,
+  now: number,
+): Promise<boolean> {
+  const patch = lifecyclePatch(object, owner, change, now);
+  const options = { type: 'strategic', subresource: 'status', abort } as const;
+  try {
+    ownWrites.remember(nodes, await client.patch(nodes, object.metadata.name, patch, options));
+    return true;
+  } catch (error) {
+    if (isConflict(error) || isNotFound(error)) return false;
+    throw error;
+  }
 }
 
 type DrainAction = Extract<NodeAction, { kind: 'drain' }>;
@@ -120,7 +146,7 @@ export function endIdleDrains(
 /** Returns the writes of a node action, as few as possible. */
 function instructionsFor(
   scene: Scene,
-  nodeAction: Exclude<NodeAction, DrainAction>,
+  nodeAction: Exclude<NodeAction, DrainAction | Announcement>,
 ): (Instruction | undefined)[] {
   const { dialect, world, rollout, now } = scene;
   const { signal } = dialect;

@@ -2,6 +2,7 @@
 import type { MarkState } from '../../coordination/node-marks.ts';
 import type { KnownLock, OtherWork, ToolName } from '../../coordination/tool.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
+import type { LifecycleChange, LifecycleState } from '../../drain/lifecycle-conditions.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import type { CheckResult } from '../../health/checks.ts';
@@ -137,6 +138,8 @@ export interface TargetFacts {
   readonly otherWork?: readonly OtherWork[] | undefined;
   /** The answer of the API server that refused to change the target's object. Nothing is written for the target before the next try. */
   readonly refusal?: Unanswered | undefined;
+  /** The answer of the API server that refused to write the lifecycle conditions of the Node. They are not written before the next try. */
+  readonly announcementRefusal?: Unanswered | undefined;
   /** Milliseconds that the target took in its last successful upgrade by an earlier stage or plan; undefined if they are unknown. */
   readonly earlierMs?: number | undefined;
   readonly observation: Observation;
@@ -182,6 +185,8 @@ export interface NodeView {
   readonly taintOwner: string | undefined;
   /** The annotations by which other tools leave the Node alone; undefined in tests that know none. */
   readonly marks?: readonly MarkState[] | undefined;
+  /** The lifecycle conditions of the Node that are True; undefined in tests that know none. */
+  readonly lifecycle?: readonly LifecycleState[] | undefined;
   /** Who excluded the Node from external load balancers; undefined if nobody did. */
   readonly exclusion?: 'ours' | 'others' | undefined;
   /** The claim of the plan that has claimed the Node, in whatever dialect; undefined if no plan has. */
@@ -365,6 +370,13 @@ export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
       readonly node: string;
       readonly owner: string;
       readonly tools: readonly ToolName[];
+    }
+  /** Writes the lifecycle conditions of the Node. */
+  | {
+      readonly kind: 'announce';
+      readonly node: string;
+      readonly owner: string;
+      readonly change: LifecycleChange;
     }
   | {
       readonly kind: 'prefetch' | 'check-downloads';

@@ -107,6 +107,7 @@ function policyOf(
     ...(spec.controllersNotReady === 'End' ? { endsNotReady: true } : {}),
     ...(spec.edits?.whileRunning === 'Ignore' ? { ignoresEdits: true } : {}),
     ...defined({ coordinate: spec.coordinate }),
+    ...(spec.nodeConditions === true ? { nodeConditions: true } : {}),
     ...(spec.newNodes === 'Include' ? { includesNew: true } : {}),
     ...(spec.holds === 'Finish' ? { leavesOutHeld: true } : {}),
     prefetch: lower(spec.prefetch) ?? DEFAULT_POLICY.prefetch,

@@ -130,6 +130,8 @@ export interface RolloutPolicy extends Timetable {
   readonly health?: HealthRules;
   /** The other tools whose work on nodes the rollout waits for; undefined if there are none. */
   readonly coordinate?: readonly ToolName[];
+  /** True if the leader writes the lifecycle conditions of the plan's Nodes. */
+  readonly nodeConditions?: boolean;
   /** What must succeed before and after each target, in this order; undefined if nothing must. */
   readonly hooks?: readonly Hook[];
   /** The receivers of notifications about the rollout; undefined if there are none. */

@@ -7,6 +7,7 @@ const MESSAGES = {
   drain: 'drain started',
   taint: 'node tainted',
   protect: 'node marked, so that other tools leave it alone',
+  announce: 'lifecycle conditions of the node written',
   prefetch: 'agent asked to download ahead of its upgrade',
   'check-downloads': 'agent asked whether it can download',
   'end-prefetch': 'agent told not to download ahead',

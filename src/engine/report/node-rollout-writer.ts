@@ -160,7 +160,7 @@ function viewFor(
   { isTraced = false }: Pick<NodeRolloutParts, 'isTraced'>,
   turn: Turn,
   waits: readonly Wait[],
-  outside: Outside,
+  outside?: Outside,
 ): RolloutView {
   const traceId = isTraced ? traceIdOf(turn.assessment.snapshot.rollout) : undefined;
   return viewOf(turn, waits, { ...outside, traceId });

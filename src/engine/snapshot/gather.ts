@@ -3,6 +3,7 @@ import { marksOn } from '../../coordination/node-marks.ts';
 import { otherWorkOn } from '../../coordination/tools.ts';
 import { cordonOwner, exclusionOf, pendingOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
+import { lifecycleOn } from '../../drain/lifecycle-conditions.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import type { CheckResult } from '../../health/checks.ts';
 import type { HookResult } from '../../hooks/rules.ts';
@@ -46,6 +47,7 @@ import {
 } from '../model/rollout.ts';
 import { generationOfEnd } from '../model/written-conditions.ts';
 import { possibleRollBack } from './possible-roll-back.ts';
+import type { RefusedPart } from './refused-writes.ts';
 import type { WatchFacts } from './watch-times.ts';
 import { kindOf } from './world.ts';
 
@@ -70,7 +72,9 @@ export interface Known {
   readonly watchForeign?: ((work: ForeignWork) => number) | undefined;
   readonly watch?: ((target: Target, observation: Observation) => WatchFacts) | undefined;
   readonly watchPayloads?: ((rollout: Rollout) => number) | undefined;
-  readonly refusalOf?: ((rollout: Rollout, target: Target) => Unanswered | undefined) | undefined;
+  readonly refusalOf?:
+    | ((rollout: Rollout, target: Target, part?: RefusedPart) => Unanswered | undefined)
+    | undefined;
   /** True if this leader has recorded the rollout since it was woken. */
   readonly hasRecorded?: boolean | undefined;
 }
@@ -238,6 +242,7 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     downloads: downloads?.checkOf(world, rollout, stage, target),
     hold: longestHold([holdOn(object), node && holdOn(node)]),
     refusal: known.refusalOf?.(rollout, target),
+    announcementRefusal: known.refusalOf?.(rollout, target, 'announcement'),
     get earlierMs() {
       return dialect.signal.earlierMs?.(world, rollout, stage, target);
     },
@@ -291,6 +296,7 @@ const viewOf = onceForEach(
     exclusion: exclusionOf(node),
     claim: claimOn(node),
     marks: marksOn(node),
+    lifecycle: lifecycleOn(node),
   }),
 );
 

@@ -73,7 +73,7 @@ export function termMemory({ clock, prober, drains }: Parts, report: ReportRefus
         },
         watchForeign: (work) => times.watchForeign(work),
         watchPayloads: (rollout) => times.watchPayloads(rollout, policy.agent),
-        refusalOf: (rollout, target) => refusals.of(rollout, target),
+        refusalOf: (rollout, target, part) => refusals.of(rollout, target, part),
       };
     },
     forget(key) {

@@ -24,6 +24,7 @@ import {
 } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { chooseDrainAction, uncordonOf } from './choose-drain-action.ts';
+import { announcementsOf } from './lifecycle-conditions.ts';
 import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 import { protectionsOf } from './protect-nodes.ts';
 
@@ -34,15 +35,22 @@ const TAINTS_AT_ONCE = 20;
 export function nodeActionsOf(assessment: Assessment): NodeAction[] {
   const { snapshot, policy } = assessment;
   if (snapshot.rollout.unread) return [];
-  const nodeActions = touchedIn(snapshot).flatMap(({ stage, targets }) =>
-    targets.flatMap((target) => nodeActionFor(assessment, stage, target) ?? []),
-  );
+  // The conditions come first, so that other controllers see them before the drain begins and before the node goes on.
+  const announcements = announcementsOf(assessment);
+  const announced = new Set(announcements.map(({ node }) => node));
+  // Two writes of one turn to the same Node would conflict.
+  const isFree = ({ node }: NodeAction): boolean => node === undefined || !announced.has(node);
+  const nodeActions = touchedIn(snapshot)
+    .flatMap(({ stage, targets }) =>
+      targets.flatMap((target) => nodeActionFor(assessment, stage, target) ?? []),
+    )
+    .filter(isFree);
   const acted = new Set(nodeActions.map(({ target }) => target));
   return [
+    ...announcements,
     ...nodeActions,
-    // Two writes of one turn to the same Node would conflict.
-    ...protectionsOf(assessment).filter(({ target }) => !acted.has(target)),
-    ...taints(snapshot, policy),
+    ...protectionsOf(assessment).filter((each) => !acted.has(each.target) && isFree(each)),
+    ...taints(snapshot, policy).filter(isFree),
     ...downloadChecksOf(assessment),
     ...prefetchesOf(assessment),
   ];

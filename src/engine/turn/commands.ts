@@ -22,6 +22,7 @@ import { batchMs } from './batching.ts';
 import { areClaimsDue } from './choose-claims.ts';
 import { type HooksCommand, hooksOf } from './choose-hooks.ts';
 import { nodeActionsOf } from './choose-node-actions.ts';
+import { announcementsOf } from './lifecycle-conditions.ts';
 import { protectionOf } from './protect-nodes.ts';
 
 export type Command =
@@ -91,15 +92,18 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
 }
 
 /**
- * Returns the signals of this turn: only recorded intents are signalled, after their Nodes are marked for other tools. Empty if the
+ * Returns the signals of this turn: only recorded intents are signalled, after their Nodes are marked for other tools and have their
+ * lifecycle conditions. Empty if the
  * rollout is over, or while a part of its record cannot be read.
  */
 function signalsOf(assessment: Assessment): Signalling[] {
   const { snapshot, stage } = assessment;
+  const announced = new Set(announcementsOf(assessment).map(({ node }) => node));
   if (!stage || isFinal(snapshot.rollout) || snapshot.rollout.unread) return [];
   return inState(stage, 'intended')
     .filter((target) => assessment.of(stage, target).effect === 'signal')
     .filter((target) => protectionOf(assessment, stage, target) === undefined)
+    .filter((target) => !announced.has(factsOf(snapshot, target).node?.name ?? ''))
     .flatMap((target) => signalFor(assessment, stage, target));
 }
 

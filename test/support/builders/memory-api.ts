@@ -1,4 +1,6 @@
 /** The smallest API server, for tests of reconcilers: objects with resourceVersions, and views that lag behind. */
+
+import { strategicPatch } from '../../../sandbox/api-server/writes/strategic-patch.ts';
 import type {
   DeleteOptions,
   KubeClient,
@@ -122,12 +124,12 @@ export class MemoryApi {
             throw refusal(409, 'Conflict');
           this.remove(resource, name);
         }),
-      /** Merges as JSON merge patches do; with a subresource, only its member. Empty labels and annotations stay as `{}`. */
+      /** Merges as JSON merge patches do, or as strategic ones. Empty labels and annotations stay as `{}`. */
       patch: async <T extends KubeObject>(
         resource: Resource<T>,
         name: string,
         patch: Partial<T>,
-        { subresource }: Partial<PatchOptions> = {},
+        { subresource, type }: Partial<PatchOptions> = {},
       ) =>
         await this.#answer(
           `patch ${[resource.plural, name, subresource].filter(Boolean).join('/')}`,
@@ -136,7 +138,10 @@ export class MemoryApi {
             const { metadata } = stored;
             const wanted = patch.metadata?.resourceVersion ?? metadata.resourceVersion;
             if (wanted !== metadata.resourceVersion) throw refusal(409, 'Conflict');
-            const merged = applyMergePatch(stored as unknown as Json, patch as unknown as Json);
+            const merged =
+              type === 'strategic'
+                ? strategicPatch(stored, { ...patch })
+                : applyMergePatch(stored as unknown as Json, patch as unknown as Json);
             const { annotations = {}, labels = {} } = (merged as unknown as T).metadata;
             const object = merged as unknown as T;
             return copyOf(
