@@ -83,7 +83,7 @@ test.each<[string, Case, string]>([
     {
       state: 'pending',
       node: nodeWith(false, 'MaintenancePlanned'),
-      facts: { hold: { by: 'ann', reason: 'no' } as never },
+      facts: { hold: { by: 'ann', reason: 'no' } },
     },
     '-MaintenancePlanned',
   ],

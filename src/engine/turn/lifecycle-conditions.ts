@@ -114,7 +114,9 @@ function conditionsFor(
     case 'failed':
     case 'skipped':
       return isAtWork ? ['MaintenanceInProgress', ...drainOf(facts, policy)] : [];
-    default:
+    case 'done':
+    case 'missing':
+    case 'unsupported':
       return [];
   }
 }
