@@ -1,21 +1,17 @@
 /**
- * Delivers one message to one receiver. What it says about a failure has neither the address nor anything else that may be secret, and
+ * Delivers one message to one receiver: over HTTP, or as e-mail. What it says about a failure has neither the address nor anything else that may be secret, and
  * nothing that the receiver says.
  */
 import { getOnce } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
 import { keyProblem, signatureOf } from '../http/signature.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { readSecret, SecretUnavailable } from '../kube/read-secret.ts';
 import type { Clock } from '../util/clock.ts';
 import { http } from '../util/http.ts';
 import { written } from './formats.ts';
-import type { Message, Receiver, SecretRef } from './receivers.ts';
+import type { HttpReceiver, Message, PartlyTaken, Receiver } from './receivers.ts';
+import { type SecretTools, secretAt, textOf, Undeliverable } from './secret-values.ts';
 
-export interface DeliveryTools {
-  readonly client: KubeClient;
-  /** The namespace of the Secrets. */
-  readonly namespace: string;
+export interface DeliveryTools extends SecretTools {
   /** The environment variables that name the proxies. */
   readonly environment: Environment;
   readonly clock: Clock;
@@ -26,24 +22,22 @@ export type Deliver = (
   receiver: Receiver,
   message: Message,
   abort: AbortSignal,
-) => Promise<string | undefined>;
+) => Promise<string | PartlyTaken | undefined>;
 
 /** Milliseconds that a delivery may take. */
 const WITHIN_MS = 10_000;
-const LONGEST_SECRET = 4096;
 /** The characters that the value of a header may have. */
 const IN_HEADER = /^[\x21-\x7e]+$/;
-
-/** The message of this error has no secret, and may be shown. */
-class Undeliverable extends Error {
-  override readonly name = 'Undeliverable';
-}
 
 export function deliverer(tools: DeliveryTools): Deliver {
   return async (receiver, message, abort) => {
     const late = AbortSignal.timeout(WITHIN_MS);
+    const limit = AbortSignal.any([abort, late]);
     try {
-      return await deliver(receiver, message, tools, AbortSignal.any([abort, late]));
+      if (receiver.type !== 'Email') return await deliver(receiver, message, tools, limit);
+      // The library is large, and most controllers send no e-mail.
+      const { sendEmail } = await import('./email.ts');
+      return await sendEmail(receiver, message, tools, limit);
     } catch (error) {
       if (error instanceof Undeliverable) return error.message;
       if (late.aborted) return `it did not answer within ${WITHIN_MS / 1000} s`;
@@ -53,7 +47,7 @@ export function deliverer(tools: DeliveryTools): Deliver {
 }
 
 async function deliver(
-  receiver: Receiver,
+  receiver: HttpReceiver,
   message: Message,
   tools: DeliveryTools,
   abort: AbortSignal,
@@ -93,7 +87,7 @@ interface Address {
 
 /** Reads the Secret in each attempt, so that a corrected one counts at once. */
 async function addressOf(
-  receiver: Receiver,
+  receiver: HttpReceiver,
   tools: DeliveryTools,
   abort: AbortSignal,
 ): Promise<Address> {
@@ -117,7 +111,7 @@ async function addressOf(
 
 /** Returns the headers with the signature; none if the receiver has no key for it. */
 async function signatureFor(
-  receiver: Receiver,
+  receiver: HttpReceiver,
   body: string,
   tools: DeliveryTools,
   abort: AbortSignal,
@@ -127,37 +121,6 @@ async function signatureFor(
   const problem = keyProblem(value);
   if (problem !== undefined) throw new Undeliverable(`${title} ${problem}`);
   return signatureOf(body, value, tools.clock.now()).headers;
-}
-
-interface SecretValue {
-  /** All of its bytes; they are not only whitespace. */
-  readonly value: Buffer;
-  /** What messages call it. */
-  readonly title: string;
-}
-
-async function secretAt(
-  { name, key }: SecretRef,
-  { client, namespace }: DeliveryTools,
-  abort: AbortSignal,
-): Promise<SecretValue> {
-  const secret = `Secret ${namespace}/${name}`;
-  const read = await readSecret({ client, namespace, name }, abort).catch((error: unknown) => {
-    // Any other error may have text from elsewhere, which a message must not show.
-    throw new Undeliverable(
-      error instanceof SecretUnavailable ? error.message : `${secret} cannot be read`,
-    );
-  });
-  const value = read(key);
-  if (textOf(value) === '') throw new Undeliverable(`${secret} has no key ${key}, or it is empty`);
-  if (value.length > LONGEST_SECRET)
-    throw new Undeliverable(`the key ${key} of ${secret} is longer than ${LONGEST_SECRET}`);
-  return { value, title: `the key ${key} of ${secret}` };
-}
-
-/** Returns the text without the newline that many tools write at its end. */
-function textOf(value: Buffer): string {
-  return value.toString('utf8').trim();
 }
 
 /** The code of a network error says what is wrong, and no address. */

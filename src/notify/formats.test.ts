@@ -1,7 +1,7 @@
 /** Tests that each message has the format that its receiver publishes, and that no text of the cluster steers the receiver. */
 import { expect, test } from 'vitest';
 import { written } from './formats.ts';
-import type { Message, Notification, Receiver } from './receivers.ts';
+import type { HttpReceiver, Message, Notification } from './receivers.ts';
 
 const EVIL = '<!channel> & <https://evil.test|here> *bold* [x](https://evil.test) @room';
 
@@ -12,7 +12,7 @@ function note(message: string): Notification {
 const MESSAGE: Message = { id: 'm1', policy: 'careful', notes: [note('first'), note(EVIL)] };
 const address = { url: 'http://127.0.0.1:1/' };
 
-function receiver(type: 'Slack' | 'Teams' | 'Webhook'): Receiver {
+function receiver(type: 'Slack' | 'Teams' | 'Webhook'): HttpReceiver {
   return { name: 'chat', events: ['Failed'], type, address };
 }
 

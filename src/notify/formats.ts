@@ -2,7 +2,7 @@
  * Writes messages in the formats that receivers publish. The texts come from the cluster, so each format is chosen or escaped in such a
  * way that no text can format, link or call anybody.
  */
-import type { Message, Receiver } from './receivers.ts';
+import type { HttpReceiver, Message } from './receivers.ts';
 
 export interface Written {
   readonly method: 'POST' | 'PUT';
@@ -14,14 +14,14 @@ export interface Written {
 
 type Format = (message: Message) => Omit<Written, 'method' | 'path' | 'headers'>;
 
-const FORMATS: Readonly<Record<Exclude<Receiver['type'], 'Matrix'>, Format>> = {
+const FORMATS: Readonly<Record<Exclude<HttpReceiver['type'], 'Matrix'>, Format>> = {
   Slack: (message) => ({ body: { text: textForSlack(linesOf(message)), mrkdwn: false } }),
   Teams: (message) => ({ body: cardOf(message) }),
   Webhook: ({ id, policy, notes }) => ({ body: { version: 1, id, policy, notes } }),
 };
 
 /** Returns the request that tells the receiver this message, without its address and without secrets. */
-export function written(receiver: Receiver, message: Message): Written {
+export function written(receiver: HttpReceiver, message: Message): Written {
   if (receiver.type === 'Matrix') {
     const event = [receiver.room, 'send', 'm.room.message', message.id];
     return {

@@ -36,7 +36,22 @@ interface MatrixReceiver extends AnyReceiver {
   readonly token: SecretRef;
 }
 
-export type Receiver = AddressedReceiver | MatrixReceiver;
+export interface EmailReceiver extends AnyReceiver {
+  readonly type: 'Email';
+  /** A URL that begins with smtp:// or smtps://. */
+  readonly server: string;
+  readonly from: string;
+  readonly to: readonly string[];
+  /** The Secret with the user, the password and the certificate authority; undefined if none of them is needed. */
+  readonly secretName?: string | undefined;
+  /** Whether the message may be sent without TLS. Then no password is sent. */
+  readonly isPlain: boolean;
+}
+
+/** A receiver that gets its messages over HTTP. */
+export type HttpReceiver = AddressedReceiver | MatrixReceiver;
+
+export type Receiver = HttpReceiver | EmailReceiver;
 
 /** One thing that a receiver is told. */
 export interface Notification {
@@ -57,6 +72,12 @@ export interface Message {
   readonly id: string;
   readonly policy: string;
   readonly notes: readonly Notification[];
+}
+
+/** The receiver took the message, and will not give it to everybody. Sent again, it would come twice to the others. */
+export interface PartlyTaken {
+  /** The problem, as a clause without a secret. */
+  readonly partly: string;
 }
 
 /** Whether the receivers of a plan take messages. */

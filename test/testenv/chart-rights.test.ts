@@ -23,9 +23,8 @@ async function templatedIn(namespace: string, ...args: readonly string[]): Promi
   return parseAllDocuments(stdout, { version: '1.1' })
     .map((document) => document.toJS() as KubeObject | null)
     .filter((object) => object !== null)
-    .filter(
-      ({ metadata }) => /^refit-(health|silences|hook|volumes|coordinate)/.test(metadata.name),
-      /^refit-(health|hook|volumes|node-conditions|coordinate)/.test(metadata.name),
+    .filter(({ metadata }) =>
+      /^refit-(health|silences|hook|volumes|node-conditions|coordinate)/.test(metadata.name),
     );
 }
 

@@ -316,7 +316,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       yes('Metrics', ['src/runtime/metrics.test.ts']),
       yes('Dashboards and alerts', ['tools/deploy/monitoring.test.ts', `${T}/chart.test.ts`]),
       yes('Traces', [`${T}/traces.test.ts`], 'OTLP over HTTP, one trace for each run'),
-      yes('Notifications', [`${T}/notify.test.ts`], 'Slack, Teams, Matrix and webhooks'),
+      yes('Notifications', [`${T}/notify.test.ts`], 'Slack, Teams, Matrix, e-mail and webhooks'),
       yes('Silences its own alerts', [`${T}/silences.test.ts`], 'for each node, as a lease'),
       yes('History', [`${T}/node-rollout.test.ts`], 'the last ten runs of a plan'),
     ],

@@ -17,7 +17,7 @@ const ROOM = /^![^\s/]+$/;
 const WANTED_URL = 'must be a URL that begins with http:// or https:// and contains no credentials';
 const WANTED_ROOM = 'must be the id of a room, such as !abc:example.org; an alias is no id';
 
-export const RECEIVER_TYPES = ['Slack', 'Teams', 'Matrix', 'Webhook'] as const;
+export const RECEIVER_TYPES = ['Slack', 'Teams', 'Matrix', 'Webhook', 'Email'] as const;
 export const NOTIFIED_EVENTS = [
   'Started',
   'WaveDone',
@@ -33,12 +33,75 @@ const secretRefSchema = object('One key of a Secret in the namespace of the cont
 });
 
 const hasAddress =
-  "self.type == 'Matrix' ? has(self.url) && has(self.room) && has(self.secretRef) : has(self.url) != has(self.secretRef) && !has(self.room)";
+  "self.type == 'Email' ? has(self.email) && !has(self.url) && !has(self.secretRef) && !has(self.room) : !has(self.email) && " +
+  "(self.type == 'Matrix' ? has(self.url) && has(self.room) && has(self.secretRef) : has(self.url) != has(self.secretRef) && !has(self.room))";
 export const WANTED_ADDRESS =
-  'must have either url or secretRef, and no room; with type Matrix all three: url, room and secretRef';
+  'must have either url or secretRef, and no room; with type Matrix all three: url, room and secretRef; with type Email only email';
 
 const isSignable = "self.type == 'Webhook' || !has(self.signingKeyRef)";
 const WANTED_SIGNING = 'must have type Webhook if it has signingKeyRef';
+
+/** The most recipients of one message. RFC 5321 makes every server accept at least 100. */
+const MOST_RECIPIENTS = 20;
+/** The longest address of a mailbox that RFC 5321 allows. */
+const LONGEST_MAILBOX = 254;
+// A name, an IPv4 address, or an IPv6 address in brackets. There is no user, no path and nothing that a URL could hide.
+const SMTP =
+  /^smtps?:\/\/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?)(:[0-9]{1,5})?$/;
+const WANTED_SMTP =
+  'must be a URL that begins with smtps:// or smtp:// and has only a host and a port, for example smtps://mail.example.org';
+// A dot-string of RFC 5321 at a name of the DNS: no quotes, no blanks, no control characters and no second address.
+const MAILBOX =
+  /^[A-Za-z0-9!#$%&'*+\/=?^_`{|}~-]+([.][A-Za-z0-9!#$%&'*+\/=?^_`{|}~-]+)*@[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$/;
+const WANTED_MAILBOX =
+  'must be one address without a name or quotes, for example operations@example.org';
+const mailboxSchema = z
+  .string()
+  .max(LONGEST_MAILBOX)
+  .refine((mailbox) => MAILBOX.test(mailbox), WANTED_MAILBOX)
+  // The pattern contains an apostrophe, so the text is in other quotes.
+  .meta(rules([`self.matches(r"${MAILBOX.source}")`, WANTED_MAILBOX]));
+
+const PLAIN_RULES = [
+  [
+    "!has(self.tls) || self.tls != 'None' || !self.server.startsWith('smtps:')",
+    'must have a server that begins with smtp:// if tls is None',
+  ],
+  [
+    "!has(self.tls) || self.tls != 'None' || !has(self.secretName)",
+    'must have no secretName if tls is None: everybody on the way could read the password',
+  ],
+] as const;
+
+const emailSchema = object('Where e-mail goes.', {
+  server: z
+    .string()
+    .max(LONGEST_ADDRESS)
+    .refine((url) => SMTP.test(url) && URL.canParse(url), WANTED_SMTP)
+    .meta(rules([`self.matches(r'${SMTP.source}')`, WANTED_SMTP]))
+    .describe(
+      'The mail server. `smtps://`: TLS from the first byte, on port 465 by default. `smtp://`: TLS with STARTTLS, on port 587 by default.',
+    ),
+  from: mailboxSchema.describe('The address of the sender.'),
+  to: z
+    .array(mailboxSchema)
+    .min(1)
+    .max(MOST_RECIPIENTS)
+    .meta({ 'x-kubernetes-list-type': 'set' })
+    .describe('The addresses that get each message. They see each other.'),
+  secretName: optional(
+    'The name of a Secret in the namespace of the controller with `username` and `password`; and, if needed, `ca.crt`.',
+    z.string().min(1).max(LONGEST.name),
+  ),
+  tls: optional(
+    '`Required`, the default: nothing is sent without TLS and a valid certificate. `None`: with `smtp://` only, the message is sent without ' +
+      'TLS, and without a password.',
+    z.enum(['Required', 'None']),
+  ),
+})
+  .refine(({ tls, server }) => tls !== 'None' || !server.startsWith('smtps:'), PLAIN_RULES[0][1])
+  .refine(({ tls, secretName }) => tls !== 'None' || secretName === undefined, PLAIN_RULES[1][1])
+  .meta(rules(...PLAIN_RULES));
 
 const receiverSchema = object('One receiver.', {
   name: z
@@ -49,7 +112,7 @@ const receiverSchema = object('One receiver.', {
   type: z
     .enum(RECEIVER_TYPES)
     .describe(
-      '`Slack`: an incoming webhook. `Teams`: a webhook of a workflow. `Matrix`: a room. `Webhook`: any server that takes JSON.',
+      '`Slack`: an incoming webhook. `Teams`: a webhook of a workflow. `Matrix`: a room. `Webhook`: any server that takes JSON. `Email`: a mail server.',
     ),
   url: optional(
     'The address; with `Matrix`, that of the home server. Use `secretRef` for an address that must stay secret, as those of Slack and Teams.',
@@ -74,6 +137,10 @@ const receiverSchema = object('One receiver.', {
   signingKeyRef: optional(
     'With `Webhook` only: where the key is that signs requests. It must have 16 bytes or more; all of them count, also a newline at the end.',
     secretRefSchema,
+  ),
+  email: optional(
+    'With `Email` only: the mail server, the sender and the recipients.',
+    emailSchema,
   ),
   events: z
     .array(z.enum(NOTIFIED_EVENTS))

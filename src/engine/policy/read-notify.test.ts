@@ -15,6 +15,13 @@ const room = {
   events: ['Failed'],
 };
 
+const email = { server: 'smtps://mail.example.org', from: 'refit@a.example', to: ['b@a.example'] };
+const mail = { name: 'mail', type: 'Email', email, events: ['Done'] };
+
+function mailWith(part: object): object {
+  return { ...mail, email: { ...email, ...part } };
+}
+
 function read(...notify: readonly object[]) {
   const { notify: receivers, problems } = readPolicy(
     buildUpgradePolicy('careful', { notify } as unknown as UpgradePolicySpec),
@@ -54,9 +61,39 @@ test('a receiver has its address, its room and its events', () => {
   });
 });
 
+test('e-mail has its server, its addresses and its Secret, and needs TLS unless the policy says otherwise', () => {
+  const plain = { server: 'smtp://relay', tls: 'None' };
+  const found = read(mailWith({ secretName: 'smtp' }), { ...mailWith(plain), name: 'relay' });
+  expect(found).toEqual({
+    problems: [],
+    receivers: [
+      {
+        name: 'mail',
+        type: 'Email',
+        events: ['Done'],
+        ...email,
+        secretName: 'smtp',
+        isPlain: false,
+      },
+      {
+        name: 'relay',
+        type: 'Email',
+        events: ['Done'],
+        ...email,
+        server: 'smtp://relay',
+        isPlain: true,
+      },
+    ],
+  });
+});
+
 const URL_RULE = 'must be a URL that begins with http:// or https:// and contains no credentials';
+const MAILBOX_RULE =
+  'must be one address without a name or quotes, for example operations@example.org';
+const SERVER_RULE =
+  'must be a URL that begins with smtps:// or smtp:// and has only a host and a port, for example smtps://mail.example.org';
 const ADDRESS_RULE =
-  'must be complete: it must have either url or secretRef, and no room; with type Matrix all three: url, room and secretRef';
+  'must be complete: it must have either url or secretRef, and no room; with type Matrix all three: url, room and secretRef; with type Email only email';
 
 test.each<[string, readonly object[], string]>([
   [
@@ -112,12 +149,62 @@ test.each<[string, readonly object[], string]>([
   [
     'a type that is none',
     [{ ...chat, type: 'Pager' }],
-    'spec.notify[0].type: is the text "Pager", expected Slack, Teams, Matrix or Webhook',
+    'spec.notify[0].type: is the text "Pager", expected Slack, Teams, Matrix, Webhook or Email',
   ],
   [
     'an event that is none',
     [{ ...chat, events: ['Begun'] }],
     'spec.notify[0].events[0]: is the text "Begun", expected Started, WaveDone, WaitingForApproval, WaitingLong, Failed or Done',
+  ],
+  [
+    'e-mail without an address',
+    [{ name: 'mail', type: 'Email', events: ['Done'] }],
+    `spec.notify[0] ${ADDRESS_RULE}; found ["name","type","events"]`,
+  ],
+  [
+    'e-mail with a URL',
+    [{ ...mail, url: 'https://a.example' }],
+    `spec.notify[0] ${ADDRESS_RULE}; found ["name","type","url","email","events"]`,
+  ],
+  [
+    'e-mail to a chat',
+    [{ ...chat, email }],
+    `spec.notify[0] ${ADDRESS_RULE}; found ["name","type","secretRef","email","events"]`,
+  ],
+  ...[
+    'a@b.example\r\nBcc: c@b.example',
+    'A <a@b.example>',
+    'a@b,c@d',
+    '"a b"@c',
+    'a',
+    '.a@b',
+    'a@-b',
+  ].map((from): [string, object[], string] => [
+    `a sender ${JSON.stringify(from)}`,
+    [mailWith({ from })],
+    `spec.notify[0].email.from: is the text ${JSON.stringify(from)}, ${MAILBOX_RULE}`,
+  ]),
+  [
+    'a recipient with a line break',
+    [mailWith({ to: ['a@b.example', 'a@b.example\n'] })],
+    `spec.notify[0].email.to[1]: is the text "a@b.example\\n", ${MAILBOX_RULE}`,
+  ],
+  ...['smtp://a:70000', 'https://a.example', 'smtps://a/b', 'mail.example'].map(
+    (server): [string, object[], string] => [
+      `a server ${server}`,
+      [mailWith({ server })],
+      `spec.notify[0].email.server: is the text "${server}", ${SERVER_RULE}`,
+    ],
+  ),
+  [
+    'a server with a password',
+    [mailWith({ server: 'smtps://me:secret@a.example' })],
+    `spec.notify[0].email.server: is the text "smtps://***@a.example", ${SERVER_RULE}`,
+  ],
+  [
+    'a password without TLS',
+    [mailWith({ server: 'smtp://a', tls: 'None', secretName: 'smtp' })],
+    'spec.notify[0].email: is an object, must have no secretName if tls is None: everybody on the way could read the password',
   ],
   [
     'no events',

@@ -28,7 +28,13 @@ export function receiversIn(
 
 /** Returns the receiver; undefined if its address is not complete, or has a part that its type does not have. */
 function receiverOf(spec: NotifySpec[number]): Receiver | undefined {
-  const { name, type, events, url, secretRef, room } = spec;
+  const { name, type, events, url, secretRef, room, email } = spec;
+  if (type === 'Email') {
+    if ((url ?? secretRef ?? room) !== undefined || email === undefined) return undefined;
+    const { tls, ...rest } = email;
+    return { name, type, events, ...rest, isPlain: tls === 'None' };
+  }
+  if (email !== undefined) return undefined;
   if (type === 'Matrix') {
     if (url === undefined || room === undefined || secretRef === undefined) return undefined;
     return { name, type, events, server: url, room, token: secretRef };

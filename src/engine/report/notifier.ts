@@ -339,16 +339,26 @@ class BackgroundNotifier implements Notifier {
     const policy = name.slice(0, name.lastIndexOf('/'));
     const message = { id: messageIdOf(name, notes), policy, notes };
     const stop = this.#stop ?? AbortSignal.abort();
-    const problem = await deliver(receiver, message, stop);
+    const result = await deliver(receiver, message, stop);
+    const isTaken = typeof result !== 'string';
     // A message that the end of the term has cut off says nothing about the receiver.
-    if (stop.aborted && problem !== undefined) return;
-    lane.failures = problem === undefined ? 0 : lane.failures + 1;
-    metrics.notified(name, problem === undefined ? 'sent' : 'failed');
-    if (problem === undefined) for (const entry of entries) this.#replace(entry, isPart);
-    else this.#onProblem(name, problem, entries, isPart);
+    if (stop.aborted && !isTaken) return;
+    lane.failures = isTaken ? 0 : lane.failures + 1;
+    metrics.notified(name, isTaken ? 'sent' : 'failed');
+    if (isTaken) for (const entry of entries) this.#replace(entry, isPart);
+    else this.#onProblem(name, result, entries, isPart);
+    if (typeof result === 'object') this.#onPart(name, result.partly, entries);
+    const problem = typeof result === 'object' ? result.partly : result;
     if (lane.problem === problem) return;
     lane.problem = problem;
     this.#listeners.call();
+  }
+
+  /** Says once that some people do not get the messages of this receiver, until that changes. */
+  #onPart(name: string, problem: string, entries: readonly Entry[]): void {
+    if (this.#laneOf(name).problem === problem) return;
+    for (const entry of entries) this.#complain(name, entry, `was told only in part: ${problem}`);
+    this.#parts.log.warn('a receiver took a message only in part', { receiver: name, problem });
   }
 
   #onProblem(

@@ -97,6 +97,8 @@ export const POLICY = {
       url: 'http://records.operations.svc/refit',
       signingKeyRef: { name: 'refit-notify', key: 'signing' },
     }),
+    email('on-call', { secretName: 'refit-notify' }),
+    email('relay', { server: 'smtp://[fd00::25]:25', tls: 'None', to: ["o'neil+a@mail.example"] }),
   ],
   silences: [
     { name: 'nodes', url: 'http://alertmanager.monitoring:9093' },
@@ -135,6 +137,12 @@ function silence(...matchers: readonly object[]): object {
 
 function receiver(name: string, type: string, address: object): object {
   return { name, type, events: ['Started', 'Failed', 'Done'], ...address };
+}
+
+function email(name: string, address: object): object {
+  const to = ['operations@example.org', 'night@example.org'];
+  const server = 'smtps://mail.example.org:465';
+  return receiver(name, 'Email', { email: { server, from: 'refit@example.org', to, ...address } });
 }
 
 /** The mistake, the field in `spec` that the error names, and the spec. */
@@ -261,6 +269,40 @@ export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> =
           signingKeyRef: { name: 'refit-notify', key: 'signing' },
         }),
       ],
+    },
+  ],
+  'e-mail without an address': ['notify[0]', { notify: [receiver('mail', 'Email', {})] }],
+  'e-mail with a room': ['notify[0]', { notify: [{ ...email('mail', {}), room: '!a:b' }] }],
+  'e-mail to a chat': ['notify[0]', { notify: [{ ...email('mail', {}), type: 'Slack' }] }],
+  'a mail server whose URL has a password': [
+    'notify[0].email.server',
+    { notify: [email('mail', { server: 'smtps://me:secret@mail.example.org' })] },
+  ],
+  'a mail server whose URL has a path': [
+    'notify[0].email.server',
+    { notify: [email('mail', { server: 'smtps://mail.example.org/a' })] },
+  ],
+  'a sender with a line break': [
+    'notify[0].email.from',
+    { notify: [email('mail', { from: 'refit@example.org\r\nBcc: all@example.org' })] },
+  ],
+  'a recipient with a name': [
+    'notify[0].email.to[0]',
+    { notify: [email('mail', { to: ['Night <night@example.org>'] })] },
+  ],
+  'two recipients in one text': [
+    'notify[0].email.to[0]',
+    { notify: [email('mail', { to: ['a@example.org,b@example.org'] })] },
+  ],
+  'e-mail to nobody': ['notify[0].email.to', { notify: [email('mail', { to: [] })] }],
+  'a mail server with TLS that needs none': [
+    'notify[0].email',
+    { notify: [email('mail', { tls: 'None' })] },
+  ],
+  'a password without TLS': [
+    'notify[0].email',
+    {
+      notify: [email('mail', { server: 'smtp://mail', tls: 'None', secretName: 'refit-notify' })],
     },
   ],
   'a receiver of no events': [

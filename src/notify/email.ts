@@ -1,0 +1,149 @@
+/**
+ * Sends one message as an e-mail. nodemailer speaks SMTP, because STARTTLS, AUTH and MIME are standards that others have implemented
+ * with care. Its errors repeat what the server says, which may repeat a password, so only codes of them are shown.
+ */
+import { createTransport } from 'nodemailer';
+import type { Clock } from '../util/clock.ts';
+import { printable } from '../util/printable.ts';
+import type { EmailReceiver, Message, PartlyTaken } from './receivers.ts';
+import { type SecretTools, secretNamed, Undeliverable } from './secret-values.ts';
+
+export interface EmailTools extends SecretTools {
+  readonly clock: Clock;
+}
+
+/** The ports of RFC 8314 and RFC 6409: submission with TLS from the first byte, and submission. */
+const PORTS = { smtps: 465, smtp: 587 } as const;
+/** The most characters of a subject: a longer one is cut off in every list of messages. */
+const LONGEST_SUBJECT = 150;
+/** The most bytes of one answer of the server. */
+const MOST_BYTES = 64 * 1024;
+/**
+ * The time limit of each step, in milliseconds. The signal of the caller ends all of them earlier; this one ends sockets that are left
+ * over.
+ */
+const STEP_MS = 10_000;
+
+/** Resolves like `Deliver`. Rejects if `abort` aborts first. */
+export async function sendEmail(
+  receiver: EmailReceiver,
+  message: Message,
+  tools: EmailTools,
+  abort: AbortSignal,
+): Promise<string | PartlyTaken | undefined> {
+  const { authority, auth } = await accessOf(receiver, tools, abort);
+  const { protocol, hostname, port } = new URL(receiver.server);
+  const isSecure = protocol === 'smtps:';
+  const transport = createTransport({
+    // A URL has brackets around an IPv6 address, and a socket wants none.
+    host: hostname.replaceAll(/^\[|\]$/g, ''),
+    port: port === '' ? PORTS[isSecure ? 'smtps' : 'smtp'] : Number(port),
+    secure: isSecure,
+    requireTLS: !isSecure && !receiver.isPlain,
+    ignoreTLS: receiver.isPlain,
+    // Named here, so that no environment variable of Node.js can switch the verification off.
+    tls: { rejectUnauthorized: true, ...(authority === undefined ? {} : { ca: authority }) },
+    // A server that offers no AUTH must refuse the message, not get it without.
+    ...(auth === undefined ? {} : { auth, forceAuth: true }),
+    connectionTimeout: STEP_MS,
+    greetingTimeout: STEP_MS,
+    socketTimeout: STEP_MS,
+    dnsTimeout: STEP_MS,
+    socketCloseTimeout: 0,
+    maxResponseSize: MOST_BYTES,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  try {
+    const mail = emailOf(receiver, message, tools.clock.now());
+    const { rejected } = await transport.sendMail({ ...mail, signal: abort });
+    if (rejected.length === 0) return undefined;
+    return { partly: `it refused ${rejected.length} of ${receiver.to.length} recipients` };
+  } catch (error) {
+    abort.throwIfAborted();
+    return problemOf(error as SmtpError);
+  } finally {
+    transport.close();
+  }
+}
+
+/** Returns the parts of the e-mail. The same message has the same id, whoever sends it, and so a mailbox shows it once. */
+export function emailOf({ from, to }: EmailReceiver, { id, policy, notes }: Message, now: number) {
+  const texts = notes.map(({ message }) => printable(message).toWellFormed());
+  const more = texts.length === 1 ? '' : ` (and ${texts.length - 1} more)`;
+  const subject = `Refit: ${texts[0] ?? ''}`;
+  const most = LONGEST_SUBJECT - more.length;
+  const shown = subject.length <= most ? subject : `${subject.slice(0, most - 1)}…`.toWellFormed();
+  return {
+    from: { name: 'Refit', address: from },
+    to: to.map((address) => ({ name: '', address })),
+    subject: `${shown}${more}`,
+    text: `${texts.join('\n\n')}\n\n-- \nRefit, UpgradePolicy ${printable(policy)}\n`,
+    textEncoding: 'quoted-printable',
+    messageId: `<${id}@${from.slice(from.lastIndexOf('@') + 1)}>`,
+    date: new Date(now),
+    // RFC 3834: no programme answers such a message, for example that somebody is on holiday.
+    headers: { 'Auto-Submitted': 'auto-generated' },
+  } as const;
+}
+
+interface Access {
+  /** Certificate authorities in PEM. */
+  readonly authority?: string;
+  readonly auth?: { readonly user: string; readonly pass: string };
+}
+
+async function accessOf(
+  { secretName }: EmailReceiver,
+  tools: EmailTools,
+  abort: AbortSignal,
+): Promise<Access> {
+  if (secretName === undefined) return {};
+  const { secret, read } = await secretNamed(secretName, tools, abort);
+  // A space can be part of a password. The newline that many tools write at the end is not.
+  const value = (key: string): string =>
+    read(key)
+      .toString('utf8')
+      .replace(/\r?\n$/, '');
+  const user = value('username');
+  const pass = value('password');
+  const authority = value('ca.crt');
+  if ((user === '') !== (pass === ''))
+    throw new Undeliverable(`${secret} must have both username and password, or neither`);
+  if (user === '' && authority === '')
+    throw new Undeliverable(`${secret} has neither username and password, nor ca.crt`);
+  if (/[\0\r\n]/.test(`${user}${pass}`))
+    throw new Undeliverable(`username or password of ${secret} has characters that cannot be sent`);
+  return {
+    ...(authority === '' ? {} : { authority }),
+    ...(user === '' ? {} : { auth: { user, pass } }),
+  };
+}
+
+/** The parts of an error of nodemailer that contain nothing of the server but its status. */
+interface SmtpError {
+  /** What nodemailer calls the problem. */
+  readonly code?: unknown;
+  /** The code of the system or of the TLS library. */
+  readonly originalCode?: unknown;
+  /** The status of RFC 5321. */
+  readonly responseCode?: unknown;
+}
+
+/** Each clause for a code of nodemailer. */
+const PROBLEMS: Readonly<Record<string, string>> = {
+  EAUTH: 'it did not accept username and password',
+  EENVELOPE: 'it refused the sender or every recipient',
+  EMESSAGE: 'it refused the message',
+  ETLS: 'it does not speak TLS after STARTTLS',
+  EPROTOCOL: 'it does not speak SMTP',
+  EDNS: 'its name cannot be resolved',
+  ETIMEDOUT: `it did not answer within ${STEP_MS / 1000} s`,
+};
+
+function problemOf({ code, originalCode, responseCode }: SmtpError): string {
+  const clause = PROBLEMS[String(code)] ?? 'it cannot be reached';
+  const isStatus = Number.isInteger(responseCode);
+  const mark = isStatus ? String(responseCode) : String(originalCode ?? '');
+  return /^[A-Z_0-9]+$/.test(mark) ? `${clause} (${mark})` : clause;
+}
