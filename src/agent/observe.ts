@@ -92,11 +92,17 @@ export function stepInputs(parts: ObserverParts): StepInputs {
     const isNew = signal !== undefined && journal.phase === 'idle';
     const isStaged = isNew && (await prefetcher?.holds(signal.command)) === true;
     const ended = signal && (await finished?.endOf(signal));
-    const isReported =
-      signal !== undefined &&
-      decodeReport(object.newest?.metadata.annotations, signal.created)?.from !== undefined;
+    const report = signal && decodeReport(object.newest?.metadata.annotations, signal.created);
+    const isReported = report?.from !== undefined;
+    const reportedSnapshot = report?.etcdSnapshot;
     const ruling = signal === undefined ? {} : rulingOn(signal, journal, host, steady());
-    const ours = defined({ beside, ended, isReported, isStaged: isStaged || undefined });
+    const ours = defined({
+      beside,
+      ended,
+      isReported,
+      reportedSnapshot,
+      isStaged: isStaged || undefined,
+    });
     return { signal, policy, journal, host, node, times, accepts, ...ruling, ...ours };
   };
   return { signalFor, gather };

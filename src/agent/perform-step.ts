@@ -14,7 +14,12 @@ import { DrainLateError, type Maintenance } from './maintenance/node-maintenance
 import { endProcess, identityOf } from './service/processes.ts';
 import type { ServicePlaces } from './service/service-place.ts';
 import type { ServiceRestarter } from './service/service-restarter.ts';
-import { discardSnapshot, failedSnapshot, takeSnapshot } from './snapshot/take-snapshot.ts';
+import {
+  discardSnapshot,
+  failedSnapshot,
+  keptSnapshot,
+  takeSnapshot,
+} from './snapshot/take-snapshot.ts';
 import { type Files, replaceDurably, syncPath } from './state/durable-files.ts';
 import { copyAttributes } from './state/file-attributes.ts';
 import type { KeptBinary } from './state/kept-binary.ts';
@@ -68,7 +73,7 @@ export async function perform(
     const limits = limitsFor(tools.limits, journal.work.policy);
     const running = { ...tools, limits, abort, onRemoved };
     if (step.kind === 'snapshot-etcd' && !isBundle(journal))
-      return { ok: true, snapshot: await snapshotFor(journal, running) };
+      return { ok: true, snapshot: await snapshotFor(journal, step.reported, running) };
     await (isBundle(journal)
       ? bundleEffectOf(step, journal, running)
       : updateEffectOf(step, journal, running));
@@ -89,6 +94,7 @@ type RunningTools = EffectTools &
 /** Takes the snapshot of etcd. If it fails, this rejects only if the policy requires a snapshot. */
 async function snapshotFor(
   { work: { binary, signal, policy } }: UpdateJournal,
+  reported: EtcdSnapshot | undefined,
   tools: RunningTools,
 ): Promise<EtcdSnapshot> {
   const { stateDirectory, limits, clock, log, abort } = tools;
@@ -98,7 +104,8 @@ async function snapshotFor(
   const places = { binary, dataDirectory, statusSocket, stateDirectory };
   const request = { ...places, version, reserveBytes: limits.reserveBytes, rules };
   try {
-    return await takeSnapshot(request, tools);
+    const kept = await keptSnapshot(reported, request, tools);
+    return kept ?? (await takeSnapshot(request, tools));
   } catch (error) {
     abort.throwIfAborted();
     if (rules.require === true)

@@ -1,5 +1,10 @@
 /** Defines everything that a decision of the agent may depend on, as plain data. */
-import type { AgentPolicy, SignalCommand, SignalData } from '../signal/annotations.ts';
+import type {
+  AgentPolicy,
+  EtcdSnapshot,
+  SignalCommand,
+  SignalData,
+} from '../signal/annotations.ts';
 import type { Journal, UpdateJournal } from './journal.ts';
 import type { Cordoner } from './maintenance/node-maintenance.ts';
 import type { ServiceFacts } from './service/host.ts';
@@ -50,6 +55,8 @@ export interface StepInput {
   readonly early?: string;
   /** True if the object shows that an agent of Refit started this signal. */
   readonly isReported?: boolean;
+  /** The snapshot of etcd that the object reports for this signal. Others may have written it. */
+  readonly reportedSnapshot?: EtcdSnapshot;
   /** True if the API server does not accept the agent's reports. */
   readonly isUnheard?: boolean;
   /**

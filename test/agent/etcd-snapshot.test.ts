@@ -3,7 +3,13 @@ import { createHash } from 'node:crypto';
 import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { AgentSnapshot } from '../../src/signal/annotations.ts';
+import {
+  type AgentPolicy,
+  type AgentSnapshot,
+  decodeSignal,
+  encodeSignal,
+} from '../../src/signal/annotations.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, Rig } from './rig.ts';
 
@@ -15,13 +21,17 @@ beforeAll(async () => {
 });
 afterAll(async () => await cluster.stop());
 
-async function startRig(etcdSnapshot: AgentSnapshot, isWhole = true): Promise<Rig> {
+async function startRig(
+  etcdSnapshot: AgentSnapshot,
+  isWhole = true,
+  more: Pick<AgentPolicy, 'cordoning'> = {},
+): Promise<Rig> {
   const rig = await Rig.start({
     name: `etcd${++controllers}`,
     role: 'controller',
     admin: cluster.admin,
     kubeconfig: cluster.kubeconfig,
-    policy: { soakMs: 0, etcdSnapshot },
+    policy: { soakMs: 0, etcdSnapshot, ...more },
   });
   const snap = join(rig.host.dataDirectory, 'etcd/member/snap');
   await mkdir(snap, { recursive: true });
@@ -89,3 +99,29 @@ test('an agent that is killed in the middle takes it again, and removes what it 
   const { etcdSnapshot: { path = '' } = {} } = (await rig.report()) ?? {};
   expect(await readdir(folderOf(rig))).toEqual([path.slice(folderOf(rig).length + 1)]);
 });
+
+test('an agent that loses its journal while its node is drained takes no second one', async () => {
+  await using rig = await startRig({ require: true }, true, { cordoning: 'leader' });
+  rig.startAgent();
+  await rig.send('/new', NEW);
+  await rig.until(() => expect(rig.statuses.at(-1)).toBe('Cordoning'));
+  const taken = (await rig.report())?.etcdSnapshot;
+  await rig.agent?.stop('SIGKILL');
+  for (const name of ['journal.json', 'journal.json.spare'])
+    await rm(join(rig.host.stateDirectory, name), { force: true });
+  await answer(rig, 'ApplyingUpdate');
+  rig.startAgent();
+  await rig.until(() => expect(rig.statuses.at(-1)).toBe('UnCordoning'));
+  await answer(rig, 'Completed');
+  await rig.end();
+  expect((await rig.report())?.etcdSnapshot).toEqual(taken);
+  expect(await readdir(folderOf(rig))).toHaveLength(1);
+});
+
+/** Writes the status as a leader does. */
+async function answer(rig: Rig, status: 'ApplyingUpdate' | 'Completed'): Promise<void> {
+  const signal = decodeSignal((await rig.object()).metadata.annotations);
+  if (signal === undefined) throw new Error('there is no signal');
+  const timestamp = rfc3339(Date.now());
+  await rig.annotate(encodeSignal({ ...signal, status: { status, timestamp } }));
+}

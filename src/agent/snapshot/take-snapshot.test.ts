@@ -4,13 +4,13 @@ import { createHash } from 'node:crypto';
 import * as fsPromises from 'node:fs/promises';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import type { AgentSnapshot } from '../../signal/annotations.ts';
 import { findProcess } from '../service/processes.ts';
 import { fileTrust } from '../state/trusted-path.ts';
-import { takeSnapshot } from './take-snapshot.ts';
+import { keptSnapshot, takeSnapshot } from './take-snapshot.ts';
 
 /** Like k0s: it makes a folder in TMPDIR, puts the snapshot into it, and removes the folder at its end. */
 const BACKUP = `
@@ -188,4 +188,26 @@ test('a k0s that others can change is not run', async () => {
   await fsPromises.chmod(join(directory, 'k0s-bin'), 0o777);
   await expect(take()).rejects.toThrow(/others may write to/);
   expect(await readdir(directory)).not.toContain('started');
+});
+
+test('a reported snapshot counts only with its hash, and only in the directory of the snapshots', async () => {
+  const { take, stateDirectory, directory } = await host(BACKUP + ARCHIVE);
+  const taken = await take();
+  const { path = '' } = taken;
+  const kept = async (reported: object) =>
+    await keptSnapshot(
+      { ...taken, ...reported },
+      { stateDirectory },
+      { files: fsPromises, fileTrust },
+    );
+  expect(await kept({})).toEqual(taken);
+  expect(await kept({ sha256: 'ab'.repeat(32) })).toBeUndefined();
+  expect(
+    await kept({ path: `${stateDirectory}/snapshots/../snapshots/${basename(path)}` }),
+  ).toBeUndefined();
+  await fsPromises.rename(path, join(directory, basename(path)));
+  expect(await kept({})).toBeUndefined();
+  expect(await kept({ path: join(directory, basename(path)) })).toBeUndefined();
+  await fsPromises.symlink(join(directory, basename(path)), path);
+  expect(await kept({})).toBeUndefined();
 });

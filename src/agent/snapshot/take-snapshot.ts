@@ -1,11 +1,12 @@
 /** Saves etcd of a k0s controller before an upgrade: runs `k0s backup` of the installed k0s, and keeps its archive. */
 import { createHash } from 'node:crypto';
 import { lstat, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { AgentSnapshot, EtcdSnapshot } from '../../signal/annotations.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
+import { hashFile } from '../download/hash-file.ts';
 import { type Files, syncPath } from '../state/durable-files.ts';
 import { type FileTrust, unless } from '../state/trusted-path.ts';
 import { archiveReader } from './etcd-entry.ts';
@@ -84,6 +85,26 @@ export async function takeSnapshot(
   } finally {
     await discardSnapshot(stateDirectory);
   }
+}
+
+/**
+ * Resolves with the reported snapshot if its file is still there, with the reported hash. Anybody who may write the object
+ * may have written the report, so only the directory of the snapshots is searched; undefined if another one must be taken.
+ */
+export async function keptSnapshot(
+  reported: EtcdSnapshot | undefined,
+  { stateDirectory }: Pick<SnapshotRequest, 'stateDirectory'>,
+  { files, fileTrust }: Pick<SnapshotTools, 'files' | 'fileTrust'>,
+): Promise<EtcdSnapshot | undefined> {
+  const { path, sha256 } = reported ?? {};
+  if (path === undefined || sha256 === undefined) return undefined;
+  const { directory } = placesIn(stateDirectory);
+  const name = basename(path);
+  if (path !== join(directory, name) || !name.startsWith(PREFIX)) return undefined;
+  await fileTrust.makePrivate(directory);
+  const found = await unless('ENOENT', lstat(path));
+  if (found?.isFile() !== true) return undefined;
+  return (await hashFile(path, files)) === sha256 ? reported : undefined;
 }
 
 /** The name sorts by time. The version comes from a plan, so it may contain anything. */

@@ -25,8 +25,11 @@ export type Step =
   | { readonly kind: 'download' }
   /** Runs the staged binary with the argument `version`. */
   | { readonly kind: 'trial-run' }
-  /** Saves etcd of a controller to a file in the state directory. */
-  | { readonly kind: 'snapshot-etcd' }
+  /**
+   * Saves etcd of a controller to a file in the state directory. If the host still has the snapshot that was reported for
+   * the same signal, it counts.
+   */
+  | { readonly kind: 'snapshot-etcd'; readonly reported?: EtcdSnapshot }
   | { readonly kind: 'cordon-and-drain' }
   /** Makes the previous path a second name of the binary at the target path. */
   | { readonly kind: 'keep-previous' }

@@ -33,6 +33,12 @@ describe('with a snapshot of etcd', () => {
     ['taken, drained', 'ApplyingUpdate', { journal: taken }, { kind: 'keep-previous' }],
     ['the journal was lost', 'ApplyingUpdate', { journal: wanted }, { kind: 'snapshot-etcd' }],
     [
+      'the journal was lost, and the report has a snapshot',
+      'ApplyingUpdate',
+      { journal: wanted, reportedSnapshot: snapshot },
+      { kind: 'snapshot-etcd', reported: snapshot },
+    ],
+    [
       'the journal was lost during the drain',
       'Cordoning',
       { journal: wanted, host: silent },

@@ -87,13 +87,16 @@ export const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>
 /**
  * Returns the step that takes the snapshot of etcd, or what prevents it; undefined if none is wanted or it is taken. It
  * comes before the node is cordoned, so a snapshot that must not fail disturbs no pod. After a lost journal it comes later,
- * because while a node is being drained no facts about the service are known.
+ * because while a node is being drained no facts about the service are known. Then the deadline for the swap is short, and
+ * the snapshot that was reported before the cordon counts.
  */
 function snapshotFirst(input: UpdateInput): Step | undefined {
   const { snapshot, work } = input.journal;
   if (work.policy?.etcdSnapshot === undefined || snapshot !== undefined) return undefined;
   const next = keepPrevious(input);
-  return next.kind === 'keep-previous' ? { kind: 'snapshot-etcd' } : next;
+  if (next.kind !== 'keep-previous') return next;
+  const { reportedSnapshot: reported } = input;
+  return { kind: 'snapshot-etcd', ...(reported && { reported }) };
 }
 
 /** If the leader cordons and drains the node, the leader also reports that. */
