@@ -53,9 +53,12 @@ import { commandOf, kindOf } from './stage-command.ts';
 export function annotationSignal({
   resourceOf,
   agent,
+  isBegun,
 }: {
   resourceOf: ResourceOf;
   agent?: AgentPolicy;
+  /** Returns true if a controller that the stage does not have was upgraded to the same version already. */
+  isBegun?: (world: World, stage: Stage, target: Target) => boolean;
 }): Signal {
   const { objectOf, replacing } = signalObjects(resourceOf);
   return {
@@ -69,7 +72,8 @@ export function annotationSignal({
     send(world, rollout, signalling) {
       const { stage, target } = signalling;
       const object = objectOf(world, stage, target);
-      const asked = { ...signalling, agent: { ...agentFor(signalling), ...agent } };
+      const isFirst = isBegun?.(world, stage, target) !== true;
+      const asked = { ...signalling, agent: { ...agentFor(signalling, isFirst), ...agent } };
       const signalled = object && withSignal(object, rollout, asked);
       const isNode = resourceOf(stage) === nodes;
       return replacing(
@@ -113,13 +117,14 @@ export function annotationSignal({
  * Returns the policy for the agent. Only controllers have etcd, and only a snapshot from before the first one is of use:
  * each member has the same data.
  */
-function agentFor({ stage, agent }: Signalling): AgentPolicy {
+function agentFor({ stage, agent }: Signalling, isFirst: boolean): AgentPolicy {
   const { etcdSnapshot, ...others } = agent;
-  const isFirst =
+  const isWanted =
+    isFirst &&
     stage.role === 'controller' &&
     kindOf(stage) === 'k0supdate' &&
     inState(stage, 'done').length === 0;
-  return { ...others, ...(isFirst && etcdSnapshot && { etcdSnapshot }) };
+  return { ...others, ...(isWanted && etcdSnapshot && { etcdSnapshot }) };
 }
 
 /** The limit for the time of one upgrade, in milliseconds. A longer one waited for people or is wrong, so it predicts nothing. */

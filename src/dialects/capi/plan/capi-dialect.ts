@@ -3,7 +3,7 @@ import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { ForeignWork } from '../../../engine/model/decision.ts';
-import type { Rollout } from '../../../engine/model/rollout.ts';
+import type { Rollout, Stage, Target } from '../../../engine/model/rollout.ts';
 import { isRelevant } from '../../../engine/snapshot/predicates.ts';
 import { kubeletVersionOf, type Node, nodes, splitKey } from '../../../kube/resources.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';
@@ -43,8 +43,29 @@ export const capi: Dialect<Node> = {
   nodeRollouts: { subjectOf: machineOf },
   orphanedWork: { plans: orphanedPlans },
   // The leader always cordons and drains.
-  signal: annotationSignal({ resourceOf: () => nodes, agent: { cordoning: 'leader' } }),
+  signal: annotationSignal({
+    resourceOf: () => nodes,
+    agent: { cordoning: 'leader' },
+    isBegun: isOtherControllerDone,
+  }),
 };
+
+/**
+ * Returns true if another controller of the cluster was updated to the version of the stage. Each Machine is a rollout of its own, so
+ * its stage has no other controllers. The record of an update stays on the Node until the next request.
+ */
+function isOtherControllerDone(world: World, { version }: Stage, { name }: Target): boolean {
+  const clusterOf = (node: Node | undefined): string | undefined =>
+    node?.metadata.annotations?.[NODE_ANNOTATIONS.cluster];
+  const cluster = clusterOf(world.get(nodes, name));
+  return world.list(nodes).some((node) => {
+    if (node.metadata.name === name || !isController(node) || clusterOf(node) !== cluster)
+      return false;
+    const update = updateOn(node);
+    if (update?.role !== 'controller' || update.version !== version) return false;
+    return recordOf(node, update)?.state === 'done';
+  });
+}
 
 /**
  * Returns the controllers in progress as foreign work. Each Machine is a rollout of its own, so the limit of one
