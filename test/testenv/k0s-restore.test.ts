@@ -173,6 +173,7 @@ test('the guide restores what etcd had when the snapshot was taken, and nothing 
     'cp -a',
     'k0s restore',
     'systemctl start',
+    'k0s kubectl',
   ]);
   // The key is where the operator is; the encrypted file is copied there, and the archive back.
   const file = join(keys, 'archive.tar.gz');

@@ -16,6 +16,7 @@ export const MOST = {
   before: 50,
   namesBefore: 500,
   downloads: 20,
+  snapshots: 10,
   queued: 100,
   tried: 20,
 } as const;
@@ -167,6 +168,15 @@ const downloadSchema = object('The download for one platform.', {
   sha256: text('Its SHA-256 in hex; without it the file was not verified.', LONGEST.word),
 });
 
+const snapshotSchema = object('The last snapshot of etcd that one controller took in the run.', {
+  node: nameSchema.describe('The name of the controller, which has the file.'),
+  at: time('When it was taken, or failed.'),
+  path: text('The path of the file on the controller; absent if it failed.', LONGEST.reference),
+  bytes: optional('The size of the file.', z.int().min(0)),
+  sha256: text('The SHA-256 of the file in hex.', LONGEST.word),
+  failed: text('Why there is none.', LONGEST_MESSAGE),
+});
+
 const runSchema = object('One run of the plan.', {
   id: nameSchema.describe('The id of the run, as the signals name it.'),
   planUid: text('The uid of the plan at that time.', LONGEST.name),
@@ -185,6 +195,10 @@ const runSchema = object('One run of the plan.', {
   downloads: optional(
     'What the nodes downloaded. A later roll-back to this version finds the files here.',
     z.array(downloadSchema).max(MOST.downloads),
+  ),
+  snapshots: optional(
+    'Snapshots of etcd that controllers reported; at most 10. A policy asks for them with `etcdSnapshot`.',
+    z.array(snapshotSchema).max(MOST.snapshots),
   ),
   rollsBack: object('Only for a run that rolls another one back.', {
     run: z.string().max(LONGEST.reason).describe('That run, as the uid of its plan and its id.'),

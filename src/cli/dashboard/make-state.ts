@@ -1,5 +1,6 @@
 /** Makes the state of the user interface from the view of `refit status`, in the words of `refit why`. */
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { historyOf, type PlanHistory } from '../history/history.ts';
 import { segmentsOf } from '../status/picture.ts';
@@ -110,7 +111,18 @@ function endedRunsOf(history: PlanHistory): RunState[] {
 
 export function runsOf({ runs }: PlanHistory): RunState[] {
   return runs.map(
-    ({ id, started, ended, version = '', phase, counts, message, traceId, failures = [] }) => ({
+    ({
+      id,
+      started,
+      ended,
+      version = '',
+      phase,
+      counts,
+      message,
+      traceId,
+      failures = [],
+      snapshots = [],
+    }) => ({
       id,
       started,
       ended,
@@ -122,6 +134,7 @@ export function runsOf({ runs }: PlanHistory): RunState[] {
       causes: [
         ...(message === undefined ? [] : [message]),
         ...failures.map(({ node, message: why = 'failed' }) => `${node}: ${why}`),
+        ...snapshots.map((each) => `snapshot ${snapshotSentence(each.node, each)}`),
       ],
     }),
   );

@@ -46,6 +46,17 @@ test.each<[string, Partial<NodeRolloutRun>, readonly string[]]>([
     [`  ${later(0)}  done 8/8 after 10 min, 50 min ago  to v1  (one)`],
   ],
   [
+    'has a snapshot of etcd',
+    {
+      ended: later(10 * MINUTE),
+      snapshots: [{ node: 'c1', at: later(0), path: '/s/one', bytes: 5, sha256: 'ab' }],
+    },
+    [
+      `  ${later(0)}  done 8/8 after 10 min, 50 min ago  to v1  (one)`,
+      `      snapshot of etcd on c1: /s/one (5 bytes, SHA-256 ab, taken ${later(0)})`,
+    ],
+  ],
+  [
     'runs',
     { phase: 'running', counts: { ...COUNTS, done: 3 } },
     [`  ${later(0)}  running 3/8 for 1 h  to v1  (one)`],

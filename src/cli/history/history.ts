@@ -1,6 +1,7 @@
 /** Makes the view of `refit history` from NodeRollouts: the last runs of each plan, with what ended them. */
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
+import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { type Medium, mediumOf, type Output } from '../output.ts';
 import { age, wrapped } from '../phrases.ts';
 import { fullNameOf } from '../status/text.ts';
@@ -60,6 +61,7 @@ function planLines(history: PlanHistory, now: number, medium: Medium): string[] 
 
 function runLines(run: NodeRolloutRun, now: number, { paint, width }: Medium): string[] {
   const { id, version, started, ended, phase, counts, message, reason, failures = [] } = run;
+  const { snapshots = [] } = run;
   const end =
     ended === undefined
       ? `for ${age(started, now)}`
@@ -77,6 +79,7 @@ function runLines(run: NodeRolloutRun, now: number, { paint, width }: Medium): s
     ...(counts.failed > failures.length
       ? [`${counts.failed - failures.length} more nodes failed`]
       : []),
+    ...snapshots.map((each) => `snapshot ${snapshotSentence(each.node, each)}`),
   ];
   return [
     `  ${started}  ${shown} ${end}${to}  (${id})`,

@@ -35,6 +35,7 @@ import {
 import { limitOf } from '../schedule/slots.ts';
 import { settledNames } from '../turn/choose-hooks.ts';
 import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
+import { type RunSnapshot, snapshotsSince } from './run-snapshots.ts';
 import { downloadsSince, type RunVersions, runVersions } from './run-versions.ts';
 import { checksShown, steadyChecks } from './shown-checks.ts';
 import { hooksShown, withEarlierFailures } from './shown-hooks.ts';
@@ -62,6 +63,8 @@ export interface RolloutView {
         readonly versions: () => RunVersions;
         /** Returns the downloads of the run, with those that it has had before. */
         readonly downloadsSince: (earlier: RunVersions['downloads']) => RunVersions['downloads'];
+        /** Returns the snapshots of etcd of the run, with those that it has had before. */
+        readonly snapshotsSince: (earlier?: readonly RunSnapshot[]) => RunSnapshot[] | undefined;
       }
     | undefined;
   readonly planUid: string;
@@ -122,6 +125,7 @@ export function viewOf(
             span: () => spanOf(rollout),
             versions: () => runVersions(snapshot),
             downloadsSince: (earlier) => downloadsSince(rollout, earlier),
+            snapshotsSince: (earlier) => snapshotsSince(snapshot, earlier),
           },
     planUid: rollout.source.uid,
     planGeneration: isOver ? (rollout.generation ?? present) : present,
@@ -369,6 +373,7 @@ function historyOf(
     traceId: outside.traceId ?? before?.traceId,
     before: versionsBefore,
     rollsBack: run.rollsBack,
+    snapshots: run.snapshotsSince(before?.snapshots),
     downloads: hasEnded ? downloads : run.downloadsSince(downloads),
     failures: failures.length > 0 ? failures : undefined,
   });

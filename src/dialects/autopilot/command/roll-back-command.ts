@@ -49,7 +49,8 @@ export async function rollBackK0sPlan(
   await refuseOtherLeader(session, now);
   const { history, run } = await runOf(session, old, flags);
   const ways = waysBack(run, presentNodes(old.world));
-  refuseImpossible(ways, run, snapshotsOf(old));
+  const snapshots = snapshotsOf(old, history);
+  refuseImpossible(ways, run, snapshots);
   const concurrent = concurrentIn(old.plan as Plan);
   const downloads = [...given(flags, ways), ...history.flatMap((each) => each.downloads ?? [])];
   const by = await askUserName(session);
@@ -62,7 +63,7 @@ export async function rollBackK0sPlan(
   if (flags.output === 'yaml') return output.write(writeYaml(plan));
   say(parts, [
     ...shown(ways, run),
-    ...snapshotsOf(old).map((each) => `not restored: the snapshot ${each}`),
+    ...snapshots.map((each) => `not restored: the snapshot ${each}`),
     ...dryRunLines(flags),
   ]);
   if (flags.dryRun === 'client') return;
@@ -130,14 +131,17 @@ function shown({ moves, left }: WaysBack, run: NodeRolloutRun): string[] {
   ];
 }
 
-/** Returns a clause for each controller that reports a snapshot of etcd. */
-function snapshotsOf({ world }: Inspection): string[] {
-  return world.list(controlNodes).flatMap(({ metadata: { name, annotations } }) => {
+/** Returns a clause for each snapshot of etcd that a controller reports, or that the record of an earlier run has. */
+function snapshotsOf({ world }: Inspection, history: readonly NodeRolloutRun[]): string[] {
+  const reported = world.list(controlNodes).flatMap(({ metadata: { name, annotations } }) => {
     const signal = decodeSignal(annotations);
     const { etcdSnapshot } = (signal && decodeReport(annotations, signal.created)) ?? {};
-    if (etcdSnapshot?.path === undefined) return [];
-    return [printable(snapshotSentence(name, etcdSnapshot))];
+    return etcdSnapshot === undefined ? [] : [{ node: name, ...etcdSnapshot }];
   });
+  const recorded = history.flatMap(({ snapshots = [] }) => snapshots);
+  const taken = [...reported, ...recorded].filter(({ path }) => path !== undefined);
+  const byFile = new Map(taken.map((each) => [`${each.node} ${each.path}`, each]));
+  return [...byFile.values()].map((each) => printable(snapshotSentence(each.node, each)));
 }
 
 /** Lets the API server check the new spec, before the old Plan is deleted. */

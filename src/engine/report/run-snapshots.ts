@@ -1,0 +1,61 @@
+/** Keeps which snapshots of etcd the controllers of a run took, for after their reports are gone. The size is bounded. */
+import { MOST, type NodeRolloutRun } from '../../api/refit/node-rollout.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { printable } from '../../util/printable.ts';
+import { factsOf } from '../gates/types.ts';
+import type { Snapshot, TargetReport } from '../model/decision.ts';
+
+export type RunSnapshot = NonNullable<NodeRolloutRun['snapshots']>[number];
+type Reported = NonNullable<TargetReport['etcdSnapshot']>;
+
+const LONGEST_TEXT = 512;
+
+/**
+ * Returns the last snapshot of each controller, with those that were recorded before, because the next signal of a
+ * controller removes its report. A failure replaces no snapshot. Undefined if there is none.
+ */
+export function snapshotsSince(
+  snapshot: Snapshot,
+  earlier: readonly RunSnapshot[] = [],
+): RunSnapshot[] | undefined {
+  const byNode = new Map(earlier.map((each) => [each.node, each]));
+  for (const { node, ...found } of reportedIn(snapshot)) {
+    if (found.path === undefined && byNode.get(node)?.path !== undefined) continue;
+    byNode.set(node, { node, ...found });
+  }
+  const all = [...byNode.values()].slice(0, MOST.snapshots);
+  return all.length === 0 ? undefined : all;
+}
+
+/** Returns what controllers report. Only they have etcd, and a worker may report anything. */
+function reportedIn(snapshot: Snapshot): RunSnapshot[] {
+  const controllers = snapshot.rollout.stages.filter(({ role }) => role === 'controller');
+  return controllers
+    .flatMap(({ targets }) => targets)
+    .flatMap((target) => {
+      const { observation } = factsOf(snapshot, target);
+      const report = 'report' in observation ? observation.report?.etcdSnapshot : undefined;
+      const found = report && recordOf(report);
+      return found === undefined ? [] : [{ node: target.name, ...found }];
+    });
+}
+
+/** Returns what the NodeRollout takes: the API server refuses the whole status because of one wrong value. */
+function recordOf(reported: Reported): Omit<RunSnapshot, 'node'> | undefined {
+  const { path, bytes, sha256 = '', failed } = reported;
+  const ms = Date.parse(reported.at);
+  if (!Number.isFinite(ms)) return undefined;
+  const at = rfc3339(ms);
+  if (path === undefined) return failed === undefined ? undefined : { at, failed: short(failed) };
+  const hasSize = bytes !== undefined && Number.isSafeInteger(bytes) && bytes >= 0;
+  return {
+    at,
+    path: short(path),
+    ...(hasSize ? { bytes } : {}),
+    ...(/^[0-9a-f]{64}$/.test(sha256) ? { sha256 } : {}),
+  };
+}
+
+function short(text: string): string {
+  return printable(text).slice(0, LONGEST_TEXT);
+}
