@@ -278,6 +278,11 @@ describe('the other scripts', () => {
     expect(valuesInSession(script, 'roll-back.sh')).toEqual({ ROLLOUT: 'uid' });
   });
 
+  test('put the static pods back', () => {
+    const script = scripts.staticPodsBackScript('uid');
+    expect(valuesInSession(script, 'static-pods-back.sh')).toEqual({ ROLLOUT: 'uid' });
+  });
+
   test('restore manifests, those of another kubeadm only when a person agreed', () => {
     expect(valuesInSession(scripts.repairScript(), 'repair.sh', '5')).toEqual({ BY_HAND: '' });
     expect(valuesInSession(scripts.repairScript('/b'), 'repair.sh', '5')).toEqual({

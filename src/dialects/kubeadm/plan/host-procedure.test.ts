@@ -236,6 +236,29 @@ test('a host whose scheduler does not become ready has failed, and the reason na
   });
 });
 
+test('static pods that do not work are rolled back, and the reason says so', async () => {
+  let asked = 0;
+  await hostWith(
+    () => false,
+    async (script) => {
+      if (!script.includes('static_pods_back "$ROLLOUT"')) return undefined;
+      asked++;
+      await setReady('kube-scheduler', 'True');
+      return 'kube-scheduler v1.36.2\n';
+    },
+  );
+  await setReady('kube-scheduler', 'False');
+  const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+  await cluster.admin.patch(nodes, name, { status }, { type: 'merge', subresource: 'status' });
+  await untilOver();
+  expect(asked).toBe(1);
+  expect(await reported()).toMatchObject({
+    state: 'failed',
+    step: 'Verify',
+    message: `kube-scheduler: its pod is not ready; see kubectl -n kube-system logs kube-scheduler-${name}; static pods rolled back: kube-scheduler v1.36.2; they are ready`,
+  });
+});
+
 test.each([
   [
     'that does not come up is put back',

@@ -56,7 +56,9 @@ stay_reason() {
   done
   [ -n "$differs$(written state | grep -x 'begun')" ] || echo 'kubeadm did not change their manifests'
 }
-# `stage_manifest WHAT NAME FILE` copies FILE next to the manifest, where the kubelet ignores it, and checks the hash of the copy.
+# `stage_manifest WHAT NAME FILE` copies FILE next to the manifest, and checks the hash of the copy. The kubelet ignores the copy
+# because its name begins with a dot: extractFromDir in pkg/kubelet/config/file.go of Kubernetes lists `[^.]*`, and
+# produceWatchEvent in file_linux.go skips such names.
 stage_manifest() {
   staged=$(staged_of "$2")
   rm -rf "$staged" && cp -p "$3" "$staged" && { attributes "$3" "$staged" || true; } && chmod 600 "$staged" &&
