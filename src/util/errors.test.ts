@@ -14,6 +14,13 @@ describe('the message of', () => {
       new Error('a', { cause: new Error('b', { cause: new Error('c') }) }),
       'a: b: c',
     ],
+    [
+      'an error that already contains its cause',
+      new Error('cannot read a: b: c; try again', {
+        cause: new Error('b', { cause: new Error('c') }),
+      }),
+      'cannot read a: b: c; try again',
+    ],
     ['an error whose cause is no error', new Error('a', { cause: 'b' }), 'a: b'],
     [
       'several errors in one that says nothing itself, as for a host with two addresses',

@@ -146,12 +146,16 @@ export const failing =
     throw new RefitError(code, prefix.replace(/: $/, ''), { ...options, problems: why });
   };
 
-/** Returns the message of any thrown value, with the messages of its causes. */
+/**
+ * Returns the message of any thrown value, with the messages of its causes. A cause that the message
+ * already contains is not repeated.
+ */
 export function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
-  return thrown.cause === undefined
-    ? ownMessageOf(thrown)
-    : `${ownMessageOf(thrown)}: ${messageOf(thrown.cause)}`;
+  const own = ownMessageOf(thrown);
+  if (thrown.cause === undefined) return own;
+  const why = messageOf(thrown.cause);
+  return own.includes(why) ? own : `${own}: ${why}`;
 }
 
 /**
