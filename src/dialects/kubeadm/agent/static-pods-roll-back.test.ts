@@ -1,7 +1,7 @@
 /** Proves that the agent of a control-plane host rolls back static pods that do not work. The scripts of the host are simulated. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
-import type { ActiveJournal } from '../../../agent/state/journal.ts';
+import type { ActiveJournal } from '../../../agent/journal.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { STATIC_PODS } from '../host/verify.ts';
@@ -68,7 +68,7 @@ function brokenHost(failing = '') {
     kubeadm: {},
     limits: {},
     shells: () => ({
-      run: async (_host, script) => {
+      run: async (_host: unknown, script: string) => {
         const stdout = stdoutOf(script);
         const code = failing !== '' && ran.at(-1) === failing ? 1 : 0;
         return await Promise.resolve({ code, stdout, stderr: '' });
@@ -77,12 +77,7 @@ function brokenHost(failing = '') {
     directory: '/nowhere',
   } as unknown as KubeadmTools;
   const upgrade = async () =>
-    await performOnKubeadm(
-      { kind: 'upgrade-host' } as Parameters<typeof performOnKubeadm>[0],
-      JOURNAL,
-      tools,
-      new AbortController().signal,
-    );
+    await performOnKubeadm({ kind: 'upgrade-host' }, JOURNAL, tools, new AbortController().signal);
   return { ran, upgrade };
 }
 
