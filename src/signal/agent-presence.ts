@@ -40,6 +40,9 @@ export interface DownloadAnswer extends Members<typeof ANSWER> {
 /** Says whether a kubelet refuses to start on cgroup v1, or is allowed to. */
 export type CgroupV1 = 'refused' | 'allowed';
 
+const KEPT_GONE = ['Expired', 'DiskFull', 'Removed', 'Changed'] as const;
+type KeptGone = (typeof KEPT_GONE)[number];
+
 const KEPT = {
   /** The version of the binary. */
   version: aReason,
@@ -48,12 +51,14 @@ const KEPT = {
   /** When the agent removes it, in RFC 3339 format. Absent: with the next upgrade. */
   until: (value: unknown) =>
     typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? value.slice(0, 40) : undefined,
-  /** Says why the agent has removed it: its time was over, or a download needed the room. */
-  gone: (value: unknown): 'Expired' | 'DiskFull' | undefined =>
-    value === 'Expired' || value === 'DiskFull' ? value : undefined,
+  /**
+   * Says why it is no way back any more: the agent removed it because its time was over or a download needed the room, or
+   * somebody else removed or changed the file.
+   */
+  gone: (value: unknown): KeptGone | undefined => KEPT_GONE.find((reason) => reason === value),
 };
 
-/** The binary that the host keeps for a way back, or has removed. */
+/** The binary that the host keeps for a way back, or why it keeps none any more. */
 export type KeptFacts = Members<typeof KEPT>;
 
 const PRESENCE = {

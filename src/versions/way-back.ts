@@ -19,7 +19,7 @@ export interface UpgradedNode {
 interface KeptForWayBack {
   readonly version?: string;
   readonly until?: string;
-  readonly gone?: 'Expired' | 'DiskFull';
+  readonly gone?: 'Expired' | 'DiskFull' | 'Removed' | 'Changed';
 }
 
 /** `closing`: open until a known time. `unknown`: too little is known to say more. */
@@ -120,6 +120,11 @@ function wayBackOfBinary({ kept, hasDownload }: UpgradedNode, from: string, now:
     return {
       state: 'closed',
       message: `the host no longer keeps ${from}, because its time to keep it is over, ${download}`,
+    };
+  if (kept.gone === 'Removed' || kept.gone === 'Changed')
+    return {
+      state: 'closed',
+      message: `somebody ${kept.gone.toLowerCase()} the binary of ${from} that the host kept, ${download}`,
     };
   return {
     state: 'closed',

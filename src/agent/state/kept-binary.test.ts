@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { rfc3339 } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
+import type { Files } from './durable-files.ts';
 import { keptBinary } from './kept-binary.ts';
 
 const HOUR = 3_600_000;
@@ -20,7 +21,16 @@ async function place(keepMs?: number) {
   const clock = { now: () => time.wall, monotonic: () => time.steady };
   const binary = join(directory, 'k0s');
   const path = `${binary}.previous`;
-  const parts = { record: join(directory, 'kept.json'), files, clock, log: silentLogger };
+  const opened: string[] = [];
+  const counted: Files = {
+    ...files,
+    open: async (...args) => {
+      opened.push(String(args[0]));
+      return await files.open(...args);
+    },
+  };
+  const record = join(directory, 'kept.json');
+  const parts = { record, files: counted, clock, log: silentLogger };
   const open = () => keptBinary(parts);
   const kept = open();
   await files.writeFile(binary, 'old');
@@ -38,7 +48,7 @@ async function place(keepMs?: number) {
     time.wall += ms;
     time.steady += ms;
   };
-  return { kept, open, time, pass, binary, path, isThere, directory };
+  return { kept, open, opened, time, pass, binary, path, isThere, directory };
 }
 
 test('without a time it stays', async () => {
@@ -112,6 +122,35 @@ test('a changed file is not used', async () => {
   await expect(kept.verify(path)).rejects.toThrow('is not the binary that was kept');
   expect(await kept.take(path, sha('old'), join(directory, 'other'))).toBe(false);
   expect(await kept.take(path, sha('evil'), join(directory, 'other'))).toBe(false);
+});
+
+test('a file that somebody changed, removed or put back is announced', async () => {
+  const { kept, open, path, binary } = await place();
+  const whole = { version: 'v1', sha256: sha('old') };
+  await files.writeFile(path, 'evi');
+  expect(await kept.facts()).toEqual({ gone: 'Changed' });
+  expect(await open().facts()).toEqual({ gone: 'Changed' });
+  await files.rm(path);
+  expect(await kept.facts()).toEqual({ gone: 'Removed' });
+  await files.symlink(binary, path);
+  expect(await kept.facts()).toEqual({ gone: 'Changed' });
+  await files.rm(path);
+  await files.writeFile(path, 'old');
+  expect(await kept.facts()).toEqual(whole);
+});
+
+test('the file is hashed again only if its stamp has changed', async () => {
+  const { kept, open, opened, path } = await place();
+  await kept.facts();
+  opened.length = 0;
+  const hashes = () => opened.filter((name) => name === path).length;
+  await kept.facts();
+  await open().facts();
+  expect(hashes()).toBe(0);
+  await files.link(path, `${path}.other`);
+  expect(await open().facts()).toMatchObject({ version: 'v1' });
+  expect(await open().facts()).toMatchObject({ version: 'v1' });
+  expect(hashes()).toBe(1);
 });
 
 test('it makes room only after the success, and only beside a working binary', async () => {

@@ -8,9 +8,9 @@ import type { KeptFacts } from '../../signal/agent-presence.ts';
 import { anAmount, aText, exactly, type Members, readMembers } from '../../signal/members.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import { isRecord, parseJson } from '../../util/json.ts';
+import { defined, isRecord, parseJson } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
-import { hashFile } from '../download/hash-file.ts';
+import { hashFile, stampOf } from '../download/hash-file.ts';
 import { type Files, replaceDurably, syncPath, writeDurably } from './durable-files.ts';
 
 const RECORD = {
@@ -20,7 +20,9 @@ const RECORD = {
   until: aText,
   /** True once the upgrade has succeeded. Before that the binary is never removed, because a roll-back needs it. */
   settled: exactly(true),
-  /** Says why the binary was removed. */
+  /** The stamp of the file when its hash was last found right. Absent in records of older agents. */
+  stamp: aText,
+  /** Says why the agent has removed the binary. */
   gone: (value: unknown) => (value === 'Expired' || value === 'DiskFull' ? value : undefined),
 };
 
@@ -31,7 +33,10 @@ interface KeptRecord extends Members<typeof RECORD> {
 }
 
 export interface KeptBinary {
-  /** Returns what is kept, or what was removed and why; undefined if nothing is known. */
+  /**
+   * Returns what is kept, or why nothing is kept any more; undefined if nothing is known. It reads the whole file only if the
+   * stamp of the file has changed.
+   */
   readonly facts: () => Promise<KeptFacts | undefined>;
   /** Calls `keep`, which replaces the file at `path`, and records the new one. `keepMs` counts from `settle`. */
   readonly replace: (
@@ -109,9 +114,10 @@ function lifeOf(desk: Desk): Pick<KeptBinary, 'replace' | 'settle' | 'tend'> {
         await files.rm(record, { force: true });
         await keep();
         const sha256 = await hashFile(path, files);
-        const left = keepMs === undefined ? {} : { leftMs: keepMs };
         if (sha256 === undefined) return;
-        await save({ path, version, sha256, ...left }).catch((error: unknown) =>
+        const stamp = await stampOf(path);
+        const more = defined({ leftMs: keepMs, stamp });
+        await save({ path, version, sha256, ...more }).catch((error: unknown) =>
           log.warn('cannot record the kept binary', { reason: messageOf(error) }),
         );
       }),
@@ -145,6 +151,7 @@ function lifeOf(desk: Desk): Pick<KeptBinary, 'replace' | 'settle' | 'tend'> {
 /** Returns what reads, uses or gives up the binary. */
 function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacrifice'> {
   const { files, log, alone, load, remove } = desk;
+  const changeOf = changeFinder(desk);
   return {
     facts: async () =>
       await alone(async () => {
@@ -152,8 +159,9 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
         if (known === undefined) return undefined;
         const { version, sha256, until, gone } = known;
         if (gone !== undefined) return { version, sha256, gone };
-        const isThere = (await files.lstat(known.path).catch(() => undefined))?.isFile() === true;
-        if (!isThere) return undefined;
+        const byHand = await changeOf(known);
+        // A controller that does not know these reasons reads a record without a version as a way back that is closed.
+        if (byHand !== undefined) return { gone: byHand };
         return { version, sha256, ...(until !== undefined && { until }) };
       }),
     verify: async (path) =>
@@ -191,6 +199,31 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
         await remove(known, 'DiskFull');
         return true;
       }),
+  };
+}
+
+/**
+ * Returns a function that says what somebody else did to the kept file. It hashes the file only if its stamp is another one than
+ * that of the last comparison: a new name of the same file changes the stamp, but not the hash.
+ */
+function changeFinder({ files, log, save }: Desk) {
+  let wrong: string | undefined;
+  return async (known: KeptRecord): Promise<'Changed' | 'Removed' | undefined> => {
+    const found = await files.lstat(known.path).catch(() => undefined);
+    if (found === undefined) return 'Removed';
+    if (!found.isFile()) return 'Changed';
+    const stamp = await stampOf(known.path);
+    if (stamp === known.stamp) return undefined;
+    if (stamp === wrong) return 'Changed';
+    const sha256 = await hashFile(known.path, files).catch(() => undefined);
+    if (sha256 !== known.sha256) {
+      wrong = stamp;
+      return 'Changed';
+    }
+    await save({ ...known, ...defined({ stamp }) }).catch((error: unknown) =>
+      log.warn('cannot record that the kept binary is unchanged', { reason: messageOf(error) }),
+    );
+    return undefined;
   };
 }
 

@@ -120,7 +120,18 @@ test.each<[string, Partial<Situation>, string, string]>([
     `the host keeps another version instead of ${OLD}, ${NO_DOWNLOAD}`,
   ],
   ['the agent is too old, or has not reported', { kept: undefined }, 'unknown', UNSAID],
-  ['somebody removed the binary by hand', { kept: undefined }, 'unknown', UNSAID],
+  [
+    'somebody removed the binary by hand',
+    { kept: { gone: 'Removed' } },
+    'closed',
+    `somebody removed the binary of ${OLD} that the host kept, ${NO_DOWNLOAD}`,
+  ],
+  [
+    'somebody changed the binary by hand',
+    { kept: { gone: 'Changed' } },
+    'closed',
+    `somebody changed the binary of ${OLD} that the host kept, ${NO_DOWNLOAD}`,
+  ],
   [
     'the version before cannot be read',
     { from: 'nightly' },
