@@ -156,21 +156,6 @@ test('an UpgradePolicy with retry warns about plans that it does not try again',
   );
 });
 
-test('an UpgradePolicy with AfterPlan warns about plans whose process ends with them', async () => {
-  const hook =
-    '{name: tell, when: AfterPlan, timeout: 1m, webhook: {url: "https://a.example", secretName: s}}';
-  const path = await file(
-    `apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: nightly}\nspec: {hooks: [${hook}], plans: [{dialect: kubeadm}]}\n`,
-  );
-  let told = '';
-  await validate([path], (text) => {
-    told += text;
-  });
-  expect(told).toContain(
-    'warning: spec.hooks: refit kubeadm apply does not wait for hooks with when: AfterPlan (tell)',
-  );
-});
-
 test('an UpgradePolicy: it is valid, or every wrong field is listed', async () => {
   const head =
     'apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: nightly}\n';

@@ -136,7 +136,6 @@ function warningsOf({ spec }: UpgradePolicy): string[] {
   return [
     ...retryWarnings(data),
     ...rollBackWarnings(data),
-    ...planHookWarnings(data),
     ...unfollowedDrain(data),
     ...unplacedHooks(data),
   ];
@@ -163,16 +162,6 @@ function rollBackWarnings({ onFailure, plans = [] }: UpgradePolicySpec): string[
       ? []
       : [`spec.onFailure: RollBack acts as Stop for plans of ${name}: ${rollBack.byHand}`];
   });
-}
-
-/** Returns a warning if a hook after the plan belongs to plans whose process ends with them. */
-function planHookWarnings({ hooks = [], plans = [] }: UpgradePolicySpec): string[] {
-  const late = hooks.flatMap(({ name, when }) => (when === 'AfterPlan' ? [name] : []));
-  const isKubeadm = plans.some(({ dialect }) => dialect === 'kubeadm');
-  if (late.length === 0 || !isKubeadm) return [];
-  return [
-    `spec.hooks: refit kubeadm apply does not wait for hooks with when: AfterPlan (${late.join(', ')}); it may end before they run`,
-  ];
 }
 
 const KINDS = [

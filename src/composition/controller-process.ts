@@ -106,9 +106,9 @@ export interface ControllerProcess {
   policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
   /** Returns the newest known object with this name that may be a plan of any dialect. */
   seen(name: string): KubeObject | undefined;
-  /**
-   * Returns the identity of the leader, as far as it is known. The text is empty if nobody leads.
-   */
+  /** Returns what this process knows of the hooks of the plan. */
+  hooksOf(dialect: Dialect, plan: KubeObject): ReturnType<RolloutController['hooksOf']>;
+  /** Returns the identity of the leader, as far as it is known. The text is empty if nobody leads. */
   leader(): string;
   run(stop: AbortSignal): Promise<void>;
 }
@@ -118,10 +118,7 @@ const FORBIDDEN_MS = 5_000;
 const FORBIDDEN_PAUSE_MS = 1_000;
 /** Milliseconds between two attempts to read UpgradePolicies that could not be read before. */
 const LOOK_AGAIN_MS = 60_000;
-/**
- * The most concurrent requests. They are enough to keep an API server busy. The first wave of a
- * large plan would send thousands at once.
- */
+/** The most concurrent requests, enough to keep an API server busy. The first wave of a large plan would send thousands. */
 const REQUESTS_AT_ONCE = 32;
 
 /**
@@ -231,6 +228,7 @@ export async function prepareControllerProcess(
     dialects,
     policyFor,
     seen: (name) => rollouts.flatMap(({ plans }) => plans.get(name) ?? [])[0],
+    hooksOf: ({ name }, plan) => rollouts.find((each) => each.name === name)?.hooksOf(plan) ?? [],
     leader: () => election?.leader() ?? identity,
     run: async (stop) => await manager.run(stop),
   };

@@ -58,7 +58,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     reporter?.refused(rollout, at, reason),
   );
   return async function reconcile(key, { abort, stop } = {}) {
-    const title = `${dialect.name}/${key}`;
+    const title = titleOf(dialect, key);
     const hooksOfPlan = hooks && {
       follow: ({ due, kept, settled }: HooksCommand) => hooks.follow(title, due, kept, settled),
     };
@@ -121,6 +121,11 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     }
     return RECHECK_SOON;
   };
+}
+
+/** Returns the name under which the parts of this process know the plan with the key. */
+export function titleOf({ name }: { readonly name: string }, key: string): string {
+  return `${name}/${key}`;
 }
 
 /** Returns the plan as this process knows it; undefined if it was deleted, or is no plan of the dialect. */

@@ -2,6 +2,7 @@
 import type { LockKeeper } from '../coordination/lock-keeper.ts';
 import type { Drains } from '../drain/running-drains.ts';
 import type { HealthMonitor } from '../health/monitor.ts';
+import type { HookResult } from '../hooks/rules.ts';
 import type { HookRunner } from '../hooks/runner.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type KubeObject, keyOf } from '../kube/resources.ts';
@@ -15,7 +16,7 @@ import type { BasicTools } from '../util/tools.ts';
 import { versionVerdict } from './assess/advance.ts';
 import type { Dialect } from './contract/dialect.ts';
 import type { Watched } from './contract/world.ts';
-import { createReconciler, type ReconcilerOptions } from './loop.ts';
+import { createReconciler, type ReconcilerOptions, titleOf } from './loop.ts';
 import type { Reason } from './model/reasons.ts';
 import { isFinal } from './model/rollout.ts';
 import {
@@ -67,6 +68,8 @@ export interface RolloutController extends runtime.Controller {
   readonly plans: Informer;
   /** Returns the version rule that an unfinished plan breaks. Replicas that do not lead can call it, too. */
   readonly brokenRuleOf: (plan: KubeObject) => Reason | undefined;
+  /** Returns what this process knows of the hooks of the plan. */
+  readonly hooksOf: (plan: KubeObject) => readonly HookResult[];
   /** A part of the process that must stop after the controller; undefined if no NodeRollouts are written. */
   readonly nodeRollouts: NodeRolloutWriter | undefined;
 }
@@ -122,6 +125,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
         ? undefined
         : versionVerdict(snapshot, parts.policyFor(plan)).problems[0];
     },
+    hooksOf: (plan) => hooks?.resultsOf(titleOf(dialect, keyOf(plan))) ?? [],
     sources: [
       runtime.fromObject(plans, (object, before = object) => isPlan(object) || isPlan(before)),
       ...watched.map((each) =>

@@ -17,7 +17,11 @@ const NOTICED_MS = HOUR_MS;
 const LONGEST_MS = 23 * HOUR_MS;
 
 /** Returns the run that is due; none unless the run of the plan has ended as done with at least one target, and has just ended. */
-export function dueAfterPlan({ snapshot, policy, now }: Assessment): HookRun[] {
+export function dueAfterPlan({
+  snapshot,
+  policy,
+  now,
+}: Pick<Assessment, 'snapshot' | 'policy' | 'now'>): HookRun[] {
   const { rollout, controls, hooks = [] } = snapshot;
   if (rollout.phase !== 'done') return [];
   const runs = planHookRuns(snapshot, policy, 'afterPlan');

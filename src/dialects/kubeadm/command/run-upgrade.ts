@@ -45,6 +45,7 @@ import { newPlan, PLACE, type Request } from '../plan/plan-object.ts';
 import { type Assessment, hostsOf, isEmpty } from '../plan/preflight.ts';
 import { type ApproveServing, approveServing } from '../plan/serving-certificates.ts';
 import { removeLabels, setLabels } from './kubeone-label.ts';
+import { untilHooksEnded } from './until-hooks-ended.ts';
 import { type ApplySession, type KubeadmSession, onAll, outputOn } from './upgrade-session.ts';
 
 /** Milliseconds without the lock after which a message says who has it. */
@@ -283,7 +284,10 @@ async function runRollout(
     const shown = showStatus({ ...connection, output: 'text', watch: true }, parts);
     // Without an abort, the controller ends only if it failed.
     const code = await Promise.race([shown, running.then(async () => await shown)]);
-    if (!working.aborted) await untilCleanedUp(session, controller).catch(() => undefined);
+    if (!working.aborted) {
+      await untilCleanedUp(session, controller).catch(() => undefined);
+      await untilHooksEnded(session, controller).catch(() => undefined);
+    }
     return code;
   } finally {
     done.abort(new Error('done'));

@@ -1,0 +1,53 @@
+/** Waits for the hooks that a policy runs after the plan. This process carries them out, so it must not end before them. */
+import { loadOnce } from '../../../cli/status/load.ts';
+import type { ControllerProcess } from '../../../composition/controller-process.ts';
+import { planHookFailures } from '../../../engine/report/failed-plan-hooks.ts';
+import { gather } from '../../../engine/snapshot/gather.ts';
+import { dueAfterPlan } from '../../../engine/turn/hooks-after-plan.ts';
+import { sleep } from '../../../util/clock.ts';
+import type { KubeadmSession } from './upgrade-session.ts';
+
+const RECHECK_MS = 50;
+/** Milliseconds beyond the timeout of a hook in which its end must be known: a Job has some time to report its own deadline. */
+const GRACE_MS = 60_000;
+
+/**
+ * Resolves when no hook is due after the plan, or when the timeout of a hook and a grace period are over. Tells which hook it waits
+ * for, and which hooks have failed. A failure does not change how the plan has ended.
+ */
+export async function untilHooksEnded(
+  {
+    client,
+    clock,
+    output,
+    abort,
+  }: Pick<KubeadmSession, 'client' | 'clock' | 'abort'> & {
+    readonly output: Pick<KubeadmSession['output'], 'write'>;
+  },
+  controller: Pick<ControllerProcess, 'dialects' | 'policyFor' | 'hooksOf'>,
+): Promise<void> {
+  for (const dialect of controller.dialects) {
+    const loaded = await loadOnce(client, dialect, abort);
+    for (const plan of loaded.plans()) {
+      const policy = controller.policyFor(dialect, plan);
+      // The end of the plan is recorded. From here on only the results of the hooks change.
+      const ended = gather(dialect, plan, loaded.world, clock.now(), { isReadOnly: true });
+      const now = () => {
+        const snapshot = { ...ended, hooks: controller.hooksOf(dialect, plan) };
+        return { snapshot, policy, now: clock.now() };
+      };
+      let awaited: { readonly id: string; readonly until: number } | undefined;
+      for (;;) {
+        const [run] = dueAfterPlan(now());
+        if (run === undefined) break;
+        if (run.id !== awaited?.id) {
+          awaited = { id: run.id, until: clock.monotonic() + run.hook.timeoutMs + GRACE_MS };
+          output.write(`The plan has ended. Waiting for the hook ${run.hook.name}.\n`);
+        }
+        if (clock.monotonic() >= awaited.until) break;
+        await sleep(clock, RECHECK_MS, abort);
+      }
+      for (const { reason } of planHookFailures(now())) output.write(`${reason.message}\n`);
+    }
+  }
+}
