@@ -76,6 +76,16 @@ function fixOfEdited(plan: PlanView): string {
   return `Not carried out since it was edited. To continue with the edit, run: ${command}. To run it for all nodes: ${ANEW}.`;
 }
 
+/** Matches what Refit says about a failed hook. If the failure cancelled work on the node, no code is recorded, only this text. */
+const HOOK_FAILED = /(?:^|: )the hook \S+ of UpgradePolicy \S+ failed: /;
+
+/** Returns true if the target failed because of a hook. The reason of the plan is about the first failed target only. */
+function failedByHook({ reason = '' }: PlanView, { name, failure = '' }: TargetView): boolean {
+  return [failure, reason.startsWith(`${name}: `) ? reason : ''].some((text) =>
+    HOOK_FAILED.test(text),
+  );
+}
+
 /**
  * Returns what the user can do about a plan that was aborted, failed or refused, or that no longer
  * matches its nodes.
@@ -117,6 +127,8 @@ export function fixOf(plan: PlanView): string {
       ? `run: refit retry ${names}`
       : `run for each of ${names}: refit retry NODE`;
   const retried = `${command}${planFlag(plan)}`;
+  if (failed.every((target) => failedByHook(plan, target)))
+    return `Failed. Repair what the hook reports, or change the hook in the policy, then ${retried}`;
   if (!failed.every(({ gone }) => gone === true))
     return `Failed. Fix the cause (${causes}), then ${retried}`;
   const back = failed.length === 1 ? `When ${names} is` : 'When they are';

@@ -119,6 +119,7 @@ test('a failed hook ends the work before it has changed the node, which is sched
     /^hooks-f1: the hook detach of UpgradePolicy hooks-fails failed: Job .*BackoffLimitExceeded/,
   );
   expect(await why('hooks-f1')).toContain('the hook detach of UpgradePolicy hooks-fails failed');
+  expect(await why('hooks-f1')).toContain('Failed. Repair what the hook reports');
 
   const operator = await kubeconfigFor('operator');
   expect((await runRefit('retry', 'hooks-f1', '--kubeconfig', operator)).code).toBe(0);
