@@ -147,6 +147,43 @@ test.each<[string, Script, string, object]>([
   });
 });
 
+test('a release that is too young: no Plan until it has been published for long enough', async () => {
+  let asked = 0;
+  const published =
+    (daysAgo: number): Script =>
+    (_, response) => {
+      asked++;
+      response.end(index(NEWER, HASH, { published: rfc3339(Date.now() - daysAgo * DAY) }));
+    };
+  const name = await follow(published(1), { 'upgrade.refit.dev/minimum-release-age': '72h' });
+  const status = async () => statusOf(await cluster.client.get(updateConfigs, name));
+  await until(async () =>
+    expect(await status()).toMatchObject({
+      reason: 'TooNew',
+      message: expect.stringMatching(
+        /^v1\.36\.4\+k0s\.0 waits until .*, 72h after it was published, as upgrade\.refit\.dev\/minimum-release-age says$/,
+      ),
+    }),
+  );
+  // Its age is judged again with each answer.
+  const before = asked;
+  await until(async () => await Promise.resolve(expect(asked).toBeGreaterThan(before + 1)));
+  expect(await ifFound(cluster.client.get(plans, 'autopilot'))).toBeUndefined();
+
+  scripts.set(name, published(4));
+  await until(async () =>
+    expect(
+      (await cluster.client.get(plans, 'autopilot')).spec.commands[0]?.k0supdate?.version,
+    ).toBe(NEWER),
+  );
+  // Else it could come back while its UpdateConfig goes.
+  scripts.set(name, says(index(RUNS)));
+  await until(async () => {
+    await ifFound(cluster.client.delete(plans, 'autopilot'));
+    expect((await status())?.reason).toBe('UpToDate');
+  });
+});
+
 test.each<[string, Script, string, RegExp, string?]>([
   [
     'cannot be reached',
