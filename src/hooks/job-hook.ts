@@ -40,8 +40,11 @@ function findingOf({ metadata, status = {} }: Job, namespace: string): HookFindi
     return { state: 'succeeded', message: `${name} is complete` };
   const failed = trueCondition(conditions, 'Failed');
   if (!failed) return { state: 'running', message: `${name} runs` };
-  const { reason = 'Failed', message = '' } = failed;
-  return { state: 'failed', message: `${name} failed: ${reason}${message && `, ${message}`}` };
+  const why = [failed.reason, failed.message].filter((text) => text !== undefined && text !== '');
+  return {
+    state: 'failed',
+    message: [`${name} failed`, why.join(', ')].join(why.length > 0 ? ': ' : ''),
+  };
 }
 
 /** Returns the Job of a run. The deadline of the hook is that of the Job, so that it counts without a leader, too. */
@@ -80,12 +83,12 @@ export function jobOfRun({ id, hook, variables, node }: HookRun, action: JobActi
 
 type PodSpec = Readonly<Record<string, unknown>>;
 
-/** Returns the spec with the variables in each container. They replace variables of the same names. */
 /** Returns the value if it is a list; an empty list otherwise. */
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : [];
 }
 
+/** Returns the spec with the variables in each container. They replace variables of the same names. */
 function withVariables(spec: PodSpec, variables: HookRun['variables']): PodSpec {
   const names = new Set<unknown>(Object.keys(variables));
   const added = Object.entries(variables).map(([name, value]) => ({ name, value }));
