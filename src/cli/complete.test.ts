@@ -33,6 +33,7 @@ beforeAll(async () => {
     ['b', 'server'],
     ['a', 'agent'],
     ['b', HOSTILE],
+    ['b', 'deleted'],
   ] as const) {
     const plan = { apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', name, namespace };
     await admin.create(
@@ -46,6 +47,12 @@ beforeAll(async () => {
       { namespace },
     );
   }
+  await admin.patch(
+    nodeRollouts,
+    'deleted',
+    { status: { phase: 'deleted', planDeleted: '2026-11-20T08:00:00Z' } },
+    { type: 'merge', subresource: 'status', namespace: 'b' },
+  );
   const directory = await mkdtemp(join(tmpdir(), 'refit-complete-'));
   things.defer(async () => await rm(directory, { recursive: true }));
   kubeconfig = join(directory, 'kubeconfig');

@@ -116,7 +116,11 @@ async function namesIn(
     };
     const names =
       what === 'plans'
-        ? plansIn((await list(nodeRollouts)).map(({ spec }) => spec.plan))
+        ? plansIn(
+            (await list(nodeRollouts)).flatMap(({ spec, status }) =>
+              status?.planDeleted === undefined ? spec.plan : [],
+            ),
+          )
         : (await Promise.all([list(nodes), list(controlNodes)]))
             .flat()
             .map(({ metadata }) => metadata.name);

@@ -69,7 +69,7 @@ test.each<[string, Partial<NodeRolloutRun>, readonly string[]]>([
       counts: { ...COUNTS, done: 5, failed: 3 },
       reason: 'TargetFailed',
       message: 'w1 failed',
-      failures: [{ node: 'w1', message: 'no space left' }, { node: 'w2' }],
+      failures: [{ node: 'w1', message: 'w1: Failed: no space left' }, { node: 'w2' }],
     },
     [
       `  ${later(0)}  failed 5/8 after 1 min, 59 min ago  to v1  (one)`,

@@ -59,6 +59,14 @@ function planLines(history: PlanHistory, now: number, medium: Medium): string[] 
   return [title, ...runs.flatMap((run) => runLines(run, now, medium))];
 }
 
+/** Returns the message about a failed node without the words that the line begins with: its name, and the step `Failed`. */
+function causeIn(message: string, node: string): string {
+  return [`${node}: `, 'Failed: '].reduce(
+    (text, words) => (text.startsWith(words) ? text.slice(words.length) : text),
+    message,
+  );
+}
+
 function runLines(run: NodeRolloutRun, now: number, { paint, width }: Medium): string[] {
   const { id, version, started, ended, phase, counts, message, reason, failures = [] } = run;
   const { snapshots = [] } = run;
@@ -74,7 +82,8 @@ function runLines(run: NodeRolloutRun, now: number, { paint, width }: Medium): s
   const causes = [
     ...(message === undefined ? [] : [`${message}${code}`]),
     ...failures.map(
-      ({ node, message: why }) => `${node} failed${why === undefined ? '' : `: ${why}`}`,
+      ({ node, message: why }) =>
+        `${node} failed${why === undefined ? '' : `: ${causeIn(why, node)}`}`,
     ),
     ...(counts.failed > failures.length
       ? [`${counts.failed - failures.length} more nodes failed`]

@@ -51,6 +51,12 @@ test.each<[string, Rollout, readonly Wait[], string[]]>([
     ['Blocked=False NothingWaits', 'Degraded=True TargetFailed', 'Progressing=False TargetFailed'],
   ],
   [
+    'it has ended while targets waited',
+    { ...RUNNING, phase: 'failed' },
+    [wait('window-open', 'WindowClosed')],
+    ['Blocked=False NothingWaits', 'Degraded=True TargetFailed', 'Progressing=False TargetFailed'],
+  ],
+  [
     'it is done',
     { ...RUNNING, phase: 'done' },
     [],

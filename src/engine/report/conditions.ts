@@ -41,7 +41,8 @@ export function conditionsOf(
   now: number,
 ): Conditions {
   const over = phase !== 'new' && phase !== 'running';
-  const wait = holdingOf(waits, now);
+  // The end of a rollout ends its waits, too.
+  const wait = over ? undefined : holdingOf(waits, now);
   const truth = (is: boolean): 'True' | 'False' => (is ? 'True' : 'False');
   const name = `${source.kind} ${source.name}`;
   const isBad = reason !== undefined || (over && phase !== 'done');

@@ -274,8 +274,9 @@ function steadyEta(next: Eta | undefined, before: Eta | undefined): Eta | undefi
   return isClose ? before : next;
 }
 
-function waitingOf({ waits }: RolloutView, now: number): NodeRolloutStatus['waiting'] {
-  const wait = holdingOf(waits, now);
+function waitingOf({ waits, end }: RolloutView, now: number): NodeRolloutStatus['waiting'] {
+  const isOpen = end.phase === 'new' || end.phase === 'running';
+  const wait = isOpen ? holdingOf(waits, now) : undefined;
   if (wait === undefined) return undefined;
   const { reason, ends, since } = wait;
   return {

@@ -93,7 +93,8 @@ function completeness(
   // The original uses this reason for a Job that cannot be created.
   if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failure);
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
-  if (rollout.blocked && !isOpenAt(plan, now))
+  const isOpen = rollout.phase === 'new' || rollout.phase === 'running';
+  if (isOpen && rollout.blocked && !isOpenAt(plan, now))
     return open('Waiting', 'current time is not within configured window');
   const isNew = status !== 'False' || plan.status?.latestHash !== rollout.id || PASSING.has(reason);
   return open(isNew ? 'Resolved' : reason);
@@ -119,7 +120,9 @@ function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): Condit
     void own.push({ type, status: 'True', reason: because, message });
   if (isEmpty) add(EMPTY_TYPE, NOTHING_DONE.code, NOTHING_DONE.message);
   if (failed.length > 0) add(FAILED_TYPE, 'JobFailed', failuresText(failed, plan));
-  if (blocked) add(WAITING_TYPE, gate, waits);
+  // The end of a rollout ends its waits, too.
+  const isOver = phase !== 'new' && phase !== 'running';
+  if (blocked && !isOver) add(WAITING_TYPE, gate, waits);
   if (isAborted) add(ABORTED_TYPE, 'Aborted', reason.message);
   return own;
 }
