@@ -10,7 +10,7 @@ import {
 } from '../cli/options.ts';
 import type { CommandSpec } from '../cli/program.ts';
 import type { Component } from '../install/manifests.ts';
-import { RIGHTS } from '../install/rights.ts';
+import { RIGHTS } from '../install/right-names.ts';
 import { systemClock } from '../util/clock.ts';
 
 /** The components that run in the cluster: name, description, and the dialect of their plans. */
@@ -47,6 +47,14 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
         run: async (_flags, { argument = '', write }) => {
           const { rightsOf } = await import('../install/rights.ts');
           write(rightsOf(argument));
+        },
+      },
+      {
+        name: 'kinds',
+        summary: 'Prints the definitions of the kinds for Plans of k0s.',
+        run: async (_flags, { write }) => {
+          const { kindsOfK0s } = await import('../install/manifests.ts');
+          write(kindsOfK0s());
         },
       },
       ...COMPONENTS.map(

@@ -38,6 +38,13 @@ export function manifestsOf(component: Component, flags: ManifestFlags): string 
   return `${lines.join('\n')}\n`;
 }
 
+/** Returns the definitions of the kinds for Plans of k0s, for controllers that run on hosts. */
+export function kindsOfK0s(): string {
+  const files = ['base/kinds.yaml', 'k0s/kinds.yaml', 'k0s/shards.yaml'];
+  const texts = files.map((file) => deployFile(`chart/manifests/${file}`).trimEnd());
+  return `${texts.join('\n---\n')}\n`;
+}
+
 /**
  * Returns the roles of the agent on one controller. If `node` is set, it includes those for its
  * Node.

@@ -2,13 +2,15 @@
 import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { expect, test } from 'vitest';
-import { COMPONENTS } from './manifests.ts';
-import { RIGHTS, rightsOf } from './rights.ts';
+import { COMPONENTS, kindsOfK0s, objectsIn } from './manifests.ts';
+import { RIGHTS } from './right-names.ts';
+import { rightsOf } from './rights.ts';
 
 test('each file with rights is that of a component, or can be printed', () => {
   const files = globSync('deploy/rbac-*.yaml').map((file) => basename(file, '.yaml').slice(5));
   const others = files.filter((name) => !COMPONENTS.some((each) => each === name));
-  expect([...RIGHTS]).toEqual(others.toSorted());
+  // Those of k0s are in rbac.yaml.
+  expect([...RIGHTS]).toEqual([...others, 'k0s'].toSorted());
 });
 
 test.each(RIGHTS)('%s: what is printed has a role and a binding', (name) => {
@@ -16,10 +18,22 @@ test.each(RIGHTS)('%s: what is printed has a role and a binding', (name) => {
   expect(rightsOf(name)).toMatch(/^kind: (Cluster)?RoleBinding$/m);
 });
 
+test('the kinds for k0s are those of deploy/crds, without the kinds of other plans', () => {
+  const names = objectsIn(kindsOfK0s()).map(({ metadata }) => metadata.name);
+  expect(names.toSorted()).toEqual([
+    'controlnodes.autopilot.k0sproject.io',
+    'noderollouts.upgrade.refit.dev',
+    'plans.autopilot.k0sproject.io',
+    'statusshards.upgrade.refit.dev',
+    'updateconfigs.autopilot.k0sproject.io',
+    'upgradepolicies.upgrade.refit.dev',
+  ]);
+});
+
 test('each hint that names rights names some that exist', () => {
   const sources = globSync('src/**/*.ts', { exclude: ['**/*.test.ts'] });
   const named = sources.flatMap((file) =>
-    [...readFileSync(file, 'utf8').matchAll(/refit install rights ([a-z-]+)/g)].map(
+    [...readFileSync(file, 'utf8').matchAll(/refit install rights ([a-z0-9-]+)/g)].map(
       ([, name = '']) => name,
     ),
   );

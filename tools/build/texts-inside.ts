@@ -12,7 +12,7 @@ const READERS = [
     module: join(ROOT, 'src', 'install', 'deploy-files.ts'),
     name: 'deployFile',
     folder: join(ROOT, 'deploy'),
-    files: ['chart/manifests/{base,k0s,cattle,capi}/*.yaml', 'host/refit-agent.*', 'rbac-*.yaml'],
+    files: ['chart/manifests/{base,k0s,cattle,capi}/*.yaml', 'host/refit-agent.*', 'rbac*.yaml'],
   },
   {
     module: join(ROOT, 'src/dialects/kubeadm/host/script-file.ts'),

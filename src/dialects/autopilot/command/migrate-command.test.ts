@@ -234,6 +234,10 @@ test('the steps: users first, controllers before workers, nothing twice, and the
   const steps = [...text.matchAll(/^\d\. (On \w\d|\w+)/gm)].map(([, first]) => first);
   expect(steps).toEqual(['Install', 'On', 'Start', 'On c2', 'Wait', 'On w1', 'Every']);
   expect(text).toContain('To go back: ');
+  // Somebody with the command alone has no file of the repository.
+  expect(text).not.toMatch(/\b(?:docs|deploy|examples)\//);
+  expect(text).toContain('refit install kinds | kubectl apply -f -');
+  expect(text).toContain('refit install rights k0s | kubectl apply -f -');
 });
 
 test('a kubeconfig that names one API server gives no address for all', async () => {

@@ -148,7 +148,12 @@ export function stepsOf({
       `refit install rights controlnode | sed s/CONTROL_NODE/${name}/g | kubectl apply -f -`,
   );
   const steps: readonly (readonly [string, ...string[]])[] = [
-    ['Install kinds and rights.', 'kubectl apply -f deploy/crds -f deploy/rbac.yaml', ...roles],
+    [
+      'Install kinds and rights.',
+      'refit install kinds | kubectl apply -f -',
+      'refit install rights k0s | kubectl apply -f -',
+      ...roles,
+    ],
     [
       'On a controller, make a kubeconfig for each user. k0s writes the address of one API server into it: use the load balancer.',
       `for user in ${['refit-controller', 'refit-viewer', 'refit-operator', ...controllers.map(userOf)].join(' ')}; do`,

@@ -1,0 +1,22 @@
+/** Names the rights that `refit install rights` prints. Completion and help need the names, but not the texts. */
+export const RIGHTS = [
+  'approver',
+  'capi-clusters',
+  'cattle-drain',
+  'controlnode',
+  'controlnode-workloads',
+  'coordinate',
+  'coordinate-kured',
+  'crds',
+  'health',
+  'hooks',
+  'k0s',
+  'kubeadm',
+  'kubeadm-approval',
+  'node-conditions',
+  'notify',
+  'silences',
+  'silences',
+  'updates',
+  'volumes',
+] as const;
