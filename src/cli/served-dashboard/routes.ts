@@ -11,7 +11,7 @@ import { SIGN_IN_HEADERS, signInPage } from './sign-in-page.ts';
 import type { Found, Viewer, Viewers } from './viewers.ts';
 
 interface RouteParts {
-  readonly viewers: Pick<Viewers, 'find' | 'forget'>;
+  readonly viewers: Pick<Viewers, 'find' | 'knows' | 'forget'>;
   readonly files: UiFiles;
   readonly clock: Clock;
   readonly isKnown: (name: string) => boolean;
@@ -34,9 +34,12 @@ export function createRoutes({ viewers, files, clock, isKnown, isSecure }: Route
   const cookieName = isSecure ? '__Host-refit-token' : 'refit-token';
   const cookieOf = (token: string, more = ''): string =>
     `${cookieName}=${token}; HttpOnly; SameSite=Strict; Path=/${isSecure ? '; Secure' : ''}${more}`;
-  /** Resolves with the owner of the token. Tokens that are refused cost the address a try. */
+  /**
+   * Resolves with the owner of the token. Tokens that are refused cost the address a try. Behind an Ingress, all viewers have
+   * one address, so the tries of others must not lock out a viewer whose token was confirmed before.
+   */
   const ownerOf = async (token: string, from: string): Promise<Found> => {
-    const seconds = failures.waitOf(from);
+    const seconds = viewers.knows(token) ? 0 : failures.waitOf(from);
     if (seconds > 0)
       return { kind: 'unanswered', why: `Too many tokens were refused: wait ${seconds} s.` };
     const found = await viewers.find(token);

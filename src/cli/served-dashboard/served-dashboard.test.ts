@@ -219,6 +219,19 @@ test('after ten refused tokens an address waits, and asks the API server nothing
   expect(tokens).toHaveLength(asked);
 });
 
+test('refused tokens of others at the same address, as behind an Ingress, do not lock out a viewer who is signed in', async () => {
+  const { ask, users } = await serve();
+  await ask(form('ada-token'));
+  for (let index = 0; index < 12; index++) await ask(form(`wrong-${index}`));
+  expect((await ask(form('wrong-12'))).body).toContain('Too many tokens were refused');
+  expect(await ask({ headers: COOKIE })).toMatchObject({ code: 200 });
+  expect(await ask(form('ada-token'))).toMatchObject({ code: 303 });
+  // The tries of the address count for a new token, also if it is a good one.
+  users.set('Bearer bob-token', 'bob');
+  const headers = { authorization: 'Bearer bob-token' };
+  expect(await ask({ path: '/api/state', headers })).toMatchObject({ code: 503 });
+});
+
 test('a token counts for some seconds without another question', async () => {
   const { ask, tokens } = await serve();
   for (let index = 0; index < 5; index++) await ask({ headers: COOKIE });

@@ -51,6 +51,8 @@ export interface ViewersOptions {
 export interface Viewers {
   /** Resolves with the viewer who owns the token, whom the API server has confirmed within the last ten seconds. */
   find(token: string): Promise<Found>;
+  /** Returns whether the API server has confirmed the token before, and has not refused it since. */
+  knows(token: string): boolean;
   /** Ends the pages of the viewer with this token, and forgets them. */
   forget(token: string): void;
   /** Checks the tokens of all open pages, until it is aborted. */
@@ -132,6 +134,7 @@ export function createViewers(options: ViewersOptions): Viewers {
   };
   return {
     find,
+    knows: (token) => kept.has(hash('sha256', token)),
     forget: (token) => drop(hash('sha256', token)),
     async run(stop) {
       while (!stop.aborted) {
