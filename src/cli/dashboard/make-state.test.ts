@@ -17,15 +17,24 @@ const NOW = T0 + MINUTE;
 interface Situation {
   readonly policies?: readonly UpgradePolicy[];
   readonly annotations?: Readonly<Record<string, string>>;
+  /** The labels of w1. */
+  readonly zone?: Readonly<Record<string, string>>;
 }
 
-async function shown({ policies = [], annotations = {} }: Situation): Promise<PlanState> {
+async function shown({
+  policies = [],
+  annotations = {},
+  zone = {},
+}: Situation): Promise<PlanState> {
   const k0supdate = buildUpdate({ targets: { workers: listed('w1', 'w2') } });
   const plan = buildPlan({ commands: [{ k0supdate }] });
   const controlled = { ...plan, metadata: { ...plan.metadata, annotations } };
   const held = buildNode('w2');
   const hold = { [HOLD_ANNOTATION]: writeHold({ by: 'ada', since: rfc3339(T0) }) };
-  const nodes = [buildNode('w1'), { ...held, metadata: { ...held.metadata, annotations: hold } }];
+  const nodes = [
+    buildNode('w1', { labels: zone }),
+    { ...held, metadata: { ...held.metadata, annotations: hold } },
+  ];
   const plans = await lookAt([controlled], [], nodes, NOW, buildViewParts({}, policies));
   const status = { leader: { state: 'unknown' as const }, plans };
   const [state] = stateOf({ status, rollouts: [], missing: [] }, NOW).plans;
@@ -39,6 +48,21 @@ test('the wave that waits for an approval is named', async () => {
     unapproved: 1,
   });
   expect((await shown({})).unapproved).toBeUndefined();
+});
+
+test('each node has its wave and its zone', async () => {
+  const zone = { 'topology.kubernetes.io/zone': 'zone-a' };
+  const waves = [{ count: 1 }];
+  const { nodes } = await shown({ policies: [buildUpgradePolicy('careful', { waves })], zone });
+  expect(nodes.map((node) => node.wave).toSorted()).toEqual([1, 2]);
+  expect(nodes.map((node) => [node.name, node.zone])).toEqual([
+    ['w1', 'zone-a'],
+    ['w2', undefined],
+  ]);
+  expect((await shown({})).nodes.map((node) => [node.wave, node.zone])).toEqual([
+    [undefined, undefined],
+    [undefined, undefined],
+  ]);
 });
 
 test('a pause by an annotation can be ended with a button, a pause by the policy cannot', async () => {

@@ -73,7 +73,7 @@ function planState(
     total: targets.length,
     percent: sentences.percentOf(plan),
     paused: plan.paused,
-    unapproved: unapprovedWave(plan),
+    unapproved: plan.waits.find(({ unapproved }) => unapproved !== undefined)?.unapproved,
     expected:
       eta === undefined || !text.isOpen(plan)
         ? undefined
@@ -89,13 +89,6 @@ function planState(
     history: rollout === undefined ? [] : endedRunsOf(historyOf(rollout)),
     traceId: rollout && historyOf(rollout).runs.find(({ id }) => id === plan.id)?.traceId,
   };
-}
-
-/** Returns the number of the wave that waits for an approval, which only the sentence of the wait has. */
-function unapprovedWave({ waits }: PlanView): number | undefined {
-  const wait = waits.find(({ reason }) => reason.code === 'WaveNeedsApproval');
-  const [, wave] = /^wave (\d+) needs approval/.exec(wait?.reason.message ?? '') ?? [];
-  return wave === undefined ? undefined : Number(wave);
 }
 
 function isOf({ spec }: NodeRollout, { uid, name, namespace }: PlanView): boolean {
@@ -158,6 +151,8 @@ function nodesOf(plan: PlanView, now: number): NodeState[] {
         message: row.message,
         since: target.since,
         from: target.from,
+        wave: target.wave,
+        zone: target.zone,
         ...(target.held === undefined ? {} : { isHeld: true as const }),
         steps: stepsOf(target, now).map(({ word, from, to }) => ({ word, from, to })),
       };

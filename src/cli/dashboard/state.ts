@@ -24,6 +24,10 @@ export interface NodeState {
   /** RFC 3339 time of the last change. */
   readonly since: string;
   readonly from?: string | undefined;
+  /** The number of its wave; the first wave is 1. Absent if the plan has no waves, or if the node is of the control plane. */
+  readonly wave?: number | undefined;
+  /** The zone of the Node, as its label says. */
+  readonly zone?: string | undefined;
   readonly steps: readonly LaneStep[];
   /** What `refit why` says of the node. Only a report has it; a served page asks its server. */
   readonly why?: readonly Said[] | undefined;

@@ -11,7 +11,7 @@ import type { FullExplanation } from '../../engine/explain/explain.ts';
 import { rollBackSentence } from '../../engine/explain/roll-back.ts';
 import { wayBackOf, wayBackOfRollout } from '../../engine/explain/way-back.ts';
 import { isTargetHeld } from '../../engine/gates/held-targets.ts';
-import { factsOf } from '../../engine/gates/types.ts';
+import { factsOf, labelsOf } from '../../engine/gates/types.ts';
 import type {
   Cordoned,
   PlanPhase,
@@ -34,10 +34,12 @@ import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-
 import { checksShown, type ShownCheck } from '../../engine/report/shown-checks.ts';
 import { hooksShown, type ShownHook } from '../../engine/report/shown-hooks.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
+import { wavesOf } from '../../engine/schedule/waves.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import { type Hold, isHeld } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { zoneOf } from '../../util/maintenance-windows.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { printable } from '../../util/printable.ts';
 import type { WayBack } from '../../versions/way-back.ts';
 import type { LeaderView } from './load.ts';
@@ -75,6 +77,10 @@ export interface TargetView
   readonly gone?: boolean | undefined;
   /** The hold that keeps a pending or skipped target from starting. */
   readonly held?: HoldView | undefined;
+  /** The number of its wave; the first wave is 1. Absent if the policy has no waves, or if the target is of the control plane. */
+  readonly wave?: number | undefined;
+  /** The zone of its Node; absent if the Node has no label for it. */
+  readonly zone?: string | undefined;
   /** Whether a done target can go back to its earlier version. */
   readonly wayBack?: WayBack | undefined;
 }
@@ -163,6 +169,9 @@ export interface ViewInput extends Assessment, Pick<PlanView, 'namespace' | 'clu
   readonly warnings: readonly string[];
   readonly unseen: readonly string[];
 }
+
+/** The label of a Node that names its zone (https://kubernetes.io/docs/reference/labels-annotations-taints/). */
+const ZONE_LABEL = 'topology.kubernetes.io/zone';
 
 /** Phases of plans that have not started. If such a plan has a reason, it does not start until somebody changes something. */
 const REFUSED: ReadonlySet<PlanPhase> = new Set(['new', 'invalid', 'incomplete']);
@@ -324,6 +333,8 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
     gone: !exists || undefined,
     held: phase === 'pending' || phase === 'skipped' ? holdNow(facts, look.now) : undefined,
     wayBack: wayBackOf(look, stage, target),
+    wave: waveOf(look, stage, target),
+    zone: ownMember(labelsOf(snapshot, target), ZONE_LABEL) || undefined,
   };
   if (observation.kind === 'none')
     return { name: target.name, phase, since: target.since, ...always };
@@ -352,6 +363,11 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
     rollsBack: phase === 'working' ? rollBackTimes(facts, policy) : undefined,
     drains: isDrained ? whoDrains : undefined,
   };
+}
+
+function waveOf(look: ViewInput, stage: Stage, { key }: Target): number | undefined {
+  const index = wavesOf(look, stage)?.of.get(key);
+  return index === undefined ? undefined : index + 1;
 }
 
 /** Returns the hold of the target; undefined if nobody holds it any more. */

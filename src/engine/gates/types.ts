@@ -78,6 +78,8 @@ export interface Waiting {
   /** The time at which the wait ends by itself, in RFC 3339; undefined if it is unknown. */
   readonly until?: string | undefined;
   readonly probe?: Probe | undefined;
+  /** The number of the wave that needs approval; the first wave is 1. */
+  readonly unapproved?: number | undefined;
   /** The run of a hook that must succeed before the wait ends. The leader carries it out. */
   readonly hookRun?: HookRun | undefined;
 }

@@ -323,6 +323,8 @@ export interface Wait {
   readonly until?: string;
   /** True if several targets of the active stage have the same wait. Then `target` is the first of them. */
   readonly ofStage?: true;
+  /** The number of the wave that needs approval; the first wave is 1. Undefined for every other wait. */
+  readonly unapproved?: number;
 }
 
 /**

@@ -19,10 +19,12 @@ export function approvalWait(
   const wave = index + 1;
   const needs = `wave ${wave} needs approval by UpgradePolicy ${policy.name ?? ''}`.trimEnd();
   const asking = 'somebody approves it with `refit approve`';
-  if (decisions === undefined) return wait('WaveNeedsApproval', needs, asking);
+  if (decisions === undefined)
+    return wait('WaveNeedsApproval', needs, asking, { unapproved: wave });
   if (decisions === 'unasked')
     return wait('WaveNeedsApproval', `${needs}; its NodeRollout is being read`, asking, {
       isPassing: true,
+      unapproved: wave,
       probe: { kind: 'decisions' },
     });
   if (isUnanswered(decisions))
@@ -35,5 +37,8 @@ export function approvalWait(
   const { plan, place, exists } = decisions;
   const missing = exists ? '' : `; the NodeRollout ${place} does not exist yet`;
   const ends = `somebody approves it: refit approve ${plan} --wave ${wave}`;
-  return wait('WaveNeedsApproval', `${needs}${missing}`, ends, { recheckMs: RECHECK_MS });
+  return wait('WaveNeedsApproval', `${needs}${missing}`, ends, {
+    recheckMs: RECHECK_MS,
+    unapproved: wave,
+  });
 }
