@@ -16,7 +16,6 @@ export const RIGHTS = [
   'node-conditions',
   'notify',
   'silences',
-  'silences',
   'updates',
   'volumes',
 ] as const;
