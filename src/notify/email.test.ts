@@ -12,6 +12,8 @@ import type { EmailReceiver, Message, Notification } from './receivers.ts';
 
 const NEVER = new AbortController().signal;
 const NOW = Date.UTC(2026, 0, 1);
+/** A busy machine needs longer than usual. */
+const WAIT = { timeout: 10_000 };
 const PASSWORD = 'P4SSW0RD-0F-THESE-TESTS';
 const validity = validFrom(systemClock.now());
 const subject = { commonName: 'mail of these tests' };
@@ -86,7 +88,7 @@ test.each<[string, string, SmtpTraits]>([
     'To: a@example.org, b@example.org',
   ]);
   expect(body).toBe('toy: done');
-  await vi.waitFor(() => expect(server.open()).toBe(0));
+  await vi.waitFor(() => expect(server.open()).toBe(0), WAIT);
 });
 
 test.each<[string, string, SmtpTraits, Readonly<Record<string, string>>, string]>([
@@ -192,10 +194,10 @@ test('a server that says nothing is left when the term ends, and nothing stays o
   const stop = new AbortController();
   const receiver = receiverAt(`smtp://127.0.0.1:${server.port}`);
   const sending = delivererWith()(receiver, MESSAGE, stop.signal);
-  await vi.waitFor(() => expect(server.open()).toBe(1));
+  await vi.waitFor(() => expect(server.open()).toBe(1), WAIT);
   stop.abort();
   expect(await sending).toBe('it cannot be reached');
-  await vi.waitFor(() => expect(server.open()).toBe(0));
+  await vi.waitFor(() => expect(server.open()).toBe(0), WAIT);
 });
 
 test('a server that is not there is named without its address', async () => {

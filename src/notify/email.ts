@@ -4,6 +4,7 @@
  */
 import { createTransport } from 'nodemailer';
 import type { Clock } from '../util/clock.ts';
+import { ownMember } from '../util/own-member.ts';
 import { printable } from '../util/printable.ts';
 import type { EmailReceiver, Message, PartlyTaken } from './receivers.ts';
 import { type SecretTools, secretNamed, Undeliverable } from './secret-values.ts';
@@ -142,7 +143,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 };
 
 function problemOf({ code, originalCode, responseCode }: SmtpError): string {
-  const clause = PROBLEMS[String(code)] ?? 'it cannot be reached';
+  const clause = ownMember(PROBLEMS, String(code)) ?? 'it cannot be reached';
   const isStatus = Number.isInteger(responseCode);
   const mark = isStatus ? String(responseCode) : String(originalCode ?? '');
   return /^[A-Z_0-9]+$/.test(mark) ? `${clause} (${mark})` : clause;

@@ -7,7 +7,7 @@ import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { Message, NotifiedEvent, Receiver } from '../../notify/receivers.ts';
+import type { Message, NotifiedEvent, PartlyTaken, Receiver } from '../../notify/receivers.ts';
 import type { Assessment } from '../assess/assess.ts';
 import type { RolloutView } from './node-rollout-status.ts';
 import { standingOf } from './notifications.ts';
@@ -58,7 +58,7 @@ function forbidding(): KubeClient {
   return { ...api.client, patch: refuse };
 }
 
-function leader(deliver?: (message: Message) => Promise<undefined>): Notifier {
+function leader(deliver?: (message: Message) => Promise<PartlyTaken | undefined>): Notifier {
   return createNotifier({
     client: isForbidden ? forbidding() : api.client,
     clock,
@@ -228,6 +228,26 @@ test('a failed message is sent again as it was, with pauses that grow, and given
   });
   expect(heard).toEqual([false, true]);
   expect(outcomes.filter((each) => each.endsWith('dropped'))).toHaveLength(2);
+});
+
+test('a message that reaches only a part of the people is not sent again, and an Event says so once', async () => {
+  let partly = 'it refused 1 of 2 recipients';
+  const notifier = leader(async () => (partly === '' ? undefined : { partly }));
+  await term(async () => {
+    follow(notifier, 'a', {});
+    await clock.advance(100);
+    const message = `receiver chat of UpgradePolicy p: ${partly}`;
+    expect(notifier.deliveryOf('toy/a')).toEqual({ isGood: false, message });
+    follow(notifier, 'a', { failed: 1 });
+    await clock.advance(PACE_MS + 100);
+    expect(events).toEqual([`receiver chat of UpgradePolicy p was told only in part: ${partly}`]);
+    partly = '';
+    follow(notifier, 'a', { failed: 2 });
+    await clock.advance(PACE_MS + 100);
+    expect(notifier.deliveryOf('toy/a')).toMatchObject({ isGood: true });
+  }, notifier);
+  expect(log).toEqual(['chat took a Started', 'chat took a Failed', 'chat took a Failed']);
+  expect(outcomes).toEqual(['p/chat sent', 'p/chat sent', 'p/chat sent']);
 });
 
 test('the next leader sends what this one did not, once, and not within the same minute', async () => {
