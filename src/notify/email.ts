@@ -57,7 +57,8 @@ export async function sendEmail(
   });
   try {
     const mail = emailOf(receiver, message, tools.clock.now());
-    const { rejected } = await transport.sendMail({ ...mail, signal: abort });
+    const sent: unknown = await transport.sendMail({ ...mail, signal: abort });
+    const { rejected } = sent as { readonly rejected: readonly unknown[] };
     if (rejected.length === 0) return undefined;
     return { partly: `it refused ${rejected.length} of ${receiver.to.length} recipients` };
   } catch (error) {
@@ -144,7 +145,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 
 function problemOf({ code, originalCode, responseCode }: SmtpError): string {
   const clause = ownMember(PROBLEMS, String(code)) ?? 'it cannot be reached';
-  const isStatus = Number.isInteger(responseCode);
-  const mark = isStatus ? String(responseCode) : String(originalCode ?? '');
-  return /^[A-Z_0-9]+$/.test(mark) ? `${clause} (${mark})` : clause;
+  if (typeof responseCode === 'number') return `${clause} (${responseCode})`;
+  const isCode = typeof originalCode === 'string' && /^[A-Z_0-9]+$/.test(originalCode);
+  return isCode ? `${clause} (${originalCode})` : clause;
 }

@@ -52,7 +52,7 @@ const WANTED_SMTP =
   'must be a URL that begins with smtps:// or smtp:// and has only a host and a port, for example smtps://mail.example.org';
 // A dot-string of RFC 5321 at a name of the DNS: no quotes, no blanks, no control characters and no second address.
 const MAILBOX =
-  /^[A-Za-z0-9!#$%&'*+\/=?^_`{|}~-]+([.][A-Za-z0-9!#$%&'*+\/=?^_`{|}~-]+)*@[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$/;
+  /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+([.][A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$/;
 const WANTED_MAILBOX =
   'must be one address without a name or quotes, for example operations@example.org';
 const mailboxSchema = z
