@@ -16,6 +16,7 @@ import { upgradeWithFaults } from './faults/faults.ts';
 import { replaceHost } from './faults/replace-host.ts';
 import { restoreEtcd } from './faults/restore-etcd.ts';
 import { rollBackKubelet } from './faults/roll-back.ts';
+import { rollBackStaticPods } from './faults/static-pods-back.ts';
 import { skipMinors, upgradeByHops } from './hops/hops.ts';
 import { upgradeByManagers } from './managers/upgrade.ts';
 import { Operator } from './operator.ts';
@@ -91,6 +92,7 @@ const PARTS: Readonly<Record<Part, () => Promise<void>>> = {
   },
   recordings: async () => await withCluster('recorded', options, recordKubeadm),
   'roll-back': async () => await withCluster('rolled-back', options, rollBackKubelet),
+  'static-pods-back': async () => await withCluster('restored', options, rollBackStaticPods),
   'patch-back': async () => await withCluster('back', options, goBack),
   'replace-host': async () => await withCluster('replaced', options, replaceHost),
   certificates: async () => await withCluster('renewed', options, renewCertificates),

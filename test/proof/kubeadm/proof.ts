@@ -28,7 +28,7 @@ Builds Kubernetes ${FROM} and ${TO}, makes machines of namespaces and a kubeadm 
 \`refit kubeadm apply\`, and looks at everything afterwards; beside it once more, with faults. Needs root. Nothing is left
 behind.
 
-  --size N+M       control planes and workers (default 3+2; \`daemonset\`, \`patch-back\` and the last two: 1+1)
+  --size N+M       control planes and workers (default 3+2; \`daemonset\`, \`static-pods-back\`, \`patch-back\` and the last two: 1+1)
   --only PART      \`upgrade\`: the first cluster; \`faults\`: the second one;
                    \`another-way\`: a cluster that is made as differently as can be;
                    \`agents\`: a cluster that agents upgrade, led by the extension for Cluster API;
@@ -36,6 +36,7 @@ behind.
                    \`managers\`: a cluster that Cluster API's managers make and upgrade, by agents;
                    \`recordings\`: kubeadm by itself, for test/fixtures/kubeadm;
                    \`roll-back\`: a kubelet that does not run, which takes Refit five minutes to be sure of;
+                   \`static-pods-back\`: a scheduler that does not run, which takes Refit as long;
                    \`patch-back\`: a whole cluster that goes back to ${FROM};
                    \`replace-host\`: members of etcd that are lost for good;
                    \`certificates\`: a cluster of ${TO} whose certificates end soon;
@@ -55,6 +56,7 @@ const PARTS: readonly Part[] = [
   'managers',
   'recordings',
   'roll-back',
+  'static-pods-back',
   'patch-back',
   'replace-host',
   'certificates',
@@ -78,7 +80,7 @@ interface Command {
 }
 
 const isSmall = (only = ''): boolean =>
-  ['daemonset', 'hops', 'patch-back', 'skipped-minors'].includes(only);
+  ['daemonset', 'hops', 'patch-back', 'skipped-minors', 'static-pods-back'].includes(only);
 
 function parseCommand(args: string[]): Command | undefined {
   const options = {

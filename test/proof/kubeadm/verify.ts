@@ -107,7 +107,7 @@ async function kubeletVersions(
 }
 
 /** The kubelet was restarted a moment ago: its probes must succeed once more. */
-async function staticPods(
+export async function staticPods(
   cluster: Cluster,
   operator: Operator,
   version: string,
