@@ -121,6 +121,16 @@ test('all manifests are as before, only root can read them, and the next run doe
   expect(await manifests()).toEqual(before);
 });
 
+test('the logs of the pods that did not work are kept, and a link among them is not followed', async () => {
+  await upgrade();
+  const folder = 'var/log/pods/kube-system_kube-scheduler-cp1_1/kube-scheduler';
+  await put(`${folder}/0.log`, 'unknown flag\n', 0o640);
+  await put('etc/shadow', 'secret\n');
+  await symlink(join(root, 'etc/shadow'), join(root, folder, '1.log'));
+  expect(await back()).toEqual({ said: RESTORED, isDone: true });
+  expect(await read('var/lib/refit/static-pods/kube-scheduler.log')).toBe('unknown flag\n');
+});
+
 test('a manifest that kubeadm did not change is not replaced', async () => {
   await kubeadmWrites(NEW, '3.6.10-0');
   await upgrade();

@@ -92,6 +92,14 @@ undo_static_pods() {
   each_manifest undo_manifest || fail "the manifests are a mix: see $MANIFESTS, with copies in $PODS"
   write_journal state 'state undone'
 }
+# Copies the end of the logs of each static pod: the kubelet removes the logs of a pod with its manifest. They may show the cause.
+keep_logs() {
+  for name in $COMPONENTS; do
+    for log in "$R/var/log/pods/kube-system_$name-"*/"$name"/*.log; do
+      if [ -f "$log" ] && [ ! -L "$log" ]; then tail -n 100 "$log"; fi
+    done >"$PODS/$name.log" || true
+  done
+}
 static_pods_back() {
   [ "$(written state)" != undoing ] || undo_static_pods
   if [ "$(written state)" != 'done' ] || [ "$(written rollout)" != "$1" ]; then
@@ -101,6 +109,7 @@ static_pods_back() {
       each_manifest remove_staged
       fail "cannot stage the manifests in $MANIFESTS"
     }
+    [ "$(written state)" = begun ] || keep_logs
     write_journal state 'state begun'
     { each_manifest rename_staged && sync "$MANIFESTS"; } || {
       undo_static_pods
