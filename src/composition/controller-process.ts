@@ -178,8 +178,7 @@ export async function prepareControllerProcess(
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
   await askForNeeded(given, options, abort);
-  // A refusal counts from here on. Before, an API server that has just started may refuse
-  // everything for some seconds.
+  // A refusal counts from here on. Before, an API server that has just started may refuse everything for some seconds.
   const [policies, dialects] = await Promise.all([
     findPolicies(options, abort),
     readable(given, options, abort),

@@ -223,19 +223,6 @@ test.each<[string, Case, readonly string[]]>([
     ],
   ],
   [
-    'a hook that failed after the drain, so that the work was cancelled',
-    {
-      ...FAILED,
-      says: 'Failed',
-      reason: 'the hook detach of UpgradePolicy nightly failed: Job a/b failed: Failed',
-      description: 'w1: the hook detach of UpgradePolicy nightly failed: Job a/b failed: Failed',
-    },
-    [
-      'the hook detach of UpgradePolicy nightly failed: Job a/b failed',
-      '\n  to do   Failed. Repair what the hook reports, or change the hook in the policy, then run: refit retry w1',
-    ],
-  ],
-  [
     'a plan that went on within its failure budget, and is over',
     {
       states: ['SignalApplyFailed', 'SignalCompleted'],

@@ -29,11 +29,11 @@ async function waited(phase: RolloutPhase, states: readonly [number, HookState][
   const [run] = planHookRuns({ rollout, controls: NO_CONTROLS }, policy, 'afterPlan');
   const listAll = async ({ kind }: { readonly kind: string }): Promise<object> =>
     await Promise.resolve({ items: kind === 'Plan' ? [plan] : [], metadata: {} });
-  let said = '';
+  const said: string[] = [];
   const session = {
     client: { listAll } as unknown as KubeClient,
     clock,
-    output: { write: (text: string) => void (said += text) },
+    output: { write: (text: string) => void said.push(text) },
     abort: new AbortController().signal,
   };
   const hooksOf = () => {
@@ -44,7 +44,10 @@ async function waited(phase: RolloutPhase, states: readonly [number, HookState][
   };
   const controller = { dialects: [tableDialect], policyFor: () => policy, hooksOf };
   await clock.runUntil(untilHooksEnded(session, controller));
-  return { minutes: Math.round(((clock.monotonic() - began) / MINUTE) * 10) / 10, said };
+  return {
+    minutes: Math.round(((clock.monotonic() - began) / MINUTE) * 10) / 10,
+    said: said.join(''),
+  };
 }
 
 const WAITING = 'The plan has ended. Waiting for the hook tell.\n';
