@@ -6,6 +6,7 @@ import type {
   NodeState,
   PlanState,
 } from '../src/cli/dashboard/state.ts';
+import { post } from './post.ts';
 
 interface Actions {
   readonly act: (request: ActionRequest) => void;
@@ -27,24 +28,14 @@ function useActions(subject: string): Actions {
 }
 
 async function send(request: ActionRequest): Promise<ActionResult> {
-  try {
-    const answer = await fetch('api/act', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-refit-action': '1' },
-      body: JSON.stringify(request),
-    });
-    if (answer.ok) return (await answer.json()) as ActionResult;
-    return { isDone: false, lines: [await answer.text()] };
-  } catch {
-    return { isDone: false, lines: ['refit dashboard does not answer.'] };
-  }
+  return await post('api/act', 'application/json', JSON.stringify(request));
 }
 
 export function PlanActions({ plan }: { readonly plan: PlanState }) {
   const { act, isBusy, result } = useActions(plan.key);
   const [isAsking, ask] = useState(false);
-  const { key, paused, unapproved } = plan;
-  if (!plan.isOpen && result === undefined) return null;
+  const { key, paused, unapproved, failedHooks } = plan;
+  if (!plan.isOpen && failedHooks === undefined && result === undefined) return null;
   return (
     <div class="actions">
       {plan.isOpen && (
@@ -63,6 +54,15 @@ export function PlanActions({ plan }: { readonly plan: PlanState }) {
             />
           )}
           <Act label="Abort…" isBusy={isBusy} act={() => ask(true)} />
+        </div>
+      )}
+      {failedHooks !== undefined && (
+        <div role="group" aria-label="Control the hooks of the plan">
+          <Act
+            label={`Retry hooks: ${failedHooks.join(', ')}`}
+            isBusy={isBusy}
+            act={() => act({ action: 'retry-hooks', plan: key })}
+          />
         </div>
       )}
       {isAsking && (

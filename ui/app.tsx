@@ -4,6 +4,7 @@ import type { DashboardState, PlanState } from '../src/cli/dashboard/state.ts';
 import { PlanActions } from './actions.tsx';
 import { Lanes } from './lanes.tsx';
 import { NodePanel } from './node-panel.tsx';
+import { Preview } from './preview.tsx';
 import { Sentences } from './sentences.tsx';
 
 interface AppProps {
@@ -38,6 +39,7 @@ export function App({ inside }: AppProps) {
       </header>
       <main>
         <Overview plans={state.plans} chosen={plan?.key} choose={choose} />
+        {inside === undefined && <Preview />}
         {plan !== undefined && (
           <Plan
             plan={plan}

@@ -1,7 +1,9 @@
 /** Shows one lane for each node. Only the lanes in sight are in the document, so thousands of nodes scroll as fast as a few. */
+import type { ComponentChildren } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { NodeState } from '../src/cli/dashboard/state.ts';
 import { Axis, Bar, Legend, type Span, spanOf } from './bars.tsx';
+import { type Group, type Grouping, groupingsOf, layoutOf } from './groups.ts';
 
 /** The height of a lane in pixels, as in the style. */
 const LANE = 32;
@@ -22,30 +24,30 @@ interface LanesProps {
 export function Lanes({ nodes, chosen, open }: LanesProps) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
-  const [focused, setFocused] = useState(0);
+  const [focused, setFocused] = useState<number>();
+  const [wanted, setWanted] = useState<Grouping>('role');
   const span = useMemo(() => spanOf(nodes), [nodes]);
-  const groups = useMemo(() => groupsOf(nodes), [nodes]);
-  const rowAt = (place: number): number =>
-    place + groups.filter(({ start }) => start <= place).length;
-  const first = Math.max(0, Math.floor(top / LANE) - SPARE);
-  const last = first + Math.ceil(HEIGHT / LANE) + 2 * SPARE;
-  // A lane is never before its place, because only headings come before it.
-  const shown = nodes
-    .slice(Math.max(0, first - groups.length), last)
-    .map((node, index) => ({ node, place: Math.max(0, first - groups.length) + index }))
-    .filter(({ place }) => rowAt(place) >= first && rowAt(place) < last);
-  const rows = nodes.length + groups.length;
-  const current = Math.min(focused, nodes.length - 1);
+  const groupings = useMemo(() => groupingsOf(nodes), [nodes]);
+  // Another plan may have no waves or zones.
+  const by = groupings.includes(wanted) ? wanted : 'role';
+  const layout = useMemo(() => layoutOf(nodes, by), [nodes, by]);
+  const { groups, rows, order, rowOf, placeOf } = layout;
+  const from = Math.max(0, Math.floor(top / LANE) - SPARE);
+  const sight = { from, to: from + Math.ceil(HEIGHT / LANE) + 2 * SPARE };
+  const shown = groups.filter((each) => isInSight(each, sight));
+  const current = focused !== undefined && focused < nodes.length ? focused : (order[0] ?? 0);
   const move = (event: KeyboardEvent): void => {
-    const to = targetOf(event.key, current, nodes.length);
+    const place = targetOf(event.key, placeOf[current] ?? 0, nodes.length);
     if (event.key === 'Enter') open(nodes[current]?.name ?? '');
-    if (to === undefined) return;
+    if (place === undefined) return;
+    const to = order[place] ?? 0;
     event.preventDefault();
     setFocused(to);
-    reveal(box.current, rowAt(to));
+    reveal(box.current, rowOf[to] ?? 0);
   };
   return (
     <div class="chart">
+      <GroupBy groupings={groupings} by={by} choose={setWanted} />
       <Legend nodes={nodes} />
       <Axis span={span} />
       {/* The list keeps the focus and names its active lane, because a lane leaves the document when it is out of sight. */}
@@ -55,37 +57,37 @@ export function Lanes({ nodes, chosen, open }: LanesProps) {
         role="listbox"
         tabIndex={0}
         aria-label={`${nodes.length} nodes`}
-        aria-activedescendant={shown.length > 0 ? `lane-${current}` : undefined}
+        aria-activedescendant={nodes.length > 0 ? `lane-${current}` : undefined}
         style={{ height: `${Math.min(HEIGHT, rows * LANE + BORDERS)}px` }}
         onScroll={({ currentTarget }) => setTop(currentTarget.scrollTop)}
         onKeyDown={move}
       >
         <div role="presentation" style={{ height: `${rows * LANE}px` }}>
-          {groups.map(({ start, title }) => (
-            <div
-              key={start}
-              role="presentation"
-              class="group"
-              style={{ transform: `translateY(${(rowAt(start) - 1) * LANE}px)` }}
-            >
-              {title}
-            </div>
-          ))}
-          {shown.map(({ node, place }) => (
-            <Lane
-              key={place}
-              node={node}
-              place={place}
-              row={rowAt(place)}
-              total={nodes.length}
-              span={span}
-              isChosen={node.name === chosen}
-              isFocused={place === current}
-              open={() => {
-                setFocused(place);
-                open(node.name);
-              }}
-            />
+          {shown.map((group) => (
+            <Titled key={group.row} group={group}>
+              {membersIn(group, sight).map((index) => {
+                const node = nodes[index];
+                return (
+                  node && (
+                    <Lane
+                      key={index}
+                      node={node}
+                      index={index}
+                      place={placeOf[index] ?? 0}
+                      row={rowOf[index] ?? 0}
+                      total={nodes.length}
+                      span={span}
+                      isChosen={node.name === chosen}
+                      isFocused={index === current}
+                      open={() => {
+                        setFocused(index);
+                        open(node.name);
+                      }}
+                    />
+                  )
+                );
+              })}
+            </Titled>
           ))}
         </div>
       </div>
@@ -93,29 +95,71 @@ export function Lanes({ nodes, chosen, open }: LanesProps) {
   );
 }
 
-interface Group {
-  /** The place of its first node. */
-  readonly start: number;
-  readonly title: string;
+interface GroupByProps {
+  readonly groupings: readonly Grouping[];
+  readonly by: Grouping;
+  readonly choose: (by: Grouping) => void;
 }
 
-/** Returns a group for each run of nodes with the same role and version; none if all nodes are alike. */
-function groupsOf(nodes: readonly NodeState[]): readonly Group[] {
-  const starts = nodes.flatMap((node, place) => {
-    const before = nodes[place - 1];
-    return before?.role === node.role && before.version === node.version ? [] : [place];
-  });
-  if (starts.length < 2) return [];
-  return starts.map((start, index) => {
-    const members = nodes.slice(start, starts[index + 1]);
-    const done = members.filter(({ phase }) => phase === 'done').length;
-    const { role = '', version = '' } = members[0] ?? {};
-    return { start, title: `${role}s to ${version}: ${done} of ${members.length} done` };
-  });
+/** Lets people choose how the nodes are grouped, if there is a choice. */
+function GroupBy({ groupings, by, choose }: GroupByProps) {
+  if (groupings.length < 2) return null;
+  return (
+    <label class="grouping">
+      Group nodes by{' '}
+      <select
+        value={by}
+        onChange={({ currentTarget: { value } }) =>
+          choose(groupings.find((each) => each === value) ?? 'role')
+        }
+      >
+        {groupings.map((each) => (
+          <option key={each} value={each}>
+            {each === 'role' ? 'role and version' : each}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface TitledProps {
+  readonly group: Group;
+  readonly children: ComponentChildren;
+}
+
+/** Puts the lanes of a group below its heading. A screen reader says the heading as the name of the group. */
+function Titled({ group: { title, row }, children }: TitledProps) {
+  if (title === undefined) return <>{children}</>;
+  return (
+    <div role="group" aria-label={title}>
+      <div aria-hidden="true" class="group" style={{ transform: `translateY(${row * LANE}px)` }}>
+        {title}
+      </div>
+      {children}
+    </div>
+  );
+}
+
+/** The rows in sight: the first one, and the one after the last. */
+interface Sight {
+  readonly from: number;
+  readonly to: number;
+}
+
+function isInSight({ row, first, nodes }: Group, { from, to }: Sight): boolean {
+  return row < to && first + nodes.length > from;
+}
+
+function membersIn({ first, nodes }: Group, { from, to }: Sight): readonly number[] {
+  return nodes.slice(Math.max(0, from - first), Math.max(0, to - first));
 }
 
 interface LaneProps {
   readonly node: NodeState;
+  /** Its place in the state, which stays if the nodes are grouped in another way. */
+  readonly index: number;
+  /** Its place in the list. */
   readonly place: number;
   /** Its place in the list, with the headings of groups. */
   readonly row: number;
@@ -126,10 +170,10 @@ interface LaneProps {
   readonly open: () => void;
 }
 
-function Lane({ node, place, row, total, span, isChosen, isFocused, open }: LaneProps) {
+function Lane({ node, index, place, row, total, span, isChosen, isFocused, open }: LaneProps) {
   return (
     <div
-      id={`lane-${place}`}
+      id={`lane-${index}`}
       role="option"
       aria-selected={isChosen}
       aria-setsize={total}

@@ -2,8 +2,9 @@
 import axe from 'axe-core';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { NodeState } from '../../src/cli/dashboard/state.ts';
 import { serveState, startBrowser, visit } from './browser.ts';
-import { nodesNamed, stateWith } from './states.ts';
+import { nodesInWaves, nodesNamed, stateWith } from './states.ts';
 
 const LOOKS = (['light', 'dark'] as const).flatMap((colorScheme) =>
   [1280, 320].map((width) => ({ colorScheme, width })),
@@ -18,7 +19,8 @@ afterAll(async () => await browser.close());
 test.each(LOOKS)(
   'axe finds nothing: $colorScheme, $width pixels',
   async ({ colorScheme, width }) => {
-    const state = { ...stateWith(nodesNamed(40)), allowsActions: true };
+    const plan = { failedHooks: ['backup'] };
+    const state = { ...stateWith(nodesInWaves(40), plan), allowsActions: true };
     await using server = await serveState(state);
     const options = { colorScheme, viewport: { width, height: 900 }, bypassCSP: true };
     await using visited = await visit(browser, server.url, options);
@@ -26,6 +28,12 @@ test.each(LOOKS)(
     await page.getByRole('option', { name: 'w2', exact: false }).first().click();
     await page.getByRole('button', { name: 'Close' }).waitFor();
     await page.evaluate(axe.source);
+    expect(await violationsOn(page)).toEqual([]);
+    await page.getByRole('combobox', { name: 'Group nodes by' }).selectOption('wave and zone');
+    await page.getByText('Preview a plan').click();
+    await page.getByLabel('YAML of the plan').fill('kind: Plan');
+    await page.getByRole('button', { name: 'Preview', exact: true }).click();
+    await page.getByText(/^wave 1, zone b2/).waitFor();
     expect(await violationsOn(page)).toEqual([]);
     await page.getByRole('button', { name: 'Abort…' }).click();
     await page.getByRole('dialog').waitFor();
@@ -41,6 +49,77 @@ async function violationsOn(page: Page): Promise<string[]> {
   return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
 }
 
+test('the keyboard alone groups the nodes by wave and by zone, each group with its counts', async () => {
+  await using server = await serveState(stateWith(nodesInWaves(20)));
+  await using visited = await visit(browser, server.url);
+  const { page } = visited;
+  expect(await page.getByRole('group', { name: /^wave/ }).count()).toBe(0);
+  const choice = page.getByRole('combobox', { name: 'Group nodes by' });
+  await choice.focus();
+  await page.keyboard.type('wave');
+  const first = page.getByRole('group', {
+    name: 'wave 1: 2 of 10 done, 2 in progress, 2 failed, 2 skipped',
+  });
+  await first.getByRole('option').first().waitFor();
+  expect(await first.getByRole('option').first().textContent()).toContain('w0');
+  await choice.selectOption('zone');
+  await page.getByText(/^zone b2: 2 of 7 done/).waitFor();
+  const zones = await page.locator('.group').allTextContents();
+  expect(zones.map((title) => title.split(':')[0])).toEqual(['zone b2', 'zone b10', 'no zone']);
+  await choice.selectOption('wave and zone');
+  await page.getByText(/^wave 1, zone b2: /).waitFor();
+  await page.getByRole('listbox').focus();
+  for (const key of ['Home', 'ArrowDown', 'Enter']) await page.keyboard.press(key);
+  await page.getByRole('heading', { name: 'w3', exact: true }).waitFor();
+});
+
+test('nodes without waves and zones offer no choice of groups', async () => {
+  await using server = await serveState(stateWith(nodesNamed(3)));
+  await using visited = await visit(browser, server.url);
+  const { page } = visited;
+  await page.getByRole('option', { name: 'w2' }).waitFor();
+  expect(await page.getByRole('combobox').count()).toBe(0);
+});
+
+test('a pasted plan, or one from a file, is previewed', async () => {
+  const asked: string[] = [];
+  await using server = await serveState(stateWith(nodesNamed(3)), async (text) => {
+    asked.push(text);
+    const isDone = text.includes('Plan');
+    return await Promise.resolve({
+      isDone,
+      lines: isDone ? ['<b>batch 1</b>'] : ['REFIT_FILE: no'],
+    });
+  });
+  await using visited = await visit(browser, server.url);
+  const { page, strays } = visited;
+  await page.getByText('Preview a plan').click();
+  const button = page.getByRole('button', { name: 'Preview', exact: true });
+  expect(await button.isDisabled()).toBe(true);
+  await page.getByLabel('YAML of the plan').fill('kind: Secret');
+  await button.click();
+  await page.getByText('REFIT_FILE: no').waitFor();
+  const buffer = Buffer.from('kind: Plan\n');
+  await page
+    .getByLabel('File with the plan')
+    .setInputFiles({ name: 'plan.yaml', mimeType: 'application/yaml', buffer });
+  await expect
+    .poll(async () => await page.getByLabel('YAML of the plan').inputValue())
+    .toBe('kind: Plan\n');
+  await button.click();
+  await page.getByText('<b>batch 1</b>').waitFor();
+  expect(asked).toEqual(['kind: Secret', 'kind: Plan\n']);
+  const large = {
+    name: 'a.yaml',
+    mimeType: 'application/yaml',
+    buffer: Buffer.alloc(256 * 1024 + 1, 'a'),
+  };
+  await page.getByLabel('File with the plan').setInputFiles(large);
+  await page.getByText('The text is longer than 256 KiB.').waitFor();
+  expect(asked).toHaveLength(2);
+  expect(strays).toEqual([]);
+});
+
 test('the keyboard alone opens a node', async () => {
   await using server = await serveState(stateWith(nodesNamed(40)));
   await using visited = await visit(browser, server.url);
@@ -50,31 +129,43 @@ test('the keyboard alone opens a node', async () => {
   await page.getByRole('heading', { name: 'w38' }).waitFor();
 });
 
-test('5,000 nodes: script and layout of a scroll step take at most 1.5 times as long as with 100', async () => {
-  await using few = await showLanes(100);
-  await using many = await showLanes(5000);
-  const costs = { few: [] as number[], many: [] as number[] };
-  // In turns, because others use this machine too.
-  for (let round = 0; round < ROUNDS; round++) {
-    costs.few.push(await costOfRound(few));
-    costs.many.push(await costOfRound(many));
-  }
-  expect(await many.page.getByRole('option').count()).toBeLessThan(60);
-  expect(median(costs.many) / median(costs.few)).toBeLessThanOrEqual(1.5);
-});
+/** Each node is in a zone of its own: there cannot be more headings. */
+function nodesInZones(count: number): NodeState[] {
+  return nodesNamed(count).map((node) => ({ ...node, wave: 1, zone: node.name }));
+}
+
+test.each<[string, (count: number) => NodeState[], string | undefined]>([
+  ['one group', nodesNamed, undefined],
+  ['a group for each node', nodesInZones, 'zone'],
+])(
+  '5,000 nodes, %s: script and layout of a scroll step take at most 1.5 times as long as with 100',
+  async (_name, nodes, by) => {
+    await using few = await showLanes(nodes(100), by);
+    await using many = await showLanes(nodes(5000), by);
+    const costs = { few: [] as number[], many: [] as number[] };
+    // In turns, because others use this machine too.
+    for (let round = 0; round < ROUNDS; round++) {
+      costs.few.push(await costOfRound(few));
+      costs.many.push(await costOfRound(many));
+    }
+    expect(await many.page.getByRole('option').count()).toBeLessThan(60);
+    expect(median(costs.many) / median(costs.few)).toBeLessThanOrEqual(1.5);
+  },
+);
 
 interface Shown extends AsyncDisposable {
   readonly page: Page;
   readonly session: CDPSession;
 }
 
-async function showLanes(count: number): Promise<Shown> {
+async function showLanes(nodes: NodeState[], by: string | undefined): Promise<Shown> {
   const opened = new AsyncDisposableStack();
-  const server = opened.use(await serveState(stateWith(nodesNamed(count))));
+  const server = opened.use(await serveState(stateWith(nodes)));
   const { page } = opened.use(await visit(browser, server.url));
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable');
   await page.getByRole('option', { name: 'w0', exact: false }).first().waitFor();
+  if (by !== undefined) await page.getByRole('combobox').selectOption(by);
   return { page, session, [Symbol.asyncDispose]: async () => await opened.disposeAsync() };
 }
 

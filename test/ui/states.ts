@@ -25,6 +25,15 @@ export function nodesNamed(count: number, nameOf = (index: number) => `w${index}
   });
 }
 
+/** Half of the nodes in each of two waves, and a third of them in each of two zones; the rest have none. */
+export function nodesInWaves(count: number): NodeState[] {
+  const zones = ['b2', 'b10', undefined];
+  return nodesNamed(count).map((node, index) => {
+    const wave = index < count / 2 ? 1 : 2;
+    return { ...node, wave, zone: zones[index % zones.length] };
+  });
+}
+
 export function stateWith(
   nodes: readonly NodeState[],
   plan: Partial<PlanState> = {},

@@ -2,7 +2,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-export const ACTION_PATH = 'api/act';
+const ACTION_PATH = 'api/act';
+export const PREVIEW_PATH = 'api/preview';
 /** A page of another site cannot send this header unless the server allows it, and this server allows nobody. */
 const ACTION_HEADER = 'x-refit-action';
 
@@ -21,36 +22,41 @@ interface Refusal {
 
 /** Returns why a request gets no answer; undefined if it gets one. */
 export function refusalOf(
-  request: IncomingMessage,
+  request: Pick<IncomingMessage, 'method' | 'headers'>,
   url: URL,
   { port, place, token, allowsActions }: Rules,
 ): Refusal | undefined {
-  const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
+  // Browsers leave out the port of HTTP.
+  const end = port === 80 ? '' : `:${port}`;
+  const hosts = [`127.0.0.1${end}`, `localhost${end}`];
   // A foreign name that resolves to this address must not reach the state (DNS rebinding).
   if (!hosts.includes(request.headers.host ?? ''))
     return {
       code: 421,
       text: `open this page as ${hosts.join(' or ')}: other names of this host are refused\n`,
     };
-  const isAction = request.method === 'POST' && url.pathname === `${place}${ACTION_PATH}`;
+  const isPost = request.method === 'POST';
+  const isAction = isPost && url.pathname === `${place}${ACTION_PATH}`;
+  // A preview changes nothing, but it reads the cluster with the rights of the user, so only the page may ask for one.
+  const isOfPage = isAction || (isPost && url.pathname === `${place}${PREVIEW_PATH}`);
   if (isAction && !allowsActions)
     return {
       code: 405,
       text: 'this server only answers GET; to control plans, start refit dashboard with --allow-actions\n',
     };
-  if (!isAction && request.method !== 'GET')
+  if (!isOfPage && request.method !== 'GET')
     return { code: 405, text: 'this server only answers GET\n' };
   const cookie = cookieIn(request, cookieName(port));
-  // An action needs the cookie: the token of an address may stand in the history of a browser.
-  const given = isAction ? cookie : (url.searchParams.get('token') ?? cookie);
+  // Such a request needs the cookie: the token of an address may stand in the history of a browser.
+  const given = isOfPage ? cookie : (url.searchParams.get('token') ?? cookie);
   const isBelow = url.pathname.startsWith(place);
   if (!isBelow || given === undefined || !isSame(given, token))
     return { code: 403, text: 'open the URL that refit dashboard has printed; it has a token\n' };
-  return isAction ? refusalOfAction(request) : undefined;
+  return isOfPage ? refusalOfAction(request) : undefined;
 }
 
 /** The cookie is not enough: for a browser, a server at another port of this machine is the same site, and its pages send it. */
-function refusalOfAction({ headers }: IncomingMessage): Refusal | undefined {
+function refusalOfAction({ headers }: Pick<IncomingMessage, 'headers'>): Refusal | undefined {
   const { host = '', origin } = headers;
   const isOwn =
     headers[ACTION_HEADER] === '1' && (origin === undefined || origin === `http://${host}`);
@@ -67,7 +73,7 @@ export function cookieName(port: number): string {
   return `refit-${port}`;
 }
 
-function cookieIn({ headers: { cookie = '' } }: IncomingMessage, name: string) {
+function cookieIn({ headers: { cookie = '' } }: Pick<IncomingMessage, 'headers'>, name: string) {
   const pairs = cookie.split('; ').map((pair) => pair.split('='));
   return pairs.find(([key]) => key === name)?.[1];
 }

@@ -7,36 +7,104 @@ import { createNode, installDefinitions } from '../../../sandbox/cluster/objects
 import { startSandboxPlane } from '../../../sandbox/cluster/plane.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
 import { plans } from '../../api/autopilot/plan.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { cattlePlans } from '../../api/kinds.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { namespaces } from '../../kube/resources.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { systemClock } from '../../util/clock.ts';
-import { plainOutput } from '../output.ts';
+import type { SessionParts } from '../status/status-session.ts';
 import { carryOut } from './actions.ts';
+import { previewText } from './preview.ts';
 import type { ActionRequest, ActionResult } from './state.ts';
 
+let kubeconfig: string;
+let sessionParts: Omit<SessionParts, 'output'>;
+let makeTwin: (twin: CattlePlan) => Promise<unknown>;
 let act: (request: ActionRequest) => Promise<ActionResult>;
 
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'refit-actions-'));
   const plane = await startSandboxPlane(folder);
-  const kubeconfig = await plane.kubeconfig('admin');
-  using client = createClient(await loadClusterConfig({ path: kubeconfig }), { userAgent: 'test' });
+  kubeconfig = await plane.kubeconfig('admin');
+  const client = createClient(await loadClusterConfig({ path: kubeconfig }), { userAgent: 'test' });
   await installDefinitions(client, systemClock);
   await createNode(client, 'w1', {});
   const k0supdate = buildUpdate({ targets: { workers: listed('w1') } });
   const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate }] });
   await client.create(plans, { ...rest, metadata: { name: metadata.name } });
   const abort = new AbortController().signal;
-  const parts = { dialects: DIALECTS, clock: systemClock, output: plainOutput, abort };
-  act = async (request) => await carryOut(request, { kubeconfig }, parts);
+  sessionParts = { dialects: DIALECTS, clock: systemClock, abort };
+  makeTwin = async (twin) => {
+    const metadata = { name: twin.metadata.namespace ?? '' };
+    await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata });
+    await client.create(cattlePlans, twin);
+  };
+  act = async (request) => await carryOut(request, { kubeconfig }, sessionParts);
   return async () => {
+    client[Symbol.dispose]();
     await plane.stop();
     await rm(folder, { recursive: true });
   };
 });
 
 const plan = 'autopilot//autopilot';
+
+function previewed(text: string) {
+  return previewText(text, { kubeconfig }, sessionParts);
+}
+
+test('a preview of a plan that is not applied over the one of the cluster, with its order', async () => {
+  const k0supdate = buildUpdate({ targets: { workers: listed('w1') } });
+  const { metadata, ...rest } = buildPlan({ id: 'id2', commands: [{ k0supdate }] });
+  const text = JSON.stringify({ ...rest, metadata: { name: metadata.name } });
+  const { lines } = await previewed(text);
+  const shown = lines.join('\n');
+  expect(shown).toContain('Plan autopilot (id2)  new');
+  expect(shown).toContain('the cluster has a plan with this name');
+  expect(shown).toMatch(/workers of command 0 to \S+, 1 at a time\n +batch 1 +w1/);
+});
+
+test.each([
+  ['', /^REFIT_FILE: the text: is empty, expected one Plan/],
+  ['a: [', /^REFIT_FILE: the text: is not YAML: /],
+  ['/etc/hostname', /^REFIT_FILE: the text: holds /],
+  ['kind: Secret\napiVersion: v1\nmetadata: {name: a}', /^REFIT_FILE: the text: holds .*expected/],
+])('a text that is no plan is refused with one sentence: %j', async (text, sentence) => {
+  const { isDone, lines } = await previewed(text);
+  expect({ isDone, lines }).toEqual({
+    isDone: false,
+    lines: [expect.stringMatching(sentence) as unknown],
+  });
+});
+
+test('more than ten plans are refused', async () => {
+  const k0supdate = buildUpdate({ targets: { workers: listed('w1') } });
+  const plans = Array.from({ length: 11 }, () =>
+    JSON.stringify(buildPlan({ commands: [{ k0supdate }] })),
+  );
+  const { lines } = await previewed(plans.join('\n---\n'));
+  expect(lines.join()).toContain('found 11 plans, expected at most 10');
+});
+
+test('the key of a plan without a namespace does not name a plan in a namespace with the name of the dialect', async () => {
+  const spec = { concurrency: 1, upgrade: { image: 'a' }, version: 'v1.36.3' };
+  const twin = {
+    apiVersion: 'upgrade.cattle.io/v1',
+    kind: 'Plan',
+    metadata: { name: 'autopilot', namespace: 'autopilot' },
+    spec,
+  };
+  await makeTwin(twin);
+  const { isDone, lines } = await act({ action: 'pause', plan });
+  expect({ isDone, lines }).toMatchObject({
+    isDone: true,
+    lines: expect.arrayContaining(['Plan autopilot (id1) is paused.']) as unknown,
+  });
+  const resumed = await act({ action: 'resume', plan });
+  expect(resumed.isDone).toBe(true);
+});
 
 test.each<[ActionRequest, boolean, RegExp]>([
   [{ action: 'pause', plan }, true, /^Plan autopilot \(id1\) is paused\.\n/],

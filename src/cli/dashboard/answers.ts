@@ -1,7 +1,7 @@
 /** Sends the answers of both servers of the dashboard, with headers that let the page load and ask nothing but its server. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { actionIn } from './actions.ts';
-import type { ActionRequest, ActionResult } from './state.ts';
+import { type ActionRequest, type ActionResult, LONGEST_TEXT } from './state.ts';
 
 /** In bytes: more than the longest name and reason need. */
 const LONGEST_ACTION = 8192;
@@ -15,6 +15,9 @@ export const HEADERS = {
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 };
+
+/** Previews the plans in a text. */
+export type Preview = (text: string) => Promise<ActionResult>;
 
 /** Carries out what a button asks for. */
 export type Act = (request: ActionRequest) => Promise<ActionResult>;
@@ -30,6 +33,20 @@ export async function answerAction(
   const action = body === undefined ? undefined : actionIn(body);
   if (action === undefined) return send(response, 400, 'text/plain', 'this is not an action\n');
   send(response, 200, 'application/json', JSON.stringify(await act(action)));
+}
+
+/** The answer has the code 200 even if the text is no plan, because the page shows the reason. */
+export async function answerPreview(
+  preview: Preview,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const text = await bodyOf(request, LONGEST_TEXT).catch(() => undefined);
+  const result =
+    text === undefined
+      ? { isDone: false, lines: [`The text is longer than ${LONGEST_TEXT / 1024} KiB.`] }
+      : await preview(text);
+  send(response, 200, 'application/json', JSON.stringify(result));
 }
 
 /** Reads the body of a request. Resolves with undefined if it has more bytes than `longest`. */

@@ -7,6 +7,7 @@ import { carryOut } from './actions.ts';
 import { uiFiles } from './bundle.ts';
 import { followPlans } from './follow-plans.ts';
 import { explainNode, type Seen, stateOf } from './make-state.ts';
+import { previewText } from './preview.ts';
 import { serveDashboard } from './server.ts';
 
 interface DashboardFlags extends ConnectionFlags {
@@ -26,6 +27,7 @@ export async function runDashboard(flags: DashboardFlags, parts: SessionParts): 
     await using server = await serving({
       port: flags.port,
       explain: (plan, node) => explainNode(seen.status, plan, node, clock.now()),
+      preview: async (text) => await previewText(text, flags, parts),
       act: allowsActions ? async (request) => await carryOut(request, flags, parts) : undefined,
     });
     output.write(`The dashboard is at ${server.url}\nCtrl-C ends it.\n`);

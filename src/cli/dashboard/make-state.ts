@@ -74,6 +74,7 @@ function planState(
     percent: sentences.percentOf(plan),
     paused: plan.paused,
     unapproved: plan.waits.find(({ unapproved }) => unapproved !== undefined)?.unapproved,
+    failedHooks: failedHooksOf(plan),
     expected:
       eta === undefined || !text.isOpen(plan)
         ? undefined
@@ -89,6 +90,12 @@ function planState(
     history: rollout === undefined ? [] : endedRunsOf(historyOf(rollout)),
     traceId: rollout && historyOf(rollout).runs.find(({ id }) => id === plan.id)?.traceId,
   };
+}
+
+/** Returns the failed hooks of the whole plan; undefined if none has failed. The hooks of nodes run again with their node. */
+function failedHooksOf({ hooks = [] }: PlanView): string[] | undefined {
+  const failed = hooks.filter(({ state, target }) => state === 'Failed' && target === undefined);
+  return failed.length === 0 ? undefined : failed.map(({ hook }) => hook);
 }
 
 function isOf({ spec }: NodeRollout, { uid, name, namespace }: PlanView): boolean {

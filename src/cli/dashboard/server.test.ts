@@ -17,6 +17,7 @@ async function serve(port = 0, act?: Act): Promise<DashboardServer> {
     port,
     files,
     explain: (plan, node) => [{ heading: plan, lines: [node] }],
+    preview: async (text) => await Promise.resolve({ isDone: true, lines: [text] }),
     act,
   });
   onTestFinished(async () => await server.close());
@@ -236,6 +237,25 @@ test('an action without the cookie, or of another page, reaches nothing', async 
   for (const [each, code] of asked)
     expect(await post(each), JSON.stringify(each)).toMatchObject({ code });
   expect(seen).toEqual([]);
+});
+
+test('a preview needs the page of this server, but not --allow-actions', async () => {
+  const server = await serve();
+  const cookie = cookieOf(server);
+  const post = async (asked: Asked) =>
+    await ask(server, { path: '/api/preview', method: 'POST', body: 'kind: Plan', ...asked });
+  expect(await post({ cookie, more: OWN })).toMatchObject({
+    code: 200,
+    body: '{"isDone":true,"lines":["kind: Plan"]}',
+  });
+  expect(await post({ cookie })).toMatchObject({ code: 403 });
+  expect(await post({ more: OWN })).toMatchObject({ code: 403 });
+  const origin = `http://127.0.0.1:${server.port + 1}`;
+  expect(await post({ cookie, more: { ...OWN, origin } })).toMatchObject({ code: 403 });
+  expect(await post({ cookie, more: OWN, body: 'a'.repeat(256 * 1024 + 1) })).toMatchObject({
+    code: 200,
+    body: '{"isDone":false,"lines":["The text is longer than 256 KiB."]}',
+  });
 });
 
 test('a body that is no action is refused: an abort must be confirmed, and nothing else may be in it', async () => {

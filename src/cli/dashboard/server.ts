@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { listen } from '../../util/listen.ts';
-import { cookieName, refusalOf } from './access.ts';
-import { type Act, answerAction, HEADERS, send } from './answers.ts';
+import { cookieName, PREVIEW_PATH, refusalOf } from './access.ts';
+import { type Act, answerAction, answerPreview, HEADERS, type Preview, send } from './answers.ts';
 import type { UiFiles } from './bundle.ts';
 import { createFeed } from './feed.ts';
 import { pageOf } from './page.ts';
@@ -22,7 +22,8 @@ interface Parts {
   readonly port: number;
   readonly files: UiFiles;
   readonly explain: (plan: string, node: string) => readonly Said[];
-  /** Carries out what a button asks for. Without it, the server only answers GET. */
+  readonly preview: Preview;
+  /** Carries out what a button asks for. Without it, the server carries out nothing. */
   readonly act?: Act | undefined;
 }
 
@@ -31,6 +32,7 @@ export async function serveDashboard({
   port,
   files,
   explain,
+  preview,
   act,
 }: Parts): Promise<DashboardServer> {
   const token = randomBytes(24).toString('base64url');
@@ -46,9 +48,11 @@ export async function serveDashboard({
       response.writeHead(303, { ...HEADERS, location: place, 'set-cookie': cookie }).end();
       return undefined;
     }
+    const path = url.pathname.slice(place.length);
+    if (request.method === 'POST' && path === PREVIEW_PATH)
+      return void answerPreview(preview, request, response);
     if (act !== undefined && request.method === 'POST')
       return void answerAction(act, request, response);
-    const path = url.pathname.slice(place.length);
     if (path === 'api/events') return feed.subscribe(response);
     const found = answerTo(path, url.searchParams);
     return found === undefined

@@ -1,4 +1,4 @@
-/** Defines what the user interface shows. The page in ui/ imports these types and nothing else from here. */
+/** Defines what the user interface shows. The page in ui/ imports this file and nothing else from here. */
 
 /** A heading of `refit why` with its lines. */
 export interface Said {
@@ -68,6 +68,8 @@ export interface PlanState {
   readonly paused?: 'plan' | 'policy' | undefined;
   /** The number of the wave that waits for an approval. */
   readonly unapproved?: number | undefined;
+  /** Names of failed hooks of the whole plan, which can run again. */
+  readonly failedHooks?: readonly string[] | undefined;
   /** RFC 3339 times between which the plan probably ends. */
   readonly expected?: Readonly<Record<'earliest' | 'latest', string>> | undefined;
   /** Percent, expected end and pauses, as `refit status` shows them. */
@@ -104,7 +106,7 @@ export interface DashboardState {
 
 /** What a button asks for. `plan` is the key of the plan. */
 export type ActionRequest =
-  | { readonly action: 'pause' | 'resume'; readonly plan: string }
+  | { readonly action: 'pause' | 'resume' | 'retry-hooks'; readonly plan: string }
   | {
       readonly action: 'abort';
       readonly plan: string;
@@ -115,6 +117,9 @@ export type ActionRequest =
   | { readonly action: 'retry'; readonly plan: string; readonly node: string }
   | { readonly action: 'hold'; readonly node: string; readonly reason?: string }
   | { readonly action: 'unhold'; readonly node: string };
+
+/** The most bytes of a text that is previewed: enough for a plan that lists thousands of nodes. */
+export const LONGEST_TEXT = 256 * 1024;
 
 export interface ActionResult {
   readonly isDone: boolean;

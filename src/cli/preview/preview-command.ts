@@ -12,7 +12,7 @@ import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
-import { readInputs } from '../input-files.ts';
+import { type InputFile, readInputs } from '../input-files.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrappedLines } from '../phrases.ts';
 import { askLeader, type Loaded } from '../status/load.ts';
@@ -34,16 +34,30 @@ import { type PlanPreview, problemsOf, renderPreview } from './view.ts';
 interface PreviewFlags extends ConnectionFlags {
   readonly file?: readonly string[];
   readonly output: 'text' | 'json';
+  /** The most plans in the files; without it there is no limit. */
+  readonly mostPlans?: number;
 }
 
 /** The kinds of plans that users write as files. */
 const KINDS = [planKind, cattlePlanKind] as const;
 const EXPECTED = KINDS.map(nameOf).join(' or ');
 
-/** Prints the preview and resolves with 0. Rejects with REFIT_FILE, after printing, if a plan of the files would be refused or would do nothing. */
+/** Does what `previewTexts` does, with the files that the user named. */
 export async function showPreview(flags: PreviewFlags, parts: SessionParts): Promise<number> {
   const { file } = flags;
-  const read = file === undefined ? undefined : await plansIn(file);
+  return await previewTexts(file && (await readInputs(file)), flags, parts);
+}
+
+/**
+ * Prints the preview of the plans in these files, or of all open plans if there are none, and resolves with 0. Rejects with
+ * REFIT_FILE, after printing, if a plan of the files would be refused or would do nothing.
+ */
+export async function previewTexts(
+  files: readonly InputFile[] | undefined,
+  flags: Omit<PreviewFlags, 'file'>,
+  parts: SessionParts,
+): Promise<number> {
+  const read = files && plansIn(files, flags.mostPlans);
   return await inSession(flags, parts, 'refit-preview', async (session) => {
     const now = parts.clock.now();
     const { loaded } = session;
@@ -80,8 +94,7 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
  * Returns the plans of the files. Objects of other kinds are ignored. A policy is ignored, too,
  * because policies apply only in the cluster, but an invalid one is reported.
  */
-async function plansIn(paths: readonly string[]): Promise<ReadObject[]> {
-  const files = await readInputs(paths);
+function plansIn(files: readonly InputFile[], mostPlans = Number.POSITIVE_INFINITY): ReadObject[] {
   const read = files.map(({ path, text }) =>
     readObjects(text, path, [...KINDS, upgradePolicyKind]),
   );
@@ -98,6 +111,8 @@ async function plansIn(paths: readonly string[]): Promise<ReadObject[]> {
     ...policies.map(({ place, kind }) => `${place}: holds ${nameOf(kind)}`),
   ];
   if (plans.length === 0) problems.push(...others.map((found) => `${found}, expected ${EXPECTED}`));
+  if (plans.length > mostPlans)
+    problems.push(`found ${plans.length} plans, expected at most ${mostPlans}`);
   if (problems.length === 0) return plans;
   throw new RefitError('REFIT_FILE', '', {
     problems,

@@ -217,3 +217,15 @@ test('the report names the trace of the run, if one was sent', () => {
   ]);
   expect(saidOf({ ...none, missing: [] })).toEqual([]);
 });
+
+test('a long name is cut in the picture, so that it covers neither the state nor the bars; its title has all of it', async () => {
+  const read = await report();
+  const [node] = read.plan.nodes;
+  const name = `ip-10-0-0-1.${'very-long-'.repeat(6)}compute.internal`;
+  const state = 'waiting for a slot that is free';
+  const nodes = node === undefined ? [] : [{ ...node, name, state }];
+  const drawn = svgOf({ ...read, plan: { ...read.plan, nodes } });
+  expect(drawn).toContain(`${name}</title>`);
+  expect(drawn).toMatch(/<\/title>\S ip-10-0-0-1\.very-…<\/text>/);
+  expect(drawn).toContain(`<title>${state}</title>waiting for a s…</text>`);
+});

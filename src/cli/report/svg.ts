@@ -10,6 +10,12 @@ const RIGHT = 20;
 const WIDTH = 1100;
 const HEAD = 84;
 const FOOT = 40;
+/** Letters that fit into one line of the picture. */
+const LONGEST_LINE = 150;
+const LONGEST_TITLE = 100;
+/** Letters of name and state together that fit beside the bars, and how many of them the state may have. */
+const MOST_LETTERS = 36;
+const LONGEST_STATE = 16;
 /** More lanes than this make a picture that no program shows well. */
 const MOST_LANES = 1000;
 
@@ -46,8 +52,8 @@ export function svgOf({ at, plan }: Report): string {
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escaped(title)}">`,
     `<style>text{font:13px system-ui,sans-serif;fill:#1b2028}.head{font-size:17px;font-weight:bold}.soft{fill:#5a6472}.end{text-anchor:end}.letter{font-size:11px;fill:#fff}</style>`,
     `<rect width="100%" height="100%" fill="#fff"/>`,
-    label(20, 30, title, 'head'),
-    label(20, 52, plan.why.flatMap(({ lines }) => lines)[0] ?? '', 'soft'),
+    label(20, 30, title, 'head', LONGEST_TITLE),
+    label(20, 52, plan.why.flatMap(({ lines }) => lines)[0] ?? '', 'soft', LONGEST_LINE),
     ...axis,
     ...shown.flatMap((node, place) => laneOf(node, HEAD + LANE * place, scale)),
     label(20, height - 14, `${foot}${legend()}. Read at ${at}.`, 'soft'),
@@ -58,9 +64,10 @@ export function svgOf({ at, plan }: Report): string {
 function laneOf(node: NodeState, top: number, scale: (time: number) => number): string[] {
   const { name, phase, state, steps } = node;
   const baseline = top + 15;
+  const said = cut(state, LONGEST_STATE);
   return [
-    label(20, baseline, `${SIGNS[phase]} ${name}`),
-    label(LEFT - 10, baseline, state, 'soft end'),
+    label(20, baseline, `${SIGNS[phase]} ${name}`, '', MOST_LETTERS - said.length),
+    label(LEFT - 10, baseline, state, 'soft end', LONGEST_STATE),
     ...steps.flatMap(({ word, from, to }) => {
       const { colour, letter } = ownMember(STEPS, word) ?? OTHER_STEP;
       const x = scale(from);
@@ -85,9 +92,23 @@ function spanOf(nodes: readonly NodeState[]): { readonly from: number; readonly 
   return { from, ms: Math.max(1, to - from) };
 }
 
-function label(x: number, y: number, text: string, name = ''): string {
+/** Returns a text with at most `most` letters. A longer one is cut, and has its whole text as its title. */
+function label(
+  x: number,
+  y: number,
+  text: string,
+  name = '',
+  most = Number.POSITIVE_INFINITY,
+): string {
   const style = name === '' ? '' : ` class="${name}"`;
-  return `<text x="${x.toFixed(1)}" y="${y}"${style}>${escaped(text)}</text>`;
+  const shown = cut(text, most);
+  const whole = shown === text ? '' : `<title>${escaped(text)}</title>`;
+  return `<text x="${x.toFixed(1)}" y="${y}"${style}>${whole}${escaped(shown)}</text>`;
+}
+
+function cut(text: string, most: number): string {
+  const letters = [...text];
+  return letters.length <= most ? text : `${letters.slice(0, most - 1).join('')}…`;
 }
 
 function escaped(text: string): string {

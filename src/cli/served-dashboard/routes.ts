@@ -2,7 +2,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../util/clock.ts';
 import { semaphore } from '../../util/waits.ts';
-import { type Act, answerAction, bodyOf, HEADERS, send } from '../dashboard/answers.ts';
+import {
+  type Act,
+  answerAction,
+  answerPreview,
+  bodyOf,
+  HEADERS,
+  type Preview,
+  send,
+} from '../dashboard/answers.ts';
 import type { UiFiles } from '../dashboard/bundle.ts';
 import { pageOf } from '../dashboard/page.ts';
 import { createFailures } from './failures.ts';
@@ -24,12 +32,15 @@ const ACTION_HEADER = 'x-refit-action';
 const LONGEST_FORM = 3 * LONGEST_TOKEN + 64;
 const MOST_PAGES = 8;
 const ACTIONS_AT_ONCE = 4;
+/** A preview takes time of this process, which also carries out plans. */
+const PREVIEWS_AT_ONCE = 1;
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 export function createRoutes({ viewers, files, clock, isKnown, isSecure }: RouteParts): Answer {
   const failures = createFailures(clock);
   const acting = semaphore(ACTIONS_AT_ONCE);
+  const previewing = semaphore(PREVIEWS_AT_ONCE);
   // The prefix makes browsers accept the cookie only with Secure, and only from this host itself.
   const cookieName = isSecure ? '__Host-refit-token' : 'refit-token';
   const cookieOf = (token: string, more = ''): string =>
@@ -94,7 +105,11 @@ export function createRoutes({ viewers, files, clock, isKnown, isSecure }: Route
     const found =
       token === undefined ? undefined : await ownerOf(token, request.socket.remoteAddress ?? '');
     if (found?.kind === 'known')
-      return await answerViewer({ viewer: found.viewer, url, acting }, request, response);
+      return await answerViewer(
+        { viewer: found.viewer, url, acting, previewing },
+        request,
+        response,
+      );
     if (pathname === '/') return askToSignIn(request, response, found?.why);
     const code = found?.kind === 'unanswered' ? 503 : 401;
     return send(response, code, 'text/plain', `${found?.why ?? 'Sign in first.'}\n`);
@@ -106,10 +121,12 @@ interface Asked {
   readonly url: URL;
   /** Limits how many actions are carried out at once. */
   readonly acting: ReturnType<typeof semaphore>;
+  /** Limits how many previews are made at once. */
+  readonly previewing: ReturnType<typeof semaphore>;
 }
 
 async function answerViewer(
-  { viewer, url, acting }: Asked,
+  { viewer, url, acting, previewing }: Asked,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -117,6 +134,11 @@ async function answerViewer(
   if (pathname === '/api/act') {
     const act: Act = async (action) => await acting(async () => await viewer.act(action));
     return await answerAction(act, request, response);
+  }
+  if (pathname === '/api/preview') {
+    const preview: Preview = async (text) =>
+      await previewing(async () => await viewer.preview(text));
+    return await answerPreview(preview, request, response);
   }
   if (pathname === '/') return send(response, 200, 'text/html', pageOf({ kind: 'served' }));
   if (pathname === '/api/why') {
@@ -139,6 +161,7 @@ const FOR_VIEWERS = new Set([
   'GET /api/events',
   'GET /api/why',
   'POST /api/act',
+  'POST /api/preview',
 ]);
 
 /** Returns why a request gets no answer, whoever sends it; undefined if it may get one. */

@@ -189,6 +189,28 @@ test('an action that another page sends, with cookie or header, reaches nothing'
   expect(tokens).toEqual([]);
 });
 
+test('a preview is asked with the token of the viewer, and only by the own page', async () => {
+  const { ask, tokens } = await serve();
+  const asked = { path: '/api/preview', method: 'POST', body: 'kind: Plan' };
+  expect(await ask({ ...asked, headers: COOKIE })).toMatchObject({ code: 403 });
+  expect(await ask({ ...asked, headers: { 'x-refit-action': '1' } })).toMatchObject({ code: 401 });
+  expect(tokens).toEqual([]);
+  const done = await ask({ ...asked, headers: { 'x-refit-action': '1', ...COOKIE } });
+  expect(done).toMatchObject({ code: 200 });
+  expect(JSON.parse(done.body)).toMatchObject({
+    isDone: false,
+    lines: [expect.stringMatching(/^REFIT_FILE: the text: holds /)],
+  });
+  const plan = JSON.stringify({
+    apiVersion: 'autopilot.k0sproject.io/v1beta2',
+    kind: 'Plan',
+    metadata: { name: 'autopilot' },
+    spec: { id: 'id1', timestamp: '2026-11-20T08:00:00Z', commands: [] },
+  });
+  await ask({ ...asked, body: plan, headers: { 'x-refit-action': '1', ...COOKIE } });
+  expect(new Set(tokens)).toEqual(new Set(['Bearer ada-token']));
+});
+
 test('another page cannot sign anybody in or out', async () => {
   const { ask } = await serve();
   const headers = { origin: 'http://evil.example' };

@@ -8,6 +8,7 @@ import { carryOut } from '../dashboard/actions.ts';
 import { createFeed, type Feed } from '../dashboard/feed.ts';
 import { followPlans } from '../dashboard/follow-plans.ts';
 import { explainNode, type Seen, stateOf } from '../dashboard/make-state.ts';
+import { previewText } from '../dashboard/preview.ts';
 import type { ActionRequest, ActionResult, Said } from '../dashboard/state.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { inSession } from '../status/status-session.ts';
@@ -34,6 +35,8 @@ export interface Viewer {
   follow(): boolean;
   explain(plan: string, node: string): readonly Said[];
   act(request: ActionRequest): Promise<ActionResult>;
+  /** Previews the plans in a text. */
+  preview(text: string): Promise<ActionResult>;
 }
 
 export type Found =
@@ -225,17 +228,15 @@ function createViewer(
   const explain = (plan: string, node: string): readonly Said[] =>
     explainNode(seen.status, plan, node, clock.now());
   const act = async (request: ActionRequest): Promise<ActionResult> => {
-    const output = {
-      isTerminal: false,
-      hasColours: false,
-      write: () => undefined,
-      size: () => ({ columns: 80, rows: 24 }),
-    };
     // An action that has begun ends by itself, also if its page is closed meanwhile.
     const abort = AbortSignal.timeout(ACTION_MS);
-    return await carryOut(request, flags, { dialects, clock, output, abort });
+    return await carryOut(request, flags, { dialects, clock, abort });
   };
-  return { parts: { user, feed, explain, act }, run };
+  const preview = async (text: string): Promise<ActionResult> => {
+    const abort = AbortSignal.timeout(ACTION_MS);
+    return await previewText(text, flags, { dialects, clock, abort });
+  };
+  return { parts: { user, feed, explain, act, preview }, run };
 }
 
 const ACTION_MS = 60_000;

@@ -1,0 +1,43 @@
+/** Collects what a command prints, and says what refused it, for a page. */
+import { describeProblem, isForbidden, type StatusError } from '../../kube/status-error.ts';
+import type { Output } from '../output.ts';
+import type { ActionResult } from './state.ts';
+
+/** Resolves with what `run` prints. If it rejects, sentences that say why come after that. */
+export async function captured(run: (output: Output) => Promise<unknown>): Promise<ActionResult> {
+  const lines: string[] = [];
+  const output = {
+    isTerminal: false,
+    hasColours: false,
+    size: () => ({ columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY }),
+    write: (text: string): void => void lines.push(...text.trimEnd().split('\n')),
+  };
+  try {
+    await run(output);
+    return { isDone: true, lines };
+  } catch (error) {
+    return { isDone: false, lines: [...lines, ...refusalFor(error)] };
+  }
+}
+
+const MISSING_RIGHT =
+  /User "(?<user>[^"]*)" cannot (?<verb>\w+) resource "(?<resource>[^"]*)" in API group "(?<group>[^"]*)"(?: in the namespace "(?<namespace>[^"]*)")?/;
+
+/** Returns one sentence for each problem. */
+function refusalFor(error: unknown): string[] {
+  const right = isForbidden(error) ? missingRight(error) : undefined;
+  if (right !== undefined) return [right];
+  return describeProblem(error)
+    .text.split('\n')
+    .map((line) => line.trim());
+}
+
+/** Returns a sentence that names the missing right; undefined if an admission policy refused, which gives its own reason. */
+function missingRight({ message }: StatusError): string | undefined {
+  const found = MISSING_RIGHT.exec(message)?.groups;
+  if (found === undefined) return undefined;
+  const { user, verb, resource, group, namespace } = found;
+  const kind = group === '' ? resource : `${resource}.${group}`;
+  const where = namespace === undefined ? '' : ` in the namespace ${namespace}`;
+  return `Refused: the user ${user} has no right to ${verb} ${kind}${where}.`;
+}

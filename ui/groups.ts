@@ -1,0 +1,126 @@
+/** Divides nodes into groups with headings, and says in which row of the list each node and heading is. */
+import type { NodeState } from '../src/cli/dashboard/state.ts';
+
+export const GROUPINGS = ['role', 'wave', 'zone', 'wave and zone'] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+
+export interface Group {
+  /** The heading; undefined if all nodes are in one group that needs none. */
+  readonly title: string | undefined;
+  /** The row of the heading, or else of the first node. */
+  readonly row: number;
+  /** The row of the first node. */
+  readonly first: number;
+  /** The places of the nodes in the state, in the order of the rows. */
+  readonly nodes: readonly number[];
+}
+
+export interface Layout {
+  readonly groups: readonly Group[];
+  readonly rows: number;
+  /** The places of all nodes in the state, in the order of the list. */
+  readonly order: readonly number[];
+  /** For each node of the state, its row. */
+  readonly rowOf: readonly number[];
+  /** For each node of the state, its place in the list. */
+  readonly placeOf: readonly number[];
+}
+
+/** Returns the groupings that these nodes allow. Nodes without waves, or without zones, cannot be grouped by them. */
+export function groupingsOf(nodes: readonly NodeState[]): readonly Grouping[] {
+  const hasWaves = nodes.some(({ wave }) => wave !== undefined);
+  const hasZones = nodes.some(({ zone }) => zone !== undefined);
+  return GROUPINGS.filter((by) => {
+    if (by === 'wave') return hasWaves;
+    if (by === 'zone') return hasZones;
+    return by === 'role' || (hasWaves && hasZones);
+  });
+}
+
+export function layoutOf(nodes: readonly NodeState[], by: Grouping): Layout {
+  const divided = by === 'role' ? runsOf(nodes) : sortedGroups(nodes, by);
+  const hasHeadings = by !== 'role' || divided.length > 1;
+  const rowOf: number[] = [];
+  const placeOf: number[] = [];
+  let row = 0;
+  let place = 0;
+  const groups = divided.map((members): Group => {
+    const start = row;
+    if (hasHeadings) row += 1;
+    const first = row;
+    for (const index of members) {
+      rowOf[index] = row;
+      placeOf[index] = place;
+      row += 1;
+      place += 1;
+    }
+    const title = hasHeadings ? titleOf(nodes, members, by) : undefined;
+    return { title, row: start, first, nodes: members };
+  });
+  return { groups, rows: row, order: divided.flat(), rowOf, placeOf };
+}
+
+/** Returns a group for each run of nodes with the same role and version. */
+function runsOf(nodes: readonly NodeState[]): number[][] {
+  const groups: number[][] = [];
+  nodes.forEach((node, index) => {
+    const before = nodes[index - 1];
+    if (before?.role === node.role && before.version === node.version) groups.at(-1)?.push(index);
+    else groups.push([index]);
+  });
+  return groups;
+}
+
+/** Returns the groups in the order of their waves, then of their zones. Nodes without a wave come first, as the control plane does. */
+function sortedGroups(nodes: readonly NodeState[], by: Grouping): number[][] {
+  const byKey = new Map<string, number[]>();
+  nodes.forEach((node, index) => {
+    const key = JSON.stringify(keyOf(node, by));
+    const members = byKey.get(key);
+    if (members === undefined) byKey.set(key, [index]);
+    else members.push(index);
+  });
+  const zones = new Intl.Collator('en', { numeric: true });
+  return [...byKey.values()].toSorted(([a = 0], [b = 0]) => {
+    const [waveA, zoneA] = keyOf(nodes[a], by);
+    const [waveB, zoneB] = keyOf(nodes[b], by);
+    if (waveA !== waveB) return waveA - waveB;
+    if (zoneA === '' || zoneB === '') return zoneA === '' ? 1 : -1;
+    return zones.compare(zoneA, zoneB);
+  });
+}
+
+/** Returns the wave and the zone by which the node is grouped: 0 and an empty text where it has none. */
+function keyOf(node: NodeState | undefined, by: Grouping): readonly [number, string] {
+  const wave = by === 'zone' ? undefined : node?.wave;
+  const zone = by === 'wave' ? undefined : node?.zone;
+  return [wave ?? 0, zone ?? ''];
+}
+
+function titleOf(nodes: readonly NodeState[], members: readonly number[], by: Grouping): string {
+  const [first] = members;
+  const node = first === undefined ? undefined : nodes[first];
+  return `${nameOf(node, by)}: ${countsOf(nodes, members)}`;
+}
+
+function nameOf(node: NodeState | undefined, by: Grouping): string {
+  if (by === 'role') return `${node?.role}s to ${node?.version}`;
+  const wave = node?.wave === undefined ? 'no wave' : `wave ${node.wave}`;
+  const zone = node?.zone === undefined ? 'no zone' : `zone ${node.zone}`;
+  if (by === 'wave') return wave;
+  return by === 'zone' ? zone : `${wave}, ${zone}`;
+}
+
+/** Returns how many nodes are done, and how many are in other phases that matter. */
+function countsOf(nodes: readonly NodeState[], members: readonly number[]): string {
+  const counts = { done: 0, moving: 0, failed: 0, skipped: 0, pending: 0 };
+  for (const index of members) counts[nodes[index]?.phase ?? 'pending'] += 1;
+  const { done, moving, failed, skipped } = counts;
+  const others = [
+    [moving, 'in progress'],
+    [failed, 'failed'],
+    [skipped, 'skipped'],
+  ] as const;
+  const told = others.filter(([count]) => count > 0).map(([count, word]) => `, ${count} ${word}`);
+  return `${done} of ${members.length} done${told.join('')}`;
+}

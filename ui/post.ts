@@ -1,0 +1,17 @@
+/** Sends what a viewer asks for to the server. */
+import type { ActionResult } from '../src/cli/dashboard/state.ts';
+
+/** Resolves with the result, or with one sentence that says why there is none. */
+export async function post(path: string, type: string, body: string): Promise<ActionResult> {
+  try {
+    const answer = await fetch(path, {
+      method: 'POST',
+      headers: { 'content-type': type, 'x-refit-action': '1' },
+      body,
+    });
+    if (answer.ok) return (await answer.json()) as ActionResult;
+    return { isDone: false, lines: [await answer.text()] };
+  } catch {
+    return { isDone: false, lines: ['refit dashboard does not answer.'] };
+  }
+}
