@@ -6,12 +6,15 @@ import type { HookMoment } from '../../src/hooks/rules.ts';
 import type { KubeObject, Node } from '../../src/kube/resources.ts';
 import { encodePresence } from '../../src/signal/agent-presence.ts';
 import { HOLD_ANNOTATION } from '../../src/signal/holds.ts';
-import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
+import { AGENT_ANNOTATION, ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
 import { buildControlNode, buildNode } from '../support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
+import { recorded, statusOf } from '../support/builders/views.ts';
 import { MINUTE, T0 } from '../support/clock/times.ts';
 import type { Quality } from './host.ts';
 import { ANY_NODE } from './nameless.ts';
+import { tellingVersion } from './told-versions.ts';
 
 export interface NodeSpec {
   readonly name: string;
@@ -39,10 +42,12 @@ export interface Rules {
   readonly pausesOnFailure?: boolean;
   /** The moments at which a Job must succeed for each node. */
   readonly hooks?: readonly HookMoment[];
+  /** True where the leader takes a failed run back. */
+  readonly rollsBackOnFailure?: boolean;
 }
 
 /** What people may order once, at any moment; whoever pauses a plan lets it go on later. */
-export type Order = 'abort' | 'pause' | 'retry' | 'approve' | 'unhold';
+export type Order = 'abort' | 'pause' | 'retry' | 'approve' | 'unhold' | 'retryHooks';
 
 export interface Configuration {
   /** In a few words, for tables. */
@@ -52,6 +57,10 @@ export interface Configuration {
   readonly versions: readonly string[];
   /** The commands of a second plan that may take the place of the first at any moment; none where it stays. */
   readonly replacedBy: readonly string[];
+  /** True where the first plan has ended at the beginning: every node with a good payload was upgraded, and every other one failed. */
+  readonly startsUpgraded: boolean;
+  /** When somebody may put its way back in the place of the plan: as `refit rollback` does, or while it runs, with kubectl. */
+  readonly wayBack: 'never' | 'once it has ended' | 'at any moment';
   /** `one`: one at a time. It knows every signal that was sent, and its requests end before it acts on another plan. */
   readonly leaders: 'any' | 'one';
   /** Of the workers. */
@@ -95,7 +104,32 @@ export const SECOND_WAVE = 2;
 export const NOW = T0 + MINUTE;
 
 export function firstPlan(configuration: Configuration): Plan {
-  return planFor(configuration, 1, configuration.versions);
+  const plan = planFor(configuration, 1, configuration.versions);
+  return configuration.startsUpgraded ? { ...plan, status: endedStatus(configuration) } : plan;
+}
+
+/** The version that the node runs at first. */
+export function versionAtFirst({ payload }: NodeSpec, configuration: Configuration): string {
+  const [version = OLD] = configuration.versions;
+  return configuration.startsUpgraded && payload === 'good' ? version : OLD;
+}
+
+function endedStatus({ nodes }: Configuration): NonNullable<Plan['status']> {
+  const hasFailed = nodes.some(({ payload }) => payload !== 'good');
+  const statesOf = (role: Role) =>
+    recorded(
+      Object.fromEntries(
+        nodes
+          .filter((node) => node.role === role)
+          .map(({ name, payload }) => [
+            name,
+            payload === 'good' ? 'SignalCompleted' : 'SignalApplyFailed',
+          ]),
+      ),
+      rfc3339(T0),
+    );
+  const state = hasFailed ? 'ApplyFailed' : 'Completed';
+  return statusOf(state, statesOf('controller'), statesOf('worker'));
 }
 
 /** As if the first one had been deleted and this one applied under its name. */
@@ -105,7 +139,7 @@ export function secondPlan(configuration: Configuration): Plan | undefined {
 }
 
 function planFor(
-  { nodes, concurrent }: Configuration,
+  { nodes, concurrent, rules }: Configuration,
   run: number,
   versions: readonly string[],
 ): Plan {
@@ -117,24 +151,34 @@ function planFor(
   };
   const commands = versions.map((version) => ({ k0supdate: buildUpdate({ version, targets }) }));
   const plan = buildPlan({ id: `run-${run}`, commands });
-  return { ...plan, metadata: { ...plan.metadata, uid: `plan-${run}` } };
+  const generation = rules.rollsBackOnFailure === true ? { generation: 1 } : {};
+  return { ...plan, metadata: { ...plan.metadata, ...generation, uid: `plan-${run}` } };
+}
+
+/** True where the run may be taken back: then decisions depend on the versions that nodes tell. */
+export function maySeeWayBack({ wayBack, rules }: Configuration): boolean {
+  return wayBack !== 'never' || rules.rollsBackOnFailure === true;
 }
 
 /** Without its node's name. */
-export function objectOf(
-  { role, isClosed, isHeld, isPinned, wave }: NodeSpec,
-  fetchesAhead: boolean,
-): KubeObject | Node {
+export function objectOf(spec: NodeSpec, configuration: Configuration): KubeObject | Node {
+  const { role, isClosed, isHeld, isPinned, wave } = spec;
+  const { fetchesAhead, startsUpgraded } = configuration;
   const annotations = {
     // Leaders ask only agents of Refit.
     ...(fetchesAhead && { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: '' }) }),
+    ...(startsUpgraded && { [ROLLOUT_ANNOTATION]: 'plan-1/run-1' }),
     ...(isHeld && { [HOLD_ANNOTATION]: 'it is on a call' }),
   };
   const labels = {
     ...(isPinned && { [PINNED_LABEL]: 'true' }),
     ...(wave !== undefined && { [WAVE_LABEL]: wave }),
   };
-  if (role === 'controller') return buildControlNode(ANY_NODE, { annotations, labels });
-  const node: Node = buildNode(ANY_NODE, { annotations, labels });
+  const told = <T extends KubeObject>(object: T): T =>
+    maySeeWayBack(configuration)
+      ? tellingVersion(object, versionAtFirst(spec, configuration))
+      : object;
+  if (role === 'controller') return told(buildControlNode(ANY_NODE, { annotations, labels }));
+  const node: Node = told(buildNode(ANY_NODE, { annotations, labels }));
   return isClosed ? { ...node, spec: { unschedulable: true } } : node;
 }

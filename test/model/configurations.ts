@@ -22,6 +22,8 @@ export function configure(
     nodes: nodes.split(' ').map(nodeOf),
     versions: [V2],
     replacedBy: [],
+    wayBack: 'never',
+    startsUpgraded: false,
     leaders: 'any',
     concurrent: 1,
     faults: 1,
@@ -231,6 +233,18 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     rules: { retry: TWICE },
     times: A_MOMENT_LATER,
   }),
+  configure('Jobs before and after the plan', 'w1', {
+    rules: { hooks: ['beforePlan', 'afterPlan'] },
+  }),
+  configure('a Job before the plan of 2 workers at once', 'w1 w2', {
+    rules: { hooks: ['beforePlan'] },
+    concurrent: 2,
+    faults: 0,
+  }),
+  configure('the leader takes 1 worker back, another one has failed, 1 fault', 'w1 w2:garbage', {
+    rules: { rollsBackOnFailure: true },
+    startsUpgraded: true,
+  }),
 ];
 
 /** Three controllers and four workers: as many as a cluster of that kind usually has. */
@@ -331,4 +345,18 @@ export const LARGE: readonly Configuration[] = [
     faults: 0,
   }),
   configure('deadline, 2 workers may stay off', 'w1 w2', { power: 'may stay off', ...DEADLINE }),
+  configure('the leader takes 1 worker back, another one failed', 'w1 w2:garbage', {
+    rules: { rollsBackOnFailure: true },
+    faults: 0,
+  }),
+  configure('1 controller, 1 worker, done, then taken back, 1 crash', 'c1 w1', {
+    wayBack: 'once it has ended',
+    startsUpgraded: true,
+    ...CRASHES,
+  }),
+  configure('2 controllers, 1 worker, done, then taken back', 'c1 c2 w1', {
+    wayBack: 'once it has ended',
+    startsUpgraded: true,
+    faults: 0,
+  }),
 ];

@@ -8,6 +8,10 @@ import type { Recorded } from './plan-words.ts';
 export interface Glance {
   /** The id of the plan. */
   readonly run: string;
+  /** The run that the plan takes back; undefined where it takes none back. */
+  readonly rollsBack: string | undefined;
+  /** The generation of the plan: one more after each change of its spec. */
+  readonly generation: number;
   /** What its commands bring. */
   readonly versions: readonly string[];
   /** The state that its status tells. */

@@ -2,7 +2,10 @@
 import type { HookMoment, HookResult, HookRun, HookState } from '../../src/hooks/rules.ts';
 import { NOW } from './cluster.ts';
 
-/** A Job on the API server, for one node. */
+/** Jobs of hooks for the whole plan are kept with those of the first node. */
+export const PLACE_OF_PLAN_JOBS = 0;
+
+/** A Job on the API server, for one node or for the plan. */
 export interface HookJob {
   /** The name of the Job: a second one with the same name is refused. */
   readonly id: string;

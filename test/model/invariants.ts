@@ -6,8 +6,10 @@ import { ABOUT_CORDONS } from './cordon-invariants.ts';
 import type { Glance, NodeGlance } from './glance.ts';
 import { isInMotion } from './host.ts';
 import { isOpen, isRolledBack, runsAnother } from './node-predicates.ts';
+import { ABOUT_PLAN_HOOKS } from './plan-hook-invariants.ts';
 import { ABOUT_POLICIES } from './policy-invariants.ts';
 import type { StatedInvariant } from './stated-invariant.ts';
+import { ABOUT_WAYS_BACK } from './way-back-invariants.ts';
 
 const OUTSIDE = '`test/testenv/plan.test.ts`, `test/agent/kill-runs.test.ts`';
 
@@ -193,6 +195,8 @@ export const INVARIANTS: readonly StatedInvariant[] = [
   ...ABOUT_BINARIES,
   ...ABOUT_CORDONS,
   ...ABOUT_POLICIES,
+  ...ABOUT_PLAN_HOOKS,
+  ...ABOUT_WAYS_BACK,
 ];
 
 function moving(nodes: readonly NodeGlance[], role: NodeSpec['role']): NodeGlance[] {

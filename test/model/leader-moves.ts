@@ -21,7 +21,7 @@ import {
   SECOND_WAVE,
   WAVE_LABEL,
 } from './cluster.ts';
-import { type HookJob, jobOf, resultsOf } from './hook-runs.ts';
+import { type HookJob, jobOf, PLACE_OF_PLAN_JOBS, resultsOf } from './hook-runs.ts';
 import { type Deeds, type Leader, viewsOfRoles } from './leader.ts';
 import { type Choice, choicesOf, type Holdings, isFresh, lagOf } from './leader-view.ts';
 import { named, nameless } from './nameless.ts';
@@ -190,10 +190,10 @@ export class LeaderMoves {
     return [
       ...drains,
       ...hookRuns.map((run): Told => {
-        // The hooks of the explorer are those of nodes.
-        const { node = '' } = run;
-        const deed = { kind: 'hook', place: placeOf(node), job: jobOf(run) } as const;
-        return { deed, words: `creates the Job ${run.hook.when} of ${node}` };
+        const { node } = run;
+        const place = node === undefined ? PLACE_OF_PLAN_JOBS : placeOf(node);
+        const deed = { kind: 'hook', place, job: jobOf(run) } as const;
+        return { deed, words: `creates the Job ${run.hook.when} of ${node ?? 'the plan'}` };
       }),
       ...accepted.map((object): Told => {
         const { name } = object.metadata;
@@ -206,8 +206,18 @@ export class LeaderMoves {
     ];
   }
 
-  /** The write of a status changes nothing else; an order to try again changes only annotations. */
-  #recorded({ status, metadata: { annotations } }: Plan, current: Plan): Told {
+  /**
+   * The write of a status changes nothing else; an order to try again changes only annotations. Another spec is the way back: the
+   * API server counts it, and keeps the status.
+   */
+  #recorded({ spec, status, metadata: { annotations } }: Plan, current: Plan): Told {
+    if (!sameJson(spec, current.spec)) {
+      const generation = (current.metadata.generation ?? 1) + 1;
+      const metadata = { ...current.metadata, ...(annotations && { annotations }), generation };
+      const rewritten: Plan = { ...current, metadata, spec };
+      const content = contentOf(this.#contents, rewritten);
+      return { deed: { kind: 'record', content }, words: 'writes the way back' };
+    }
     const isOrder = !sameJson(annotations, current.metadata.annotations);
     const written: Plan = isOrder
       ? { ...current, metadata: { ...current.metadata, ...(annotations && { annotations }) } }
@@ -253,6 +263,7 @@ function policyFor({ nodes, targetDeadlineMs, maxFailures, rules }: Configuratio
     ...(rules.retry && { retry: rules.retry }),
     ...(rules.hooks && { hooks: rules.hooks.map(hookAt) }),
     ...(rules.pausesOnFailure === true && { pausesOnFailure: true }),
+    ...(rules.rollsBackOnFailure === true && { rollsBackOnFailure: true }),
   };
 }
 

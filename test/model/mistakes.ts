@@ -6,6 +6,7 @@ import type { Model, Violation } from './explorer.ts';
 import { EVERY_RUN_ENDS, explore } from './explorer.ts';
 import * as hosts from './planted-hosts.ts';
 import * as leaders from './planted-leaders.ts';
+import * as back from './planted-ways-back.ts';
 import type { Parts } from './world.ts';
 import { World } from './world.ts';
 
@@ -91,6 +92,28 @@ const triedOnce = configure('1 worker, tried once by policy, it cannot be execut
   rules: { retry: { attempts: 1, backoffMs: 1000 } },
   times: A_MOMENT_LATER,
   faults: 0,
+});
+
+const beforePlan = configure('1 worker with a Job before the plan', 'w1', {
+  rules: { hooks: ['beforePlan'] },
+  faults: 0,
+});
+const afterPlan = configure('1 worker with a Job after the plan', 'w1', {
+  rules: { hooks: ['afterPlan'] },
+  faults: 0,
+});
+/** The plan brings what runs already, so that nothing moves, but for the way back from the version before. */
+const goesBack = configure('1 controller, 1 worker, taken back once it has ended', 'c1 w1', {
+  wayBack: 'once it has ended',
+  startsUpgraded: true,
+  leaders: 'one',
+  faults: 0,
+});
+const failsAgain = configure('the leader takes 1 worker back, 1 fault', 'w1 w2:garbage', {
+  rules: { rollsBackOnFailure: true },
+  startsUpgraded: true,
+  leaders: 'one',
+  times: A_MOMENT_LATER,
 });
 
 const unaware = { leader: leaders.ignoresForeignWork };
@@ -238,6 +261,48 @@ export const MISTAKES: readonly Mistake[] = [
     triedOnce,
     { leader: leaders.triesOnceMore },
     'attempts-within-policy',
+  ),
+  mistake(
+    'a Job that nobody waits for',
+    beforePlan,
+    { leader: leaders.awaitsNoJob },
+    'job-before-plan',
+  ),
+  mistake(
+    'each leader names its Job itself',
+    beforePlan,
+    { leader: leaders.namesJobsAnew },
+    'one-job-per-plan',
+  ),
+  mistake(
+    'the Job after the plan runs at its begin',
+    afterPlan,
+    { leader: back.runsHooksAfterPlanFirst },
+    'end-before-job',
+  ),
+  mistake(
+    'controllers go back first',
+    goesBack,
+    { leader: back.controllersGoBackFirst },
+    'workers-back-first',
+  ),
+  mistake(
+    'controllers go back first',
+    goesBack,
+    { leader: back.controllersGoBackFirst },
+    'no-worker-newer',
+  ),
+  mistake(
+    'done on the way back too early',
+    goesBack,
+    { leader: back.backTooEarly },
+    'back-runs-it',
+  ),
+  mistake(
+    'a roll-back is rolled back',
+    failsAgain,
+    { leader: back.forgetsItsWayBack },
+    'rolled-back-once',
   ),
 ];
 

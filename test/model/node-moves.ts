@@ -21,6 +21,7 @@ import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
 import type { Numbering } from './numbering.ts';
 import type { TakenTurns } from './taken-turns.ts';
 import { theirMoves } from './their-agent.ts';
+import { tellingVersion, toldVersion } from './told-versions.ts';
 import type { Answers, Look, NodeRules, Trail } from './turn-trail.ts';
 
 export interface NodeMove {
@@ -69,6 +70,7 @@ export async function edgesOf(
     ...podMoves(node, rules),
     ...cordonMoves(node, rules),
     ...hookMoves(node),
+    ...versionMoves(node, rules),
   );
   return distinct(node, moves, states);
 }
@@ -245,6 +247,19 @@ function hookMoves(node: NodeState): NodeMove[] {
     const label = `its Job ${when} has ${state}`;
     return { label, fair: true, cost: 0, to: { ...node, hookJobs } };
   });
+}
+
+/** The kubelet, or k0s, writes the version of its process into its object, at any time after the service is up. */
+function versionMoves(
+  node: NodeState,
+  { contents, tellsVersion, qualityOf }: NodeRules,
+): NodeMove[] {
+  const { service } = node.host;
+  if (!tellsVersion || service?.life !== 'up' || qualityOf(service.file) === 'impostor') return [];
+  const object = objectAt(contents, node.versions);
+  if (toldVersion(object) === service.file) return [];
+  const to = written(node, contentOf(contents, tellingVersion(object, service.file)));
+  return [{ label: `its object tells ${service.file}`, fair: true, cost: 0, to }];
 }
 
 function isClosed({ versions }: NodeState, contents: NodeRules['contents']): boolean {

@@ -4,6 +4,7 @@ import {
   ABORT_ANNOTATION,
   PAUSE_ANNOTATION,
   RETRY_ANNOTATION,
+  RETRY_HOOKS_ANNOTATION,
   withRetry,
 } from '../../src/engine/model/controls.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
@@ -11,6 +12,7 @@ import { rfc3339 } from '../../src/util/clock.ts';
 import type { Order } from './cluster.ts';
 import { SECOND_WAVE } from './cluster.ts';
 import { recordedIn } from './plan-words.ts';
+import { historyOf } from './ways-back.ts';
 
 export interface Ordered {
   readonly label: string;
@@ -33,7 +35,10 @@ export function isApproved(plan: Plan): boolean {
 export function decisionsOn(plan: Plan): KubeObject {
   const run = `${plan.metadata.uid}/${plan.spec.id}`;
   const approvals = isApproved(plan) ? [{ wave: SECOND_WAVE, by: 'anna', run }] : [];
-  return { metadata: { name: 'any' }, spec: { approvals } } as KubeObject;
+  const history = historyOf(plan);
+  const status = history.length > 0 ? { status: { history } } : {};
+  const nodeRollout = { metadata: { name: 'any' }, spec: { approvals }, ...status };
+  return nodeRollout as KubeObject;
 }
 
 /** `now` in milliseconds since the Unix epoch. */
@@ -67,6 +72,13 @@ const ORDERS: Readonly<Record<Order, (plan: Plan, now: number) => Ordered[]>> = 
         fair: false,
         plan: annotated(plan, APPROVED_ANNOTATION, 'true'),
       },
+    ];
+  },
+  retryHooks(plan, now) {
+    if (annotationOf(plan, RETRY_HOOKS_ANNOTATION) !== undefined) return [];
+    const label = 'somebody orders to run the hooks of the plan again';
+    return [
+      { label, fair: false, plan: annotated(plan, RETRY_HOOKS_ANNOTATION, rfc3339(now - 1000)) },
     ];
   },
   /** Is written to the nodes. */

@@ -4,6 +4,7 @@ import type { HookMoment } from '../../src/hooks/rules.ts';
 import { holdOn } from '../../src/signal/holds.ts';
 import { type Configuration, SECOND_WAVE } from './cluster.ts';
 import type { Glance, NodeGlance } from './glance.ts';
+import { waitsForPlanHook } from './plan-hook-invariants.ts';
 import type { StatedInvariant } from './stated-invariant.ts';
 
 const BETWEEN: readonly HookMoment[] = ['afterDrain', 'beforeRestart'];
@@ -148,6 +149,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
     alsoSeenBy: '`test/testenv/holds.test.ts`',
     holds: (glance, { versions }) =>
       versions.length > 1 ||
+      glance.rollsBack !== undefined ||
       glance.nodes.every(
         (node) =>
           node.spec.role === 'controller' ||
@@ -172,6 +174,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
 
 /** True where the run can go on only once a person has done something, and nothing else is under way. */
 export function waitsForPerson(glance: Glance, { rules, maxFailures }: Configuration): boolean {
+  if (waitsForPlanHook(glance)) return true;
   if (glance.recorded.length === 0 || glance.isAborted) return false;
   const waiting = glance.nodes.filter((node) => recordOf(glance, node) === 'SignalPending');
   const others = glance.nodes.filter((node) => !waiting.includes(node));

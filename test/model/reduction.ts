@@ -16,7 +16,7 @@
  * `reduction.test.ts` checks all of it on small clusters: their whole exploration meets exactly the states that the reduced
  * one does, once each is replaced by its stand-in. `planted.test.ts` checks that both find the same mistakes.
  */
-import type { Configuration } from './cluster.ts';
+import { type Configuration, maySeeWayBack } from './cluster.ts';
 import type { LeaderMoves } from './leader-moves.ts';
 import type { NodeState } from './node-state.ts';
 import { type Numbering, once } from './numbering.ts';
@@ -43,7 +43,7 @@ export class Reduction {
 
   constructor(parts: ReductionParts) {
     const { versions, replacedBy, name, crashesEach } = parts.configuration;
-    if (versions.length > 1 || replacedBy.length > 0)
+    if (versions.length > 1 || replacedBy.length > 0 || maySeeWayBack(parts.configuration))
       throw new Error(`${name}: not for several commands or plans`);
     this.#parts = parts;
     const cleanedUp = ({ versions: all, ...more }: NodeState): number =>

@@ -34,6 +34,8 @@ export interface NodeRules {
   readonly theirs: Configuration['theirs'];
   /** See Configuration. */
   readonly ownAgent: Configuration['ownAgent'];
+  /** True where its object tells which version runs, at some time after the service is up. */
+  readonly tellsVersion: boolean;
   /** See Configuration. */
   readonly power: Configuration['power'];
   /** What a step does to the host; a parameter, so that a mistake can be planted. */

@@ -3,11 +3,12 @@ import { placeToFetch as realPlaceToFetch } from '../../src/agent/download/fetch
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
 import { controlsOn as readControls } from '../../src/engine/model/controls.ts';
+import { rolledBackBy } from '../../src/engine/model/earlier-versions.ts';
 import { type KubeObject, withoutAnnotations } from '../../src/kube/resources.ts';
 import { HOLD_ANNOTATION, holdOn } from '../../src/signal/holds.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import type { Configuration, NodeSpec } from './cluster.ts';
-import { firstPlan, OLD, objectOf, secondPlan } from './cluster.ts';
+import { firstPlan, maySeeWayBack, OLD, objectOf, secondPlan, versionAtFirst } from './cluster.ts';
 import type { Edge, Invariant, Model } from './explorer.ts';
 import type { Glance } from './glance.ts';
 import { withJob } from './hook-runs.ts';
@@ -17,6 +18,7 @@ import type { Leader } from './leader.ts';
 import { realLeader } from './leader.ts';
 import type { LeaderMove } from './leader-moves.ts';
 import { LeaderMoves } from './leader-moves.ts';
+import { named } from './nameless.ts';
 import { isUnsettled } from './node-predicates.ts';
 import type { NodeState } from './node-state.ts';
 import { contentOf, freshNode, objectAt, written } from './node-state.ts';
@@ -30,6 +32,7 @@ import type { StatedInvariant } from './stated-invariant.ts';
 import { kindOf, Symmetry } from './symmetry.ts';
 import { ownAgentFacts as realOwnAgentFacts } from './their-agent.ts';
 import type { NodeRules } from './turn-trail.ts';
+import { begun, runIdOf, wayBackOf } from './ways-back.ts';
 import { pack, type State, unpack } from './world-state.ts';
 
 /** What stands in for the real thing, so that a mistake can be planted. */
@@ -79,6 +82,7 @@ export class World implements Model {
         othersCordon,
         fetchesAhead,
         podsReturn,
+        tellsVersion: maySeeWayBack(configuration),
         theirs,
         ownAgent,
       };
@@ -113,7 +117,9 @@ export class World implements Model {
   /** The smallest model that says the same: all states, where the reduction does not hold. */
   model(): Model {
     const { versions, replacedBy } = this.#configuration;
-    return versions.length > 1 || replacedBy.length > 0 ? this : this.reduced();
+    const isOneRun =
+      versions.length === 1 && replacedBy.length === 0 && !maySeeWayBack(this.#configuration);
+    return isOneRun ? this.reduced() : this;
   }
 
   /** The same world, of which one state stands for all that behave alike. */
@@ -220,6 +226,15 @@ export class World implements Model {
       edges.push({ label: 'the plan is deleted, and another one is applied', fair: false, to });
     }
     const plan = objectAt(this.#contents, versions) as Plan;
+    const back = this.#wayBack(state, plan);
+    if (back) {
+      const to = pack({
+        ...state,
+        plan: withPlan(contentOf(this.#contents, back)),
+        requests: this.#requestsLeft(state),
+      });
+      edges.push({ label: 'somebody puts the way back in the place of the plan', fair: false, to });
+    }
     const now = this.#configuration.times[state.time] ?? 0;
     for (const { label, fair, plan: ordered } of controlsOn(
       plan,
@@ -230,6 +245,18 @@ export class World implements Model {
       edges.push({ label, fair, to });
     }
     return edges;
+  }
+
+  /** The plan that takes the present one back; undefined where nobody may, or nothing moved. */
+  #wayBack(state: State, plan: Plan): Plan | undefined {
+    const { wayBack } = this.#configuration;
+    if (wayBack === 'never' || rolledBackBy(plan) !== undefined) return undefined;
+    if (wayBack === 'once it has ended' && this.#isRunning(pack(state))) return undefined;
+    const objects = this.#places.map(({ spec }, place) => {
+      const { versions } = this.#nodes.valueOf(state.nodes[place] ?? 0);
+      return named(objectAt(this.#contents, versions), spec.name);
+    });
+    return wayBackOf(plan, objects, this.#configuration);
   }
 
   #endsOfHolds(state: State): Edge[] {
@@ -308,11 +335,11 @@ export class World implements Model {
   }
 
   #begin(spec: NodeSpec): NodeState {
-    const content = contentOf(this.#contents, objectOf(spec, this.#configuration.fetchesAhead));
+    const content = contentOf(this.#contents, objectOf(spec, this.#configuration));
     const hasPods = spec.role === 'worker';
     return freshNode({
       content,
-      file: OLD,
+      file: versionAtFirst(spec, this.#configuration),
       hasPods,
       keptClosed: spec.isClosed,
       crashes: this.#configuration.crashesEach,
@@ -340,14 +367,16 @@ export class World implements Model {
     const state = unpack(text);
     const plan = once(this.#planGlances, state.plan, () => {
       const seen = objectAt(this.#contents, this.#plans.valueOf(state.plan)) as Plan;
-      const { spec, status } = seen;
+      const { spec, status } = begun(seen);
       const versions = spec.commands.map(({ k0supdate }) => k0supdate?.version ?? '');
       const { abort, retries } = readControls(seen);
       const isAborted = abort !== undefined;
       const isApproved = isApprovedIn(seen);
       const triedAgain = [...retries.keys()];
       return {
-        run: spec.id ?? '',
+        run: runIdOf(seen),
+        rollsBack: rolledBackBy(seen),
+        generation: seen.metadata.generation ?? 1,
         versions,
         state: status?.state,
         isAborted,

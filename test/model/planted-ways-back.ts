@@ -1,0 +1,73 @@
+/** Planted mistakes of the way back, and of hooks for a whole plan: the explorer must find them. */
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import { ROLLS_BACK_ANNOTATION } from '../../src/engine/model/earlier-versions.ts';
+import { type KubeObject, withoutAnnotations } from '../../src/kube/resources.ts';
+import { type Leader, leaderWith, realLeader } from './leader.ts';
+import { begun } from './ways-back.ts';
+
+/** Takes a plan that went back, and failed, for one that goes forward. */
+export const forgetsItsWayBack: Leader = async (view) => {
+  if (begun(view.plan).status?.state !== 'ApplyFailed') return await realLeader(view);
+  return await realLeader({
+    ...view,
+    plan: withoutAnnotations(view.plan, ROLLS_BACK_ANNOTATION),
+    current: withoutAnnotations(view.current, ROLLS_BACK_ANNOTATION),
+  });
+};
+
+const controllersFirst = leaderWith({
+  ...autopilot,
+  resolve: (...given) => {
+    const { rollsBack: _, ...rollout } = autopilot.resolve(...given);
+    return { ...rollout, stages: rollout.stages.toReversed() };
+  },
+});
+
+/** Starts with the controllers also on the way back, and reads no versions that could keep it from that. */
+export const controllersGoBackFirst: Leader = async (view) => {
+  if (view.plan.metadata.annotations?.[ROLLS_BACK_ANNOTATION] === undefined)
+    return await realLeader(view);
+  const { controller, worker } = view.objects;
+  return await controllersFirst({
+    ...view,
+    objects: { controller: controller.map(withoutVersion), worker: worker.map(withoutVersion) },
+  });
+};
+
+function withoutVersion<T extends KubeObject>(object: T): T {
+  const { status, ...more } = object as KubeObject & { status?: Record<string, unknown> };
+  const { nodeInfo: _info, k0sVersion: _version, ...kept } = status ?? {};
+  return { ...more, status: kept } as KubeObject as T;
+}
+
+/** Records a target of the way back as done as soon as it has started. */
+export const backTooEarly: Leader = async (view) => {
+  const { writes, ...deeds } = await realLeader(view);
+  const isBack = view.plan.metadata.annotations?.[ROLLS_BACK_ANNOTATION] !== undefined;
+  return { ...deeds, writes: isBack ? writes.map(hasty) : writes };
+};
+
+function hasty(object: KubeObject): KubeObject {
+  if (object.kind !== plans.kind) return object;
+  const text = JSON.stringify(object).replaceAll('SignalSent', 'SignalCompleted');
+  return JSON.parse(text) as Plan;
+}
+
+/** Runs the hooks after a plan as soon as the plan begins. */
+export const runsHooksAfterPlanFirst: Leader = async (view) => {
+  const early = (view.policy.hooks ?? []).map((hook) =>
+    hook.when === 'afterPlan' ? { ...hook, when: 'beforePlan' as const } : hook,
+  );
+  const { hookRuns, ...deeds } = await realLeader({
+    ...view,
+    policy: { ...view.policy, hooks: early },
+  });
+  return {
+    ...deeds,
+    hookRuns: hookRuns.map((run) => ({
+      ...run,
+      hook: { ...run.hook, when: 'afterPlan' as const },
+    })),
+  };
+};

@@ -1,0 +1,83 @@
+/** Invariants of the way back, and of the versions of controllers and workers on both ways. */
+
+import type { Glance, NodeGlance } from './glance.ts';
+import { isInMotion } from './host.ts';
+import type { StatedInvariant } from './stated-invariant.ts';
+
+/** The only run that may be taken back. */
+const FIRST_RUN = 'plan-1/run-1';
+
+export const ABOUT_WAYS_BACK: readonly StatedInvariant[] = [
+  {
+    name: 'no-worker-newer',
+    sentence:
+      'At no moment does a worker run a newer version than the API server of any controller.',
+    upheldBy:
+      '`src/engine/model/rollout.ts`: controllers first; on the way back `src/engine/gates/workers-first.ts` and `src/engine/gates/foreign-work.ts`',
+    alsoSeenBy: '`test/testenv/rollback.test.ts`',
+    holds: ({ nodes }) => {
+      const servers = ofRole(nodes, 'controller').map(versionOf);
+      return ofRole(nodes, 'worker').every((worker) =>
+        servers.every((server) => versionOf(worker) <= server),
+      );
+    },
+  },
+  {
+    name: 'workers-back-first',
+    sentence:
+      'On the way back no controller starts, or is in motion, before every worker of the plan is recorded as done.',
+    upheldBy: '`src/engine/gates/workers-first.ts`',
+    holds: (glance) =>
+      glance.rollsBack === undefined ||
+      workersAreBack(glance) ||
+      ofRole(glance.nodes, 'controller').every(
+        (node) =>
+          !isInMotion(node.host) &&
+          node.signal?.planId !== glance.run &&
+          ['', 'SignalPending'].includes(recordOf(glance, node)),
+      ),
+  },
+  {
+    name: 'back-runs-it',
+    sentence: 'A target of the way back that is recorded as done runs exactly the earlier version.',
+    upheldBy:
+      '`src/agent/next-step.ts`: another process must show the version; `src/engine/model/earlier-versions.ts`',
+    holds: ({ rollsBack, recorded, nodes, versions }) =>
+      rollsBack === undefined ||
+      recorded
+        .filter(({ state }) => state === 'SignalCompleted')
+        .every(({ name, command }) =>
+          nodes.every(
+            ({ spec, host }) => spec.name !== name || host.service?.file === versions[command],
+          ),
+        ),
+  },
+  {
+    name: 'rolled-back-once',
+    sentence:
+      'With `onFailure: RollBack`, the leader takes a failed run back once, however many leaders there are, and never takes a roll-back back.',
+    upheldBy:
+      '`src/engine/assess/roll-back.ts`; `src/engine/execute/restart.ts`: one write, with the resourceVersion of the decision',
+    holds: ({ rollsBack, generation }) =>
+      generation === 1 || (generation === 2 && rollsBack === FIRST_RUN),
+  },
+];
+
+function ofRole(nodes: readonly NodeGlance[], role: string): NodeGlance[] {
+  return nodes.filter(({ spec }) => spec.role === role);
+}
+
+/** While no process lives, that of the file which the supervisor starts next. */
+function versionOf({ host: { service, target } }: NodeGlance): string {
+  return service?.file ?? target ?? '';
+}
+
+function recordOf({ recorded }: Glance, { spec }: NodeGlance): string {
+  return recorded.find(({ name }) => name === spec.name)?.state ?? '';
+}
+
+function workersAreBack(glance: Glance): boolean {
+  return ofRole(glance.nodes, 'worker').every((node) =>
+    ['', 'SignalCompleted'].includes(recordOf(glance, node)),
+  );
+}

@@ -1,0 +1,81 @@
+/** The way back of a plan: what the NodeRollout records of its runs, and the plan that takes a run back. */
+import type { Plan } from '../../src/api/autopilot/plan.ts';
+import type { NodeRolloutRun } from '../../src/api/refit/node-rollout.ts';
+import { recordedRunIn } from '../../src/dialects/autopilot/plan/recorded-run.ts';
+import {
+  planBack,
+  presentNodes,
+  waysBack,
+} from '../../src/dialects/autopilot/plan/roll-back-plan.ts';
+import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
+import { rolledBackBy } from '../../src/engine/model/earlier-versions.ts';
+import type { Role } from '../../src/engine/model/rollout.ts';
+import { idOfRun, orderedRun } from '../../src/engine/model/runs.ts';
+import { type KubeObject, nodes } from '../../src/kube/resources.ts';
+import { controlNodes } from '../../src/signal/names.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
+import { buildWorldOf } from '../support/builders/worlds-of-kinds.ts';
+import { type Configuration, NOW, OLD } from './cluster.ts';
+import { V2 } from './configurations.ts';
+
+const FIRST_RUN = 'run-1';
+const FIRST_PLAN = 'plan-1';
+const ROLES: readonly Role[] = ['controller', 'worker'];
+
+/** Without its record where a run is ordered that has not begun: that record is about the run before. */
+export function begun(plan: Plan): Plan {
+  const ordered = orderedRun(plan);
+  if (ordered === undefined || recordedRunIn(plan)?.run === ordered) return plan;
+  const { status: _, ...rest } = plan;
+  return rest;
+}
+
+export function runIdOf(plan: Plan): string {
+  return idOfRun(plan.spec.id ?? '', orderedRun(plan));
+}
+
+/** What the NodeRollout records, the newest run first: at once here, since to read it later is to decide later. */
+export function historyOf(plan: Plan): NodeRolloutRun[] {
+  const { uid = '' } = plan.metadata;
+  const isBack = rolledBackBy(plan) !== undefined;
+  const isOver = !['new', 'running'].includes(phaseOfPlan(begun(plan).status?.state));
+  const own = runOf(uid, runIdOf(plan), isBack ? V2 : OLD, isOver);
+  return isBack ? [own, runOf(FIRST_PLAN, FIRST_RUN, OLD, true)] : [own];
+}
+
+function runOf(planUid: string, id: string, before: string, isOver: boolean): NodeRolloutRun {
+  const at = rfc3339(NOW);
+  return {
+    id,
+    planUid,
+    started: at,
+    ...(isOver ? { ended: at } : {}),
+    phase: isOver ? 'failed' : 'running',
+    counts: { total: 0, done: 0, failed: 0, inProgress: 0, pending: 0, skipped: 0 },
+    before: ROLES.map((role) => ({ role, version: before, nodes: [], others: true })),
+    downloads: [OLD, V2].map((version) => ({
+      version,
+      platform: 'linux-amd64',
+      url: 'https://example.com/k0s',
+    })),
+  };
+}
+
+/** As `refit rollback` makes it, and applies it under the name of the deleted one; undefined where no node goes back. */
+export function wayBackOf(
+  plan: Plan,
+  objects: readonly KubeObject[],
+  { nodes: specs, concurrent }: Configuration,
+): Plan | undefined {
+  const ofRole = (role: Role): KubeObject[] =>
+    objects.filter((_, place) => specs[place]?.role === role);
+  const world = buildWorldOf([controlNodes, ofRole('controller')], [nodes, ofRole('worker')]);
+  const [run] = historyOf(plan);
+  if (run === undefined) return undefined;
+  const ways = waysBack(run, presentNodes(world));
+  if (ways.moves.length === 0) return undefined;
+  const parts = { run: `${run.planUid}/${run.id}`, downloads: run.downloads ?? [], concurrent };
+  const { metadata, ...made } = planBack(ways, parts, rfc3339(NOW));
+  const { annotations: _, ...kept } = plan.metadata;
+  return { ...made, metadata: { ...kept, ...metadata, uid: 'plan-2' } };
+}
