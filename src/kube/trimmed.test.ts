@@ -8,12 +8,28 @@ import type { ListAllOptions } from './client.ts';
 import type { Node } from './resources.ts';
 import { listNodes, trimNode } from './trimmed.ts';
 
-test('images and volumes are not kept, whatever else the Node says is', () => {
+test('what Refit never reads is not kept, whatever else the Node says is', () => {
   const node = buildNode('w1');
-  const status = { ...node.status, future: { a: 1 } };
+  const ready = { type: 'Ready', status: 'True' };
+  const ours = { type: 'MaintenanceInProgress', status: 'False' };
+  const status = { ...node.status, future: { a: 1 }, conditions: [ready, ours] };
+  const pressure = {
+    type: 'DiskPressure',
+    status: 'False',
+    message: 'kubelet has no disk pressure',
+  };
   const whole = {
     ...node,
-    status: { ...status, images: [{ names: ['a'] }], volumesInUse: ['v'], volumesAttached: [] },
+    status: {
+      ...status,
+      conditions: [ready, pressure, ours],
+      images: [{ names: ['a'] }],
+      volumesInUse: ['v'],
+      volumesAttached: [],
+      capacity: { memory: '32Gi' },
+      allocatable: { memory: '31Gi' },
+      daemonEndpoints: { kubeletEndpoint: { Port: 10250 } },
+    },
   };
   expect(trimNode(whole)).toEqual({ ...node, status });
 });

@@ -15,19 +15,40 @@ export function withoutManagedFields<T extends KubeObject>(object: T): T {
   return { ...object, metadata };
 }
 
+/** The parts of the status that are large and that Refit never reads: what the host has, and what is on it. */
+const UNREAD = [
+  'images',
+  'volumesInUse',
+  'volumesAttached',
+  'capacity',
+  'allocatable',
+  'daemonEndpoints',
+] as const;
+/** Conditions of the kubelet that Refit never reads. With 15,000 Nodes they would take many MiB. */
+const UNREAD_CONDITIONS: ReadonlySet<unknown> = new Set([
+  'MemoryPressure',
+  'DiskPressure',
+  'PIDPressure',
+]);
+
 /**
- * Returns the Node without its lists of images and volumes, which are most of its size. It can be
- * written back, because such a write does not change the status.
+ * Returns the Node without the parts of its status that Refit never reads, which are most of its size. It can be written back, because
+ * such a write does not change the status.
  */
 export function trimNode<T extends KubeObject & { readonly status?: unknown }>(node: T): T {
-  const { status } = node;
-  if (!isRecord(status)) return node;
-  const { images: _images, volumesInUse: _inUse, volumesAttached: _attached, ...rest } = status;
-  return { ...node, status: rest };
+  if (!isRecord(node.status)) return node;
+  const status = { ...node.status };
+  for (const key of UNREAD) delete status[key];
+  const { conditions } = status;
+  if (Array.isArray(conditions))
+    status['conditions'] = conditions.filter(
+      (each: unknown) => !(isRecord(each) && UNREAD_CONDITIONS.has(each['type'])),
+    );
+  return { ...node, status: { ...status } };
 }
 
 /**
- * Lists all Nodes without managed fields, images and volumes. Labels stay, because plans and
+ * Lists all Nodes without managed fields, and trimmed as above. Labels stay, because plans and
  * policies may select by any of them and a Node may be written back.
  */
 export async function listNodes(

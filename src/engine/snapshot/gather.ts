@@ -1,6 +1,5 @@
 /** Gathers the Snapshot of one decision from the watched objects. */
 import { marksOn } from '../../coordination/node-marks.ts';
-import { otherWorkOn } from '../../coordination/tools.ts';
 import { cordonOwner, exclusionOf, pendingOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import { lifecycleOn } from '../../drain/lifecycle-conditions.ts';
@@ -46,6 +45,7 @@ import {
   withStages,
 } from '../model/rollout.ts';
 import { generationOfEnd } from '../model/written-conditions.ts';
+import { type OwnFacts, withLazyFacts } from './lazy-facts.ts';
 import { possibleRollBack } from './possible-roll-back.ts';
 import type { RefusedPart } from './refused-writes.ts';
 import type { WatchFacts } from './watch-times.ts';
@@ -204,7 +204,7 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
   const { downloads } = dialect.signal;
   // A target that is done has no deadline.
   const watched = target.state === 'done' ? undefined : known.watch?.(target, observation);
-  return {
+  const own: OwnFacts = {
     ...ownFacts(object),
     version: skewRules ? skewRules.versionOf(object) : kubeletVersionOf(object),
     // A stage that changes no version, such as one of image bundles, proves nothing by the version of a node.
@@ -213,23 +213,8 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     ...versionFacts(scene, stage, target, object),
     agent: dialect.agents?.of(object),
     unfit: stage.keepsVersion ? undefined : dialect.agents?.unfitFor?.(object, stage.version),
-    // This value is computed only when a gate asks for it, because it depends on more objects than
-    // the target's own.
-    get occupant() {
-      return dialect.nodeSharing?.occupantOf(world, target, plan);
-    },
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),
-    // The object may be a Node that the leader must not cordon.
-    get otherWork() {
-      return otherWorkOn(node ?? object);
-    },
-    get unnamedCordon() {
-      if (!dialect.drainDelegation?.unnamedCordon) return undefined;
-      return (
-        dialect.drainDelegation.unnamedCordon(world, rollout, stage, target, plan) ?? 'unknown'
-      );
-    },
     claimNeed: node && dialect.nodeSharing?.claims?.needOf(node),
     isNodeOutdated: node && world.outdated?.(nodes).has(node.metadata.name),
     drainPreview:
@@ -243,11 +228,10 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     hold: longestHold([holdOn(object), node && holdOn(node)]),
     refusal: known.refusalOf?.(rollout, target),
     announcementRefusal: known.refusalOf?.(rollout, target, 'announcement'),
-    get earlierMs() {
-      return dialect.signal.earlierMs?.(world, rollout, stage, target);
-    },
     observation,
   };
+  // The object may be a Node that the leader must not cordon.
+  return withLazyFacts(scene, own, { stage, target, cordoned: node ?? object });
 }
 
 /** Returns the versions that an ended rollout is compared with; empty while the rollout runs. */
