@@ -87,7 +87,7 @@ export interface UpdateJournal extends Progress {
    * node was still cordoned when the failure was reported.
    */
   readonly drain?: 'started' | 'done' | 'undone' | 'stuck';
-  /** The snapshot of etcd, once the agent has taken it or tried to. */
+  /** The snapshot of etcd; undefined until the agent has taken it or has tried to take it. */
   readonly snapshot?: EtcdSnapshot;
   /** True if the agent started at the status Cordoning, because its journal was lost. */
   readonly begunLate?: true;

@@ -118,8 +118,8 @@ function signalIn(journal: Journal): SignalData | undefined {
 }
 
 /**
- * Decides whether a signal is refused or has to wait. Its age counts only while it is new, because the work may take
- * long.
+ * Decides whether a signal is refused or has to wait. The age of a signal is checked only before its work starts, because the work may
+ * take long.
  */
 function rulings({ veto: rules, groundVeto, clock, object }: ObserverParts) {
   /**

@@ -87,11 +87,11 @@ export async function perform(
 
 type RunningTools = EffectTools &
   FetchTools & {
-    /** Is called with the version of the kept binary when it was removed to make room. */
+    /** Is called with the version of the kept binary after the agent removed that binary to make room. */
     readonly onRemoved: (version: string) => void;
   };
 
-/** Takes the snapshot of etcd. If it fails, this rejects only if the policy requires a snapshot. */
+/** Takes the snapshot of etcd. Rejects if the snapshot fails and the policy requires one. */
 async function snapshotFor(
   { work: { binary, signal, policy } }: UpdateJournal,
   reported: EtcdSnapshot | undefined,
@@ -194,7 +194,7 @@ function spareFor(
     // A download ahead has no signal. Nobody needs it yet, so it does not cost the way back.
     ...(created !== '' && {
       makeRoom: async () => {
-        // On a full disk the record may not be writable, so it is read before.
+        // The record is read first, because it may not be writable on a full disk.
         const { version } = (await kept.facts()) ?? {};
         const isRemoved = await kept.sacrifice(binary, previous);
         if (isRemoved && version !== undefined) onRemoved(version);

@@ -1,9 +1,12 @@
-/** Warns about hooks between the drain and the restart, for which nobody waits where the leader does not drain. */
+/**
+ * Warns about hooks between the drain and the restart on nodes that the leader does not drain, because the work on such nodes does not
+ * wait for the hooks.
+ */
 import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
 
 const MOMENTS: readonly string[] = ['AfterDrain', 'BeforeRestart'];
 
-/** Who drains instead of the leader, and how the leader comes to drain. */
+/** Names for each dialect the nodes that the leader does not drain, and says when that is the case. */
 const DRAINERS = {
   autopilot:
     'a node of k0s that drains itself; it does so under a leader of k0s before 1.35, or if its agent may not mark its Lease',

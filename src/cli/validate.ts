@@ -152,7 +152,7 @@ function retryWarnings({ retry, plans = [] }: UpgradePolicySpec): string[] {
   ];
 }
 
-/** Returns a warning if the policy asks for roll-backs of plans that only people take back. */
+/** Returns a warning if the policy asks for roll-backs of plans that only people can roll back. */
 function rollBackWarnings({ onFailure, plans = [] }: UpgradePolicySpec): string[] {
   if (onFailure !== 'RollBack') return [];
   const named = new Set(plans.flatMap(({ dialect }) => dialect ?? []));

@@ -80,7 +80,9 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
   await controller.run(abort);
 }
 
-/** Returns the server of the dashboard as a part of the process; nothing without --ui-address. Its code is loaded only where it is wanted. */
+/**
+ * Returns the server of the dashboard as a part of the process; nothing without --ui-address. Its code is loaded only if the flag is set.
+ */
 function dashboardIn(flags: UpdateFlags, log: Logger): Pick<ControllerProcessOptions, 'serve'> {
   const { uiAddress: address, uiCertDir: certificates, uiHost: names = [] } = flags;
   if (address === undefined) {

@@ -88,7 +88,7 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   /** `host:port` for /healthz, /readyz and /metrics. */
   readonly healthAddress?: string | undefined;
   readonly metrics?: Metrics;
-  /** Starts a further server of this process. It serves whether it leads or not. */
+  /** Starts another server of this process. The server answers whether the process leads or not. */
   readonly serve?: () => Promise<Runnable>;
   /** The client of the cluster that has the NodeRollouts, if that is another cluster than the one with the plans. */
   readonly nodeRolloutClient?: KubeClient;
@@ -108,7 +108,7 @@ export interface ControllerProcess {
   seen(name: string): KubeObject | undefined;
   /** Returns what this process knows of the hooks of the plan. */
   hooksOf(dialect: Dialect, plan: KubeObject): ReturnType<RolloutController['hooksOf']>;
-  /** Returns the identity of the leader, as far as it is known. The text is empty if nobody leads. */
+  /** Returns the identity of the leader, as far as it is known. The text is empty if there is no leader. */
   leader(): string;
   run(stop: AbortSignal): Promise<void>;
 }
@@ -178,7 +178,7 @@ export async function prepareControllerProcess(
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
   await askForNeeded(given, options, abort);
-  // A refusal counts from here on. Before, an API server that has just started may refuse everything for some seconds.
+  // From here on, a refusal is final. Before this point, an API server that has just started may refuse every request for some seconds.
   const [policies, dialects] = await Promise.all([
     findPolicies(options, abort),
     readable(given, options, abort),

@@ -128,7 +128,7 @@ class KeptLock {
     this.#plans.clear();
     this.#known = undefined;
     if (!isLeft) return;
-    // What cannot be given back expires.
+    // A lock that this process cannot give back expires.
     const view = await this.#look().catch(() => undefined);
     if (view?.renewedAt !== undefined) await view.giveBack?.().catch(() => undefined);
   }

@@ -18,7 +18,7 @@ export type LifecycleCondition = (typeof LIFECYCLE_CONDITIONS)[number];
 /** A lifecycle condition that is True now. */
 export interface LifecycleState {
   readonly type: LifecycleCondition;
-  /** The claim of the plan that Refit set it for; undefined if somebody else set it. */
+  /** The claim of the plan for which Refit set the condition; undefined if somebody else set it. */
   readonly owner: string | undefined;
 }
 
@@ -41,7 +41,7 @@ function ownerOf({ reason, message = '' }: NodeCondition): string | undefined {
   return message.slice(FOR.length);
 }
 
-/** What must change until exactly the wanted conditions are True. Empty lists mean that nothing must. */
+/** The changes after which exactly the wanted conditions are True. The lists are empty if nothing must change. */
 export interface LifecycleChange {
   readonly set: readonly LifecycleCondition[];
   readonly clear: readonly LifecycleCondition[];

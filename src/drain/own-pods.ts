@@ -22,8 +22,8 @@ export const HOOK_LABEL = 'upgrade.refit.dev/hook';
 export const HOOK_NODE_ANNOTATION = 'upgrade.refit.dev/hook-node';
 
 /**
- * Returns true for the pod of a hook that runs on the very node that is drained. It runs after the drain. A new leader drains again,
- * and must not end the hook.
+ * Returns true for the pod of a hook that runs after the drain on the drained node itself. A new leader drains the node again, and must
+ * not end the hook.
  */
 export function isHookOfItsNode({
   metadata: { labels = {}, annotations = {} },

@@ -65,7 +65,7 @@ function authorization(token: string, basic: string): Record<string, string> {
   return basic === '' ? {} : { authorization: `Basic ${basic}` };
 }
 
-/** What is asked of a server. Without a method it is a GET request. */
+/** The request to a server. If the method is undefined, it is GET. */
 export interface ServerRequest {
   readonly url: URL;
   readonly secretName?: string | undefined;
@@ -98,7 +98,7 @@ export async function jsonFrom(
   return body;
 }
 
-/** Resolves with the JSON of an answer with status 200; undefined if it has none. Rejects with one sentence otherwise. */
+/** Resolves with the JSON of an answer with status 200, and with undefined if it is no JSON. Rejects with one sentence otherwise. */
 export async function answerFrom(
   request: ServerRequest,
   tools: CheckTools,

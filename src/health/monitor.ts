@@ -27,7 +27,10 @@ export interface HealthMonitor {
   forget(plan: string): void;
   /** Returns the last answers; empty if the plan is not followed. A check without an answer is missing. */
   resultsOf(plan: string): readonly CheckResult[];
-  /** Calls the listener when a check takes another state, or when an answer came that a plan needed. The result ends that. */
+  /**
+   * Calls the listener when a check changes its state, or when an answer arrives that a plan needs. The returned function removes the
+   * listener.
+   */
   onChange(listener: () => void): () => void;
   /** Runs until `stop` aborts. Before and after that nothing is asked, and nothing is known. */
   run(stop: AbortSignal): Promise<void>;

@@ -24,7 +24,7 @@ export interface HookRunner {
   forget(plan: string): void;
   /** Returns what is known of the runs of the plan; the same list until something changes. */
   resultsOf(plan: string): readonly HookResult[];
-  /** Calls the listener when a run takes another state or says something else. The result ends that. */
+  /** Calls the listener when a run changes its state or its message. The returned function removes the listener. */
   onChange(listener: () => void): () => void;
   /** Runs until `stop` aborts. Before and after that nothing is carried out, and nothing is known. */
   run(stop: AbortSignal): Promise<void>;

@@ -66,7 +66,10 @@ export async function askWebhook(
   }
 }
 
-/** Returns the body. The signature covers it, so it repeats the key of the request. JSON leaves out what only a node has. */
+/**
+ * Returns the body. The signature covers it, so it repeats the key of the request. JSON leaves out the fields that are undefined because
+ * there is no node.
+ */
 function bodyOf({ id, hook, node, variables }: HookRun): object {
   return {
     id,

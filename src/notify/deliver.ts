@@ -1,6 +1,6 @@
 /**
- * Delivers one message to one receiver: over HTTP, or as e-mail. What it says about a failure has neither the address nor anything else that may be secret, and
- * nothing that the receiver says.
+ * Delivers one message to one receiver: over HTTP, or as e-mail. The text about a failure contains neither the address nor anything else
+ * that may be secret, and nothing that the receiver says.
  */
 import { getOnce } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
@@ -85,7 +85,7 @@ interface Address {
   readonly authorization: Readonly<Record<string, string>>;
 }
 
-/** Reads the Secret in each attempt, so that a corrected one counts at once. */
+/** Reads the Secret in each attempt, so that a corrected Secret takes effect at once. */
 async function addressOf(
   receiver: HttpReceiver,
   tools: DeliveryTools,

@@ -20,8 +20,8 @@ const LONGEST_SUBJECT = 150;
 /** The most bytes of one answer of the server. */
 const MOST_BYTES = 64 * 1024;
 /**
- * The time limit of each step, in milliseconds. The signal of the caller ends all of them earlier; this one ends sockets that are left
- * over.
+ * The time limit of each step, in milliseconds. The signal of the caller ends the steps earlier. This limit closes the sockets that
+ * remain.
  */
 const STEP_MS = 10_000;
 
@@ -42,9 +42,9 @@ export async function sendEmail(
     secure: isSecure,
     requireTLS: !isSecure && !receiver.isPlain,
     ignoreTLS: receiver.isPlain,
-    // Named here, so that no environment variable of Node.js can switch the verification off.
+    // The option is set here, so that no environment variable of Node.js can switch off the verification.
     tls: { rejectUnauthorized: true, ...(authority === undefined ? {} : { ca: authority }) },
-    // A server that offers no AUTH must refuse the message, not get it without.
+    // If the server does not offer AUTH, the message must fail, and must not be sent without AUTH.
     ...(auth === undefined ? {} : { auth, forceAuth: true }),
     connectionTimeout: STEP_MS,
     greetingTimeout: STEP_MS,
@@ -69,7 +69,7 @@ export async function sendEmail(
   }
 }
 
-/** Returns the parts of the e-mail. The same message has the same id, whoever sends it, and so a mailbox shows it once. */
+/** Returns the parts of the e-mail. The same message has the same id in every process, so a mailbox shows it once. */
 export function emailOf({ from, to }: EmailReceiver, { id, policy, notes }: Message, now: number) {
   const texts = notes.map(({ message }) => printable(message).toWellFormed());
   const more = texts.length === 1 ? '' : ` (and ${texts.length - 1} more)`;
@@ -84,7 +84,7 @@ export function emailOf({ from, to }: EmailReceiver, { id, policy, notes }: Mess
     textEncoding: 'quoted-printable',
     messageId: `<${id}@${from.slice(from.lastIndexOf('@') + 1)}>`,
     date: new Date(now),
-    // RFC 3834: no programme answers such a message, for example that somebody is on holiday.
+    // RFC 3834: programs do not send automatic replies, such as holiday notices, to such a message.
     headers: { 'Auto-Submitted': 'auto-generated' },
   } as const;
 }
@@ -122,9 +122,9 @@ async function accessOf(
   };
 }
 
-/** The parts of an error of nodemailer that contain nothing of the server but its status. */
+/** The parts of an error of nodemailer that contain no text of the server. Only its status is included. */
 interface SmtpError {
-  /** What nodemailer calls the problem. */
+  /** The code that nodemailer gives the problem. */
   readonly code?: unknown;
   /** The code of the system or of the TLS library. */
   readonly originalCode?: unknown;

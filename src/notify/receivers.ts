@@ -44,7 +44,7 @@ export interface EmailReceiver extends AnyReceiver {
   readonly to: readonly string[];
   /** The Secret with the user, the password and the certificate authority; undefined if none of them is needed. */
   readonly secretName?: string | undefined;
-  /** Whether the message may be sent without TLS. Then no password is sent. */
+  /** True if the message may be sent without TLS. Then no password is sent. */
   readonly isPlain: boolean;
 }
 
@@ -74,7 +74,7 @@ export interface Message {
   readonly notes: readonly Notification[];
 }
 
-/** The receiver took the message, and will not give it to everybody. Sent again, it would come twice to the others. */
+/** The receiver accepted the message for some recipients only. If it is sent again, these recipients get it twice. */
 export interface PartlyTaken {
   /** The problem, as a clause without a secret. */
   readonly partly: string;

@@ -23,7 +23,7 @@ export interface SecretValue {
   readonly title: string;
 }
 
-/** Reads the Secret in each attempt, so that a corrected one counts at once. */
+/** Reads the Secret in each attempt, so that a corrected Secret takes effect at once. */
 export async function secretAt(
   { name, key }: SecretRef,
   tools: SecretTools,
@@ -51,7 +51,7 @@ export async function secretNamed(
 ): Promise<WholeSecret> {
   const secret = `Secret ${namespace}/${name}`;
   const read = await readSecret({ client, namespace, name }, abort).catch((error: unknown) => {
-    // Any other error may have text from elsewhere, which a message must not show.
+    // Any other error may contain text from other sources, which a message must not show.
     throw new Undeliverable(
       error instanceof SecretUnavailable ? error.message : `${secret} cannot be read`,
     );

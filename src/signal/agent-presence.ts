@@ -52,13 +52,13 @@ const KEPT = {
   until: (value: unknown) =>
     typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? value.slice(0, 40) : undefined,
   /**
-   * Says why it is no way back any more: the agent removed it because its time was over or a download needed the room, or
-   * somebody else removed or changed the file.
+   * The reason why the node can no longer go back to the binary: the agent removed it because its time was over or a download needed the
+   * room, or somebody else removed or changed the file.
    */
   gone: (value: unknown): KeptGone | undefined => KEPT_GONE.find((reason) => reason === value),
 };
 
-/** The binary that the host keeps for a way back, or why it keeps none any more. */
+/** The binary that the host keeps so that the node can go back, or the reason why the host no longer keeps one. */
 export type KeptFacts = Members<typeof KEPT>;
 
 const PRESENCE = {

@@ -119,7 +119,7 @@ export interface EtcdSnapshot {
   readonly path?: string;
   readonly bytes?: number;
   readonly sha256?: string;
-  /** Says why there is nothing to save, such as that the controller has no etcd. */
+  /** The reason why there is nothing to save, for example because the controller has no etcd. */
   readonly none?: string;
   /** Says why the snapshot failed. */
   readonly failed?: string;

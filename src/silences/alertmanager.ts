@@ -3,7 +3,7 @@ import { answerFrom, apiUrl, type CheckTools } from '../health/ask-server.ts';
 import type { Clock } from '../util/clock.ts';
 import { filtersOf, ownAmong, renewalOf, type Wanted } from './silence.ts';
 
-/** Brings Alertmanager to what is wanted. Rejects with one sentence without a secret. */
+/** Makes the silences in Alertmanager match the wanted state. Rejects with one sentence that contains no secret. */
 export interface Alertmanager {
   /** Makes the silence, or renews it if it ends soon. */
   keep(wanted: Wanted, abort: AbortSignal): Promise<void>;

@@ -21,7 +21,7 @@ export interface SilenceScope {
   readonly nodes: readonly string[];
 }
 
-/** Whether the silences of a plan are kept. */
+/** The state of the silences of a plan. */
 export interface SilenceState {
   readonly isGood: boolean;
   readonly message: string;
@@ -32,9 +32,9 @@ export interface SilenceKeeper {
   follow(plan: string, scope: SilenceScope): void;
   /** Ends the silences of the plan. */
   forget(plan: string): void;
-  /** Returns whether the last attempts succeeded; undefined if none was needed yet. */
+  /** Returns whether the last attempts succeeded; undefined if no attempt was necessary yet. */
   stateOf(plan: string): SilenceState | undefined;
-  /** Calls the listener when the state of a plan changes. The result ends that. */
+  /** Calls the listener when the state of a plan changes. The returned function removes the listener. */
   onChange(listener: () => void): () => void;
   /** Runs until `stop` aborts. It ends no silence then, because the next leader takes them over. */
   run(stop: AbortSignal): Promise<void>;
@@ -55,9 +55,9 @@ const LONGEST_MESSAGE = 300;
 interface Entry {
   readonly plan: string;
   readonly policy: string;
-  /** Its duration and its Secret may change, but not what finds the silence. */
+  /** Its duration and its Secret may change, but not the fields by which the silence is found. */
   wanted: Wanted;
-  /** When the next look is due, by the monotonic clock. */
+  /** The monotonic time at which the silence must be looked at again. */
   dueAt: number;
   /** False once the Node is not in progress any more. */
   isNeeded: boolean;
@@ -65,7 +65,7 @@ interface Entry {
   mayExist: boolean;
   /** How many attempts to end it have failed. */
   failedEnds: number;
-  /** What the last attempt said; undefined before the first one, and empty if it succeeded. */
+  /** The problem of the last attempt; undefined before the first attempt, and empty if it succeeded. */
   problem?: string;
 }
 
@@ -77,7 +77,7 @@ class Keeper implements SilenceKeeper {
   readonly #clock: Clock;
   readonly #server: Alertmanager;
   readonly #listeners = createListeners();
-  /** The servers by their addresses: one that does not answer delays no other one. */
+  /** The servers by their addresses. They are separate, so a server that does not answer delays no other server. */
   readonly #lanes = new Map<string, Lane>();
   readonly #states = new Map<string, SilenceState>();
   #stop: AbortSignal | undefined;
@@ -159,7 +159,7 @@ class Keeper implements SilenceKeeper {
   }
 }
 
-/** One server. Its silences are looked at one after the other, so that it gets at most one request at a time. */
+/** One server. Its silences are handled one after the other, so that the server gets at most one request at a time. */
 class Lane {
   readonly #clock: Clock;
   readonly #server: Alertmanager;
@@ -209,7 +209,7 @@ class Lane {
     if (hasChanged) this.#plan();
   }
 
-  /** Plans the next round for when the first silence is due, but not before `leastMs`. */
+  /** Schedules the next round for the time at which the first silence is due, but not before `leastMs`. */
   #plan(leastMs = 0): void {
     if (this.#stop === undefined || this.#stop.aborted || this.#isAtWork) return;
     this.#cancel?.();
@@ -225,7 +225,7 @@ class Lane {
     if (stop === undefined || stop.aborted) return;
     this.#isAtWork = true;
     let failures = 0;
-    // What is put at the end of the line meanwhile is visited too, but is not due.
+    // The loop also visits silences that are put at the end of the queue meanwhile, but these are not due.
     for (const [key, entry] of this.#entries) {
       if (stop.aborted || failures >= ENOUGH_FAILURES) break;
       const isDue = entry.dueAt <= this.#clock.monotonic();
@@ -257,7 +257,7 @@ class Lane {
       const isOver = problem === '' || entry.failedEnds >= ATTEMPTS_TO_END;
       if (isCurrent && isOver) this.#entries.delete(key);
     }
-    // What failed goes to the end of the line, so that it holds up no other silence.
+    // A silence that failed goes to the end of the queue, so that it delays no other silence.
     if (problem !== '' && this.#entries.get(key) === entry) {
       this.#entries.delete(key);
       this.#entries.set(key, entry);
@@ -279,7 +279,7 @@ class Lane {
       () => '',
       (error: unknown) => messageOf(error),
     );
-    // A request that ignores its signal must not hold up the others either.
+    // A request that ignores its abort signal must not delay the others either.
     const problem = await Promise.race([told, promise]).finally(cancel);
     return printable(problem).slice(0, LONGEST_MESSAGE);
   }

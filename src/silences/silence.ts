@@ -1,4 +1,4 @@
-/** What policies say about silences, and what one silence in Alertmanager must be. All of it is pure. */
+/** Defines the silences of policies, and computes the silence that Alertmanager must have. All functions are pure. */
 import { isRecord, sameJson } from '../util/json.ts';
 
 export interface AlertMatcher {
@@ -40,7 +40,7 @@ export interface Posted {
 /** A silence in Alertmanager that a leader has made and that has not ended. */
 export interface Found {
   readonly id: string;
-  /** As Alertmanager has them. */
+  /** The matchers as Alertmanager returns them. */
   readonly matchers: readonly unknown[];
   readonly startsAt: string;
   readonly endsAt: string;
@@ -49,10 +49,13 @@ export interface Found {
 export const NODE = '{node}';
 export const CREATOR = 'refit';
 
-/** A silence is renewed once less than this share of its time is left. A missed renewal can be made up for then. */
+/** A silence is renewed once less than this share of its time is left. So there is time to repeat a renewal that failed. */
 const RENEW_BELOW = 2 / 3;
 
-/** Returns the silence of this rule for a Node. `plan` is the title of the plan, and `uid` tells it from a plan with this title in another cluster. */
+/**
+ * Returns the silence of this rule for a Node. `plan` is the title of the plan. `uid` distinguishes it from a plan with the same title in
+ * another cluster.
+ */
 export function wantedFor(rule: SilenceRule, plan: string, uid: string, node: string): Wanted {
   const matchers = rule.matchers.map(({ name, value, isRegex }) => ({
     name,
@@ -84,7 +87,7 @@ export function ownAmong(listed: readonly unknown[], wanted: Wanted): Found[] {
   });
 }
 
-/** Returns what must be posted now; undefined if a silence lasts long enough. */
+/** Returns the silence that must be posted now; undefined if an existing silence lasts long enough. */
 export function renewalOf(
   { rule, matchers, comment }: Wanted,
   found: readonly Found[],
@@ -98,7 +101,7 @@ export function renewalOf(
     return { matchers: asked, startsAt, endsAt, createdBy: CREATOR, comment };
   }
   const leftMs = Date.parse(latest.endsAt) - now;
-  // A silence that lasts too long was made by a clock that was ahead, or before the policy was changed.
+  // A silence lasts too long if its leader had a clock that was ahead, or if the policy was changed later.
   if (leftMs >= rule.lastsMs * RENEW_BELOW && leftMs <= rule.lastsMs) return undefined;
   // Alertmanager keeps the silence and its id only if matchers and start stay as they are.
   return { ...latest, endsAt, createdBy: CREATOR, comment };

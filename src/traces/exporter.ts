@@ -1,6 +1,6 @@
 /**
  * Sends spans to a collector with OTLP over HTTP, in the background. Its queue is bounded, and a collector that does not answer delays
- * nothing else. What it logs contains no header and nothing that the collector says.
+ * nothing else. Its logs contain no header and no text of the collector.
  */
 import { chunksOf, getOnce, statusOf } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
@@ -32,7 +32,7 @@ export interface TraceExporter {
   room(): number;
   /** Queues the spans of one trace. Those for which there is no room are dropped and counted. */
   add(spans: readonly Span[]): void;
-  /** Sends until `stop` aborts, and then what is left, for a few seconds at most. */
+  /** Sends spans until `stop` aborts, and then the remaining spans, for a few seconds at most. */
   run(stop: AbortSignal): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ const WITHIN_MS = 10_000;
 /** Milliseconds for which one request is tried. */
 export const GIVE_UP_MS = 5 * 60_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** Milliseconds at the end in which the rest is sent. */
+/** Milliseconds after `stop` in which the remaining spans are sent. */
 const LAST_MS = 3_000;
 const LONGEST_ANSWER = 64 * 1024;
 /** The specification of OTLP allows a retry after these codes only. */
@@ -155,7 +155,9 @@ async function attempt(
   }
 }
 
-/** Returns how many spans the collector took. It may refuse some of them with success, and then they must not be sent again. */
+/**
+ * Returns how many spans the collector took. An answer with a success code may reject some of them, and then they must not be sent again.
+ */
 function answerOf(text: string, count: number): Attempt {
   const answer = parseJson(text);
   const partial = isRecord(answer) ? answer['partialSuccess'] : undefined;

@@ -24,11 +24,11 @@ export interface Span {
   readonly to: number;
   readonly attributes: Attributes;
   readonly events?: readonly SpanEvent[];
-  /** How the work ended; undefined if the span does not say it. */
+  /** How the work ended; undefined if the span has no status. */
   readonly status?: { readonly isGood: boolean; readonly message?: string | undefined } | undefined;
 }
 
-/** The work is inside of Refit, and is no request that it answers or sends. */
+/** The kind INTERNAL: the span is neither a request that Refit answers nor one that it sends. */
 const SPAN_KIND_INTERNAL = 1;
 const STATUS_CODE_OK = 1;
 const STATUS_CODE_ERROR = 2;

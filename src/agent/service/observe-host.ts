@@ -79,8 +79,8 @@ async function askKnownPlace(
 }
 
 /**
- * Returns the process of a service that does not answer: one that the journal knows, or else the result of a search if
- * a restart needs it.
+ * Returns the process of a service that does not answer. The journal may have recorded this process. Otherwise the function searches for
+ * it, but only if a restart needs it.
  */
 function findUnresponsiveService(journal?: UpdateJournal): ProcessId | undefined {
   for (const known of [journal?.fresh, journal?.process, journal?.work.original]) {

@@ -14,8 +14,8 @@ export interface ArchiveReader {
   /** The archive as k0s prints it, compressed. */
   readonly input: Writable;
   /**
-   * Resolves once the archive has ended: with what is wrong with it, or with undefined if it has a whole snapshot of
-   * etcd. Never rejects.
+   * Resolves once the archive has ended: with a problem of the archive, or with undefined if it has a whole snapshot of etcd. Never
+   * rejects.
    */
   readonly problem: Promise<string | undefined>;
 }

@@ -1,4 +1,4 @@
-/** Runs a program whose output another program may change on its way into a file. All of them end together. */
+/** Runs a program and writes its output to a file, through another program if one is given. If one program fails, all of them are ended. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { sendSignal } from '../service/processes.ts';
@@ -9,7 +9,7 @@ export interface PipedCommand {
 }
 
 export interface PipedCommands {
-  /** What the first program prints. The reader gets it besides `output`. */
+  /** Reads the output of the first program, which also goes to `output`. */
   readonly copyTo: (reader: Writable) => void;
   /** What the last program prints. */
   readonly output: Readable;
@@ -19,7 +19,7 @@ export interface PipedCommands {
   readonly kill: (why: Error) => void;
 }
 
-/** The last words of a program that are kept. */
+/** The most characters that are kept of the last error output of a program. */
 const MOST_WORDS = 4_096;
 
 /** Starts the programs with exactly this environment. Each one runs in a process group of its own. */

@@ -38,7 +38,7 @@ const DEFAULT_KEEP = 2;
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
 /** The free space is measured each time that this many bytes were written. */
 const STEP_BYTES = 4 * 1024 * 1024;
-/** An archive is smaller than its content, apart from the headers of many small files. */
+/** The compressed archive is smaller than its content, except for the headers of many small files. */
 const HEADERS_BYTES = 64 * 1024 * 1024;
 const PREFIX = 'k0s-before-';
 /** What k0s puts into a backup, below its data directory. */
@@ -56,8 +56,8 @@ export async function discardSnapshot(stateDirectory: string): Promise<void> {
 }
 
 /**
- * Takes a snapshot. Resolves with its file, or with `none` if this controller has no etcd of its own. Rejects with the
- * reason if the snapshot fails; then nothing of it stays.
+ * Takes a snapshot. Resolves with its file, or with `none` if this controller has no etcd of its own. Rejects with the reason if the
+ * snapshot fails, and removes its files then.
  */
 export async function takeSnapshot(
   request: SnapshotRequest,
@@ -88,8 +88,8 @@ export async function takeSnapshot(
 }
 
 /**
- * Resolves with the reported snapshot if its file is still there, with the reported hash. Anybody who may write the object
- * may have written the report, so only the directory of the snapshots is searched; undefined if another one must be taken.
+ * Resolves with the reported snapshot if its file still exists and has the reported hash, and with undefined if the agent must take
+ * another snapshot. Anybody who may write the object may have written the report, so only the directory of the snapshots is searched.
  */
 export async function keptSnapshot(
   reported: EtcdSnapshot | undefined,
@@ -135,7 +135,7 @@ async function write(path: string, request: SnapshotRequest, tools: SnapshotTool
     return written;
   } catch (error) {
     commands.kill(error as Error);
-    // The exit code of a program says more than its output that has ended.
+    // The exit code of the program explains a failure better than the end of its output.
     await commands.ended;
     throw error;
   } finally {
@@ -164,7 +164,7 @@ async function start(
 
 interface Room {
   readonly mostBytes: number;
-  /** Rejects if this many bytes more would use the reserve. */
+  /** Rejects if writing this many more bytes would use the reserve. */
   readonly require: (bytes: number) => Promise<void>;
 }
 
@@ -224,7 +224,7 @@ async function store(
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** Removes older snapshots. The new one stays in any case, whatever the clock of the host said before. */
+/** Removes older snapshots. Never removes the new one, even if the clock of the host was wrong before. */
 async function prune(directory: string, newest: string, keep: number): Promise<void> {
   const names = (await readdir(directory)).filter((name) => name.startsWith(PREFIX));
   const times = await Promise.all(

@@ -20,7 +20,7 @@ const RECORD = {
   until: aText,
   /** True once the upgrade has succeeded. Before that the binary is never removed, because a roll-back needs it. */
   settled: exactly(true),
-  /** The stamp of the file when its hash was last found right. Absent in records of older agents. */
+  /** The stamp of the file when its hash last matched the record. Absent in records of older agents. */
   stamp: aText,
   /** Says why the agent has removed the binary. */
   gone: (value: unknown) => (value === 'Expired' || value === 'DiskFull' ? value : undefined),
@@ -34,7 +34,7 @@ interface KeptRecord extends Members<typeof RECORD> {
 
 export interface KeptBinary {
   /**
-   * Returns what is kept, or why nothing is kept any more; undefined if nothing is known. It reads the whole file only if the
+   * Returns the kept binary, or the reason why none is kept any more; undefined if nothing is known. It reads the whole file only if the
    * stamp of the file has changed.
    */
   readonly facts: () => Promise<KeptFacts | undefined>;
@@ -160,7 +160,7 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
         const { version, sha256, until, gone } = known;
         if (gone !== undefined) return { version, sha256, gone };
         const byHand = await changeOf(known);
-        // A controller that does not know these reasons reads a record without a version as a way back that is closed.
+        // An older controller does not know these reasons. It reads a record without a version as: the node cannot go back.
         if (byHand !== undefined) return { gone: byHand };
         return { version, sha256, ...(until !== undefined && { until }) };
       }),
@@ -203,8 +203,8 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
 }
 
 /**
- * Returns a function that says what somebody else did to the kept file. It hashes the file only if its stamp is another one than
- * that of the last comparison: a new name of the same file changes the stamp, but not the hash.
+ * Returns a function that says whether somebody else changed or removed the kept file. It hashes the file only if the stamp has changed
+ * since the last comparison: a new name of the same file changes the stamp, but not the hash.
  */
 function changeFinder({ files, log, save }: Desk) {
   let wrong: string | undefined;

@@ -26,8 +26,8 @@ export type Step =
   /** Runs the staged binary with the argument `version`. */
   | { readonly kind: 'trial-run' }
   /**
-   * Saves etcd of a controller to a file in the state directory. If the host still has the snapshot that was reported for
-   * the same signal, it counts.
+   * Saves etcd of a controller to a file in the state directory. If the host still has the snapshot that was reported for the same
+   * signal, the step uses that snapshot.
    */
   | { readonly kind: 'snapshot-etcd'; readonly reported?: EtcdSnapshot }
   | { readonly kind: 'cordon-and-drain' }

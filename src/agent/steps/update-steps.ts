@@ -85,10 +85,10 @@ export const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>
 };
 
 /**
- * Returns the step that takes the snapshot of etcd, or what prevents it; undefined if none is wanted or it is taken. It
- * comes before the node is cordoned, so a snapshot that must not fail disturbs no pod. After a lost journal it comes later,
- * because while a node is being drained no facts about the service are known. Then the deadline for the swap is short, and
- * the snapshot that was reported before the cordon counts.
+ * Returns the step that takes the snapshot of etcd, or the obstacle to it; undefined if the signal asks for no snapshot or the agent has
+ * already taken it. The step comes before the cordon, so that a failed snapshot disturbs no pod. If the journal was lost, the step comes
+ * later, because the facts about the service are unknown while a node is being drained. Then the deadline for the swap is short, so the
+ * step uses the snapshot that was reported before the cordon.
  */
 function snapshotFirst(input: UpdateInput): Step | undefined {
   const { snapshot, work } = input.journal;

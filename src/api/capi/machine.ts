@@ -77,7 +77,7 @@ export const NODE_ANNOTATIONS = {
   machine: MACHINE_ANNOTATION,
 } as const;
 
-/** The topology controller of Cluster API sets this label on what it makes, and overwrites changes of others there. */
+/** The topology controller of Cluster API sets this label on the objects that it creates, and overwrites the changes of others in them. */
 export const TOPOLOGY_LABEL = 'topology.cluster.x-k8s.io/owned';
 
 /** With this annotation, the webhook of Cluster API lets any version into `spec.topology.version` of a Cluster. */

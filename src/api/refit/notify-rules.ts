@@ -45,7 +45,7 @@ const WANTED_SIGNING = 'must have type Webhook if it has signingKeyRef';
 const MOST_RECIPIENTS = 20;
 /** The longest address of a mailbox that RFC 5321 allows. */
 const LONGEST_MAILBOX = 254;
-// A name, an IPv4 address, or an IPv6 address in brackets. There is no user, no path and nothing that a URL could hide.
+// A name, an IPv4 address, or an IPv6 address in brackets. A user, a path and other parts of a URL are not allowed.
 const SMTP =
   /^smtps?:\/\/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?)(:[0-9]{1,5})?$/;
 const WANTED_SMTP =

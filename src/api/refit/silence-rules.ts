@@ -4,7 +4,7 @@ import { LONGEST, object, optional, text } from '../crd.ts';
 import { serverUrlSchema } from './health-rules.ts';
 import { durationSchema, rules } from './policy-values.ts';
 
-/** The most silences. Without this limit, a policy could make the leader ask servers without end. */
+/** The most silences of a policy. Without this limit, a policy could make the leader send requests without end. */
 const MOST_SILENCES = 5;
 const MOST_MATCHERS = 10;
 const LONGEST_NAME = 30;
@@ -13,8 +13,8 @@ const LONGEST_VALUE = 512;
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 /**
- * Matches regular expressions that match the labels of one Node only. An alternative, or something optional behind the name, could match
- * those of other Nodes.
+ * Matches regular expressions that match the labels of one Node only. An alternative, or an optional part after the name, could match the
+ * labels of other Nodes.
  */
 const OF_NODE = /^\{node\}(:([^?*+{|][^|]*)?)?$/;
 export const WANTED_NODE =

@@ -23,7 +23,7 @@ export interface RollBackFlags extends ControlFlags {
   readonly yes?: boolean;
 }
 
-/** The flags for a Plan that is written, which keeps the reason. */
+/** The flags for a roll-back that writes a Plan. The Plan keeps the reason. */
 export type ReasonedFlags = RollBackFlags & { readonly reason: string };
 
 /** The leader may write the plan several times meanwhile. */

@@ -29,7 +29,7 @@ export function refusalOf(
   // Browsers leave out the port of HTTP.
   const end = port === 80 ? '' : `:${port}`;
   const hosts = [`127.0.0.1${end}`, `localhost${end}`];
-  // A foreign name that resolves to this address must not reach the state (DNS rebinding).
+  // A page at another host name that resolves to this address must not read the state (DNS rebinding).
   if (!hosts.includes(request.headers.host ?? ''))
     return {
       code: 421,
@@ -47,7 +47,7 @@ export function refusalOf(
   if (!isOfPage && request.method !== 'GET')
     return { code: 405, text: 'this server only answers GET\n' };
   const cookie = cookieIn(request, cookieName(port));
-  // Such a request needs the cookie: the token of an address may stand in the history of a browser.
+  // Such a request needs the cookie, because the history of a browser may contain the token of the URL.
   const given = isOfPage ? cookie : (url.searchParams.get('token') ?? cookie);
   const isBelow = url.pathname.startsWith(place);
   if (!isBelow || given === undefined || !isSame(given, token))

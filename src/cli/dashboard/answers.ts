@@ -1,4 +1,4 @@
-/** Sends the answers of both servers of the dashboard, with headers that let the page load and ask nothing but its server. */
+/** Sends the answers of both servers of the dashboard. The headers allow the page to send requests to its own server only. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { actionIn } from './actions.ts';
 import { type ActionRequest, type ActionResult, LONGEST_TEXT } from './state.ts';
@@ -19,7 +19,7 @@ export const HEADERS = {
 /** Previews the plans in a text. */
 export type Preview = (text: string) => Promise<ActionResult>;
 
-/** Carries out what a button asks for. */
+/** Carries out the action of a button. */
 export type Act = (request: ActionRequest) => Promise<ActionResult>;
 
 /** The answer has the code 200 even if the action was refused: the request was understood, and the page shows the reason. */
@@ -28,7 +28,7 @@ export async function answerAction(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  // A connection that breaks has nobody to answer.
+  // A broken connection cannot take an answer.
   const body = await bodyOf(request, LONGEST_ACTION).catch(() => undefined);
   const action = body === undefined ? undefined : actionIn(body);
   if (action === undefined) return send(response, 400, 'text/plain', 'this is not an action\n');

@@ -1,9 +1,9 @@
-/** Collects what a command prints, and says what refused it, for a page. */
+/** Collects the output of a command, and the problems that ended it, for a page. */
 import { describeProblem, isForbidden, type StatusError } from '../../kube/status-error.ts';
 import type { Output } from '../output.ts';
 import type { ActionResult } from './state.ts';
 
-/** Resolves with what `run` prints. If it rejects, sentences that say why come after that. */
+/** Resolves with the output of `run`. If `run` rejects, the output is followed by sentences that say why. */
 export async function captured(run: (output: Output) => Promise<unknown>): Promise<ActionResult> {
   const lines: string[] = [];
   const output = {

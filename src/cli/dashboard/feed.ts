@@ -12,7 +12,7 @@ export interface Feed {
   publish(state: DashboardState): void;
   /** Answers with the present state, and with each new one as an event. */
   subscribe(response: ServerResponse): void;
-  /** Tells every open page to load itself again, and ends its connection. */
+  /** Makes every open page load again, and ends its connection. */
   end(): void;
 }
 
@@ -30,7 +30,7 @@ export function createFeed(): Feed {
     publish(state) {
       last = JSON.stringify(state);
       for (const page of pages) {
-        // A page that does not read gets the newest state once it reads again, and none between.
+        // A page that stops reading gets only the newest state once it reads again.
         if (page.writableNeedDrain) behind.add(page);
         else page.write(eventOf(last));
       }

@@ -5,12 +5,12 @@ import type { SessionParts } from '../status/status-session.ts';
 import { captured } from './captured.ts';
 import type { ActionResult } from './state.ts';
 
-/** Each plan takes a walk through all Nodes, and a controller that serves the page has other work. */
+/** Each plan costs a pass over all Nodes, and a controller that serves the page has other work. */
 const MOST_PLANS = 10;
-/** What errors call the text. */
+/** The name of the text in errors. */
 const PLACE = 'the text';
 
-/** Resolves with what the command would print, and with one sentence for each problem. */
+/** Resolves with the output of the command, and with one sentence for each problem. */
 export async function previewText(
   text: string,
   flags: ConnectionFlags,

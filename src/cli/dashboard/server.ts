@@ -23,7 +23,7 @@ interface Parts {
   readonly files: UiFiles;
   readonly explain: (plan: string, node: string) => readonly Said[];
   readonly preview: Preview;
-  /** Carries out what a button asks for. Without it, the server carries out nothing. */
+  /** Carries out the action of a button. Without it, the server carries out nothing. */
   readonly act?: Act | undefined;
 }
 

@@ -34,7 +34,7 @@ import { type PlanPreview, problemsOf, renderPreview } from './view.ts';
 interface PreviewFlags extends ConnectionFlags {
   readonly file?: readonly string[];
   readonly output: 'text' | 'json';
-  /** The most plans in the files; without it there is no limit. */
+  /** The most plans in the files; undefined if there is no limit. */
   readonly mostPlans?: number;
 }
 

@@ -13,7 +13,7 @@ const FOOT = 40;
 /** Letters that fit into one line of the picture. */
 const LONGEST_LINE = 150;
 const LONGEST_TITLE = 100;
-/** Letters of name and state together that fit beside the bars, and how many of them the state may have. */
+/** The most letters of name and state together that fit beside the bars, and the most letters of the state. */
 const MOST_LETTERS = 36;
 const LONGEST_STATE = 16;
 /** More lanes than this make a picture that no program shows well. */

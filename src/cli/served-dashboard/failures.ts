@@ -1,7 +1,7 @@
 /** Limits how often tokens that the API server refuses are tried, so that nobody can keep the API server busy with them. */
 import { type Clock, createTokenBucket } from '../../util/clock.ts';
 
-/** Each address may fail ten times, and then once in six seconds. */
+/** Each address may fail ten times, and then once every six seconds. */
 const EACH = { perSecond: 1 / 6, burst: 10 };
 /** The most addresses that are known at once. The one that failed longest ago is forgotten. */
 const MOST_ADDRESSES = 1024;

@@ -1,4 +1,4 @@
-/** Decides which requests the served dashboard answers, before anybody asks the API server. */
+/** Decides which requests the served dashboard answers, before it sends a request to the API server. */
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** Bytes of the longest token that fits into a cookie. */
@@ -19,8 +19,8 @@ export function hostIn(text: string): string {
 }
 
 /**
- * Returns whether this server has the name of the request. `isKnown` says so of names other than those of the loopback
- * interface, which `kubectl port-forward` needs.
+ * Returns whether the host name of the request is a name of this server. Names of the loopback interface always are, because `kubectl
+ * port-forward` needs them. `isKnown` decides about all other names.
  */
 export function isOwnName(
   { host = '' }: IncomingHttpHeaders,

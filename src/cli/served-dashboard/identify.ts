@@ -9,7 +9,7 @@ export type TokenOwner =
   | { readonly kind: 'known'; readonly user: string }
   /** The API server does not accept the token. */
   | { readonly kind: 'refused'; readonly why: string }
-  /** Nobody knows: the API server does not answer. */
+  /** The owner is unknown, because the API server does not answer. */
   | { readonly kind: 'unanswered'; readonly why: string };
 
 const ANONYMOUS = 'system:anonymous';

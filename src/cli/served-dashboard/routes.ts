@@ -23,12 +23,12 @@ interface RouteParts {
   readonly files: UiFiles;
   readonly clock: Clock;
   readonly isKnown: (name: string) => boolean;
-  /** True if clients use TLS, so that browsers send the cookie over nothing else. */
+  /** True if clients use TLS. Then browsers send the cookie over TLS only. */
   readonly isSecure: boolean;
 }
 
 const ACTION_HEADER = 'x-refit-action';
-/** Bytes of the form with the token: each character may need three. */
+/** The most bytes of the form with the token, in which a character may need three bytes. */
 const LONGEST_FORM = 3 * LONGEST_TOKEN + 64;
 const MOST_PAGES = 8;
 const ACTIONS_AT_ONCE = 4;
@@ -46,8 +46,8 @@ export function createRoutes({ viewers, files, clock, isKnown, isSecure }: Route
   const cookieOf = (token: string, more = ''): string =>
     `${cookieName}=${token}; HttpOnly; SameSite=Strict; Path=/${isSecure ? '; Secure' : ''}${more}`;
   /**
-   * Resolves with the owner of the token. Tokens that are refused cost the address a try. Behind an Ingress, all viewers have
-   * one address, so the tries of others must not lock out a viewer whose token was confirmed before.
+   * Resolves with the owner of the token. Each refused token counts as a failure of the address. Behind an Ingress, all viewers have the
+   * same address, so the failures of others must not lock out a viewer whose token was confirmed before.
    */
   const ownerOf = async (token: string, from: string): Promise<Found> => {
     const seconds = viewers.knows(token) ? 0 : failures.waitOf(from);
@@ -62,7 +62,7 @@ export function createRoutes({ viewers, files, clock, isKnown, isSecure }: Route
     send(response, 401, 'text/html', signInPage(why, isFromElsewhere), SIGN_IN_HEADERS);
   };
   const signIn: Answer = async (request, response) => {
-    // A connection that breaks has nobody to answer.
+    // A broken connection cannot take an answer.
     const body = await bodyOf(request, LONGEST_FORM).catch(() => '');
     const token = (new URLSearchParams(body ?? '').get('token') ?? '').trim();
     if (body === undefined || token.length > LONGEST_TOKEN)
@@ -95,7 +95,7 @@ export function createRoutes({ viewers, files, clock, isKnown, isSecure }: Route
     if (url === null) return send(response, 400, 'text/plain', 'this is not an address\n');
     const { pathname } = url;
     const key = `${request.method} ${pathname}`;
-    // Style and script have nothing to hide, and the page that asks for a token needs the style.
+    // Style and script contain no secret, and the page that asks for a token needs the style.
     if (key === 'GET /ui.css') return send(response, 200, 'text/css', files.style);
     if (key === 'GET /ui.js') return send(response, 200, 'text/javascript', files.script);
     if (key === 'POST /sign-in') return await signIn(request, response);
@@ -164,9 +164,9 @@ const FOR_VIEWERS = new Set([
   'POST /api/preview',
 ]);
 
-/** Returns why a request gets no answer, whoever sends it; undefined if it may get one. */
+/** Returns the reason to refuse a request of any user; undefined if there is none. */
 function refusalOf({ method, url, headers }: IncomingMessage, isKnown: (name: string) => boolean) {
-  // A foreign name that resolves to this address must not reach the state (DNS rebinding).
+  // A page at another host name that resolves to this address must not read the state (DNS rebinding).
   if (!isOwnName(headers, isKnown))
     return {
       code: 421,

@@ -1,4 +1,4 @@
-/** Serves the dashboard from the controller: over HTTPS, to users whom the API server knows, each with their own rights. */
+/** Serves the dashboard from the controller over HTTPS, to users of the API server. Each user has only their own rights. */
 import { X509Certificate } from 'node:crypto';
 import {
   createServer as createHttpServer,
@@ -24,7 +24,7 @@ import { createViewers, type ViewersOptions } from './viewers.ts';
 export interface ServedOptions extends Omit<ViewersOptions, 'abort'> {
   /** `host:port`. Port 0 selects a free port. */
   readonly address: string;
-  /** The directory of tls.crt and tls.key. Without it the server speaks HTTP, which it does only on the loopback interface. */
+  /** The directory of tls.crt and tls.key. If it is undefined, the server uses HTTP, which is allowed on the loopback interface only. */
   readonly certificates?: string | undefined;
   /** Names of this server beside those in its certificate, such as that of an Ingress. */
   readonly names?: readonly string[];

@@ -1,16 +1,16 @@
 /** Writes the page that asks for a token. It needs no script. */
 
-/** The headers of the page: it may send its form to this server. A browser names the sender only with this policy. */
+/** The headers of the page: it may send its form to this server. With this referrer policy, the browser sends the header Origin. */
 export const SIGN_IN_HEADERS = {
   'content-security-policy':
     "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
   'referrer-policy': 'same-origin',
 };
 
-/** Returns the page. `problem` is the sentence that says why the last token does not do. */
+/** Returns the page. `problem` is a sentence that says why the last token was refused. */
 export function signInPage(problem: string | undefined, isFromElsewhere: boolean): string {
   const note = problem === undefined ? '' : `<p role="alert">${escaped(problem)}</p>`;
-  // The cookie is not sent with a link of another site, so somebody who is signed in may see this page.
+  // The browser does not send the cookie if the user follows a link from another site, so a user who is signed in may see this page.
   const link = isFromElsewhere
     ? '<p>If you are signed in already, <a href="./">open the dashboard</a>.</p>'
     : '';

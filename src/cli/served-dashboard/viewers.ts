@@ -1,4 +1,4 @@
-/** Keeps what each viewer sees. Everything is read and written with the token of the viewer, and nothing with rights of this process. */
+/** Keeps what each viewer sees. All requests to the API server have the token of the viewer, and none uses the rights of this process. */
 import { hash } from 'node:crypto';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import { isUnauthorized } from '../../kube/status-error.ts';
@@ -14,17 +14,20 @@ import type { ConnectionFlags } from '../options.ts';
 import { inSession } from '../status/status-session.ts';
 import { identify, type TokenOwner } from './identify.ts';
 
-/** Milliseconds for which an answer about a token counts. */
+/** Milliseconds for which the answer about a token stays valid. */
 const CHECK_MS = 10_000;
-/** Milliseconds that the plans are followed after the last page of a viewer was closed, because it may be loaded again. */
+/** Milliseconds for which the plans are still followed after a viewer closed the last page, because the viewer may load it again. */
 const LINGER_MS = 30_000;
-/** Milliseconds after which everything is read anew. A watch goes on although a right was taken away, but a new list is refused. */
+/**
+ * Milliseconds after which all lists and watches start again. The API server lets a watch continue after a right was taken away, but it
+ * refuses a new list.
+ */
 const RENEW_MS = 5 * 60_000;
 /** The most viewers whose tokens are known at once. */
 const MOST_KNOWN = 256;
 /** The most viewers for whom the plans are followed at once: each of them needs memory for the Nodes of the cluster. */
 const MOST_FOLLOWED = 8;
-/** Of the time of this process, which also carries out plans, a viewer gets at most one part in this number. */
+/** A viewer gets at most the time of this process divided by this number, because the process also carries out plans. */
 const SHARE = 40;
 const LEAST_PAUSE_MS = 1000;
 
@@ -67,7 +70,7 @@ interface Kept {
   readonly viewer: Viewer;
   checkedAt: number;
   stop: AbortController | undefined;
-  /** Monotonic time of the last moment with an open page. */
+  /** The monotonic time at which a page was last open. */
   usedAt: number;
 }
 
@@ -149,7 +152,7 @@ export function createViewers(options: ViewersOptions): Viewers {
   };
 }
 
-/** Asks about the tokens of open pages, and stops following for viewers who have closed theirs. */
+/** Checks the tokens of open pages, and stops following the plans for viewers who have closed their pages. */
 async function checkPages(
   followed: readonly Kept[],
   find: Viewers['find'],

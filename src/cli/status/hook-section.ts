@@ -9,8 +9,8 @@ interface HookSection {
 }
 
 /**
- * Returns the section with the failed hooks that neither failed their targets nor stop the plan; `target` limits it to one target. The
- * reasons of waits and failures name all other hooks.
+ * Returns the section with the failed hooks that did not make their targets fail and do not stop the plan. `target` limits it to one
+ * target. The reasons of waits and failures name all other failed hooks.
  */
 export function hookSection(
   { hooks = [], stages, waits }: Pick<PlanView, 'hooks' | 'stages' | 'waits'>,

@@ -114,8 +114,8 @@ export function annotationSignal({
 }
 
 /**
- * Returns the policy for the agent. Only controllers have etcd, and only a snapshot from before the first one is of use:
- * each member has the same data.
+ * Returns the policy for the agent. Only controllers have etcd. Only a snapshot from before the upgrade of the first controller is
+ * useful, because each member of etcd has the same data.
  */
 function agentFor({ stage, agent }: Signalling, isFirst: boolean): AgentPolicy {
   const { etcdSnapshot, ...others } = agent;

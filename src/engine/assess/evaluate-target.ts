@@ -69,7 +69,7 @@ const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<ObservedState,
     late: { phase: 'working', effect: 'adopt' },
   },
   intended: {
-    // `intend()` may also let the target wait, give its place back (`pending`), or refuse the target.
+    // `intend()` may also let the target wait, free its slot (`pending`), or refuse the target.
     none: { phase: 'intended', effect: 'signal' },
     sent: { phase: 'signalled', effect: 'none' },
     working: { phase: 'working', effect: 'none' },

@@ -27,7 +27,7 @@ export function targetsToLeaveOut(
       : isHopeless(assessment, gate, target);
   if (!asked.every(isLeftOut)) return [];
   const skipped = targetsIn(snapshot.rollout, 'skipped').length;
-  // One more than the policy allows is recorded, which stops the rollout.
+  // The record gets one skipped target more than the policy allows, because this stops the rollout.
   const room = (policy.maxBlocked ?? Number.POSITIVE_INFINITY) + 1 - skipped;
   const held = asked.filter(({ gate }) => isHolding(gate));
   const hopeless = asked.filter(({ gate }) => !isHolding(gate)).slice(0, Math.max(0, room));

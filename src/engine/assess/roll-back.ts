@@ -1,4 +1,4 @@
-/** Decides whether the leader takes a failed run back by itself, as `onFailure: RollBack` of the policy says. */
+/** Decides whether the leader rolls back a failed run because of `onFailure: RollBack` in the policy. */
 
 import type { KubeObject } from '../../kube/resources.ts';
 import { listed } from '../../util/phrases.ts';
@@ -10,9 +10,9 @@ import { describeUsedUpBudget } from './budget.ts';
 import { planEndOf } from './ended.ts';
 
 /**
- * What follows from the policy now. ahead: the rollout goes on, and would be taken back · ask: the NodeRollout must be read · wait:
- * the end of the run is not recorded yet, or nobody answered · paused: people paused plan or policy · due: the plan is written now ·
- * refused: the leader must not take the run back, so the plan has stopped.
+ * The result of the policy now. ahead: the rollout goes on, and would be rolled back if it failed · ask: the NodeRollout must be read ·
+ * wait: the end of the run is not recorded yet, or nobody answered · paused: people paused plan or policy · due: the plan is written now
+ * · refused: the leader must not take the run back, so the plan has stopped.
  */
 export type RollBackVerdict =
   | { readonly kind: 'ahead' | 'ask' | 'wait' | 'paused' }
@@ -51,7 +51,7 @@ function refused({ name }: RolloutPolicy, obstacle: string): RollBackVerdict {
   return { kind: 'refused', reason: because('RollBackRefused', message) };
 }
 
-/** Returns true if the recorded end is the one that a used-up budget led to. Edits since then, and aborts, are decisions of people. */
+/** Returns true if the rollout ended because its budget was used up. Later edits, and aborts, are decisions of people. */
 function endedByFailures(snapshot: Snapshot, policy: RolloutPolicy, now: number): boolean {
   const { rollout } = snapshot;
   if (rollout.phase !== 'failed' || rollout.unread || rollout.reason?.code === 'Aborted')

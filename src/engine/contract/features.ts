@@ -52,7 +52,7 @@ export interface Features<P extends KubeObject> {
   readonly agents?: Agents;
   /** Says where the NodeRollout of a plan is. Without it, it is beside its plan, and a plan without a namespace has none. */
   readonly nodeRollouts?: NodeRolloutPlace<P>;
-  /** Takes the targets of a failed run back. Without it, only people do that, and a policy that asks for it stops the plan. */
+  /** Takes the targets of a failed run back. If it is undefined, only people do that, and a policy that asks for it only stops the plan. */
   readonly rollBack?: RollBack<P>;
   /** Finds work whose plan was deleted. Without it, a deleted plan leaves no work that the leader must end. */
   readonly orphanedWork?: OrphanedWork<P>;

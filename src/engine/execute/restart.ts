@@ -43,8 +43,8 @@ function allowsOrder(plan: KubeObject, policy: RolloutPolicy): boolean {
 }
 
 /**
- * Writes the plan that takes `failed` back, and orders its run, in one write. So a leader that ends before it has changed nothing, and
- * one that ends after it leaves a run that the next leader begins. Resolves with false, and writes nothing, if the plan has changed.
+ * Writes the plan that takes `failed` back, and orders its run, in one write. So a leader that ends before the write has changed nothing,
+ * and after the write the next leader begins the run. Resolves with false, and writes nothing, if the plan has changed.
  */
 export async function orderRollBack(
   { dialect, client, ownWrites, abort }: Effects,

@@ -3,7 +3,7 @@ import type { Assessment } from '../assess/assess.ts';
 import { rollBackVerdict } from '../assess/roll-back.ts';
 import { isFinal } from '../model/rollout.ts';
 
-/** Returns one sentence; undefined if the plan takes nothing back and would not. */
+/** Returns one sentence; undefined if the leader neither rolls the plan back now nor would do so after failures. */
 export function rollBackSentence({
   snapshot,
   policy,

@@ -1,4 +1,7 @@
-/** Gate: a target does not start if a hook must succeed between the drain and the work on its node, but nobody waits for it there. */
+/**
+ * Gate: a target does not start if a hook must succeed between the drain and the work on its node, but this work does not wait for the
+ * hook.
+ */
 import type { HookMoment } from '../../hooks/rules.ts';
 import { isUnanswered, untilAsked } from '../model/decision.ts';
 import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts';

@@ -13,7 +13,7 @@ export const hooksBefore: Gate = {
   name: 'hooks-before',
   evaluate(input) {
     const verdict = firstUnmet(input, 'beforeDrain');
-    // The work that never waits for the leader begins with the signal.
+    // Work that never waits for the leader begins with the signal.
     const isLast = input.policy.drain.unheld === 'withoutDrain';
     return verdict.kind === 'pass' && isLast ? firstUnmet(input, 'beforeRestart') : verdict;
   },

@@ -74,7 +74,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
  */
 export const BEFORE_SIGNAL: readonly Gate[] = [...BEFORE_TARGET, locksTaken, hooksBefore];
 
-/** These gates are asked after the leader has done what it does before the work on the node, and before it tells the node to go on. */
+/** These gates are asked after the drain and before the leader lets the work on the node go on. */
 export const BEFORE_WORK: readonly Gate[] = [hooksAfterDrain, hooksBeforeRestart];
 
 /** These verifiers are asked after a target reported success. Its slot is free once all of them pass. */

@@ -138,7 +138,10 @@ export interface TargetFacts {
   readonly otherWork?: readonly OtherWork[] | undefined;
   /** The answer of the API server that refused to change the target's object. Nothing is written for the target before the next try. */
   readonly refusal?: Unanswered | undefined;
-  /** The answer of the API server that refused to write the lifecycle conditions of the Node. They are not written before the next try. */
+  /**
+   * The answer with which the API server refused to write the lifecycle conditions of the Node. The leader does not write them before the
+   * next try.
+   */
   readonly announcementRefusal?: Unanswered | undefined;
   /** Milliseconds that the target took in its last successful upgrade by an earlier stage or plan; undefined if they are unknown. */
   readonly earlierMs?: number | undefined;

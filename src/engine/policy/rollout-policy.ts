@@ -27,7 +27,7 @@ export interface WaveRule {
   readonly percent?: number;
   /** Milliseconds after the end of the wave before the next one may start. */
   readonly settleMs?: number;
-  /** How many members may fail. Without it, they count against the budget of the plan. */
+  /** How many members may fail. If it is undefined, their failures count against the budget of the plan. */
   readonly maxFailures?: NodeLimit;
   /** True if no member starts before somebody has approved the wave. */
   readonly needsApproval?: boolean;
@@ -50,7 +50,7 @@ export function failuresAllowed(limit: NodeLimit, size: number): number {
   return 'nodes' in limit ? limit.nodes : Math.floor((size * limit.percent) / 100);
 }
 
-/** Returns the milliseconds that hooks may take together: those of one moment, or else all hooks of one target. */
+/** Returns the milliseconds that hooks may take together: the hooks of one moment if it is given, and otherwise all hooks of one target. */
 export function hooksMs(
   { hooks = [] }: { readonly hooks?: readonly Hook[] | undefined },
   when?: HookMoment,

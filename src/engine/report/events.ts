@@ -37,7 +37,7 @@ export function targetEvents(assessment: Assessment, after: Rollout): TargetEven
   );
 }
 
-/** Returns an Event if the agent gave up a way back to make room for the download, even in a large rollout. */
+/** Returns an Event if the agent removed the kept binary to make room for the download. Large rollouts get this Event, too. */
 function removalEvents(snapshot: Snapshot, { stage, target }: OfTarget): TargetEvent[] {
   const { observation } = factsOf(snapshot, target);
   const removed = 'report' in observation ? observation.report?.removed : undefined;

@@ -3,7 +3,7 @@ import type { Assessment } from '../assess/assess.ts';
 import { planHookRuns } from '../gates/hook-runs.ts';
 import { because, type Reason } from '../model/reasons.ts';
 
-/** Returns the failures of the hooks that run for the whole plan, whatever the policy makes of them. */
+/** Returns the failures of the hooks of the whole plan, including those that the policy ignores. */
 export function planHookFailures({
   snapshot,
   policy,

@@ -87,7 +87,7 @@ export interface RolloutView {
 export interface Outside {
   /** Whether the receivers of the policy take messages; undefined if it has none. */
   readonly delivery?: Delivery | undefined;
-  /** Whether alerts are silenced; undefined if none need be. */
+  /** Whether alerts are silenced; undefined if no alert needs a silence. */
   readonly silencing?: SilenceState | undefined;
   /** The id of the trace of the run; undefined if no traces are sent. */
   readonly traceId?: string | undefined;
@@ -96,7 +96,7 @@ export interface Outside {
 /** An expected end that differs by less is not written again, because it moves a little in each turn. */
 const SMALL_MS = 60_000;
 const LONGEST_VERSION = 512;
-/** The most characters of the run that another one rolls back. Anybody who may write the plan writes that. */
+/** The most characters of the name of the run that another run rolls back. Anybody who may write the plan can write this name. */
 const LONGEST_NAMED_RUN = LONGEST.reason;
 
 /** Returns what people see of the plan. `waits` are those of the explanation of the assessment. */

@@ -202,7 +202,7 @@ function headline(status: NodeRolloutStatus | undefined): string {
   const checks = status?.checks?.map(({ name, state }) => `${name} ${state}`);
   const hooks = status?.hooks?.map(({ id, state }) => `${id} ${state}`);
   const { phase, version, waiting, history } = status ?? {};
-  // The next signal of a controller removes its report, so what it says of snapshots is written at once.
+  // The next signal of a controller removes its report, so the snapshot in the report is recorded at once.
   const snapshots = history?.[0]?.snapshots?.map(({ node, at }) => `${node} ${at}`);
   const lists = [...(conditions ?? []), ...(checks ?? []), ...(hooks ?? []), ...(snapshots ?? [])];
   return [phase, version, waiting?.reason, ...lists].join();

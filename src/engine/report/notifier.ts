@@ -1,7 +1,7 @@
 /**
- * Tells receivers about plans, in the background: no turn waits for a receiver, and no turn fails with one. What there is to tell is
- * recorded in the NodeRollout before it is sent, and removed afterwards, so that the next leader sends what this one did not. A
- * message comes twice only if the leader dies between the two.
+ * Sends messages about plans to receivers, in the background: no turn waits for a receiver or fails because of one. Each message is
+ * recorded in the NodeRollout before it is sent, and removed afterwards, so that the next leader sends the messages that this leader did
+ * not send. A message comes twice only if the leader dies between the two.
  */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -354,7 +354,7 @@ class BackgroundNotifier implements Notifier {
     this.#listeners.call();
   }
 
-  /** Says once that some people do not get the messages of this receiver, until that changes. */
+  /** Reports once that some recipients do not get the messages of this receiver, until that changes. */
   #onPart(name: string, problem: string, entries: readonly Entry[]): void {
     if (this.#laneOf(name).problem === problem) return;
     for (const entry of entries) this.#complain(name, entry, `was told only in part: ${problem}`);

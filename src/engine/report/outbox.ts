@@ -27,7 +27,7 @@ export function recordOf({ told, queue, tried }: Outbox): Recorded {
   return defined({ told, queue: [...queue], tried: [...tried] });
 }
 
-/** Returns the outbox with what there is to tell now; returns the same one if there is nothing new. */
+/** Returns the outbox with the messages that must be sent now. Returns the same object if there are none. */
 export function withNews(
   outbox: Outbox,
   standing: Standing,

@@ -1,4 +1,4 @@
-/** Remembers which roll-backs were reported that the policy asks for and that the leader must not begin. */
+/** Remembers for which plans it was reported that the policy asks for a roll-back that the leader must not begin. */
 import type { Assessment } from '../assess/assess.ts';
 import { rollBackVerdict } from '../assess/roll-back.ts';
 import type { Reason } from '../model/reasons.ts';

@@ -108,7 +108,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       for (const event of startEvents(assessment, after)) onPlan(plan, event);
       if (!known) onTargets(keyOf(plan), targetEvents(assessment, after));
       measureSteps(metrics, dialect.name, snapshot, after);
-      // What ends in this turn is followed now, because a node may soon report about other work.
+      // The spans of targets that end in this turn are made now, because a node may soon report about other work.
       tracer?.follow({ plan, assessment }, after, waits);
       if (model.isFinal(after) && !model.isFinal(snapshot.rollout)) logEnd(parts.log, plan, after);
     },

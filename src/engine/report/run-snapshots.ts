@@ -1,4 +1,7 @@
-/** Keeps which snapshots of etcd the controllers of a run took, for after their reports are gone. The size is bounded. */
+/**
+ * Keeps a record of the snapshots of etcd that the controllers of a run took, because the reports of the controllers are removed. The
+ * size is bounded.
+ */
 import { MOST, type NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { printable } from '../../util/printable.ts';
@@ -27,7 +30,7 @@ export function snapshotsSince(
   return all.length === 0 ? undefined : all;
 }
 
-/** Returns what controllers report. Only they have etcd, and a worker may report anything. */
+/** Returns the snapshots that controllers report. Reports of workers are ignored, because workers have no etcd. */
 function reportedIn(snapshot: Snapshot): RunSnapshot[] {
   const controllers = snapshot.rollout.stages.filter(({ role }) => role === 'controller');
   return controllers
@@ -40,7 +43,7 @@ function reportedIn(snapshot: Snapshot): RunSnapshot[] {
     });
 }
 
-/** Returns what the NodeRollout takes: the API server refuses the whole status because of one wrong value. */
+/** Returns the values that the schema of the NodeRollout allows, because the API server refuses the whole status for one wrong value. */
 function recordOf(reported: Reported): Omit<RunSnapshot, 'node'> | undefined {
   const { path, bytes, sha256 = '', failed } = reported;
   const ms = Date.parse(reported.at);

@@ -31,8 +31,8 @@ export function hooksShown(results: readonly HookResult[] = []): ShownHook[] | u
 }
 
 /**
- * Returns `next`, with those failures of `before` that are still shown: `settled` returns the names of the targets that have ended, and
- * of the runs for the whole plan. A new leader has not seen these runs.
+ * Returns `next`, with the failures of `before` that are still shown. `settled` returns the names of the targets that have ended, and of
+ * the runs for the whole plan. A new leader has not seen these runs.
  */
 export function withEarlierFailures(
   next: NodeRolloutStatus['hooks'] = [],

@@ -72,7 +72,7 @@ export function nodeSpans(
   const from = Date.parse(attempt);
   const steps = stepsOf(report?.spent, from);
   const hasSaid = observation.kind === 'succeeded' || observation.kind === 'failed';
-  // What the node says is the same for every leader. Without it, a leader has ended the attempt, and has recorded when.
+  // The report of the node is the same for every leader. If there is none, a leader has ended the attempt, and has recorded the time.
   const said = timeOf(hasSaid ? observation.since : target.since);
   const to = Math.max(steps.at(-1)?.to ?? from, said);
   const isGood = target.state === 'done';
@@ -155,7 +155,10 @@ export function rolloutSpan(
   };
 }
 
-/** Returns the time from the first attempt to the last end, as the record and the nodes say; now if they say nothing. */
+/**
+ * Returns the time from the first attempt to the last end, from the record and the reports of the nodes; the present time if they contain
+ * none.
+ */
 export function spanOf(snapshot: Snapshot, rollout: Rollout, now: number) {
   let from = Number.POSITIVE_INFINITY;
   let to = Number.NEGATIVE_INFINITY;

@@ -1,6 +1,6 @@
 /**
- * Sends the spans of plans as their nodes and runs end. It only remembers, for one term, what it has sent: the next leader makes the
- * same spans with the same ids, and sends those of a run that is not over again.
+ * Sends the spans of plans when their nodes and runs end. It remembers the sent spans only for one term of leadership. The next leader
+ * makes the same spans with the same ids, and sends the spans of an unfinished run again.
  */
 import { keyOf } from '../../kube/resources.ts';
 import type { TraceExporter } from '../../traces/exporter.ts';
@@ -26,7 +26,7 @@ export interface Tracer {
   follow(turn: Turn, rollout: Rollout, waits: readonly Wait[]): number | undefined;
   /** Forgets the plan with this key. */
   forget(key: string): void;
-  /** Forgets what was sent. Another leader may have continued since. */
+  /** Forgets which spans were sent, because another leader may have continued in between. */
   begin(): void;
 }
 
@@ -39,7 +39,7 @@ const MOST_WAITS = 100;
 /** The most spans of one node: its own, and those of its steps. */
 const MOST_OF_NODE = 21;
 
-/** What was sent of one run. */
+/** The spans of one run that were sent. */
 interface Run {
   readonly name: string;
   readonly sent: Set<string>;
@@ -96,7 +96,7 @@ export function createTracer(
   };
 }
 
-/** Remembers waits that are more than routine, until a span has them. */
+/** Remembers waits that are more than routine, until a span contains them. */
 function see(run: Run, waits: readonly Wait[], now: number): void {
   for (const wait of waits.filter(isRemarkable)) {
     const key = [wait.target, wait.reason.code, wait.since].join('\0');
@@ -104,7 +104,7 @@ function see(run: Run, waits: readonly Wait[], now: number): void {
   }
 }
 
-/** Takes the waits of this attempt out of those of the run. What kept the node from starting stays with the run. */
+/** Removes the waits of this attempt from the waits of the run, and returns them. Waits from before the node started stay with the run. */
 function taken(run: Run, { target, observation }: EndedTarget): SeenWait[] {
   const from = Date.parse(observation.attempt);
   const own = [...run.waits].filter(

@@ -6,7 +6,7 @@ import { because, type Reason } from '../model/reasons.ts';
 export function unsilencedMemory() {
   const told = new Set<string>();
   return {
-    /** Returns why the alerts about this plan are not silenced; undefined if they are, or if that was told already. */
+    /** Returns why the alerts about this plan are not silenced; undefined if they are silenced, or if this was reported already. */
     at(key: string, state: SilenceState | undefined): Reason | undefined {
       if (state === undefined || state.isGood) {
         told.delete(key);

@@ -6,8 +6,8 @@ import { isFinal, targetsIn } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /**
- * Has the nodes silenced that are in progress: from the record that they may start, until they are done, settle time included, or have
- * failed. `plan` names the plan among those of all dialects.
+ * Asks for silences for the nodes in progress. A node is in progress from the record that it may start, until it is done and its settle
+ * time is over, or until it has failed. `plan` names the plan among the plans of all dialects.
  */
 export function followSilences(
   keeper: SilenceKeeper | undefined,

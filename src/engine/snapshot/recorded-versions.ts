@@ -22,8 +22,8 @@ export function failedInEarlierStage(stages: readonly Stage[], role: Role, name:
 }
 
 /**
- * Returns what marks a wait as passing, while the object may still need a moment to show its
- * version; empty afterwards. `now` is in milliseconds.
+ * Returns the fields that mark a wait as short, while the object may still need a moment to show its version. Returns no fields
+ * afterwards. `now` is in milliseconds.
  */
 export function momentAfter(since: string, now: number): Partial<Waiting> {
   const spent = now - Date.parse(since);

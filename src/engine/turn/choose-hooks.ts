@@ -1,4 +1,4 @@
-/** Chooses the runs of hooks that are due: those that the plan, or targets with a recorded intent, wait for. */
+/** Chooses the runs of hooks that are due: the runs for which the plan, or a target with a recorded intent, waits. */
 import type { HookRun } from '../../hooks/rules.ts';
 import { isOfPlan } from '../../hooks/rules.ts';
 import { choose } from '../assess/advance.ts';

@@ -123,8 +123,8 @@ function cleanUp(
   const { node } = facts;
   if (node?.cordonOwner === undefined && node?.taintOwner === undefined) return undefined;
   const { kind } = facts.observation;
-  // A failed target may still be at work. Its node stays cordoned until then, unless it is not Ready, because such a node gets no pods
-  // anyway.
+  // The work of a failed target may still run. The node stays cordoned until this work has ended. A node that is not Ready is uncordoned
+  // at once, because it gets no pods anyway.
   const isAtWork = (kind === 'sent' || kind === 'working') && facts.ready !== false;
   const isNeeded = (): boolean => isAtWork || hasOnNode(snapshot, rollout.stages, node, 'intended');
   const cordon = isOwnedBy(rollout, node.cordonOwner) && !isNeeded();

@@ -1,6 +1,7 @@
 /**
- * Chooses the run of a hook that is due after a plan. The end of the plan is recorded already and does not change. No record says that
- * the hook has run: its Job does, which exists for a day after its end, so a leader looks for it only for a time that is shorter.
+ * Chooses the run of a hook that is due after a plan. The end of the plan is recorded already and does not change. Only the Job of the
+ * hook shows that the hook has run, and no other record does. The Job exists for a day after its end, so a leader looks for it only
+ * within a shorter time.
  */
 import type { HookRun } from '../../hooks/rules.ts';
 import type { Assessment } from '../assess/assess.ts';
@@ -11,12 +12,12 @@ import { withStages } from '../model/rollout.ts';
 import { hooksMs } from '../policy/rollout-policy.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
-/** Milliseconds after the end of a plan within which a leader must see the end, in addition to the time of the hooks. */
+/** Milliseconds after the end of a plan, in addition to the time of the hooks, within which a leader must see this end. */
 const NOTICED_MS = HOUR_MS;
 /** The most milliseconds after the end. It is less than the time for which a finished Job is kept. */
 const LONGEST_MS = 23 * HOUR_MS;
 
-/** Returns the run that is due; none unless the run of the plan has ended as done with at least one target, and has just ended. */
+/** Returns the run of the hook that is due. Returns none unless the plan has just ended as done with at least one target. */
 export function dueAfterPlan({
   snapshot,
   policy,

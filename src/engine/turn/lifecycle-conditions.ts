@@ -62,7 +62,7 @@ interface Wish {
   readonly isRefused: boolean;
 }
 
-/** Returns what the targets want for each Node, by its name. Several targets may have the same Node. */
+/** Returns the conditions that the targets want for each Node, by the name of the Node. Several targets may have the same Node. */
 function wishesOf(assessment: Assessment): ReadonlyMap<string, Wish> {
   const wishes = new Map<string, Wish>();
   for (const stage of assessment.snapshot.rollout.stages)

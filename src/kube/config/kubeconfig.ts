@@ -36,7 +36,7 @@ export interface ClusterFlags {
   readonly as?: string | undefined;
   /** The groups of that user. */
   readonly asGroup?: readonly string[] | undefined;
-  /** A bearer token to use instead of every credential of the connection. No command line has it. */
+  /** A bearer token that replaces all credentials of the connection. It does not come from a command line. */
   readonly token?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Makes the spec with which the leader takes a failed run of k0s back, or says why it must not. */
+/** Makes the spec with which the leader rolls back a failed run of k0s, or says why the leader must not do that. */
 import { ORIGIN_ANNOTATION, type Plan } from '../../../api/autopilot/plan.ts';
 import type {
   RollBackObstacle,
@@ -24,8 +24,8 @@ import {
 const FEW = 3;
 
 /**
- * Returns the Plan with another spec. Every node of the run must have a way back: the leader leaves none of them behind. Nodes that
- * failed come last in their stage, because they may fail again and stop the others.
+ * Returns the Plan with another spec. Every node of the run must be able to go back, because the leader never rolls back only some of
+ * them. Nodes that failed come last in their stage, because they may fail again and stop the others.
  */
 export function planBackOf(
   { plan, rollout, world, run, history }: RollBackScene<Plan>,

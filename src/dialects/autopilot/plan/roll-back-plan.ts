@@ -41,7 +41,7 @@ export interface WaysBack {
   readonly moves: readonly GoingBack[];
   /** Sentences about nodes of the run that stay as they are. */
   readonly left: readonly string[];
-  /** Those among `left` of which it is not known whether or where they must go back. */
+  /** The nodes of `left` for which it is unknown whether they must go back, or to which version. */
   readonly unclear: readonly string[];
 }
 
@@ -72,7 +72,7 @@ export function presentNodes(world: World): PresentNode[] {
   ];
 }
 
-/** Returns how many workers the Plan lets move at once. */
+/** Returns how many workers the Plan upgrades at once. */
 export function concurrentIn({ spec: { commands } }: Plan): number {
   return commands[0]?.k0supdate?.targets.workers?.limits?.concurrent ?? 1;
 }

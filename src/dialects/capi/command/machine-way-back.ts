@@ -1,6 +1,6 @@
 /**
- * Says what takes Machines of Cluster API back to the version before their last update: a change of the object that decides their
- * version. Only a user changes that object, because one change moves every Machine of it. Refit writes nothing.
+ * Says which change takes Machines of Cluster API back to the version before their last update. The object that decides their version
+ * must change. Only a user may change that object, because the change affects all of its Machines. Refit writes nothing.
  */
 import {
   type Cluster,
@@ -59,7 +59,7 @@ export interface MachineMove {
   readonly node: string;
   readonly from: string;
   readonly to: string;
-  /** Why the record does not prove that this Machine ran that version; empty if it does. */
+  /** The reason why the record does not prove that this Machine ran that version; empty if the record proves it. */
   readonly note: string;
 }
 
@@ -69,12 +69,12 @@ export interface OwnerChange {
   readonly moves: readonly MachineMove[];
   /** The change as a merge patch. */
   readonly patch: Readonly<Record<string, unknown>>;
-  /** Sentences about what the user must do before, and about what is lost. */
+  /** Sentences about what the user must do first, and about what is lost. */
   readonly first: readonly string[];
   readonly lost: readonly string[];
 }
 
-/** Returns the change. Throws REFIT_CONTROL if the version before is unknown, or the way back is closed. */
+/** Returns the change. Throws REFIT_CONTROL if the earlier version is unknown, or if the Machines cannot go back. */
 export function machineWayBack(scene: MachineScene): OwnerChange {
   const { owner, machines, servers, now } = scene;
   const version = wantedVersion(scene);
@@ -152,7 +152,7 @@ interface Before {
   readonly problem: string;
 }
 
-/** Returns what the Machine ran before the run that brought its present version, or before the run that the user named. */
+/** Returns the version of the Machine before the run that installed its present version, or before the run that the user named. */
 function beforeOf(scene: MachineScene, machine: Machine): Before {
   const { rollouts, run: wanted } = scene;
   const { name } = machine.metadata;

@@ -270,7 +270,7 @@ async function rolloutsIn(
   return new Map(ofMachines.map((each) => [each.spec.plan.name, each]));
 }
 
-/** Cluster API allows one extension that updates Machines in place. A user who may not read it is told so. */
+/** Cluster API allows one extension that updates Machines in place. If the user may not read its registration, the command says so. */
 async function extensionIn({ client, abort }: Reading) {
   const found = await ifAllowed(ifFound(client.listAll(extensionConfigs, { abort })));
   return found?.items.find(({ status }) =>

@@ -51,7 +51,7 @@ export interface CattleWayBack {
   readonly notes: readonly string[];
 }
 
-/** Returns what to change. Throws REFIT_CONTROL if the version before is unknown, or the way back is closed. */
+/** Returns what to change. Throws REFIT_CONTROL if the earlier version is unknown, or if the nodes cannot go back. */
 export function cattleWayBack(scene: CattleScene): CattleWayBack {
   const { plan, nodes } = scene;
   const selected = nodes.filter((node) => selects(plan, node));

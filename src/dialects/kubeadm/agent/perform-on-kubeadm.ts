@@ -179,7 +179,7 @@ async function upgrade(
   } catch (cause) {
     abort.throwIfAborted();
     if (!isKubeletTouched) throw cause;
-    // Before that, static pods may still restart.
+    // Until the kubelet is replaced, static pods may still restart.
     const ofPods = isReplaced ? await rollBackStaticPods(on) : '';
     throw new Error(`${messageOf(cause)}${ofPods}${await hostSteps.rollBack(on)}`, { cause });
   }

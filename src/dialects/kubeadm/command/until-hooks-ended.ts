@@ -8,12 +8,12 @@ import { sleep } from '../../../util/clock.ts';
 import type { KubeadmSession } from './upgrade-session.ts';
 
 const RECHECK_MS = 50;
-/** Milliseconds beyond the timeout of a hook in which its end must be known: a Job has some time to report its own deadline. */
+/** Milliseconds after the timeout of a hook within which its result must be known, because a Job may report its deadline late. */
 const GRACE_MS = 60_000;
 
 /**
- * Resolves when no hook is due after the plan, or when the timeout of a hook and a grace period are over. Tells which hook it waits
- * for, and which hooks have failed. A failure does not change how the plan has ended.
+ * Resolves when no hook is due after the plan, or when the timeout of a hook and a grace period are over. Prints which hook it waits for,
+ * and which hooks have failed. A failure does not change the result of the plan.
  */
 export async function untilHooksEnded(
   {
@@ -30,7 +30,7 @@ export async function untilHooksEnded(
     const loaded = await loadOnce(client, dialect, abort);
     for (const plan of loaded.plans()) {
       const policy = controller.policyFor(dialect, plan);
-      // The end of the plan is recorded. From here on only the results of the hooks change.
+      // The end of the plan is recorded already, so only the results of the hooks still change.
       const ended = gather(dialect, plan, loaded.world, clock.now(), { isReadOnly: true });
       const now = () => {
         const snapshot = { ...ended, hooks: controller.hooksOf(dialect, plan) };

@@ -218,8 +218,8 @@ export function rollBackScript(rollout: string): string {
 }
 
 /**
- * Returns a script that restores the manifests of the static pods as the rollout found them, all or none. It fails, and says why,
- * if one of them must stay: for example, no etcd and no API server goes to an earlier minor version.
+ * Returns a script that restores the manifests of the static pods as the rollout found them, all or none. It fails with a reason if one
+ * of them must not go back. For example, etcd and the API server never go to an earlier minor version.
  */
 export function staticPodsBackScript(rollout: string): string {
   return detached(filledScript('static-pods-back.sh', { ROLLOUT: rollout }), LOCK_WAIT);

@@ -13,7 +13,7 @@ export const BACK_MS = 120_000;
 
 /**
  * Restores the manifests as they were before kubeadm changed them, all or none, if a static pod is the reason why the host is not
- * verified. Returns what happened, for the end of a message; empty if the static pods are not the reason.
+ * verified. Returns a clause about the result for the end of a message; empty if the static pods are not the reason.
  */
 export async function rollBackStaticPods(on: HostStepsParts): Promise<string> {
   const { host, parts, rollout, log, abort } = on;
@@ -36,8 +36,8 @@ export async function rollBackStaticPods(on: HostStepsParts): Promise<string> {
 }
 
 /**
- * A kubelet that does not run would not restart a static pod, and its pods are not ready for that reason. If no API server
- * answers, the one of this host must say itself that it is ready.
+ * Returns true if a static pod is the reason why the host does not work. The kubelet must run: otherwise the kubelet is the reason, and
+ * it could not restart a static pod. If no API server answers, it is enough that the API server of this host is not ready.
  */
 async function areBroken(on: HostStepsParts): Promise<boolean> {
   let facts: HostFacts;
@@ -57,7 +57,7 @@ async function areBroken(on: HostStepsParts): Promise<boolean> {
   return facts.kubeletCrashes === undefined && !(await isServing(on));
 }
 
-/** A host that cannot be reached proves nothing. */
+/** Returns true also for a host that cannot be reached, because nothing shows that its API server is broken. */
 async function isServing({ shells, host }: HostStepsParts): Promise<boolean> {
   try {
     const { code, stdout } = await shells.run(host, filledScript('readyz.sh', {}));

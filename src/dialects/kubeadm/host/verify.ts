@@ -62,7 +62,7 @@ export function hostChecks(
   ];
 }
 
-/** Checks the static pods of a control-plane host. Without `version`, the versions in their manifests are right. */
+/** Checks the static pods of a control-plane host. If `version` is undefined, the pods must have the versions of their manifests. */
 export function staticPodChecks(state: HostState, version?: string): Check[] {
   const hasEtcd = wantedOf('etcd', state.facts) !== undefined;
   const names = [...STATIC_PODS, ...(hasEtcd ? ['etcd'] : [])];

@@ -173,9 +173,9 @@ async function upgradeHost(
   await report.enter(STEPS.verify, { state: 'finished' });
 }
 
-/** Rolls back what does not work. Returns what happened, for the end of a message. */
+/** Rolls back the parts that do not work. Returns a clause about the result for the end of a message. */
 async function rollBackHost(on: HostSteps, step: string): Promise<string> {
-  // Before the verification, static pods may still restart.
+  // Until the verification begins, static pods may still restart.
   const ofPods = step === STEPS.verify ? await rollBackStaticPods(on) : '';
   const ofKubelet = on.parts.includes('kubelet') ? await hostSteps.rollBack(on) : '';
   return `${ofPods}${ofKubelet}`;

@@ -72,7 +72,7 @@ export interface Assessment {
   /** True if hosts of the request may be half upgraded, even by a rollout that failed. */
   readonly continues: boolean;
   readonly start: string;
-  /** What the hosts ran before the upgrade, for the record of a new plan. */
+  /** The versions of the hosts before the upgrade, for the record of a new plan. */
   readonly before?: Before | undefined;
   /** The hosts that stay as they are on the way back, by name, and why. */
   readonly stays?: ReadonlyMap<string, string> | undefined;
