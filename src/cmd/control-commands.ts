@@ -62,7 +62,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
       'of Cluster API, it shows the change of their owner that does so, and writes nothing.',
     argument: new Argument(
       '[plan]',
-      'the plan to change, as with --plan; or machine/NAME, machinedeployment/NAME, or a control plane such as kubeadmcontrolplane/NAME',
+      'the plan to roll back, as with --plan; or machine/NAME, machinedeployment/NAME, or a control plane such as kubeadmcontrolplane/NAME',
     ),
     options: [
       ...common.CONNECTION_OPTIONS,

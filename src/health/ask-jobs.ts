@@ -12,7 +12,7 @@ import type { CheckFinding, JobCheck } from './checks.ts';
 
 const CHECK_LABEL = 'upgrade.refit.dev/health-check';
 const POLICY_ANNOTATION = 'upgrade.refit.dev/policy';
-/** When the leader created the Job, on the leader's clock: upgrades end on that clock, too. */
+/** The time at which the leader created the Job, by the clock of the leader, which also gives the times at which upgrades end. */
 export const STARTED_ANNOTATION = 'upgrade.refit.dev/health-check-started';
 /** Has the message of the run before if that failed. Until the Job ends, the check still fails with it. */
 export const FAILED_ANNOTATION = 'upgrade.refit.dev/health-check-failed';

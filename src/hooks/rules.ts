@@ -26,7 +26,7 @@ export interface Hook {
   readonly name: string;
   readonly when: HookMoment;
   readonly action: JobAction | WebhookAction;
-  /** Milliseconds that one run may take, with all that it waits for. */
+  /** Milliseconds that one run may take, its own waits included. */
   readonly timeoutMs: number;
   /** True if the upgrade goes on after a failure of the hook. */
   readonly ignoresFailure?: boolean | undefined;

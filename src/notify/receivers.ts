@@ -1,6 +1,6 @@
-/** What policies say about receivers, and what they are told. */
+/** Defines the receivers of policies, and the messages that they get. */
 
-/** What receivers can be told about. */
+/** The events that messages can be about. */
 export type NotifiedEvent =
   | 'Started'
   | 'WaveDone'
@@ -53,9 +53,9 @@ export type HttpReceiver = AddressedReceiver | MatrixReceiver;
 
 export type Receiver = HttpReceiver | EmailReceiver;
 
-/** One thing that a receiver is told. */
+/** One note for a receiver. */
 export interface Notification {
-  /** The same for the same thing, whoever tells it. */
+  /** The id. It is the same for the same note, in every process. */
   readonly id: string;
   readonly event: NotifiedEvent;
   /** The plan, as `<dialect>/<namespace>/<name>`. */
@@ -66,9 +66,9 @@ export interface Notification {
   readonly at: string;
 }
 
-/** What is sent at once. */
+/** The notes that are sent together. */
 export interface Message {
-  /** The same whenever the same notes are sent to the same receiver. */
+  /** The id. It is always the same for the same notes and the same receiver. */
   readonly id: string;
   readonly policy: string;
   readonly notes: readonly Notification[];
@@ -80,7 +80,7 @@ export interface PartlyTaken {
   readonly partly: string;
 }
 
-/** Whether the receivers of a plan take messages. */
+/** The state of the delivery to the receivers of a plan. */
 export interface Delivery {
   readonly isGood: boolean;
   readonly message: string;

@@ -239,7 +239,7 @@ function requestMetrics({ counter, histogram }: Define): RequestMetrics {
     'host',
     'resource',
   );
-  const took = 'Time until the head of the answer.';
+  const took = 'Time until the headers of the answer have arrived.';
   const latency = histogram(
     'refit_api_request_duration_seconds',
     took,

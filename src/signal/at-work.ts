@@ -98,7 +98,7 @@ export function signallerOf({ metadata: { annotations } }: KubeObject): string |
 }
 
 /**
- * Returns true if a plan works on the Node, so that it is or will be unavailable. The claim `besides` does not count. A
+ * Returns true if a plan works on the Node, so that it is or will be unavailable. The claim `besides` is ignored. A
  * signal counts only with the label of a leader, because kubelets can write annotations.
  */
 export function isTaken(node: Node, besides?: string): boolean {

@@ -60,7 +60,7 @@ export function describeIssue(issue: z.core.$ZodIssue, whole: string): string {
   return `${field}: ${found}, expected ${EXPECTED[issue.expected] ?? issue.expected}${advice}`;
 }
 
-/** Returns what would be right instead of a value that is too small, too big or none of several; undefined for other issues. */
+/** Returns the expected value if a value is too small, too big, or not one of the alternatives. Returns undefined for other issues. */
 function wantedOf(issue: z.core.$ZodIssue): string | undefined {
   // A message of a schema itself is about its field, so it stays.
   if (!/^(?:Invalid|Too) /.test(issue.message)) return undefined;
@@ -88,7 +88,7 @@ function sized(origin: string, limit: string, count: number): string {
   return `${whole} with ${limit} ${count === 1 ? what : `${what}s`}`;
 }
 
-/** Returns what would be right for one of the alternatives. */
+/** Returns the expected value for one of the alternatives. */
 function unionOf(alternatives: readonly (readonly z.core.$ZodIssue[])[]): string | undefined {
   const wanted = alternatives.flatMap((issues) => {
     const [first] = issues;

@@ -93,7 +93,8 @@ function judgeStage(
   const wanted = parseVersion(version);
   if (!wanted) return findings.leave(`${version} cannot be compared with other versions`);
   for (const { name, virtual } of targets)
-    if (virtual !== undefined) findings.leave(`a virtual Node by its ${virtual}`, name);
+    if (virtual !== undefined)
+      findings.leave(`a virtual Node, because it has the ${virtual}`, name);
   const hosts = targets.filter(({ virtual }) => virtual === undefined);
   for (const { name, current, goesBack = false } of hosts) {
     const text = moved.get(keyOf(role, name)) ?? current;

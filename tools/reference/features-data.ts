@@ -97,7 +97,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       yes(
         'Concurrency as a percentage',
         ['src/engine/schedule/slots.test.ts', `${T}/crds.test.ts`],
-        '`maxUnavailable`, beside the number of the plan',
+        '`maxUnavailable` of a policy, in addition to the number in the plan',
       ),
       yes('Nodes that are unavailable already count', [
         'src/cli/preview/preview-command-batches.test.ts',
@@ -244,7 +244,7 @@ export const FEATURES: readonly FeatureGroup[] = [
           'test/agent/kubeadm-roll-back.test.ts',
           'test/agent/kubeadm-static-pods.test.ts',
         ],
-        'k0s, and kubelet and containerd of kubeadm. kubeadm brings static pods back while it runs; after that Refit does, to the same minor version only. With Plans of Rancher the image decides',
+        'k0s, and kubelet and containerd of kubeadm. kubeadm restores static pods while it runs. Refit restores them after that, within the same minor version only. With Plans of Rancher, the image decides',
       ),
       yes(
         'The fleet goes back with a plan',
@@ -252,9 +252,10 @@ export const FEATURES: readonly FeatureGroup[] = [
           `${T}/rollback.test.ts`,
           `${T}/cattle-rollback.test.ts`,
           `${T}/kubeadm-back.test.ts`,
+          `${T}/roll-back-policy.test.ts`,
           `${T}/capi-rollback.test.ts`,
         ],
-        '`refit rollback` for Plans of k0s and Rancher, `refit kubeadm apply --back` within a minor version. For Machines of Cluster API it prints the change of their owner, which decides; it writes nothing',
+        '`refit rollback` for Plans of k0s and Rancher, `onFailure: RollBack` of a policy for Plans of k0s, `refit kubeadm apply --back` within a minor version. For Machines of Cluster API, `refit rollback` prints the change of their owner, which decides their version; it writes nothing',
       ),
       yes('A restarted controller continues', [
         `${T}/leader-gone.test.ts`,
@@ -314,9 +315,17 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       yes('Events', [`${T}/plan.test.ts`]),
       yes('Metrics', ['src/runtime/metrics.test.ts']),
-      yes('Dashboards and alerts', ['tools/deploy/monitoring.test.ts', `${T}/chart.test.ts`]),
+      yes(
+        'Dashboards and alerts',
+        ['tools/deploy/monitoring.test.ts', `${T}/chart.test.ts`, `${T}/dashboard-served.test.ts`],
+        'for Grafana and Prometheus; `refit dashboard`, also served by the controller',
+      ),
       yes('Traces', [`${T}/traces.test.ts`], 'OTLP over HTTP, one trace for each run'),
-      yes('Notifications', [`${T}/notify.test.ts`], 'Slack, Teams, Matrix, e-mail and webhooks'),
+      yes(
+        'Notifications',
+        [`${T}/notify.test.ts`, `${T}/email.test.ts`],
+        'Slack, Teams, Matrix, e-mail and webhooks',
+      ),
       yes('Silences its own alerts', [`${T}/silences.test.ts`], 'for each node, as a lease'),
       yes('History', [`${T}/node-rollout.test.ts`], 'the last ten runs of a plan'),
     ],

@@ -46,7 +46,7 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
   ),
   onDeadline: choice(
     'At `deadlines.drain`: `Wait` on without limit, `Stop` the plan (the default), `Skip` the node, which then counts as failed, or ' +
-      '`SkipNode`: the node is uncordoned and left out, which is no failure, and `refit retry --skipped` takes it up later. For plans of ' +
+      '`SkipNode`: the node is uncordoned and left out. It does not count as failed, and `refit retry --skipped` upgrades it later. For plans of ' +
       'Rancher and for Machines, whose records cannot hold that, `SkipNode` means `Skip`.',
     'Wait',
     'Stop',

@@ -111,7 +111,7 @@ const hookSchema = object('One hook.', {
     .describe('How long the hook may take for one node, or for the plan, such as `10m`.'),
   onFailure: optional(
     'If the hook fails or takes too long: `Stop`, the default: the node fails, and counts against `failureBudget`; with `BeforePlan` no ' +
-      'node starts until `refit retry` of the plan; with `AfterPlan` the hooks behind it do not run. `Ignore`: the upgrade goes on.',
+      'node starts until `refit retry` of the plan; with `AfterPlan` the hooks after it do not run. `Ignore`: the upgrade goes on.',
     z.enum(['Stop', 'Ignore']),
   ),
 }).meta(

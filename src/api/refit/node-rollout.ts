@@ -42,8 +42,8 @@ const decision = {
   at: optional('When this was decided.', time('When this was decided.')),
   reason: text('Why, in the words of that user.', LONGEST.reason),
   run: text(
-    'The run that this is about: the uid of the plan, the id of the run and, after the first one, its number, such as `UID/ID`. An entry about ' +
-      'another run, or without this field or `by`, does not count.',
+    'The run that this is about: the uid of the plan, the id of the run and, after the first one, its number, such as `UID/ID`. An entry does ' +
+      'not count if it is about another run, or if it lacks this field or `by`.',
     LONGEST.reason,
   ),
 };
@@ -201,25 +201,31 @@ const runSchema = object('One run of the plan.', {
     z.array(snapshotSchema).max(MOST.snapshots),
   ),
   rollsBack: object('Only for a run that rolls another one back.', {
-    run: z.string().max(LONGEST.reason).describe('That run, as the uid of its plan and its id.'),
+    run: z
+      .string()
+      .max(LONGEST.reason)
+      .describe('The run that is rolled back, as the uid of its plan and its id.'),
     reason: text('Who rolled it back, and why, as the plan says.', LONGEST_MESSAGE),
   }).exactOptional(),
   failures: optional('Nodes that failed; at most 10.', z.array(failureSchema).max(MOST.failures)),
 });
 
-const toldSchema = object('What receivers were told, or are about to be.', {
-  run: z.string().max(LONGEST.reason).describe('The run, as approvals name it.'),
-  phase: z.string().max(LONGEST.word).describe('The phase.'),
-  waves: count('The number of waves that have ended.'),
-  approval: count('The number of the wave that needs approval; 0 if none does.'),
-  failed: count('The number of nodes that have failed.'),
-  waiting: z.string().max(LONGEST.reason).describe('The reason of the long wait; or empty.'),
-});
+const toldSchema = object(
+  'The state of the plan in the last notifications, which may not be sent yet.',
+  {
+    run: z.string().max(LONGEST.reason).describe('The run, as approvals name it.'),
+    phase: z.string().max(LONGEST.word).describe('The phase.'),
+    waves: count('The number of waves that have ended.'),
+    approval: count('The number of the wave that needs approval; 0 if none does.'),
+    failed: count('The number of nodes that have failed.'),
+    waiting: z.string().max(LONGEST.reason).describe('The reason of the long wait; or empty.'),
+  },
+);
 
 const receiverName = z.string().max(LONGEST.name).describe('`<policy>/<name of the receiver>`.');
 
 const queuedSchema = object('One notification that one receiver has not taken yet.', {
-  id: z.string().max(LONGEST.word).describe('The same for the same notification.'),
+  id: z.string().max(LONGEST.word).describe('The id, which is the same for the same notification.'),
   receiver: receiverName,
   event: z.string().max(LONGEST.word).describe('What it is about.'),
   message: z.string().max(LONGEST_MESSAGE).describe('Its text.'),
@@ -232,14 +238,17 @@ const triedSchema = object('The last message to one receiver.', {
   at: time('When the leader was about to send it.'),
 });
 
-const notificationsSchema = object('What receivers of the policy were told, for the next leader.', {
-  told: toldSchema.exactOptional(),
-  queue: optional(
-    'What is still to be sent, the oldest first.',
-    z.array(queuedSchema).max(MOST.queued),
-  ),
-  tried: optional('When messages were sent.', z.array(triedSchema).max(MOST.tried)),
-});
+const notificationsSchema = object(
+  'The notifications to the receivers of the policy. The next leader continues with them.',
+  {
+    told: toldSchema.exactOptional(),
+    queue: optional(
+      'The notifications that are not sent yet, the oldest first.',
+      z.array(queuedSchema).max(MOST.queued),
+    ),
+    tried: optional('When messages were sent.', z.array(triedSchema).max(MOST.tried)),
+  },
+);
 
 const statusSchema = object('Written by the controller only.', {
   observedGeneration: optional('The generation of the spec that the status describes.', z.int()),

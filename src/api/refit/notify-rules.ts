@@ -69,7 +69,7 @@ const PLAIN_RULES = [
   ],
   [
     "!has(self.tls) || self.tls != 'None' || !has(self.secretName)",
-    'must have no secretName if tls is None: everybody on the way could read the password',
+    'must have no secretName if tls is None: everybody on the network path could read the password',
   ],
 ] as const;
 
@@ -88,7 +88,7 @@ const emailSchema = object('Where e-mail goes.', {
     .min(1)
     .max(MOST_RECIPIENTS)
     .meta({ 'x-kubernetes-list-type': 'set' })
-    .describe('The addresses that get each message. They see each other.'),
+    .describe('The addresses that get each message. All recipients see all addresses.'),
   secretName: optional(
     'The name of a Secret in the namespace of the controller with `username` and `password`; and, if needed, `ca.crt`.',
     z.string().min(1).max(LONGEST.name),

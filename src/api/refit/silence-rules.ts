@@ -18,7 +18,7 @@ const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
  */
 const OF_NODE = /^\{node\}(:([^?*+{|][^|]*)?)?$/;
 export const WANTED_NODE =
-  'one matcher must tell the node from all others: its value contains {node}; as a regular expression it begins with {node}, ends there or has a colon next, and has no |';
+  'one matcher must match alerts of one node only: its value contains {node}; a regular expression must begin with {node}, end there or continue with a colon, and must not contain |';
 const WANTED_LABEL = 'must be the name of a label of alerts, such as node';
 const WANTED_DURATION = 'must be a time from 1m to 1h, such as 5m';
 
@@ -32,7 +32,7 @@ const matcherSchema = object('One matcher. An alert is silenced if all of them m
     .string()
     .min(1)
     .max(LONGEST_VALUE)
-    .describe('Its value. `{node}` stands for the name of the Node.'),
+    .describe('The value of the label. `{node}` stands for the name of the Node.'),
   isRegex: z
     .boolean()
     .exactOptional()
@@ -57,7 +57,7 @@ const silenceSchema = object('One silence for each node in progress.', {
     z.array(matcherSchema).min(1).max(MOST_MATCHERS).meta({ 'x-kubernetes-list-type': 'atomic' }),
   ),
   duration: optional(
-    'How far ahead the silence ends, from 1m to 1h; 5m by default. The leader renews it while the node is in progress.',
+    'How long the silence lasts after each renewal, from 1m to 1h; 5m by default. The leader renews it while the node is in progress.',
     durationSchema.meta(
       rules([
         "duration(self) >= duration('1m') && duration(self) <= duration('1h')",

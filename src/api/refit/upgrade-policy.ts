@@ -97,16 +97,18 @@ const pinSchema = object('One pin.', {
 const deadlinesSchema = object(
   'How long each step of one node may take, such as `90s` or `1h30m`. A node that takes longer has failed.',
   {
-    answer: duration('From the signal to the first report of the agent; 5m.'),
-    download: duration('For download and verification; 6h.'),
-    drain: duration('For the drain; 1h. `drain.onDeadline` says what happens after that.'),
-    apply: duration('For replacing the files; 5m.'),
-    restart: duration(
-      'Until the restarted service reports the new version; 90s. Then the agent rolls back.',
+    answer: duration('From the signal to the first report of the agent; 5m by default.'),
+    download: duration('For download and verification; 6h by default.'),
+    drain: duration(
+      'For the drain; 1h by default. `drain.onDeadline` says what happens after that.',
     ),
-    ready: duration('Until the node and the API servers are ready again; 10m.'),
+    apply: duration('For replacing the files; 5m by default.'),
+    restart: duration(
+      'Until the restarted service reports the new version; 90s by default. After that the agent rolls back.',
+    ),
+    ready: duration('Until the node and the API servers are ready again; 10m by default.'),
     target: duration(
-      'For all steps of one node together; the sum of the other deadlines, about 7h30m.',
+      'For all steps of one node together; by default the sum of the other deadlines, about 7h30m.',
     ),
   },
 );
@@ -197,7 +199,7 @@ export const upgradePolicySpecSchema = object(
     onFailure: choice(
       'Once failures use up the budget: `Stop`, the default: the plan ends. `Pause`: nothing new starts until failed nodes are tried again ' +
         '(`refit retry`), the budget is raised or the plan is aborted. `RollBack`: a k0s Plan ends, and the leader takes its upgraded nodes back to their ' +
-        'earlier versions, once; where it cannot, and in other plans, as `Stop`.',
+        'earlier versions, once. If that is not possible, and in other plans, it acts as `Stop`.',
       'Stop',
       'Pause',
       'RollBack',
@@ -277,7 +279,7 @@ export const upgradePolicySpecSchema = object(
         'has the keys and Secrets of the cluster, stays on that controller, and only root can read it.',
       {
         mode: choice(
-          'What follows if there is no snapshot. `Try`, the default: the upgrade goes on, and its report says why there is none. ' +
+          'What happens if there is no snapshot. `Try`, the default: the upgrade goes on, and its report says why there is none. ' +
             '`Require`: the controller fails before it is changed.',
           'Try',
           'Require',
@@ -308,7 +310,7 @@ export const upgradePolicySpecSchema = object(
     }).exactOptional(),
     virtualNodes: choice(
       'Nodes without a kubelet on a host, such as those of virtual-kubelet and KWOK. `Ignore`, the default: no version rule judges ' +
-        'them, and `maxUnavailable` does not count them. `Count`: as all others.',
+        'them, and `maxUnavailable` does not count them. `Count`: they are treated as all other Nodes.',
       'Ignore',
       'Count',
     ),

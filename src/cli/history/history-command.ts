@@ -43,7 +43,7 @@ function chosenOf(all: readonly PlanHistory[], plan: string | undefined): readon
   const chosen = all.filter((each) => isHistoryOf(each, plan));
   if (chosen.length > 0) return chosen;
   const known = all.length === 0 ? '' : `; there is ${listed(all.map(fullNameOf))}`;
-  throw new RefitError('REFIT_CONTROL', `no NodeRollout is of a plan ${plan}${known}`, {
+  throw new RefitError('REFIT_CONTROL', `there is no NodeRollout of a plan ${plan}${known}`, {
     hint: 'see all with `refit history`',
   });
 }

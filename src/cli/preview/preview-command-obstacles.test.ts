@@ -303,7 +303,7 @@ test('a virtual Node among the targets is named, and the plan is not refused for
   };
   const text = textOf(await preview('autopilot', plan, [odd, ...others]));
   expect(text).toContain(
-    'c1, c2, w2, w3: its version is unknown; w1: a virtual Node by its kubelet version v1.19.10-vk-azure',
+    'c1, c2, w2, w3: its version is unknown; w1: a virtual Node, because it has the kubelet version v1.19.10-vk-azure',
   );
   expect(text).not.toContain('problem');
 });

@@ -81,7 +81,7 @@ export function createViewers(options: ViewersOptions): Viewers {
   const drop = (key: string): void => {
     const each = kept.get(key);
     kept.delete(key);
-    each?.stop?.abort(new Error('the viewer is signed out'));
+    each?.stop?.abort(new Error('the viewer has signed out'));
     each?.viewer.feed.end();
   };
   const followed = (): Kept[] => [...kept.values()].filter(({ stop }) => stop !== undefined);
@@ -90,7 +90,7 @@ export function createViewers(options: ViewersOptions): Viewers {
     const [idle] = followed()
       .filter(({ viewer }) => viewer.feed.pages === 0)
       .toSorted((a, b) => a.usedAt - b.usedAt);
-    idle?.stop?.abort(new Error('another viewer needs the place'));
+    idle?.stop?.abort(new Error('another viewer takes the place of this one'));
     if (idle) idle.stop = undefined;
     return idle !== undefined;
   };
@@ -208,7 +208,7 @@ function createViewer(
       const renewed = new AbortController();
       const began = clock.monotonic();
       void sleep(clock, RENEW_MS, AbortSignal.any([abort, renewed.signal])).then(
-        () => renewed.abort(new Error('everything is read anew')),
+        () => renewed.abort(new Error('all lists and watches start again')),
         () => undefined,
       );
       try {

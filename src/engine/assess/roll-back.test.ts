@@ -101,7 +101,7 @@ test.each<[Row, string]>([
   ],
   [
     { rollout: { rollsBack: 'uid/id0', rollsBackReason: 'the policy safe: w2' } },
-    'this plan rolls run id0 back, says the policy safe: w2; it is not rolled back in turn',
+    'this plan rolls run id0 back, says the policy safe: w2; Refit does not roll back a roll-back',
   ],
 ])('what people read about %j', (row, expected) => {
   const { snapshot, policy } = sceneOf(row);

@@ -15,7 +15,7 @@ export function rollBackSentence({
     const asks = rollsBackReason === undefined ? '' : `, says ${rollsBackReason}`;
     const end =
       isFinal(snapshot.rollout) && verdict?.kind === 'refused'
-        ? '; it is not rolled back in turn'
+        ? '; Refit does not roll back a roll-back'
         : '';
     return `this plan rolls run ${rollsBack.split('/').slice(1).join('/')} back${asks}${end}`;
   }

@@ -74,7 +74,7 @@ test('a virtual Node breaks no rule and is named; a policy lets it count as a ho
   const snapshot = { ...buildSnapshot(buildRollout([stage]), facts), apiServers };
   expect(versionVerdict(snapshot, buildPolicy())).toEqual({
     problems: [],
-    unchecked: ['w2: a virtual Node by its kubelet version v1.19.10-vk-azure'],
+    unchecked: ['w2: a virtual Node, because it has the kubelet version v1.19.10-vk-azure'],
   });
   const counting = buildPolicy({ countsVirtual: true });
   expect(versionVerdict(snapshot, counting).problems.map(({ code }) => code)).toEqual([

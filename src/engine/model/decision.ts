@@ -192,7 +192,7 @@ export interface NodeView {
   readonly lifecycle?: readonly LifecycleState[] | undefined;
   /** Who excluded the Node from external load balancers; undefined if nobody did. */
   readonly exclusion?: 'ours' | 'others' | undefined;
-  /** The claim of the plan that has claimed the Node, in whatever dialect; undefined if no plan has. */
+  /** The claim on the Node by a plan of any dialect; undefined if no plan has claimed the Node. */
   readonly claim?: string | undefined;
 }
 

@@ -241,7 +241,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'fix the cause and run `refit retry` for the failed nodes, or take the nodes back as the message says',
   },
   ReceiverUnreachable: {
-    act: 'repair the receiver, or its address, token or password, as the message says; what it was not told is sent again for 6h',
+    act: 'repair the receiver, or its address, token or password, as the message says; Refit sends the messages that it missed again for 6h',
   },
   AlertmanagerUnreachable: {
     act: 'repair Alertmanager, or the address, the Secret or the matchers of the silence, as the message says; no node waits for that',

@@ -204,7 +204,7 @@ test.each<[string, readonly object[], string]>([
   [
     'a password without TLS',
     [mailWith({ server: 'smtp://a', tls: 'None', secretName: 'smtp' })],
-    'spec.notify[0].email: is an object, must have no secretName if tls is None: everybody on the way could read the password',
+    'spec.notify[0].email: is an object, must have no secretName if tls is None: everybody on the network path could read the password',
   ],
   [
     'no events',

@@ -61,7 +61,9 @@ test.each([
   const { rules, problems } = read({ ...nodes, matchers: [{ name: 'node', value, isRegex }] });
   expect(rules).toEqual([]);
   expect(problems).toEqual([
-    expect.stringMatching(/^spec\.silences\[0\]\.matchers must be such that one matcher must tell/),
+    expect.stringMatching(
+      /^spec\.silences\[0\]\.matchers must be a list in which one matcher must match/,
+    ),
   ]);
 });
 

@@ -28,7 +28,7 @@ export function silencesIn(
     if (!isInTime) complain(`${at}.duration`, 'a time from 1m to 1h, such as 5m', duration);
     const matchers = given.map(({ isRegex = false, ...matcher }) => ({ ...matcher, isRegex }));
     const isBounded = matchers.some(({ value, isRegex }) => tellsNode(value, isRegex));
-    if (!isBounded) complain(`${at}.matchers`, `such that ${WANTED_NODE}`, given);
+    if (!isBounded) complain(`${at}.matchers`, `a list in which ${WANTED_NODE}`, given);
     return isBounded && isInTime
       ? [{ name, url, matchers, lastsMs, ...defined({ secretName }) }]
       : [];

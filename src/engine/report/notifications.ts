@@ -1,6 +1,7 @@
 /**
- * Says what people are told about a plan. `standingOf` takes from a turn where the plan stands, and `notificationsOf` compares that with
- * what was told before. What was told is small and recorded, so the next leader tells what this one did not.
+ * Decides which notifications people get about a plan. `standingOf` takes the state of the plan from a turn, and `notificationsOf`
+ * compares it with the state in the last notifications. That state is small and is recorded, so that the next leader sends the
+ * notifications that this leader did not send.
  */
 import { hash } from 'node:crypto';
 import type { NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
@@ -15,34 +16,34 @@ import { wavesOf } from '../schedule/waves.ts';
 import { holdingOf, isRemarkable } from './conditions.ts';
 import type { RolloutView } from './node-rollout-status.ts';
 
-/** What was told about a plan: the run, its phase, and how many waves, approvals and failures. */
+/** The state of a plan in the last notifications: the run, its phase, and the numbers of waves, approvals and failures. */
 export type Told = NonNullable<NonNullable<NodeRolloutStatus['notifications']>['told']>;
 
-/** Where a plan stands, as far as people are told. */
+/** The state of a plan, as far as notifications contain it. */
 export interface Standing {
   /** The plan, as `<dialect>/<namespace>/<name>`. */
   readonly plan: string;
   readonly view: RolloutView;
   /** The run; empty before the rollout is recorded. */
   readonly run: string;
-  /** For each wave that has ended, in order, what it is called. */
+  /** The names of the waves that have ended, in order. */
   readonly wavesDone: readonly string[];
-  /** What the plan waits for that somebody must approve. */
+  /** The wait for an approval, if the plan waits for one. */
   readonly approval: Wait | undefined;
-  /** What the plan has waited for too long. */
+  /** The wait of the plan that has lasted too long. */
   readonly long: Wait | undefined;
   /** In milliseconds. */
   readonly now: number;
 }
 
-/** Milliseconds after which people are told about a wait. */
+/** Milliseconds after which people get a notification about a wait. */
 export const LONG_MS = 15 * 60_000;
-/** Milliseconds after its end for which a run is told that nobody has told about yet. An older end is no news. */
+/** Milliseconds after the end of a run within which a leader still sends the first notification about this end. */
 const NEWS_MS = 10 * 60_000;
 const LONGEST_NOTE = 600;
 const MOST_FAILURES = 3;
 
-/** The policy or a person asks for these waits, however long they last. */
+/** The policy or a person asks for these waits, so people get no notification about them. */
 const WANTED: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'Paused',
   'Held',
@@ -55,7 +56,7 @@ const WANTED: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'Blackout',
 ]);
 
-/** Returns where the plan stands. `waits` are those of the explanation of the assessment. */
+/** Returns the state of the plan. `waits` are the waits in the explanation of the assessment. */
 export function standingOf(
   plan: string,
   assessment: Assessment,
@@ -87,7 +88,7 @@ function wavesDoneIn({ snapshot, policy }: Assessment): string[] {
   });
 }
 
-/** Returns the milliseconds until a wait has lasted so long that people are told; undefined if there is none. */
+/** Returns the milliseconds until people get a notification about a wait; undefined if there is no such wait. */
 export function longAfter(waits: readonly Wait[], now: number): number | undefined {
   const left = waits
     .filter((wait) => isRemarkable(wait) && !WANTED.has(wait.reason.code))
@@ -97,7 +98,7 @@ export function longAfter(waits: readonly Wait[], now: number): number | undefin
   return left.length === 0 ? undefined : Math.min(...left);
 }
 
-/** Returns what counts as told once the standing was told. */
+/** Returns the state that is recorded after people got notifications about this standing. */
 export function toldOf({ run, view, wavesDone, approval, long }: Standing): Told {
   return {
     run,
@@ -111,7 +112,7 @@ export function toldOf({ run, view, wavesDone, approval, long }: Standing): Told
 
 const NOTHING: Told = { run: '', phase: 'new', waves: 0, approval: 0, failed: 0, waiting: '' };
 
-/** Returns what is to be told. `before` is what was told last; undefined if nothing ever was. */
+/** Returns the notifications to send. `before` is the state in the last notifications; undefined if there were none. */
 export function notificationsOf(before: Told | undefined, after: Standing): Notification[] {
   if (before === undefined && isOldNews(after)) return [];
   const isSameRun = before?.run === after.run;

@@ -240,7 +240,9 @@ test('a message that reaches only a part of the people is not sent again, and an
     expect(notifier.deliveryOf('toy/a')).toEqual({ isGood: false, message });
     follow(notifier, 'a', { failed: 1 });
     await clock.advance(PACE_MS + 100);
-    expect(events).toEqual([`receiver chat of UpgradePolicy p was told only in part: ${partly}`]);
+    expect(events).toEqual([
+      `receiver chat of UpgradePolicy p took a message for some recipients only: ${partly}`,
+    ]);
     partly = '';
     follow(notifier, 'a', { failed: 2 });
     await clock.advance(PACE_MS + 100);

@@ -54,13 +54,13 @@ export interface FollowedPlan {
 
 export interface Notifier {
   readonly name: string;
-  /** Tells the receivers what is new. The key names the plan among all dialects. */
+  /** Queues the new notifications for the receivers. The key names the plan among the plans of all dialects. */
   follow(key: string, told: FollowedPlan): void;
-  /** Stops telling about the plan, except for what is queued. */
+  /** Makes no more notifications about the plan. Those in the queue are still sent. */
   forget(key: string): void;
   /** Returns whether the receivers of the plan take messages; undefined if it has none. */
   deliveryOf(key: string): Delivery | undefined;
-  /** Calls the listener when the delivery of any plan changes. The result ends that. */
+  /** Calls the listener when the delivery of any plan changes. The returned function removes the listener. */
   onChange(listener: () => void): () => void;
   /** Sends until `stop` aborts. Before and after that nothing is sent. */
   run(stop: AbortSignal): Promise<void>;
@@ -81,7 +81,7 @@ const UNRECORDED_MS = 30_000;
 
 interface Entry {
   told: FollowedPlan;
-  /** What was not compared with the record yet. */
+  /** The state that was not compared with the record yet. */
   standings: Standing[];
   /** Undefined until the record was read. */
   outbox?: Outbox;
@@ -277,7 +277,7 @@ class BackgroundNotifier implements Notifier {
     if (lane.sending) return undefined;
     const receiver = this.#receiverOf(name);
     if (receiver === undefined) {
-      // The policy names the receiver no more.
+      // The policy no longer names the receiver.
       for (const entry of entries) this.#replace(entry, ({ receiver: to }) => to === name);
       return 0;
     }
@@ -294,7 +294,7 @@ class BackgroundNotifier implements Notifier {
     const parts = entries.filter(({ outbox }) => outbox?.queue.some(isPart) === true);
     if (parts.some(({ outbox, recorded }) => outbox !== recorded)) return undefined;
     lane.ready = undefined;
-    // The plans of this message have no receivers any more. Others wait for the next one.
+    // The plans of this message have no receivers any more. Notifications about other plans wait for the next message.
     if (parts.length === 0) return 0;
     lane.sending = this.#send(name, receiver, parts, isPart).finally(() => {
       lane.sending = undefined;
@@ -303,7 +303,10 @@ class BackgroundNotifier implements Notifier {
     return undefined;
   }
 
-  /** Puts the next notifications into one message. It is sent once that is recorded. A message that was tried before stays as it was. */
+  /**
+   * Puts the next notifications into one message. The message is sent once the record contains it. A message that a leader has tried to
+   * send before does not change.
+   */
   #prepare(name: string, lane: Lane, entries: readonly Entry[]): void {
     const { clock } = this.#parts;
     const waiting = entries
@@ -341,7 +344,7 @@ class BackgroundNotifier implements Notifier {
     const stop = this.#stop ?? AbortSignal.abort();
     const result = await deliver(receiver, message, stop);
     const isTaken = typeof result !== 'string';
-    // A message that the end of the term has cut off says nothing about the receiver.
+    // If the end of the term has cancelled the message, its failure says nothing about the receiver.
     if (stop.aborted && !isTaken) return;
     lane.failures = isTaken ? 0 : lane.failures + 1;
     metrics.notified(name, isTaken ? 'sent' : 'failed');
@@ -357,8 +360,12 @@ class BackgroundNotifier implements Notifier {
   /** Reports once that some recipients do not get the messages of this receiver, until that changes. */
   #onPart(name: string, problem: string, entries: readonly Entry[]): void {
     if (this.#laneOf(name).problem === problem) return;
-    for (const entry of entries) this.#complain(name, entry, `was told only in part: ${problem}`);
-    this.#parts.log.warn('a receiver took a message only in part', { receiver: name, problem });
+    for (const entry of entries)
+      this.#complain(name, entry, `took a message for some recipients only: ${problem}`);
+    this.#parts.log.warn('a receiver took a message for some recipients only', {
+      receiver: name,
+      problem,
+    });
   }
 
   #onProblem(

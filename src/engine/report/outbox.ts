@@ -1,4 +1,4 @@
-/** Keeps, as plain data, what receivers are still to be told about one plan. The record of it is in the NodeRollout. */
+/** Keeps the notifications about one plan that receivers have not taken yet, as plain data. The NodeRollout has a record of them. */
 import { hash } from 'node:crypto';
 import type { NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
 import { MOST } from '../../api/refit/node-rollout.ts';
@@ -11,7 +11,7 @@ type Recorded = NonNullable<NodeRolloutStatus['notifications']>;
 export type Queued = NonNullable<Recorded['queue']>[number];
 
 export interface Outbox {
-  /** Undefined if nothing was ever told. */
+  /** Undefined if there were no notifications yet. */
   readonly told?: Told | undefined;
   readonly queue: readonly Queued[];
   readonly tried: NonNullable<Recorded['tried']>;

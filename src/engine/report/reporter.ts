@@ -216,7 +216,10 @@ function show(
   return soonest([longMs, nodeRollouts?.show(turn, waits, { delivery, silencing })]);
 }
 
-/** Tells the receivers of the policy. Returns the milliseconds after which a wait has become so long that they are told. */
+/**
+ * Queues notifications for the receivers of the policy. Returns the milliseconds after which a wait is so long that they get one about
+ * it.
+ */
 function notify(
   { dialect, notifier }: Pick<ReporterParts, 'dialect' | 'notifier'>,
   turn: Turn,

@@ -27,7 +27,7 @@ const VERSION = 'v1.36.3+k0s.0';
  * These are limits of Refit; the original accepts more. They apply to a new plan only. A plan with a record was accepted
  * by another leader or release, and continues. docs/guides/policy.md lists the limits.
  */
-/** The bytes that a plan must leave for the targets in its status: for one in flight, and for some that failed. */
+/** The bytes that a plan must leave free for the targets in its status: for one target in flight and some failed targets. */
 const LEAST_ROOM = 2 ** 14;
 /** The limit for commands, because each has an entry in the status. */
 export const MOST_COMMANDS = 100;

@@ -172,7 +172,7 @@ test.each<[string, MachineScene, RegExp]>([
   [
     'the run does not say what the node ran',
     sceneOf([W1], [recordOf(W1, undefined)], { named: 'w1' }),
-    /the record of run r1 does not say it/,
+    /the record of run r1 does not contain it/,
   ],
   [
     'there is no such run',
@@ -192,7 +192,7 @@ test.each<[string, MachineScene, RegExp]>([
   [
     'the record was written by hand',
     sceneOf([W1], [recordOf(W1, `v1.36.2';reboot;'`)]),
-    /which is no version/,
+    /which is not a version/,
   ],
   [
     'a control plane ran another minor version',

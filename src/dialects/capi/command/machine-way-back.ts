@@ -139,7 +139,7 @@ function wantedVersion(scene: MachineScene): string {
   const to = parseVersion(first.version);
   const from = parseVersion(first.from);
   if (!VERSION.test(first.version) || !to)
-    return refuse(`the record has ${JSON.stringify(first.version)}, which is no version`);
+    return refuse(`the record has ${JSON.stringify(first.version)}, which is not a version`);
   if (from && compareVersions(from, to) < 0)
     return refuse(
       `Machine ${first.name} has ${first.from}, and ${first.version} is newer: going back never upgrades a Machine`,
@@ -172,7 +172,7 @@ function beforeOf(scene: MachineScene, machine: Machine): Before {
   const node = machine.status?.nodeRef?.name ?? '';
   const version = record && versionBefore(record, roleOf(machine), node, true);
   if (version === undefined || !KUBELET_OF_K0S.test(version))
-    return { version, problem: `the record of run ${run.id} does not say it` };
+    return { version, problem: `the record of run ${run.id} does not contain it` };
   const problem = `the record has ${version}, as its kubelet reported it, and not which release of k0s that was`;
   return { version: releaseOf(scene, version), problem };
 }
@@ -232,14 +232,14 @@ function unendedNotes({ machines, rollouts }: MachineScene): string[] {
   });
   return unended.map(
     ({ name, phase }) =>
-      `The last update of Machine ${name} is recorded as ${phase}, not as done. Cluster API gives a Machine another version only after its update has succeeded: help it with refit why and refit retry, or delete the Machine, which replaces it.`,
+      `The last update of Machine ${name} is recorded as ${phase}, not as done. Cluster API gives a Machine another version only after its update has succeeded: use refit why and refit retry, or delete the Machine, which replaces it.`,
   );
 }
 
 /** Refit refuses an older version unless a setting of its registration allows it, and Cluster API then replaces the Machines. */
 function ruleNotes({ extension }: MachineScene): string[] {
   const refusal =
-    'Without the setting allowedVersionRules: Downgrade, Refit refuses the older version, and Cluster API replaces the Machines, or with an UpdaterSet they wait.';
+    'Without the setting allowedVersionRules: Downgrade, Refit refuses the older version, and Cluster API replaces the Machines; if there is an UpdaterSet, they wait.';
   if (extension === undefined)
     return [`${refusal} Check the ExtensionConfig of Refit: this command could not read it.`];
   const { name } = extension.metadata;
@@ -265,7 +265,7 @@ function lostWith(scene: MachineScene, version: string): string[] {
   const { owner, machines } = scene;
   const isControlPlane = machines.some((machine) => roleOf(machine) === 'controller');
   return [
-    `What is fixed or new since ${version} is missing again on these Machines.`,
+    `These Machines lose the fixes and features that are newer than ${version}.`,
     ...(isControlPlane ? ['Objects in etcd stay as they are, and so does its version.'] : []),
     ...replacementNotes(owner),
     'A Machine that Cluster API replaces loses its disk: everything that pods keep on the node itself.',

@@ -97,7 +97,7 @@ export async function rollBackMachines(
   say(parts, [
     ...change.lost.map((sentence) => `lost: ${sentence}`),
     ...(flags.dryRun === undefined
-      ? ['Refit wrote nothing: the owner is yours to change.']
+      ? ['Refit wrote nothing: you change the owner.']
       : dryRunLines(flags)),
   ]);
 }
@@ -168,7 +168,7 @@ async function ownerOf(
   const deployment = machine.metadata.labels?.[SET_LABELS.deployment];
   if (deployment === undefined)
     return refuse(
-      `Machine ${namespace}/${name} belongs to no MachineDeployment and no control plane: Cluster API updates it for nobody, and only a new Machine has another version`,
+      `Machine ${namespace}/${name} belongs to no MachineDeployment and no control plane: Cluster API does not update such a Machine, and only a new Machine has another version`,
     );
   return await deploymentOf(reading, all, deployment, namespace);
 }

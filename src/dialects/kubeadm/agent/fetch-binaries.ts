@@ -75,6 +75,6 @@ export function hashesIn(text: string): Readonly<Record<string, string>> {
     );
   });
   if (new Set(found.map(([name]) => name)).size < found.length)
-    throw new Error('the list has a binary twice');
+    throw new Error('the list names a binary twice');
   return Object.fromEntries(found);
 }

@@ -79,7 +79,7 @@ test('a virtual Node is named, and hides no other finding; a policy lets it coun
     );
   const told = messages(DEFAULT_POLICY);
   expect(told).toContain(
-    'warn aci is a virtual Node by its kubelet version v1.19.10-vk-azure: Refit checks no version rule for it',
+    'warn aci is a virtual Node, because it has the kubelet version v1.19.10-vk-azure: Refit checks no version rule for it',
   );
   const refusals = told.filter((each) => each.startsWith('hard'));
   expect(refusals).toHaveLength(2);

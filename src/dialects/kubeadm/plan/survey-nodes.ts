@@ -33,7 +33,10 @@ export function virtualNodes({ manifest, nodes, policy }: Surveyed): ReadonlyMap
 
 export function virtualFindings(survey: Surveyed): Finding[] {
   return [...virtualNodes(survey)].map(([name, shown]) =>
-    warn('Km1', `${name} is a virtual Node by its ${shown}: Refit checks no version rule for it`),
+    warn(
+      'Km1',
+      `${name} is a virtual Node, because it has the ${shown}: Refit checks no version rule for it`,
+    ),
   );
 }
 
