@@ -89,7 +89,7 @@ function follow(onState: (state: DashboardState) => void, onLost: () => void): (
   const begin = (): void => {
     events = new EventSource('api/events');
     events.onmessage = ({ data }) => onState(JSON.parse(String(data)) as DashboardState);
-    // The server asks who the viewer is.
+    // The page loads again, because the server must check the token of the viewer.
     events.addEventListener('end', () => location.reload());
     events.onerror = () => {
       onLost();

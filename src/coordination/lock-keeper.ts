@@ -21,7 +21,7 @@ export interface LockKeeper {
   forget(plan: string): void;
   /** Returns what the last look at each lock found. A lock that nobody has looked at is missing. */
   locks(): readonly KnownLock[];
-  /** Calls the listener when the locks change. The result ends that. */
+  /** Calls the listener when the locks change. The returned function removes the listener. */
   onChange(listener: () => void): () => void;
   /** Runs until `stop` aborts, and then gives back locks that no plan needs. Before and after that nothing is known. */
   run(stop: AbortSignal): Promise<void>;

@@ -98,7 +98,7 @@ const hookSchema = object('One hook.', {
       'AfterPlan',
     ])
     .describe(
-      '`BeforePlan`: once before the first node of a run of the plan. `BeforeDrain`: before a node is told to upgrade, and so before its ' +
+      '`BeforePlan`: once before the first node of a run of the plan. `BeforeDrain`: before the upgrade of a node starts, and so before its ' +
         'cordon and drain. `AfterDrain`: after the controller has drained the node, and before the work on it goes on. `BeforeRestart`: ' +
         'after the hooks `AfterDrain`, and also for nodes that are not drained. `AfterVerified`: after its upgrade, when the node and the ' +
         'API servers are ready; until it succeeds, the node keeps its slot. `AfterPlan`: once after a run has ended as done; it does not ' +

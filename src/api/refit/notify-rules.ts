@@ -153,7 +153,7 @@ const receiverSchema = object('One receiver.', {
 }).meta(rules([hasAddress, WANTED_ADDRESS], [isSignable, WANTED_SIGNING]));
 
 export const notifySchema = optional(
-  'Who is told how the plans are going. A receiver gets at most one message a minute; what happens in between comes with the next one.',
+  'The receivers of messages about plans. A receiver gets at most one message a minute; the next message contains what happens in between.',
   z
     .array(receiverSchema)
     .max(MOST_RECEIVERS)

@@ -8,7 +8,7 @@ import { type ClusterInfo, clusterHeaders, clusterIdOf } from './cluster-headers
 import { type Release, readIndex } from './read-index.ts';
 
 export interface ChannelTools extends Omit<ServerTools, 'abort'>, Pick<Reading, 'client'> {
-  /** What update servers are told about the cluster; undefined if they get no such information. */
+  /** The information about the cluster that update servers get; undefined if they get none. */
   readonly clusterInfo: ClusterInfo | undefined;
 }
 
