@@ -1,7 +1,10 @@
 /** Previews a plan that is not applied yet: the viewer pastes it or picks a file, and the server says what it would do. */
 import { useState } from 'preact/hooks';
-import { type ActionResult, LONGEST_TEXT } from '../src/cli/dashboard/state.ts';
+import type { ActionResult, LONGEST_TEXT as Limit } from '../src/cli/dashboard/state.ts';
 import { post } from './post.ts';
+
+/** The compiler compares it with the limit of the server. */
+const LONGEST_TEXT: typeof Limit = 262_144;
 
 export function Preview() {
   const [text, setText] = useState('');

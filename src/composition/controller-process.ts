@@ -155,16 +155,8 @@ export async function prepareControllerProcess(
   options: ControllerProcessOptions,
   abort: AbortSignal,
 ): Promise<ControllerProcess> {
-  const {
-    component,
-    client,
-    config,
-    lease,
-    clock = systemClock,
-    random = Math.random,
-    log,
-  } = options;
-  const { metrics = noMetrics } = options;
+  const { component, client, config, lease, log } = options;
+  const { clock = systemClock, random = Math.random, metrics = noMetrics } = options;
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
   const election = lease && createElection({ client, ...lease, identity, clock, random, log });
   const origin = election ?? options.guard;

@@ -136,12 +136,9 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       ...(parts.policies
         ? [runtime.fromMapping(parts.policies, keys, runtime.generationChanged)]
         : []),
-      ...(drains ? [fromChanges(drains, plans, keys)] : []),
-      ...(health ? [fromChanges(health, plans, keys)] : []),
-      ...(locks ? [fromChanges(locks, plans, keys)] : []),
-      ...(hooks ? [fromChanges(hooks, plans, keys)] : []),
-      ...(silences ? [fromChanges(silences, plans, keys)] : []),
-      ...(notifier ? [fromChanges(notifier, plans, keys)] : []),
+      ...[drains, health, locks, hooks, silences, notifier].flatMap((each) =>
+        each ? [fromChanges(each, plans, keys)] : [],
+      ),
     ],
     nodeRollouts,
     begin: () => {

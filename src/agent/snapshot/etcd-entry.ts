@@ -114,7 +114,8 @@ function snapshotHash(): SnapshotHash {
 }
 
 function textOf(field: Buffer): string {
-  return field.toString('utf8').replace(/\0.*$/s, '');
+  const [text = ''] = field.toString('utf8').split('\0', 1);
+  return text;
 }
 
 /** Reads a size in octal digits, or in binary if the first bit is set, which Go uses from 8 GiB on. */

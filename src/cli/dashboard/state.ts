@@ -119,7 +119,7 @@ export type ActionRequest =
   | { readonly action: 'unhold'; readonly node: string };
 
 /** The most bytes of a text that is previewed: enough for a plan that lists thousands of nodes. */
-export const LONGEST_TEXT = 256 * 1024;
+export const LONGEST_TEXT = 262_144;
 
 export interface ActionResult {
   readonly isDone: boolean;

@@ -16,7 +16,7 @@ import { pageOf } from '../dashboard/page.ts';
 import { createFailures } from './failures.ts';
 import { isOfOwnPage, isOwnName, isToken, LONGEST_TOKEN, tokenIn } from './gate.ts';
 import { SIGN_IN_HEADERS, signInPage } from './sign-in-page.ts';
-import type { Found, Viewer, Viewers } from './viewers.ts';
+import type { FoundViewer, Viewer, Viewers } from './viewers.ts';
 
 interface RouteParts {
   readonly viewers: Pick<Viewers, 'find' | 'knows' | 'forget'>;
@@ -49,7 +49,7 @@ export function createRoutes({ viewers, files, clock, isKnown, isSecure }: Route
    * Resolves with the owner of the token. Each refused token counts as a failure of the address. Behind an Ingress, all viewers have the
    * same address, so the failures of others must not lock out a viewer whose token was confirmed before.
    */
-  const ownerOf = async (token: string, from: string): Promise<Found> => {
+  const ownerOf = async (token: string, from: string): Promise<FoundViewer> => {
     const seconds = viewers.knows(token) ? 0 : failures.waitOf(from);
     if (seconds > 0)
       return { kind: 'unanswered', why: `Too many tokens were refused: wait ${seconds} s.` };

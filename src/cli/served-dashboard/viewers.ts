@@ -42,7 +42,7 @@ export interface Viewer {
   preview(text: string): Promise<ActionResult>;
 }
 
-export type Found =
+export type FoundViewer =
   | { readonly kind: 'known'; readonly viewer: Viewer }
   | Exclude<TokenOwner, { kind: 'known' }>;
 
@@ -56,7 +56,7 @@ export interface ViewersOptions {
 
 export interface Viewers {
   /** Resolves with the viewer who owns the token, whom the API server has confirmed within the last ten seconds. */
-  find(token: string): Promise<Found>;
+  find(token: string): Promise<FoundViewer>;
   /** Returns whether the API server has confirmed the token before, and has not refused it since. */
   knows(token: string): boolean;
   /** Ends the pages of the viewer with this token, and forgets them. */
@@ -77,7 +77,7 @@ interface Kept {
 export function createViewers(options: ViewersOptions): Viewers {
   const { connection, clock, abort } = options;
   const kept = new Map<string, Kept>();
-  const asking = new Map<string, Promise<Found>>();
+  const asking = new Map<string, Promise<FoundViewer>>();
   const drop = (key: string): void => {
     const each = kept.get(key);
     kept.delete(key);
@@ -122,14 +122,14 @@ export function createViewers(options: ViewersOptions): Viewers {
     kept.set(key, each);
     return each.viewer;
   };
-  const ask = async (key: string, token: string): Promise<Found> => {
+  const ask = async (key: string, token: string): Promise<FoundViewer> => {
     const identity = await identify(connection, token, abort);
     if (identity.kind === 'known')
       return { kind: 'known', viewer: keep(key, token, identity.user) };
     if (identity.kind === 'refused') drop(key);
     return identity;
   };
-  const find = async (token: string): Promise<Found> => {
+  const find = async (token: string): Promise<FoundViewer> => {
     const key = hash('sha256', token);
     const known = kept.get(key);
     if (known && clock.monotonic() - known.checkedAt < CHECK_MS)

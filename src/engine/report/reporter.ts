@@ -84,6 +84,28 @@ export interface ReporterParts extends AnnouncerParts, Pick<Effects, 'client' | 
   readonly tracer?: Pick<Tracer, 'follow' | 'forget'> | undefined;
 }
 
+/** Reports what a record changes. */
+function reportRecorded(
+  parts: ReporterParts & Pick<ReturnType<typeof createAnnouncer>, 'onPlan' | 'onTargets'>,
+  { plan, assessment }: Turn,
+  after: model.Rollout,
+): void {
+  const { dialect, metrics, tracer, onPlan, onTargets } = parts;
+  const { snapshot, now } = assessment;
+  const { waits } = explain(settle(assessment));
+  const events = planEvents(snapshot.rollout, after, waits);
+  const ours = tracer ? events.map((event) => withTrace(event, after)) : events;
+  const { reporting } = dialect;
+  const known = reporting?.planEvents?.(plan, dialect.project(after, plan, now), after, ours);
+  for (const event of known ?? ours) onPlan(plan, event);
+  for (const event of startEvents(assessment, after)) onPlan(plan, event);
+  if (!known) onTargets(keyOf(plan), targetEvents(assessment, after));
+  measureSteps(metrics, dialect.name, snapshot, after);
+  // What ends in this turn is followed now, because a node may soon report about other work.
+  tracer?.follow({ plan, assessment }, after, waits);
+  if (model.isFinal(after) && !model.isFinal(snapshot.rollout)) logEnd(parts.log, plan, after);
+}
+
 /** Returns a reporter for one term of leadership. It remembers what it has reported. */
 export function createReporter(parts: ReporterParts): Reporter {
   const { dialect, metrics, nodeRollouts, notifier, tracer } = parts;
@@ -97,21 +119,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   const hooks = planHookMemory();
   const writtenAt = new Map<string, number>();
   return {
-    recorded({ plan, assessment }: Turn, after: model.Rollout): void {
-      const { snapshot, now } = assessment;
-      const { waits } = explain(settle(assessment));
-      const events = planEvents(snapshot.rollout, after, waits);
-      const ours = tracer ? events.map((event) => withTrace(event, after)) : events;
-      const { reporting } = dialect;
-      const known = reporting?.planEvents?.(plan, dialect.project(after, plan, now), after, ours);
-      for (const event of known ?? ours) onPlan(plan, event);
-      for (const event of startEvents(assessment, after)) onPlan(plan, event);
-      if (!known) onTargets(keyOf(plan), targetEvents(assessment, after));
-      measureSteps(metrics, dialect.name, snapshot, after);
-      // The spans of targets that end in this turn are made now, because a node may soon report about other work.
-      tracer?.follow({ plan, assessment }, after, waits);
-      if (model.isFinal(after) && !model.isFinal(snapshot.rollout)) logEnd(parts.log, plan, after);
-    },
+    recorded: (turn, after) => reportRecorded({ ...parts, onPlan, onTargets }, turn, after),
     restarted({ plan, assessment }) {
       const { edit } = planEndOf(assessment.snapshot, assessment.now);
       if (edit !== undefined) onPlan(plan, restartEvent(edit));
