@@ -19,6 +19,7 @@ import { rollBackVerdict } from './roll-back.ts';
 
 const POLICY: Partial<RolloutPolicy> = { rollsBackOnFailure: true, name: 'safe' };
 const BACK = { plan: buildPlan(), names: ['w1'] };
+const LATER = { awaits: 'w1 still shows v1', leftMs: 5000 };
 const READ = { plan: '', place: '', exists: true, approvals: [], accepted: [] };
 const TARGETS = [buildTarget('w1', 'done'), buildTarget('w2', 'failed'), buildTarget('w3')];
 
@@ -58,6 +59,7 @@ test.each<[string, Row, string | undefined]>([
   ['a pause of the policy', { policy: { paused: true } }, 'paused'],
   ['a NodeRollout that was not read', { decisions: 'unasked' }, 'ask'],
   ['an end that is not recorded yet', { rollBack: 'unrecorded' }, 'wait'],
+  ['a node whose version is not known yet', { rollBack: LATER }, 'delayed'],
   ['a way back that is closed', { rollBack: { obstacle: 'closed' } }, 'refused'],
   ['another dialect', { rollBack: { byHand: 'by hand' } }, 'refused'],
   [
@@ -75,6 +77,7 @@ test.each<[Row, string[]]>([
   [{}, ['roll-back']],
   [{ decisions: 'unasked' }, ['probe']],
   [{ rollBack: 'unrecorded' }, ['wake']],
+  [{ rollBack: LATER }, ['wake']],
   [{ rollBack: { obstacle: 'closed' } }, []],
 ])('the commands of %j', (row, kinds) => {
   const { snapshot, policy } = sceneOf(row);
@@ -94,6 +97,10 @@ test.each<[Row, string]>([
   [
     { controls: { paused: true } },
     'UpgradePolicy safe: Refit rolls the nodes back once nothing is paused; refit abort prevents that',
+  ],
+  [
+    { rollBack: LATER },
+    'UpgradePolicy safe: Refit rolls the nodes back once it knows what each of them runs: w1 still shows v1',
   ],
   [
     { rollBack: { obstacle: 'it is closed' } },

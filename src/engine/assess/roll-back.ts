@@ -11,11 +11,12 @@ import { planEndOf } from './ended.ts';
 
 /**
  * The result of the policy now. ahead: the rollout goes on, and would be rolled back if it failed · ask: the NodeRollout must be read ·
- * wait: the end of the run is not recorded yet, or nobody answered · paused: people paused plan or policy · due: the plan is written now
- * · refused: the leader must not take the run back, so the plan has stopped.
+ * wait: the end of the run is not recorded yet, or nobody answered · delayed: it is unknown which versions the targets run · paused:
+ * people paused plan or policy · due: the plan is written now · refused: the leader must not take the run back, so the plan has stopped.
  */
 export type RollBackVerdict =
   | { readonly kind: 'ahead' | 'ask' | 'wait' | 'paused' }
+  | { readonly kind: 'delayed'; readonly awaits: string; readonly leftMs: number }
   | { readonly kind: 'due'; readonly plan: KubeObject; readonly reason: Reason }
   | { readonly kind: 'refused'; readonly reason: Reason };
 
@@ -39,6 +40,7 @@ export function rollBackVerdict(
   if (decisions === undefined || decisions === 'unasked') return { kind: 'ask' };
   if (isUnanswered(decisions) || rollBack === undefined || rollBack === 'unrecorded')
     return { kind: 'wait' };
+  if ('awaits' in rollBack) return { kind: 'delayed', ...rollBack };
   if ('obstacle' in rollBack) return refused(policy, rollBack.obstacle);
   const why = describeUsedUpBudget(snapshot, policy)?.message ?? 'the plan failed';
   const going = listed(rollBack.names, MOST_NAMES);

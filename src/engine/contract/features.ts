@@ -262,8 +262,11 @@ export type RollBack<P extends KubeObject> = RollBackByLeader<P> | RollBackByHan
 
 /** The run is taken back by a new run of the same plan, so the dialect must have `reruns`. */
 export interface RollBackByLeader<P extends KubeObject> {
-  /** Returns the plan with the spec that takes the run back, or why the leader must not do that. `now` is in milliseconds. */
-  planBack(scene: RollBackScene<P>, now: number): RollBackPlan<P> | RollBackObstacle;
+  /** Returns the plan with the spec that takes the run back, what keeps the leader from it for now, or why it must not do that. `now` is in milliseconds. */
+  planBack(
+    scene: RollBackScene<P>,
+    now: number,
+  ): RollBackPlan<P> | RollBackDelay | RollBackObstacle;
 }
 
 export interface RollBackByHand {
@@ -286,6 +289,13 @@ export interface RollBackPlan<P extends KubeObject> {
   readonly plan: P;
   /** The names of the targets that go back. */
   readonly names: readonly string[];
+}
+
+/** The leader looks again when an object that it watches changes, and after `leftMs`. */
+export interface RollBackDelay {
+  /** A sentence without a full stop: what is not known about the targets yet. */
+  readonly awaits: string;
+  readonly leftMs: number;
 }
 
 export interface RollBackObstacle {

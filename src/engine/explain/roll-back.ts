@@ -28,6 +28,8 @@ export function rollBackSentence({
     case 'ask':
     case 'wait':
       return `${policyName}: Refit rolls the nodes back once the end of the run is in the NodeRollout`;
+    case 'delayed':
+      return `${policyName}: Refit rolls the nodes back once it knows what each of them runs: ${verdict.awaits}`;
     case 'due':
       return `Refit rolls the nodes back now: ${verdict.reason.message}`;
     case 'refused':

@@ -309,6 +309,7 @@ export interface Snapshot {
 export type PossibleRollBack =
   | 'unrecorded'
   | { readonly byHand: string }
+  | { readonly awaits: string; readonly leftMs: number }
   | { readonly obstacle: string }
   | { readonly plan: KubeObject; readonly names: readonly string[] };
 

@@ -4,7 +4,7 @@ import { ownMember } from '../../util/own-member.ts';
 import { settle } from '../assess/advance.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { isRestartDue } from '../assess/ended.ts';
-import { rollBackVerdict } from '../assess/roll-back.ts';
+import { type RollBackVerdict, rollBackVerdict } from '../assess/roll-back.ts';
 import { explain } from '../explain/explain.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Probe, Signalling } from '../model/decision.ts';
@@ -79,8 +79,7 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
   );
   if (isRecorded && nodeActions.length === 0 && areClaimsDue(assessment))
     return [{ kind: 'record', rollout }];
-  const rollBackMs = back?.kind === 'wait' ? RECORDED_SOON_MS : undefined;
-  const wakes = [isRecorded ? undefined : dueMs, recheckAfterMs, rollBackMs].filter(
+  const wakes = [isRecorded ? undefined : dueMs, recheckAfterMs, rollBackMs(back)].filter(
     (ms) => ms !== undefined,
   );
   return [
@@ -89,6 +88,12 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
     ...hooksOf(assessment),
     ...wakes.map((afterMs): Command => ({ kind: 'wake', afterMs })),
   ];
+}
+
+/** Returns after how many milliseconds the leader looks again whether it takes the run back. */
+function rollBackMs(back: RollBackVerdict | undefined): number | undefined {
+  if (back?.kind === 'delayed') return back.leftMs;
+  return back?.kind === 'wait' ? RECORDED_SOON_MS : undefined;
 }
 
 /**

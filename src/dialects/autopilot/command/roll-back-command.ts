@@ -17,12 +17,13 @@ import type { Inspection } from '../../../cli/status/observe.ts';
 import type { Session, SessionParts } from '../../../cli/status/status-session.ts';
 import { askUserName } from '../../../cli/user-name.ts';
 import { ROLLS_BACK_REASON_ANNOTATION } from '../../../engine/model/earlier-versions.ts';
-import { annotated } from '../../../kube/resources.ts';
+import { annotated, nodes } from '../../../kube/resources.ts';
 import { decodeReport, decodeSignal } from '../../../signal/annotations.ts';
-import { controlNodes, isK0sLeader } from '../../../signal/names.ts';
+import { controlNodes, isK0sLeader, SIGNAL_DATA_ANNOTATION } from '../../../signal/names.ts';
 import { snapshotSentence } from '../../../signal/snapshot-sentence.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { failing, messageOf, RefitError } from '../../../util/errors.ts';
+import { listed } from '../../../util/phrases.ts';
 import { printable } from '../../../util/printable.ts';
 import { writeYaml } from '../../../util/yaml.ts';
 import {
@@ -30,6 +31,8 @@ import {
   planBack,
   presentNodes,
   stuckControllers,
+  type UnclearNode,
+  undecidedNodes,
   type WaysBack,
   waysBack,
 } from '../plan/roll-back-plan.ts';
@@ -94,8 +97,36 @@ function refuseImpossible(ways: WaysBack, run: NodeRolloutRun, snapshots: readon
         ].join('; '),
       },
     );
+  refuseUndecided(undecidedNodes(ways));
   if (ways.moves.length === 0)
     refuse([`no node goes back from run ${run.id}`, ...ways.left].join('; '));
+}
+
+/** Throws REFIT_CONTROL if it is not known of some nodes whether they must go back. */
+export function refuseUndecided(undecided: readonly UnclearNode[]): void {
+  const [first] = undecided;
+  if (first === undefined) return;
+  const names = listed(
+    undecided.map(({ name }) => name),
+    undecided.length,
+  );
+  const clauses = undecided.map(({ sentence }) => sentence);
+  const again = 'run this again when its object shows the version that runs';
+  const late = undecided.find(({ why }) => why === 'lags');
+  throw new RefitError(
+    'REFIT_CONTROL',
+    `it is not clear whether ${names} must go back: ${clauses.join('; ')}`,
+    {
+      hint:
+        late === undefined
+          ? `${again}, or put ${names} back by hand first: controllers must not go back before their workers`
+          : `${again}; if somebody has put ${late.name} back by hand, remove its signal: kubectl annotate ${kindOf(late)} ${late.name} ${SIGNAL_DATA_ANNOTATION}-`,
+    },
+  );
+}
+
+function kindOf({ role }: UnclearNode): string {
+  return (role === 'controller' ? controlNodes : nodes).kind.toLowerCase();
 }
 
 /** Returns the downloads that the user named, for each version that a node goes back to. */

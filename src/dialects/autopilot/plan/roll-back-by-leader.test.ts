@@ -2,19 +2,22 @@
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../../test/support/builders/plans.ts';
+import { buildSignal } from '../../../../test/support/builders/signals.ts';
 import { recorded, statusOf } from '../../../../test/support/builders/views.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
-import { T0 } from '../../../../test/support/clock/times.ts';
+import { MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import { ORIGIN_ANNOTATION } from '../../../api/autopilot/plan.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import { annotated } from '../../../kube/resources.ts';
-import type { ControlNode } from '../../../signal/names.ts';
+import { type ControlNode, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
+import { rfc3339 } from '../../../util/clock.ts';
 import { resolve } from './resolve-autopilot-plan.ts';
 import { planBackOf } from './roll-back-by-leader.ts';
 
 const OLD = 'v1.36.3+k0s.0';
 const NEW = 'v1.36.3+k0s.2';
 const NAMES = ['w1', 'w2', 'w3'];
+const LAGS = `w1 reported that ${NEW} is installed, but still shows ${OLD}`;
 const COUNTS = { total: 3, done: 1, failed: 1, inProgress: 0, pending: 1, skipped: 0 };
 
 interface Row {
@@ -24,9 +27,14 @@ interface Row {
   readonly before?: NodeRolloutRun['before'];
   readonly downloads?: NodeRolloutRun['downloads'];
   readonly isOfChannel?: boolean;
+  /** The node whose agent reported that the new version is installed. */
+  readonly reported?: string;
+  /** Milliseconds since the end of the run. */
+  readonly later?: number;
 }
 
-function backOf({ present = {}, servers = NEW, before, downloads, isOfChannel }: Row) {
+function backOf(row: Row) {
+  const { present = {}, servers = NEW, before, downloads, isOfChannel, reported, later = 0 } = row;
   const k0supdate = buildUpdate({
     targets: { workers: { ...listed(...NAMES), limits: { concurrent: 2 } } },
   });
@@ -37,7 +45,8 @@ function backOf({ present = {}, servers = NEW, before, downloads, isOfChannel }:
   );
   const plan = isOfChannel === true ? annotated(made, { [ORIGIN_ANNOTATION]: '{}' }) : made;
   const workers = NAMES.map((name) => {
-    const node = buildNode(name);
+    const signal = { ...buildSignal({ status: 'Completed' }), [ROLLOUT_ANNOTATION]: 'plan-uid/x' };
+    const node = buildNode(name, name === reported ? { annotations: signal } : {});
     const kubeletVersion = present[name] ?? OLD;
     return { ...node, status: { ...node.status, nodeInfo: { kubeletVersion } } };
   });
@@ -51,6 +60,7 @@ function backOf({ present = {}, servers = NEW, before, downloads, isOfChannel }:
     id: 'id1',
     planUid: 'plan-uid',
     started: '2026-11-20T08:00:00Z',
+    ended: rfc3339(T0),
     phase: 'failed',
     counts: COUNTS,
     before: before ?? [{ role: 'worker', version: OLD, nodes: NAMES }],
@@ -59,7 +69,7 @@ function backOf({ present = {}, servers = NEW, before, downloads, isOfChannel }:
   const old = { version: OLD, platform: 'linux-amd64', url: 'https://example.com/old' };
   const earlier: NodeRolloutRun = { ...run, id: 'id0', downloads: downloads ?? [old] };
   const rollout = resolve(plan, world, T0);
-  return planBackOf({ plan, rollout, world, run, history: [run, earlier] }, T0);
+  return planBackOf({ plan, rollout, world, run, history: [run, earlier] }, T0 + later);
 }
 
 test('nodes that moved go back, those that failed come last, and the others are left alone', () => {
@@ -116,4 +126,27 @@ test.each<[string, Row, string]>([
 ])('nothing is written if %s', (name, row, obstacle) => {
   const present = name.startsWith('no node') ? {} : { w2: NEW };
   expect(backOf({ present, ...row })).toEqual({ obstacle: expect.stringContaining(obstacle) });
+});
+
+test('the leader waits for a node that does not show its new version yet, and then begins', () => {
+  const row = { reported: 'w1', later: MINUTE };
+  expect(backOf({ ...row, present: { w2: NEW } })).toEqual({ awaits: LAGS, leftMs: MINUTE });
+  expect(backOf({ ...row, present: { w1: NEW, w2: NEW } })).toMatchObject({ names: ['w2', 'w1'] });
+});
+
+test('the leader refuses if the node never shows it, and waits for nothing that time cannot show', () => {
+  const row = { reported: 'w1', present: { w2: NEW } };
+  expect(backOf({ ...row, later: 2 * MINUTE })).toEqual({ obstacle: LAGS });
+  const before: NodeRolloutRun['before'] = [
+    { role: 'worker', version: OLD, nodes: ['w1'] },
+    { role: 'worker', nodes: ['w2'] },
+  ];
+  expect(backOf({ ...row, before })).toEqual({
+    obstacle: `${LAGS}; w2: what it ran before is not recorded`,
+  });
+});
+
+test('an end in the future, which the clock of another leader gave, does not make the leader wait longer', () => {
+  const row = { reported: 'w1', present: { w2: NEW }, later: -60 * MINUTE };
+  expect(backOf(row)).toEqual({ awaits: LAGS, leftMs: 2 * MINUTE });
 });

@@ -1,6 +1,7 @@
 /** Makes the spec with which the leader rolls back a failed run of k0s, or says why the leader must not do that. */
 import { ORIGIN_ANNOTATION, type Plan } from '../../../api/autopilot/plan.ts';
 import type {
+  RollBackDelay,
   RollBackObstacle,
   RollBackPlan,
   RollBackScene,
@@ -22,6 +23,8 @@ import {
 } from './roll-back-plan.ts';
 
 const FEW = 3;
+/** Milliseconds after the end of a run in which its nodes show their versions. A kubelet writes a new version within 10 s. */
+const SHOWN_WITHIN_MS = 120_000;
 
 /**
  * Returns the Plan with another spec. Every node of the run must be able to go back, because the leader never rolls back only some of
@@ -30,7 +33,7 @@ const FEW = 3;
 export function planBackOf(
   { plan, rollout, world, run, history }: RollBackScene<Plan>,
   now: number,
-): RollBackPlan<Plan> | RollBackObstacle {
+): RollBackPlan<Plan> | RollBackDelay | RollBackObstacle {
   if (ownMember(plan.metadata.annotations ?? {}, ORIGIN_ANNOTATION) !== undefined)
     return {
       obstacle:
@@ -38,6 +41,8 @@ export function planBackOf(
     };
   try {
     const ways = waysBack(run, presentNodes(world));
+    const delay = delayOf(ways, run, now);
+    if (delay !== undefined) return delay;
     const servers = world.list(controlNodes).map(({ status }) => status?.k0sVersion);
     const obstacle = obstacleOf(ways, servers, now);
     if (obstacle !== undefined) return { obstacle };
@@ -52,12 +57,29 @@ export function planBackOf(
   }
 }
 
+/** Returns what the leader waits for; undefined if it has waited long enough, or if no time can help. */
+function delayOf(
+  { unclear }: WaysBack,
+  { ended = '' }: RollBackScene<Plan>['run'],
+  now: number,
+): RollBackDelay | undefined {
+  if (unclear.length === 0 || unclear.some(({ why }) => why === 'unrecorded')) return undefined;
+  const leftMs = Date.parse(ended) + SHOWN_WITHIN_MS - now;
+  if (!(leftMs > 0)) return undefined;
+  const sentences = unclear.map(({ sentence }) => sentence);
+  return { awaits: listedSentences(sentences, FEW), leftMs: Math.min(leftMs, SHOWN_WITHIN_MS) };
+}
+
 function obstacleOf(
   { moves, left, unclear }: WaysBack,
   servers: readonly (string | undefined)[],
   now: number,
 ): string | undefined {
-  if (unclear.length > 0) return listedSentences(unclear, FEW);
+  if (unclear.length > 0)
+    return listedSentences(
+      unclear.map(({ sentence }) => sentence),
+      FEW,
+    );
   if (moves.length === 0) return listedSentences(['no node goes back', ...left], FEW);
   const way = wayBackOfAll(
     moves.map(({ name, role, from, to }) => ({

@@ -11,6 +11,7 @@ import {
 import type { Role } from '../../../engine/model/rollout.ts';
 import { platformOf } from '../../../engine/snapshot/gather.ts';
 import { apiVersionOf, kubeletVersionOf, nodes } from '../../../kube/resources.ts';
+import { type Annotations, decodeSignal } from '../../../signal/annotations.ts';
 import { controlNodes, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { inRepository } from '../../../util/home.ts';
@@ -27,6 +28,8 @@ export interface PresentNode {
   readonly platform: string | undefined;
   /** The uid of the plan that it was signalled for last. */
   readonly signalledBy: string | undefined;
+  /** The version that its last signal installed, as its agent reported; undefined unless that signal is completed. */
+  readonly installed: string | undefined;
 }
 
 export interface GoingBack {
@@ -42,7 +45,17 @@ export interface WaysBack {
   /** Sentences about nodes of the run that stay as they are. */
   readonly left: readonly string[];
   /** The nodes of `left` for which it is unknown whether they must go back, or to which version. */
-  readonly unclear: readonly string[];
+  readonly unclear: readonly UnclearNode[];
+}
+
+export interface UnclearNode {
+  readonly role: Role;
+  readonly name: string;
+  readonly sentence: string;
+  /** lags: the agent reported another version than the object shows · untold: the object shows no version · unrecorded: no record names the earlier version. */
+  readonly why: 'lags' | 'untold' | 'unrecorded';
+  /** True if the node may run a version that this run installed. */
+  readonly mayHaveMoved: boolean;
 }
 
 type Download = NonNullable<NodeRolloutRun['downloads']>[number];
@@ -52,24 +65,34 @@ export function presentNodes(world: World): PresentNode[] {
   const controllers = world.list(controlNodes);
   const names = new Set(controllers.map(({ metadata }) => metadata.name));
   const workers = world.list(nodes).filter(({ metadata }) => !names.has(metadata.name));
-  const uidOn = (annotations: Readonly<Record<string, string>> = {}): string | undefined =>
-    annotations[ROLLOUT_ANNOTATION]?.split('/')[0];
   return [
     ...workers.map((node) => ({
       role: 'worker' as const,
       name: node.metadata.name,
       version: kubeletVersionOf(node),
       platform: platformOf(node),
-      signalledBy: uidOn(node.metadata.annotations),
+      ...lastSignalOn(node.metadata.annotations),
     })),
     ...controllers.map((node) => ({
       role: 'controller' as const,
       name: node.metadata.name,
       version: node.status?.k0sVersion,
       platform: platformOf(node),
-      signalledBy: uidOn(node.metadata.annotations),
+      ...lastSignalOn(node.metadata.annotations),
     })),
   ];
+}
+
+function lastSignalOn(
+  annotations: Annotations = {},
+): Pick<PresentNode, 'signalledBy' | 'installed'> {
+  const { command, status } = decodeSignal(annotations) ?? {};
+  // A bundle of images changes no version.
+  const isInstalled = command?.kind === 'k0supdate' && status?.status === 'Completed';
+  return {
+    signalledBy: annotations[ROLLOUT_ANNOTATION]?.split('/')[0],
+    installed: isInstalled ? command.version : undefined,
+  };
 }
 
 /** Returns how many workers the Plan upgrades at once. */
@@ -77,7 +100,10 @@ export function concurrentIn({ spec: { commands } }: Plan): number {
   return commands[0]?.k0supdate?.targets.workers?.limits?.concurrent ?? 1;
 }
 
-/** Returns which nodes go back. Nodes that do not run a version of the run have not moved, or somebody has changed them since. */
+/**
+ * Returns which nodes go back. Nodes that do not run a version of the run have not moved, or somebody has changed them since. An object
+ * that shows the old version proves nothing while its agent has reported another one: the kubelet, or k0s, writes it later.
+ */
 export function waysBack(run: NodeRolloutRun, nodes: readonly PresentNode[]): WaysBack {
   const record = earlierRunsIn([run])[0];
   if (record === undefined)
@@ -89,20 +115,40 @@ export function waysBack(run: NodeRolloutRun, nodes: readonly PresentNode[]): Wa
   const reached = (run.downloads ?? []).map(({ version }) => version);
   const moves: GoingBack[] = [];
   const left: string[] = [];
-  const unclear: string[] = [];
-  for (const { role, name, version, platform, signalledBy } of nodes) {
+  const unclear: UnclearNode[] = [];
+  for (const { role, name, version, platform, signalledBy, installed } of nodes) {
     const isMember = signalledBy === run.planUid;
     const isNamed = record.before.some((each) => each.role === role && each.nodes.includes(name));
     if (!isMember && !isNamed) continue;
     const to = versionBefore(record, role, name, isMember);
-    if (to === undefined) unclear.push(`${name}: what it ran before is not recorded`);
-    else if (version === undefined) unclear.push(`${name}: its present version is unknown`);
-    else if (mayBePartOf(version, to)) left.push(`${name} still runs ${to}`);
-    else if (!reached.some((each) => mayBePartOf(version, each)))
-      left.push(`${name} runs ${version}, which this run did not install`);
-    else moves.push({ role, name, platform, from: version, to });
+    const isReached = reached.some((each) => version === undefined || mayBePartOf(version, each));
+    if (to === undefined) {
+      const sentence = `${name}: what it ran before is not recorded`;
+      unclear.push({ role, name, sentence, why: 'unrecorded', mayHaveMoved: isReached });
+    } else if (version === undefined) {
+      const sentence = `${name}: its present version is unknown`;
+      unclear.push({ role, name, sentence, why: 'untold', mayHaveMoved: true });
+    } else if (mayBePartOf(version, to)) {
+      if (isMember && installed !== undefined && !mayBePartOf(version, installed)) {
+        const sentence = `${name} reported that ${installed} is installed, but still shows ${version}`;
+        unclear.push({ role, name, sentence, why: 'lags', mayHaveMoved: true });
+      } else left.push(`${name} still runs ${to}`);
+    } else if (isReached) moves.push({ role, name, platform, from: version, to });
+    else left.push(`${name} runs ${version}, which this run did not install`);
   }
-  return { moves, left: [...unclear, ...left], unclear };
+  return { moves, left: [...unclear.map(({ sentence }) => sentence), ...left], unclear };
+}
+
+/**
+ * Returns the nodes without which nobody may go back: those that may still show the version of the run, and, if controllers go back,
+ * workers that may be newer than their controllers then.
+ */
+export function undecidedNodes({ moves, unclear }: WaysBack): UnclearNode[] {
+  const isForControllers = moves.some(({ role }) => role === 'controller');
+  return unclear.filter(
+    ({ role, why, mayHaveMoved }) =>
+      why === 'lags' || (isForControllers && role === 'worker' && mayHaveMoved),
+  );
 }
 
 /** Returns the controllers that would go to an older minor version, which Kubernetes does not support. */

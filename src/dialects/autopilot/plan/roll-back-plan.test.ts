@@ -1,0 +1,100 @@
+/** Which nodes of a run of k0s go back, also while a node does not show yet what it runs. */
+import { expect, test } from 'vitest';
+import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
+import { buildSignal } from '../../../../test/support/builders/signals.ts';
+import { buildWorld } from '../../../../test/support/builders/worlds.ts';
+import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
+import type { Node } from '../../../kube/resources.ts';
+import type { SignalCommand } from '../../../signal/annotations.ts';
+import { type ControlNode, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
+import { presentNodes, undecidedNodes, waysBack } from './roll-back-plan.ts';
+
+const OLD = 'v1.36.3+k0s.0';
+const NEW = 'v1.36.3+k0s.2';
+
+interface Row {
+  readonly shows?: string;
+  /** The status of its last signal; undefined if it has none. */
+  readonly status?: string;
+  readonly command?: Partial<SignalCommand>;
+  readonly planUid?: string;
+  readonly before?: NodeRolloutRun['before'];
+  /** What the controller shows. */
+  readonly server?: string;
+}
+
+function waysOf({ shows, status, command, planUid = 'plan-uid', before, server = NEW }: Row) {
+  const signal = status === undefined ? {} : buildSignal({ status, command: { ...command } });
+  const annotations = { ...signal, [ROLLOUT_ANNOTATION]: `${planUid}/created` };
+  const worker: Node = buildNode('w1', { annotations });
+  const nodeInfo = shows === undefined ? {} : { nodeInfo: { kubeletVersion: shows } };
+  const controller = buildControlNode('c1');
+  const shown: ControlNode = { ...controller, status: { k0sVersion: server } };
+  const node: Node = { ...worker, status: { ...worker.status, ...nodeInfo } };
+  const world = buildWorld([shown], [node]);
+  const run: NodeRolloutRun = {
+    id: 'id1',
+    planUid: 'plan-uid',
+    started: '2026-11-20T08:00:00Z',
+    phase: 'failed',
+    counts: { total: 2, done: 2, failed: 0, inProgress: 0, pending: 0, skipped: 0 },
+    before: [
+      ...(before ?? [{ role: 'worker', version: OLD, nodes: ['w1'] }]),
+      { role: 'controller', version: OLD, nodes: ['c1'] },
+    ],
+    downloads: [{ version: NEW, platform: 'linux-amd64', url: 'https://example.com/new' }],
+  };
+  return waysBack(run, presentNodes(world));
+}
+
+const LAGS = `w1 reported that ${NEW} is installed, but still shows ${OLD}`;
+const UNTOLD = 'w1: its present version is unknown';
+const UNRECORDED = 'w1: what it ran before is not recorded';
+const UNNAMED: NodeRolloutRun['before'] = [{ role: 'worker', nodes: ['w1'] }];
+
+/** What becomes of the worker: it moves, or a sentence. Then whether nobody may go back without knowing more about it. */
+test.each<[string, Row, string, boolean]>([
+  ['runs the new version', { shows: NEW, status: 'Completed' }, 'moves', false],
+  ['does not show the new version yet', { shows: OLD, status: 'Completed' }, LAGS, true],
+  [
+    'does not show it yet, and no controller moved',
+    { shows: OLD, status: 'Completed', server: OLD },
+    LAGS,
+    true,
+  ],
+  ['was never signalled', { shows: OLD }, `w1 still runs ${OLD}`, false],
+  ['failed', { shows: OLD, status: 'Failed' }, `w1 still runs ${OLD}`, false],
+  [
+    'got a bundle of images only',
+    { shows: OLD, status: 'Completed', command: { kind: 'airgapupdate' } },
+    `w1 still runs ${OLD}`,
+    false,
+  ],
+  [
+    'completed an earlier run that installed what it shows',
+    { shows: OLD, status: 'Completed', command: { version: OLD } },
+    `w1 still runs ${OLD}`,
+    false,
+  ],
+  [
+    'completed a signal of another plan',
+    { shows: OLD, status: 'Completed', planUid: 'other' },
+    `w1 still runs ${OLD}`,
+    false,
+  ],
+  [
+    'shows only the version of Kubernetes, which both releases have',
+    { shows: 'v1.36.3+k0s', status: 'Completed' },
+    `w1 still runs ${OLD}`,
+    false,
+  ],
+  ['shows no version', { status: 'Completed' }, UNTOLD, true],
+  ['shows no version, and no controller goes back', { server: OLD }, UNTOLD, false],
+  ['has no recorded version', { shows: OLD, before: UNNAMED }, UNRECORDED, false],
+  ['moved from a version that is not recorded', { shows: NEW, before: UNNAMED }, UNRECORDED, true],
+])('a worker that %s', (_name, row, expected, isUndecided) => {
+  const ways = waysOf(row);
+  const [move] = ways.moves.filter(({ name }) => name === 'w1');
+  expect(move === undefined ? ways.left[0] : 'moves').toBe(expected);
+  expect(undecidedNodes(ways).map(({ name }) => name)).toEqual(isUndecided ? ['w1'] : []);
+});
