@@ -359,4 +359,12 @@ export const LARGE: readonly Configuration[] = [
     startsUpgraded: true,
     faults: 0,
   }),
+  configure('1 controller, 1 worker, taken back right after their upgrade, 1 leader', 'c1 w1', {
+    wayBack: 'once it has ended',
+    leaders: 'one',
+    faults: 0,
+  }),
+  configure('the leader takes 1 controller back, its worker cannot be upgraded', 'c1 w1:garbage', {
+    rules: { rollsBackOnFailure: true },
+  }),
 ];

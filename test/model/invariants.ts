@@ -1,5 +1,6 @@
 /** The invariants of every state: each with its sentence, and with the code that upholds it. */
 
+import { isFinal } from '../../src/signal/names.ts';
 import { decodePrefetch } from '../../src/signal/prefetch.ts';
 import { type Configuration, type NodeSpec, OLD } from './cluster.ts';
 import { ABOUT_CORDONS } from './cordon-invariants.ts';
@@ -25,15 +26,18 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
   {
     name: 'controllers-before-workers',
     sentence:
-      'While a worker is in motion, every controller runs the version that the worker is to get.',
+      'While a worker is in motion and its signal has not ended, every controller runs the version that the worker is to get.',
     upheldBy:
       '`src/engine/model/rollout.ts`: only the first stage with an unsettled target is active; `src/engine/gates/foreign-work.ts` across plans',
     alsoSeenBy: OUTSIDE,
     holds: ({ nodes }) =>
-      moving(nodes, 'worker').every(({ signal }) =>
-        nodes.every(
-          (node) => node.spec.role === 'worker' || runsAtLeast(node, signal?.command.version),
-        ),
+      moving(nodes, 'worker').every(
+        (worker) =>
+          hasEnded(worker) ||
+          nodes.every(
+            (node) =>
+              node.spec.role === 'worker' || runsAtLeast(node, worker.signal?.command.version),
+          ),
       ),
   },
   {
@@ -222,6 +226,11 @@ function stateOf({ recorded }: Glance, { spec, signal }: NodeGlance): string {
 
 function runsAtLeast({ host: { service } }: NodeGlance, version = ''): boolean {
   return service !== undefined && service.file >= version;
+}
+
+/** A worker that loses its power after its signal has ended starts again what it ran. */
+function hasEnded({ signal }: NodeGlance): boolean {
+  return isFinal(signal?.status?.status);
 }
 
 /** Targets with this state, unless a later command has begun with the same node. */
