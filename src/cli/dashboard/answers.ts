@@ -49,7 +49,10 @@ export async function answerPreview(
   send(response, 200, 'application/json', JSON.stringify(result));
 }
 
-/** Reads the body of a request. Resolves with undefined if it has more bytes than `longest`. */
+/**
+ * Reads the body of a request. Resolves with undefined if it has more bytes than `longest`. The rest of such a body is read and thrown
+ * away, because a request that is left half read takes its connection, and so the answer, with it. The time limit of the server ends it.
+ */
 export async function bodyOf(
   request: IncomingMessage,
   longest: number,
@@ -58,10 +61,9 @@ export async function bodyOf(
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > longest) return undefined;
-    chunks.push(chunk);
+    if (length <= longest) chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return length > longest ? undefined : Buffer.concat(chunks).toString('utf8');
 }
 
 export function send(

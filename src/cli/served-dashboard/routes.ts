@@ -89,10 +89,10 @@ export function createRoutes({ viewers, files, clock, isKnown, isSecure }: Route
     await Promise.resolve(response.writeHead(303, headers).end());
   };
   return async (request, response) => {
-    const refusal = refusalOf(request, isKnown);
-    if (refusal !== undefined) return send(response, refusal.code, 'text/plain', refusal.text);
     const url = URL.parse(request.url ?? '/', 'http://localhost');
     if (url === null) return send(response, 400, 'text/plain', 'this is not an address\n');
+    const refusal = refusalOf(request, url, isKnown);
+    if (refusal !== undefined) return send(response, refusal.code, 'text/plain', refusal.text);
     const { pathname } = url;
     const key = `${request.method} ${pathname}`;
     // Style and script contain no secret, and the page that asks for a token needs the style.
@@ -164,8 +164,15 @@ const FOR_VIEWERS = new Set([
   'POST /api/preview',
 ]);
 
-/** Returns the reason to refuse a request of any user; undefined if there is none. */
-function refusalOf({ method, url, headers }: IncomingMessage, isKnown: (name: string) => boolean) {
+/**
+ * Returns the reason to refuse a request of any user; undefined if there is none. `url` is the one that is answered: the text of the
+ * request may name the same path in other ways.
+ */
+function refusalOf(
+  { method, headers }: IncomingMessage,
+  { pathname }: URL,
+  isKnown: (name: string) => boolean,
+) {
   // A page at another host name that resolves to this address must not read the state (DNS rebinding).
   if (!isOwnName(headers, isKnown))
     return {
@@ -174,7 +181,7 @@ function refusalOf({ method, url, headers }: IncomingMessage, isKnown: (name: st
     };
   if (method === 'GET') return undefined;
   if (method !== 'POST') return { code: 405, text: 'this server only answers GET and POST\n' };
-  const isAction = url?.startsWith('/api/') === true;
+  const isAction = pathname.startsWith('/api/');
   // A proxy may add the credentials to requests of any page, so the page must prove itself as well.
   if (isOfOwnPage(headers) && (!isAction || headers[ACTION_HEADER] === '1')) return undefined;
   return { code: 403, text: 'only the page of this server can control plans\n' };

@@ -211,6 +211,33 @@ test('a preview is asked with the token of the viewer, and only by the own page'
   expect(new Set(tokens)).toEqual(new Set(['Bearer ada-token']));
 });
 
+test.each(['//x/api/act', '//x/api/preview', '/x/../api/act'])(
+  'a request to %s needs the header of the page, too',
+  async (path) => {
+    const { ask, tokens } = await serve();
+    expect(await ask({ path, method: 'POST', headers: COOKIE, body: '{}' })).toMatchObject({
+      code: 403,
+    });
+    expect(tokens).toEqual([]);
+  },
+);
+
+test('a body that is too long gets an answer that says so', async () => {
+  const { ask } = await serve();
+  const headers = { 'x-refit-action': '1', ...COOKIE };
+  const body = 'x'.repeat(4 * 1024 * 1024);
+  const preview = await ask({ path: '/api/preview', method: 'POST', headers, body });
+  expect(JSON.parse(preview.body)).toEqual({
+    isDone: false,
+    lines: [expect.stringMatching(/^The text is longer than \d+ KiB\.$/)],
+  });
+  expect(await ask({ path: '/api/act', method: 'POST', headers, body })).toMatchObject({
+    code: 400,
+  });
+  const signIn = await ask(form(body));
+  expect(signIn.body).toContain('The token is longer than the 3800 characters');
+});
+
 test('another page cannot sign anybody in or out', async () => {
   const { ask } = await serve();
   const headers = { origin: 'http://evil.example' };
