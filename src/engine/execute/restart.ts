@@ -4,7 +4,7 @@
  * continues after a crash, and if two leaders write, one of them fails. Until the second write, the order can be taken back: it
  * counts only while the policy lets edits start a run and nobody has aborted the plan.
  */
-import { annotated, type KubeObject } from '../../kube/resources.ts';
+import { annotated, type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
 import { controlsOn } from '../model/controls.ts';
 import {
@@ -14,7 +14,7 @@ import {
 } from '../model/earlier-versions.ts';
 import type { Reason } from '../model/reasons.ts';
 import { isFinal, type Rollout } from '../model/rollout.ts';
-import { orderedRun, withOrder } from '../model/runs.ts';
+import { orderedRollBack, orderedRun, withOrder } from '../model/runs.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Effects } from './writes.ts';
 
@@ -54,12 +54,13 @@ export async function orderRollBack(
 ): Promise<boolean> {
   const { generation, uid } = back.metadata;
   if (generation === undefined) return false;
+  const run = `${uid}/${failed.id}`;
   const annotations = {
-    [ROLLS_BACK_ANNOTATION]: `${uid}/${failed.id}`,
+    [ROLLS_BACK_ANNOTATION]: run,
     [ROLLS_BACK_REASON_ANNOTATION]: reason.message,
   };
   // The API server adds one to the generation, because the spec changes.
-  const ordered = withOrder(annotated(back, annotations), generation + 1);
+  const ordered = withOrder(annotated(back, annotations), generation + 1, run);
   const plan = dialect.reruns?.withoutRecord(ordered) ?? ordered;
   const written = await ifUnchanged(client.replace(dialect.plans, plan, { abort }));
   if (written) ownWrites.remember(dialect.plans, written);
@@ -76,9 +77,20 @@ export async function orderRestart(
 ): Promise<boolean> {
   const { generation } = edited.metadata;
   if (generation === undefined) return false;
-  const ordered = withOrder(edited, generation);
+  const ordered = withOrder(withoutLedRollBack(edited), generation);
   const plan = dialect.reruns?.withoutRecord(ordered) ?? ordered;
   const written = await ifUnchanged(client.replace(dialect.plans, plan, { abort }));
   if (written) ownWrites.remember(dialect.plans, written);
   return written !== undefined;
+}
+
+/**
+ * Returns the plan without what the leader wrote when it ordered the last run: the edit asks for another run, which rolls nothing back.
+ * What somebody else wrote since stays.
+ */
+function withoutLedRollBack(plan: KubeObject): KubeObject {
+  const led = orderedRollBack(plan);
+  return led !== undefined && led === rolledBackBy(plan)
+    ? withoutAnnotations(plan, ROLLS_BACK_ANNOTATION, ROLLS_BACK_REASON_ANNOTATION)
+    : plan;
 }

@@ -6,7 +6,10 @@
 import { annotated, type KubeObject } from '../../kube/resources.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 
-/** The annotation that orders a new run. Its value is the JSON text `{"generation": <number>}`. */
+/**
+ * The annotation that orders a new run. Its value is the JSON text `{"generation": <number>}`. If the leader ordered the run to roll an
+ * earlier one back, `rollsBack` names that one.
+ */
 export const RESTART_ANNOTATION = 'upgrade.refit.dev/restart';
 
 /** What the record says about a run other than the first. */
@@ -32,9 +35,20 @@ export function orderedRun({ metadata }: KubeObject): number | undefined {
   return isGeneration(ordered) && ordered <= present ? ordered : undefined;
 }
 
+/** Returns the run that the leader ordered the last run to roll back, `<uid of the plan>/<id of the run>`; undefined if it ordered no such run. */
+export function orderedRollBack({ metadata }: KubeObject): string | undefined {
+  const found = parseJson(metadata.annotations?.[RESTART_ANNOTATION]);
+  const rollsBack = isRecord(found) ? found['rollsBack'] : undefined;
+  return typeof rollsBack === 'string' ? rollsBack : undefined;
+}
+
 /** Returns the plan with the annotation that orders a new run with the spec of this generation. */
-export function withOrder<T extends KubeObject>(plan: T, generation: number): T {
-  return annotated(plan, { [RESTART_ANNOTATION]: JSON.stringify({ generation }) });
+export function withOrder<T extends KubeObject>(
+  plan: T,
+  generation: number,
+  rollsBack?: string,
+): T {
+  return annotated(plan, { [RESTART_ANNOTATION]: JSON.stringify({ generation, rollsBack }) });
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Finds out how the leader could take a failed run back, from what the NodeRollout records about it. */
 
+import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { World } from '../contract/world.ts';
@@ -32,5 +33,28 @@ export function possibleRollBack(
   );
   // Only a run whose end is recorded keeps its place in the history when the next one begins.
   if (run?.ended === undefined) return 'unrecorded';
+  const earlier = rolledBackBefore(run, history);
+  if (earlier !== undefined)
+    return {
+      obstacle: `run ${earlier.id} to the same version ${run.version} failed and was rolled back before: find the cause, or run refit rollback`,
+    };
   return rollBack.planBack({ plan, rollout, world, run, history }, now);
+}
+
+/**
+ * Returns a run to the same version that was rolled back before. A tool that writes the failed spec again, such as one for GitOps, would
+ * otherwise move the nodes to and fro without end.
+ */
+function rolledBackBefore(
+  { planUid, version }: NodeRolloutRun,
+  history: readonly NodeRolloutRun[],
+): NodeRolloutRun | undefined {
+  const back = new Set(history.map(({ rollsBack }) => rollsBack?.run));
+  return history.find(
+    (each) =>
+      each.planUid === planUid &&
+      each.version !== undefined &&
+      each.version === version &&
+      back.has(`${each.planUid}/${each.id}`),
+  );
 }

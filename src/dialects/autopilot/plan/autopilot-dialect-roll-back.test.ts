@@ -1,5 +1,6 @@
 /** Proves that a failed Plan is rolled back by one write and one run, whichever leader begins that run, and only while the policy says so. */
 import { expect, test } from 'vitest';
+import { knowledgeOf } from '../../../../test/support/builders/knowledge.ts';
 import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../../test/support/builders/plans.ts';
@@ -10,9 +11,15 @@ import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
 import { HOUR, later, T0 } from '../../../../test/support/clock/times.ts';
 import { plans } from '../../../api/autopilot/plan.ts';
 import { nodeRollouts } from '../../../api/kinds.ts';
+import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
+import { orderRestart } from '../../../engine/execute/restart.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../../engine/model/controls.ts';
-import { ROLLS_BACK_ANNOTATION } from '../../../engine/model/earlier-versions.ts';
+import {
+  ROLLS_BACK_ANNOTATION,
+  ROLLS_BACK_REASON_ANNOTATION,
+} from '../../../engine/model/earlier-versions.ts';
 import { placeOf } from '../../../engine/report/node-rollout-object.ts';
+import { viewsOf } from '../../../engine/snapshot/world.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { decodeSignal } from '../../../signal/annotations.ts';
 import { autopilot } from './autopilot-dialect.ts';
@@ -24,7 +31,10 @@ const ROLLS_BACK = buildPolicy({ name: 'safe', rollsBackOnFailure: true });
 const STOPS = buildPolicy({ name: 'safe' });
 const COUNTS = { total: 2, done: 1, failed: 1, inProgress: 0, pending: 0, skipped: 0 };
 
-function scene(annotations: Readonly<Record<string, string>> = {}) {
+function scene(
+  annotations: Readonly<Record<string, string>> = {},
+  earlier: readonly NodeRolloutRun[] = [],
+) {
   const api = new MemoryApi();
   const k0supdate = buildUpdate({ version: NEW, targets: { workers: listed(...NAMES) } });
   const states = { w1: 'SignalCompleted', w2: 'SignalApplyFailed' };
@@ -45,6 +55,7 @@ function scene(annotations: Readonly<Record<string, string>> = {}) {
     started: later(0),
     ended: later(1000),
     phase: 'failed',
+    version: NEW,
     counts: COUNTS,
     before: [{ role: 'worker' as const, version: OLD, nodes: NAMES }],
     downloads: [{ ...old, version: NEW }, old],
@@ -52,7 +63,7 @@ function scene(annotations: Readonly<Record<string, string>> = {}) {
   api.put(nodeRollouts, {
     metadata: { name: place.name, namespace: place.namespace },
     spec: { plan: { apiVersion: 'v1', kind: 'Plan', name: 'autopilot', uid: 'plan-uid' } },
-    status: { history: [run] },
+    status: { history: [run, ...earlier] },
   });
   const reconcile = async (policy = ROLLS_BACK): Promise<void> => {
     const clock = new FakeClock(T0 + HOUR);
@@ -107,4 +118,32 @@ test('one write orders the run; the next leader begins it, unless the policy sto
   expect(version('w1')).toBe(OLD);
   expect(version('w2')).toBeUndefined();
   expect(writes()).toHaveLength(1);
+});
+
+test('an edit after a roll-back orders a run that rolls nothing back, unless the edit itself says so', async () => {
+  const { api, reconcile, isWritten } = scene();
+  await reconcile();
+  expect(isWritten()).toBe('plan-uid/id1');
+  const effects = { dialect: autopilot, client: api.client, ...knowledgeOf(viewsOf([])) };
+  const edited = api.read(plans, 'autopilot');
+  const byHand = annotated(edited, { [ROLLS_BACK_ANNOTATION]: 'plan-uid/id0' });
+  api.put(plans, byHand);
+  expect(await orderRestart(effects, api.read(plans, 'autopilot'))).toBe(true);
+  expect(isWritten()).toBe('plan-uid/id0');
+  api.put(plans, edited);
+  expect(await orderRestart(effects, api.read(plans, 'autopilot'))).toBe(true);
+  expect(isWritten()).toBeUndefined();
+  expect(api.read(plans, 'autopilot').metadata.annotations).not.toHaveProperty([
+    ROLLS_BACK_REASON_ANNOTATION,
+  ]);
+});
+
+test('a version that was rolled back before is not rolled back again', async () => {
+  const base = { planUid: 'plan-uid', started: later(0), ended: later(1), counts: COUNTS };
+  const { reconcile, isWritten } = scene({}, [
+    { ...base, id: 'id-back', phase: 'done', version: OLD, rollsBack: { run: 'plan-uid/id0' } },
+    { ...base, id: 'id0', phase: 'failed', version: NEW },
+  ]);
+  await reconcile();
+  expect(isWritten()).toBeUndefined();
 });
