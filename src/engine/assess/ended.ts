@@ -168,6 +168,20 @@ export function lastMoment(
   return isSaid && Date.parse(observation.since) > Date.parse(since) ? observation.since : since;
 }
 
+/** Returns the last moment at which a target ended, in milliseconds; the earliest possible one if no target says it. */
+export function lastEndOf(snapshot: Snapshot): number {
+  const moments = withStages(snapshot.rollout).map(({ target }) =>
+    timeIn(lastMoment(target, factsOf(snapshot, target))),
+  );
+  return Math.max(Number.NEGATIVE_INFINITY, ...moments);
+}
+
+/** Returns the time in milliseconds; the earliest possible one for a text that is no time. */
+export function timeIn(text: string): number {
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? Number.NEGATIVE_INFINITY : time;
+}
+
 /**
  * Returns true if the target runs an older version than its plan asks for. If several stages name the target, only the last of them
  * counts.

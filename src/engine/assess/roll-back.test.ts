@@ -6,15 +6,17 @@ import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
-import { T0 } from '../../../test/support/clock/times.ts';
+import { HOUR, T0 } from '../../../test/support/clock/times.ts';
 import { rollBackSentence } from '../explain/roll-back.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
 import type { PossibleRollBack, Snapshot } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { refusedRollBackMemory } from '../report/refused-roll-backs.ts';
 import { commandsFor } from '../turn/commands.ts';
 import { assess } from './assess.ts';
+import { lastEndOf } from './ended.ts';
 import { rollBackVerdict } from './roll-back.ts';
 
 const POLICY: Partial<RolloutPolicy> = { rollsBackOnFailure: true, name: 'safe' };
@@ -113,4 +115,34 @@ test.each<[Row, string]>([
 ])('what people read about %j', (row, expected) => {
   const { snapshot, policy } = sceneOf(row);
   expect(rollBackSentence({ snapshot, policy, now: T0 })).toBe(expected);
+});
+
+test.each([
+  [5_000, 1000],
+  [60_000, 6000],
+  [24 * HOUR, 60_000],
+])(
+  '%i ms after an end that nothing records, the leader looks again after %i ms',
+  (ago, afterMs) => {
+    const { snapshot, policy } = sceneOf({ rollBack: 'unrecorded' });
+    const ended = lastEndOf(snapshot);
+    const commands = commandsFor(assess(snapshot, policy, ended + ago));
+    expect(commands).toContainEqual({ kind: 'wake', afterMs });
+  },
+);
+
+test('an end that nothing records is told once, after a minute', () => {
+  const memory = refusedRollBackMemory();
+  const told = (ms: number, row: Row) => {
+    const { snapshot, policy } = sceneOf(row);
+    return memory.at('plan', assess(snapshot, policy, T0 + ms))?.message;
+  };
+  expect(told(0, { rollBack: 'unrecorded' })).toBeUndefined();
+  expect(told(59_000, { rollBack: 'unrecorded' })).toBeUndefined();
+  expect(told(60_000, { rollBack: 'unrecorded' })).toBe(
+    'onFailure: RollBack of UpgradePolicy safe acts as Stop until the NodeRollout shows the end of run run-1, and what its nodes ran before',
+  );
+  expect(told(61_000, { rollBack: 'unrecorded' })).toBeUndefined();
+  expect(told(62_000, {})).toBeUndefined();
+  expect(told(63_000, { rollBack: 'unrecorded' })).toBeUndefined();
 });

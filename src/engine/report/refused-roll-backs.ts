@@ -1,26 +1,39 @@
 /** Remembers for which plans it was reported that the policy asks for a roll-back that the leader must not begin. */
 import type { Assessment } from '../assess/assess.ts';
 import { rollBackVerdict } from '../assess/roll-back.ts';
-import type { Reason } from '../model/reasons.ts';
+import { because, type Reason } from '../model/reasons.ts';
 import { isFinal } from '../model/rollout.ts';
+
+/** Milliseconds for which the end of a run may be missing in the NodeRollout before people are told. */
+const LONG_MS = 60_000;
 
 /** Returns a memory, so that the obstacle of each plan is reported only once. */
 export function refusedRollBackMemory() {
   const reported = new Map<string, string>();
+  const waitingSince = new Map<string, number>();
+
+  const obstacleTo = (key: string, { snapshot, policy, now }: Assessment): Reason | undefined => {
+    const verdict = isFinal(snapshot.rollout) ? rollBackVerdict(snapshot, policy, now) : undefined;
+    if (verdict?.kind !== 'wait') waitingSince.delete(key);
+    if (verdict?.kind === 'refused') return verdict.reason;
+    if (verdict?.kind !== 'wait') return undefined;
+    const since = waitingSince.getOrInsert(key, now);
+    if (now - since < LONG_MS) return undefined;
+    const message = `onFailure: RollBack of UpgradePolicy ${policy.name} acts as Stop until the NodeRollout shows the end of run ${snapshot.rollout.id}, and what its nodes ran before`;
+    return because('RollBackRefused', message);
+  };
+
   return {
-    at(key: string, { snapshot, policy, now }: Assessment): Reason | undefined {
-      const verdict = isFinal(snapshot.rollout)
-        ? rollBackVerdict(snapshot, policy, now)
-        : undefined;
-      if (verdict?.kind !== 'refused') {
-        reported.delete(key);
-        return undefined;
-      }
-      const { reason } = verdict;
-      const isNew = reported.get(key) !== reason.message;
-      reported.set(key, reason.message);
+    at(key: string, assessment: Assessment): Reason | undefined {
+      const reason = obstacleTo(key, assessment);
+      const isNew = reason !== undefined && reported.get(key) !== reason.message;
+      if (reason === undefined) reported.delete(key);
+      else reported.set(key, reason.message);
       return isNew ? reason : undefined;
     },
-    forget: (key: string) => reported.delete(key),
+    forget(key: string): void {
+      reported.delete(key);
+      waitingSince.delete(key);
+    },
   };
 }

@@ -3,11 +3,11 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { settle } from '../assess/advance.ts';
 import type { Assessment } from '../assess/assess.ts';
-import { isRestartDue } from '../assess/ended.ts';
+import { isRestartDue, lastEndOf } from '../assess/ended.ts';
 import { type RollBackVerdict, rollBackVerdict } from '../assess/roll-back.ts';
 import { explain } from '../explain/explain.ts';
 import { factsOf } from '../gates/types.ts';
-import type { NodeAction, Probe, Signalling } from '../model/decision.ts';
+import type { NodeAction, Probe, Signalling, Snapshot } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
 import {
   inState,
@@ -48,8 +48,9 @@ export type Command =
   /** Assesses the plan again after this time, if nothing happens before. */
   | { readonly kind: 'wake'; readonly afterMs: number };
 
-/** Milliseconds until the NodeRollout is read again, which is written in the background. */
+/** The least and the most milliseconds until the NodeRollout is read again, which is written in the background. */
 const RECORDED_SOON_MS = 1000;
+const RECORDED_LATE_MS = 60_000;
 
 /**
  * All commands of one turn can be carried out at once. What depends on the outcome of another command comes in a later turn:
@@ -79,9 +80,11 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
   );
   if (isRecorded && nodeActions.length === 0 && areClaimsDue(assessment))
     return [{ kind: 'record', rollout }];
-  const wakes = [isRecorded ? undefined : dueMs, recheckAfterMs, rollBackMs(back)].filter(
-    (ms) => ms !== undefined,
-  );
+  const wakes = [
+    isRecorded ? undefined : dueMs,
+    recheckAfterMs,
+    rollBackMs(back, snapshot, now),
+  ].filter((ms) => ms !== undefined);
   return [
     ...signalsOf(assessment).map((signalling): Command => ({ kind: 'signal', signalling })),
     ...nodeActions.map((nodeAction): Command => ({ kind: 'node-action', nodeAction })),
@@ -90,10 +93,19 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
   ];
 }
 
-/** Returns after how many milliseconds the leader looks again whether it takes the run back. */
-function rollBackMs(back: RollBackVerdict | undefined): number | undefined {
+/**
+ * Returns after how many milliseconds the leader looks again whether it takes the run back. Perhaps nothing ever records the end of the
+ * run, so the leader looks for the record less often the longer ago that end was.
+ */
+function rollBackMs(
+  back: RollBackVerdict | undefined,
+  snapshot: Snapshot,
+  now: number,
+): number | undefined {
   if (back?.kind === 'delayed') return back.leftMs;
-  return back?.kind === 'wait' ? RECORDED_SOON_MS : undefined;
+  if (back?.kind !== 'wait') return undefined;
+  const sinceMs = now - lastEndOf(snapshot);
+  return Math.min(RECORDED_LATE_MS, Math.max(RECORDED_SOON_MS, sinceMs / 10));
 }
 
 /**

@@ -5,10 +5,8 @@
  */
 import type { HookRun } from '../../hooks/rules.ts';
 import type { Assessment } from '../assess/assess.ts';
-import { lastMoment } from '../assess/ended.ts';
+import { lastEndOf, timeIn } from '../assess/ended.ts';
 import { planHookRuns } from '../gates/hook-runs.ts';
-import { factsOf } from '../gates/types.ts';
-import { withStages } from '../model/rollout.ts';
 import { hooksMs } from '../policy/rollout-policy.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -27,11 +25,8 @@ export function dueAfterPlan({
   if (rollout.phase !== 'done') return [];
   const runs = planHookRuns(snapshot, policy, 'afterPlan');
   if (runs.length === 0) return [];
-  const moments = withStages(rollout).map(({ target }) =>
-    lastMoment(target, factsOf(snapshot, target)),
-  );
-  if (moments.length === 0) return [];
-  const ended = Math.max(...[...moments, controls.hooksRetried ?? ''].map(timeIn));
+  if (rollout.stages.every(({ targets }) => targets.length === 0)) return [];
+  const ended = Math.max(lastEndOf(snapshot), timeIn(controls.hooksRetried ?? ''));
   const allowedMs = Math.min(LONGEST_MS, NOTICED_MS + hooksMs(policy, 'afterPlan'));
   for (const run of runs) {
     const state = hooks.find(({ id }) => id === run.id)?.state;
@@ -41,10 +36,4 @@ export function dueAfterPlan({
     if (state === 'failed' && run.hook.ignoresFailure !== true) return [];
   }
   return [];
-}
-
-/** Returns the time in milliseconds; the earliest possible one for a text that is no time. */
-function timeIn(text: string): number {
-  const time = Date.parse(text);
-  return Number.isNaN(time) ? Number.NEGATIVE_INFINITY : time;
 }
