@@ -88,7 +88,7 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
       isCurrent: async () => await Promise.resolve(true),
       onDone: (nodeAction) => reporter?.cleared(rollout, nodeAction),
       onRefused: (nodeAction, words) =>
-        parts.refusals.add(rollout, nodeAction, words, refusedPartOf(nodeAction)),
+        parts.refusals.add(rollout, nodeAction, words, refusedPartOf(nodeAction, words)),
     });
   const written = [...dropped, ...unmarked, ...cleared];
   const requeueAfterMs = left.length > 0 || written.includes(true) ? RECHECK_MS : REFUSED_MS;

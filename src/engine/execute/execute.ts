@@ -190,7 +190,7 @@ async function runAll(
     },
     onRefused: (nodeAction, words) => {
       isChanged = true;
-      parts.refusals.add(rollout, nodeAction, words, refusedPartOf(nodeAction));
+      parts.refusals.add(rollout, nodeAction, words, refusedPartOf(nodeAction, words));
     },
   });
   return isChanged && isAsDecided;

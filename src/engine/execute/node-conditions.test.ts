@@ -15,6 +15,7 @@ import { nodes } from '../../kube/resources.ts';
 import type { Observation } from '../model/decision.ts';
 
 const NAMES = ['n1', 'n2'];
+const MISSING = 'User "refit" cannot patch resource "nodes/status" at the cluster scope';
 const dialect = claimingDialect('table');
 
 class Crash extends Error {}
@@ -136,4 +137,23 @@ test('without the right, the plan goes on without conditions', async () => {
   expect(phase()).toBe('done');
   // The clock stands still, so each Node was tried once.
   expect(api.calls.filter((call) => call.startsWith('patch nodes'))).toHaveLength(2);
+});
+
+test('a missing right is tried on no further Node', async () => {
+  const { api } = scene();
+  const many = Array.from({ length: 50 }, (_, index) => `m${index}`);
+  for (const name of many) api.put(nodes, buildNode(name));
+  api.put(dialect.plans, buildTablePlan({ workers: [...NAMES, ...many] }));
+  const refuse = (): void =>
+    api.before('patch nodes', () => {
+      refuse();
+      throw refusal(403, 'Forbidden', MISSING);
+    });
+  refuse();
+  const leader = buildReconciler(dialect, api, {
+    policyFor: () => buildPolicy({ nodeConditions: true }),
+  });
+  for (let looks = 0; looks < 5; looks++) await leader.look();
+  // The first turn writes one Node in progress and twenty that are planned.
+  expect(api.calls.filter((call) => call.startsWith('patch nodes'))).toHaveLength(21);
 });

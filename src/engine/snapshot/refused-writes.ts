@@ -7,12 +7,19 @@ import { probeBackoff } from './probe-backoff.ts';
 
 type Refused = Pick<Signalling, 'stage' | 'target'>;
 
-/** What was refused: a change of the target's object, for which the target waits, or the lifecycle conditions of its Node. */
-export type RefusedPart = 'object' | 'announcement';
+/**
+ * What was refused: a change of the target's object, for which the target waits; the lifecycle conditions of its Node; or those of every
+ * Node, because the leader has no right to write them.
+ */
+export type RefusedPart = 'object' | 'announcement' | 'announcements';
 
-/** Returns what is refused if the API server refuses the node action. */
-export function refusedPartOf({ kind }: NodeAction): RefusedPart {
-  return kind === 'announce' ? 'announcement' : 'object';
+/** How the API server says that RBAC does not grant a right. */
+const MISSING_RIGHT = /\bcannot \w+ resource\b/;
+
+/** Returns what is refused if the API server refuses the node action with these words. */
+export function refusedPartOf({ kind }: NodeAction, words: string): RefusedPart {
+  if (kind !== 'announce') return 'object';
+  return MISSING_RIGHT.test(words) ? 'announcements' : 'announcement';
 }
 
 /** Reports a refused write. It is called if the message differs from the last one about the same target. */
@@ -32,11 +39,18 @@ export interface RefusedWrites {
 export function refusedWrites(clock: MonotonicClock, report: ReportRefusal): RefusedWrites {
   const backoff = probeBackoff();
   const keyOf = ({ source }: Rollout, { key }: Target, part: RefusedPart): string =>
-    `${part} ${source.uid} ${key}`;
+    [part, source.uid, ...(part === 'announcements' ? [] : [key])].join(' ');
+  const ofPart = (rollout: Rollout, target: Target, part: RefusedPart) =>
+    backoff.of(keyOf(rollout, target, part), clock.monotonic());
   return {
-    of: (rollout, target, part = 'object') =>
-      backoff.isEmpty() ? undefined : backoff.of(keyOf(rollout, target, part), clock.monotonic()),
+    of(rollout, target, part = 'object') {
+      if (backoff.isEmpty()) return undefined;
+      const found = ofPart(rollout, target, part);
+      return part === 'announcement' ? (found ?? ofPart(rollout, target, 'announcements')) : found;
+    },
     add(rollout, at, message, part = 'object') {
+      // All writes of one turn lack the same right. They count as one refusal.
+      if (part === 'announcements' && ofPart(rollout, at.target, part)) return;
       const reason = because('TargetRefused', `${at.target.name}: ${SENTENCES[part](message)}`);
       const { isNew } = backoff.add(keyOf(rollout, at.target, part), reason, clock.monotonic());
       if (isNew) report(rollout, at, reason);
@@ -48,6 +62,8 @@ export function refusedWrites(clock: MonotonicClock, report: ReportRefusal): Ref
 const SENTENCES: Readonly<Record<RefusedPart, (message: string) => string>> = {
   object: (message) => `the API server refuses to change its object: ${message}`,
   announcement: (message) =>
-    `the API server refuses to write its node conditions, and the upgrade goes on without them: ${message}; ` +
+    `the API server refuses to write its node conditions, and the upgrade goes on without them: ${message}`,
+  announcements: (message) =>
+    `the API server refuses to write node conditions, and the upgrade goes on without those of any node: ${message}; ` +
     '`refit install rights node-conditions` prints this right',
 };

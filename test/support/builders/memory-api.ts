@@ -197,8 +197,12 @@ export class MemoryApi {
   }
 }
 
-export function refusal(code: number, reason: string): StatusError {
-  return new StatusError({ kind: 'Status', code, reason, message: `${reason} by the test` });
+export function refusal(
+  code: number,
+  reason: string,
+  message = `${reason} by the test`,
+): StatusError {
+  return new StatusError({ kind: 'Status', code, reason, message });
 }
 
 /** Of an object as JSON has it; much faster than structuredClone. */
