@@ -1,7 +1,6 @@
 /** Defines the hooks of a policy, one run of a hook, and its result. All are plain data, with times in milliseconds. */
 
 /**
-/**
  * When a hook runs. beforePlan: before the first node of a run is started · beforeDrain: before a node is signalled, and so before its
  * drain · afterDrain: after the leader has drained the node, and before the work on it goes on · beforeRestart: the same moment, after
  * the hooks afterDrain, and also for a node that is not drained · afterVerified: after its upgrade is verified · afterPlan: after a run

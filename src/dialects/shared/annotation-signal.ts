@@ -72,7 +72,7 @@ export function annotationSignal({
     send(world, rollout, signalling) {
       const { stage, target } = signalling;
       const object = objectOf(world, stage, target);
-      const isFirst = isBegun?.(world, stage, target) !== true;
+      const isFirst = (): boolean => isBegun?.(world, stage, target) !== true;
       const asked = { ...signalling, agent: { ...agentFor(signalling, isFirst), ...agent } };
       const signalled = object && withSignal(object, rollout, asked);
       const isNode = resourceOf(stage) === nodes;
@@ -116,15 +116,17 @@ export function annotationSignal({
 /**
  * Returns the policy for the agent. Only controllers have etcd. Only a snapshot from before the upgrade of the first controller is
  * useful, because each member of etcd has the same data.
+ * `isFirst` may look at every Node, so it is called last.
  */
-function agentFor({ stage, agent }: Signalling, isFirst: boolean): AgentPolicy {
+function agentFor({ stage, agent }: Signalling, isFirst: () => boolean): AgentPolicy {
   const { etcdSnapshot, ...others } = agent;
   const isWanted =
-    isFirst &&
+    etcdSnapshot !== undefined &&
     stage.role === 'controller' &&
     kindOf(stage) === 'k0supdate' &&
-    inState(stage, 'done').length === 0;
-  return { ...others, ...(isWanted && etcdSnapshot && { etcdSnapshot }) };
+    inState(stage, 'done').length === 0 &&
+    isFirst();
+  return { ...others, ...(isWanted && { etcdSnapshot }) };
 }
 
 /** The limit for the time of one upgrade, in milliseconds. A longer one waited for people or is wrong, so it predicts nothing. */

@@ -5,6 +5,8 @@ import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { later } from '../../../../test/support/clock/times.ts';
 import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
+import type { World } from '../../../engine/contract/world.ts';
+import type { Signalling } from '../../../engine/model/decision.ts';
 import type { RecordedState } from '../../../engine/model/rollout.ts';
 import { annotated, type Node } from '../../../kube/resources.ts';
 import { agentPolicyFor } from '../../../signal/annotations.ts';
@@ -30,6 +32,14 @@ function controller(name: string, { state = 'intended', cluster = 'a', labels, .
   });
 }
 
+function signalling(node: Node, more: Pick<Signalling, 'agent'>) {
+  const rollout = resolve(node, Date.parse(later(0)));
+  const [stage] = rollout.stages;
+  const [target] = stage?.targets ?? [];
+  if (stage === undefined || target === undefined) throw new Error('the rollout has no target');
+  return { rollout, asked: { stage, target, payload: { url: 'https://example.com' }, ...more } };
+}
+
 test.each<[string, Other, boolean]>([
   ['the first Machine', { state: 'pending' }, true],
   ['after one that failed', { state: 'failed' }, true],
@@ -40,14 +50,26 @@ test.each<[string, Other, boolean]>([
 ])('%s', (_, other, isAsked) => {
   const node = controller('c1', {});
   const world = buildWorld([], [node, controller('c2', other)]);
-  const rollout = resolve(node, Date.parse(later(0)));
-  const [stage] = rollout.stages;
-  const [target] = stage?.targets ?? [];
-  if (stage === undefined || target === undefined) throw new Error('the rollout has no target');
-  const payload = { url: 'https://example.com' };
-  const sent = capi.signal.send(world, rollout, { stage, target, payload, agent }, node);
+  const { rollout, asked } = signalling(node, { agent });
+  const sent = capi.signal.send(world, rollout, asked, node);
   const { annotations } = sent?.kind === 'replace' ? sent.object.metadata : {};
-  expect(agentPolicyFor(annotations, target.since).etcdSnapshot).toEqual(
+  expect(agentPolicyFor(annotations, asked.target.since).etcdSnapshot).toEqual(
     isAsked ? agent.etcdSnapshot : undefined,
   );
+});
+
+test('without snapshots, a signal looks at no other Node', () => {
+  const node = controller('c1', {});
+  const world = buildWorld([], [node, controller('c2', { state: 'done' })]);
+  let lists = 0;
+  const counting: World = {
+    ...world,
+    list: (kind) => {
+      lists++;
+      return world.list(kind);
+    },
+  };
+  const { rollout, asked } = signalling(node, { agent: { soakMs: 0 } });
+  expect(capi.signal.send(counting, rollout, asked, node)?.kind).toBe('replace');
+  expect(lists).toBe(0);
 });
