@@ -93,6 +93,7 @@ test.each([
   ['400', 400, '', { rejected: 2 }],
   ['a redirect, which is not followed', 302, '', { rejected: 2 }],
   ['413', 413, '', { rejected: 2 }],
+  ['success in too many words', 200, 'x'.repeat(100 * 1024), { sent: 2 }],
   ['success for a part', 200, '{"partialSuccess":{"rejectedSpans":"1"}}', { sent: 1, rejected: 1 }],
 ])('after %s nothing is sent again', async (_name, status, body, outcome) => {
   const { server, url } = await collector((_request, response) =>

@@ -138,8 +138,11 @@ async function attempt(
     const response = await getOnce(url, asked, AbortSignal.any([stop, late]));
     const { statusCode = 0 } = response;
     try {
-      if (statusCode >= 200 && statusCode <= 299)
-        return answerOf(await textIn(chunksOf(response), LONGEST_ANSWER, 'too long'), count);
+      if (statusCode >= 200 && statusCode <= 299) {
+        // The status says that the spans are taken. They must not be sent again because the rest cannot be read.
+        const text = await textIn(chunksOf(response), LONGEST_ANSWER, 'too long').catch(() => '');
+        return answerOf(text, count);
+      }
       const problem = `it answered ${statusOf(response)}`;
       if (!RETRYABLE.includes(statusCode)) return { problem };
       return { problem, againMs: retryAfter(response.headers['retry-after'], clock.now()) };
