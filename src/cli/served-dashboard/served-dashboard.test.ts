@@ -238,6 +238,25 @@ test('a body that is too long gets an answer that says so', async () => {
   expect(signIn.body).toContain('The token is longer than the 3800 characters');
 });
 
+test('one user with many tokens leaves places for the others', async () => {
+  const { users, port } = await serve();
+  const open = async (token: string): Promise<number | undefined> => {
+    const headers = { host: `127.0.0.1:${port}`, authorization: `Bearer ${token}` };
+    const asked = { host: '127.0.0.1', port, path: '/api/events', headers, agent: false };
+    const sent = request(asked).end();
+    sent.on('error', () => undefined);
+    onTestFinished(() => void sent.destroy());
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    return answer.statusCode;
+  };
+  const tokens = Array.from({ length: 8 }, (_, index) => `eve-${index}`);
+  for (const token of tokens) users.set(`Bearer ${token}`, 'eve');
+  const codes: unknown[] = [];
+  for (const token of tokens) codes.push(await open(token));
+  expect(codes).toEqual([200, 200, 200, 200, 503, 503, 503, 503]);
+  expect(await open('ada-token')).toBe(200);
+});
+
 test('another page cannot sign anybody in or out', async () => {
   const { ask } = await serve();
   const headers = { origin: 'http://evil.example' };

@@ -27,6 +27,8 @@ const RENEW_MS = 5 * 60_000;
 const MOST_KNOWN = 256;
 /** The most viewers for whom the plans are followed at once: each of them needs memory for the Nodes of the cluster. */
 const MOST_FOLLOWED = 8;
+/** The most of these places for one user, who may have many tokens. */
+const MOST_OF_USER = 4;
 /** A viewer gets at most the time of this process divided by this number, because the process also carries out plans. */
 const SHARE = 40;
 const LEAST_PAUSE_MS = 1000;
@@ -85,9 +87,12 @@ export function createViewers(options: ViewersOptions): Viewers {
     each?.viewer.feed.end();
   };
   const followed = (): Kept[] => [...kept.values()].filter(({ stop }) => stop !== undefined);
-  const makeRoom = (): boolean => {
-    if (followed().length < MOST_FOLLOWED) return true;
-    const [idle] = followed()
+  const makeRoom = (user: string): boolean => {
+    const places = followed();
+    const own = places.filter(({ viewer }) => viewer.user === user);
+    const isFull = own.length >= MOST_OF_USER;
+    if (!isFull && places.length < MOST_FOLLOWED) return true;
+    const [idle] = (isFull ? own : places)
       .filter(({ viewer }) => viewer.feed.pages === 0)
       .toSorted((a, b) => a.usedAt - b.usedAt);
     idle?.stop?.abort(new Error('another viewer takes the place of this one'));
@@ -114,7 +119,7 @@ export function createViewers(options: ViewersOptions): Viewers {
     function follow(): boolean {
       each.usedAt = clock.monotonic();
       if (each.stop) return true;
-      if (!makeRoom()) return false;
+      if (!makeRoom(user)) return false;
       each.stop = new AbortController();
       void own.run(AbortSignal.any([each.stop.signal, abort]));
       return true;
