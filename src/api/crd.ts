@@ -1,13 +1,30 @@
 /** Provides the parts that schemas of custom kinds are made of. tools/crds/definition.ts turns such schemas into CRDs. */
 import { z } from 'zod';
 import type { Resource } from '../kube/resources.ts';
+import { nearest } from '../util/nearest.ts';
 
 /** Returns the schema of an object. The schema refuses fields that it does not name. */
 export function object<S extends z.core.$ZodLooseShape>(
   what: string,
   fields: S,
 ): z.ZodObject<S, z.core.$strict> {
-  return z.strictObject(fields).describe(what);
+  const known = Object.keys(fields);
+  return z.strictObject(fields, { error: (issue) => suggestionOf(issue, known) }).describe(what);
+}
+
+/** Returns which fields were probably meant; undefined if no field is like an unknown one. */
+function suggestionOf(
+  { code, keys }: z.core.$ZodRawIssue,
+  known: readonly string[],
+): string | undefined {
+  if (code !== 'unrecognized_keys' || !Array.isArray(keys)) return undefined;
+  const suggestions = keys.map((key) => nearest(key, known));
+  if (suggestions.every((name) => name === undefined)) return undefined;
+  const told = keys.map((key, index) => {
+    const name = suggestions[index];
+    return name === undefined ? key : `${key} (did you mean ${name}?)`;
+  });
+  return `has no member ${told.join(', ')}`;
 }
 
 /**

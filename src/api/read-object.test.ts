@@ -144,7 +144,7 @@ test.each([
   [
     'a misspelt member',
     PLAN.replace('sha256', 'sha265'),
-    'plan.yaml: spec.commands[0].k0supdate.platforms.linux-amd64: has no member sha265, check the spelling',
+    'plan.yaml: spec.commands[0].k0supdate.platforms.linux-amd64: it has no member sha265 (did you mean sha256?)',
   ],
   [
     'a member too many',

@@ -173,7 +173,7 @@ test('an UpgradePolicy: it is valid, or every wrong field is listed', async () =
   expect(wrong).toContain('spec.windows[0].timeZone must be');
   expect(wrong).toMatch(/\(correct the fields; `kubectl explain` shows every field of a kind\)$/);
   expect(await lineOf(await file(`${head}spec: {failureBudgets: 3}\n`))).toContain(
-    'spec: has no member failureBudgets',
+    'spec: it has no member failureBudgets (did you mean failureBudget?)',
   );
 });
 

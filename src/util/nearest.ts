@@ -1,0 +1,48 @@
+/** Finds the name that somebody probably meant, for names that nobody knows. */
+
+/** The most wrong, missing, additional or swapped characters of a misspelt name. */
+const MOST_SLIPS = 2;
+/** A name must have so many characters for each slip. Otherwise short names would resemble everything. */
+const CHARACTERS_PER_SLIP = 3;
+
+/** Returns the known name that is most like `wrong`, in any case of letters; undefined if none is like it. */
+export function nearest(wrong: string, known: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let fewest = Math.min(MOST_SLIPS, Math.floor(wrong.length / CHARACTERS_PER_SLIP)) + 1;
+  for (const name of known) {
+    // A text of any length may come from a file, so long ones are not compared.
+    if (Math.abs(name.length - wrong.length) >= fewest) continue;
+    const slips = slipsBetween(wrong.toLowerCase(), name.toLowerCase());
+    if (slips >= fewest) continue;
+    fewest = slips;
+    best = name;
+  }
+  return best;
+}
+
+/** Returns the distance of Damerau and Levenshtein, in which no part is edited twice. */
+function slipsBetween(one: string, other: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: other.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= one.length; row += 1) {
+    const next = [row];
+    for (let column = 1; column <= other.length; column += 1) {
+      const isSame = one[row - 1] === other[column - 1];
+      const steps = [
+        at(last, column) + 1,
+        at(next, column - 1) + 1,
+        at(last, column - 1) + (isSame ? 0 : 1),
+      ];
+      const isSwap = one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1];
+      if (row > 1 && column > 1 && isSwap) steps.push(at(beforeLast, column - 2) + 1);
+      next.push(Math.min(...steps));
+    }
+    beforeLast = last;
+    last = next;
+  }
+  return at(last, other.length);
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Number.POSITIVE_INFINITY;
+}
