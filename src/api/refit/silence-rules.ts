@@ -17,8 +17,10 @@ const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
  * labels of other Nodes.
  */
 const OF_NODE = /^\{node\}(:([^?*+{|][^|]*)?)?$/;
-export const WANTED_NODE =
-  'one matcher must match alerts of one node only: its value contains {node}; a regular expression must begin with {node}, end there or continue with a colon, and must not contain |';
+/** Says which value of a matcher matches alerts of one node only. */
+const VALUE_OF_NODE =
+  'its value contains {node}; a regular expression must begin with {node}, end there or continue with a colon, and must not contain |';
+export const WANTED_NODE = `one matcher must match alerts of one node only: ${VALUE_OF_NODE}`;
 const WANTED_LABEL = 'must be the name of a label of alerts, such as node';
 const WANTED_DURATION = 'must be a time from 1m to 1h, such as 5m';
 

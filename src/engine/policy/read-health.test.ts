@@ -112,6 +112,11 @@ test.each<[string, HealthSpec, string]>([
     },
     'health.resources[0].selector: a label selector (',
   ],
+  [
+    'a metric that nothing bounds',
+    { metrics: [{ name: 'rate', url: URL, query: 'up' }] },
+    'health.metrics[0]: a check with min, max or both, found "neither"',
+  ],
 ])('%s is refused', (_title, spec, expected) => {
   const { complaints } = read(spec);
   expect(complaints).toHaveLength(1);

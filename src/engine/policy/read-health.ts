@@ -23,7 +23,7 @@ export function healthIn(
   const checks = [
     ...daemonSetChecks(spec),
     ...resourceChecks(spec, complain),
-    ...serverChecks(spec),
+    ...serverChecks(spec, complain),
     ...jobChecks(spec),
   ];
   reportDoubleNames(spec, complain);
@@ -63,7 +63,10 @@ function resourceChecks({ resources = [] }: HealthSpec, complain: Complain): Hea
   });
 }
 
-function serverChecks({ alerts = [], metrics = [], http = [] }: HealthSpec): HealthCheck[] {
+function serverChecks(
+  { alerts = [], metrics = [], http = [] }: HealthSpec,
+  complain: Complain,
+): HealthCheck[] {
   const alertChecks = alerts.map((each): HealthCheck => {
     const { name, url, labels, secretName } = each;
     const source =
@@ -78,10 +81,12 @@ function serverChecks({ alerts = [], metrics = [], http = [] }: HealthSpec): Hea
       forMs: periodOf(each),
     });
   });
-  const metricChecks = metrics.map((each): HealthCheck => {
+  const metricChecks = metrics.map((each, index): HealthCheck => {
     const { name, url, query, secretName } = each;
     const min = each.min === undefined ? undefined : Number(each.min);
     const max = each.max === undefined ? undefined : Number(each.max);
+    if (min === undefined && max === undefined)
+      complain(`health.metrics[${index}]`, 'a check with min, max or both', 'neither');
     const forMs = periodOf(each);
     return defined({ kind: 'metrics' as const, name, url, query, min, max, secretName, forMs });
   });

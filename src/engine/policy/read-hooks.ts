@@ -37,7 +37,11 @@ export function hooksIn(
     if (names.has(name)) complain(`hooks[${index}].name`, 'a name that no other hook has', name);
     names.add(name);
     if (when === 'AfterDrain' && !drains)
-      complain(`hooks[${index}].when`, 'BeforeRestart while drain.enabled is false', when);
+      complain(
+        `hooks[${index}].when`,
+        'another moment than AfterDrain while drain.enabled is false, such as BeforeRestart',
+        when,
+      );
     const timeoutMs = parseDuration(timeout);
     if (timeoutMs === undefined || timeoutMs > LONGEST_MS)
       complain(
@@ -47,7 +51,8 @@ export function hooksIn(
       );
     const action = actionIn(hook);
     if (action === undefined) {
-      complain(`hooks[${index}]`, 'either job or webhook', Object.keys(hook));
+      const found = hook.job === undefined ? 'neither' : 'both';
+      complain(`hooks[${index}]`, 'a hook with either job or webhook', found);
       return [];
     }
     if (isOfPlan(MOMENTS[when]) && hook.job?.pinToNode === true)

@@ -8,15 +8,25 @@ type PodRulesSpec = NonNullable<NonNullable<UpgradePolicySpec['drain']>['pods']>
 
 const ACTIONS = { Drain: 'evict', Skip: 'leave', WaitCompleted: 'wait' } as const;
 
-/** Returns the rules. Calls `complain` for a selector that no API server would accept. */
+/** Returns the rules. Calls `complain` for each field that the API server would not accept. */
 export function podRulesIn(
   spec: PodRulesSpec,
   complain: (field: string, wanted: string, found: unknown) => void,
 ): PodRule[] {
-  return spec.map(({ selector, namespaces, behavior, order = 0 }, index) => {
+  return spec.map(({ selector, namespaces, behavior, order }, index) => {
     const fault = selectorFault(selector);
     if (fault !== undefined)
       complain(`drain.pods[${index}].selector`, `a label selector (${fault})`, selector);
-    return { pods: [defined({ selector, namespaces })], action: ACTIONS[behavior], turn: order };
+    if (order !== undefined && behavior !== 'Drain')
+      complain(
+        `drain.pods[${index}].behavior`,
+        'Drain if `order` is set, because only such pods are evicted',
+        behavior,
+      );
+    return {
+      pods: [defined({ selector, namespaces })],
+      action: ACTIONS[behavior],
+      turn: order ?? 0,
+    };
   });
 }

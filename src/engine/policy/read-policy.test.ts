@@ -185,6 +185,10 @@ describe('times', () => {
       { drain: { waitForJobs: '30m' }, deadlines: { drain: '30m' } },
     ],
     [
+      'UpgradePolicy nightly: spec.drain.pods[0].behavior must be Drain if `order` is set, because only such pods are evicted; found "Skip"',
+      { drain: { pods: [{ behavior: 'Skip', order: 3 }] } },
+    ],
+    [
       'UpgradePolicy nightly: spec.drain.pods[0].selector must be a label selector (In of app has no values); ' +
         'found {"matchExpressions":[{"key":"app","operator":"In"}]}',
       {
