@@ -7,9 +7,10 @@ import { T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
 import { StatusError } from '../../kube/status-error.ts';
+import { RefitError } from '../../util/errors.ts';
 import { inspect } from '../status/observe.ts';
 import type { Session } from '../status/status-session.ts';
-import { writeUnlessChanged } from './roll-back.ts';
+import { runOf, writeUnlessChanged } from './roll-back.ts';
 
 const k0supdate = buildUpdate({ targets: { workers: listed('w1') } });
 
@@ -52,4 +53,25 @@ test('nothing is written if the spec is another one, or the plan was replaced, o
   const replaced = { ...other, metadata: { ...other.metadata, uid: 'another' } };
   await expect(written(replaced)).rejects.toThrow('the plan was changed meanwhile');
   await expect(written(planAt('2', 'SchedulableWait'))).rejects.toThrow('the plan still runs');
+});
+
+test('a run that is not in the history: the names of the others, and where to see them', async () => {
+  const viewParts = buildViewParts({}, []);
+  const plan = planAt('1');
+  const seen = await inspect(
+    { dialect: autopilot, world: buildWorld([], []) },
+    plan,
+    viewParts,
+    T0,
+  );
+  const history = [{ id: 'first', planUid: plan.metadata.uid }];
+  const client = { get: () => Promise.resolve({ status: { history } }) };
+  const session = { client, abort: AbortSignal.abort(), viewParts } as unknown as Session;
+  const error: unknown = await runOf(session, seen, { run: 'second' }).catch(
+    (thrown: unknown) => thrown,
+  );
+  expect(error instanceof RefitError && error.line).toBe(
+    'REFIT_CONTROL: the history of the NodeRollout has no run second; it has first (see the runs with `refit history`)',
+  );
+  expect((await runOf(session, seen, { run: 'first' })).run).toBe(history[0]);
 });

@@ -4,7 +4,7 @@ import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.t
 import { isFinal } from '../../engine/model/rollout.ts';
 import { placeOf } from '../../engine/report/node-rollout-object.ts';
 import { ifFound, isConflict } from '../../kube/status-error.ts';
-import { failing, unlessError } from '../../util/errors.ts';
+import { failing, RefitError, unlessError } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
 import { isConfirmed } from '../confirm.ts';
@@ -56,8 +56,10 @@ export async function runOf(
     flags.run === undefined ? planUid === plan.metadata.uid : id === flags.run,
   );
   if (run === undefined)
-    return refuse(
+    throw new RefitError(
+      'REFIT_CONTROL',
       `the history of the NodeRollout has no run ${flags.run ?? 'of this plan'}; it has ${listed(ids, ids.length) || 'none'}`,
+      { hint: 'see the runs with `refit history`' },
     );
   return { history, run };
 }

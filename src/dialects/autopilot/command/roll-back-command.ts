@@ -99,7 +99,11 @@ function refuseImpossible(ways: WaysBack, run: NodeRolloutRun, snapshots: readon
     );
   refuseUndecided(undecidedNodes(ways));
   if (ways.moves.length === 0)
-    refuse([`no node goes back from run ${run.id}`, ...ways.left].join('; '));
+    throw new RefitError(
+      'REFIT_CONTROL',
+      [`no node goes back from run ${run.id}`, ...ways.left].join('; '),
+      { hint: 'see the runs with `refit history`, and name another one with --run' },
+    );
 }
 
 /** Throws REFIT_CONTROL if it is not known of some nodes whether they must go back. */
