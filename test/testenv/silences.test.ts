@@ -1,12 +1,15 @@
 /** Tests the silences of a policy on a real API server and with a real Alertmanager, also after the leader was killed. */
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { nodeRollouts, upgradePolicies } from '../../src/api/kinds.ts';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { namespaces, secrets } from '../../src/kube/resources.ts';
+import { ifNew } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { buildUpgradePolicy } from '../support/builders/policies.ts';
-import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { apply, installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { Application, MISSING, startMonitoring } from './prometheus.ts';
 import { PATIENCE, Puppets } from './puppets.ts';
 import { RefitProcess } from './refit-process.ts';
@@ -14,10 +17,28 @@ import { RefitProcess } from './refit-process.ts';
 const PATIENT = { timeout: 420_000 };
 /** Nothing listens there. */
 const NOBODY = 'http://127.0.0.1:1';
+const NAMESPACE = 'refit-system';
+/** The Secret that `deploy/rbac-silences.yaml` names. */
+const NAME = 'refit-silences';
+const RIGHTS = 'deploy/rbac-silences.yaml';
 
 beforeAll(async () => {
   await installKinds();
 });
+
+afterAll(async () => {
+  await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', RIGHTS]);
+});
+
+/** Makes the Secret with the credentials, and gives the leader the right to read it. */
+async function makeCredentials(admin: KubeClient): Promise<void> {
+  await ifNew(admin.create(namespaces, { metadata: { name: NAMESPACE } }));
+  await apply(await readFile(RIGHTS, 'utf8'));
+  const data = { token: Buffer.from('for-alertmanager').toString('base64') };
+  const metadata = { name: NAME, namespace: NAMESPACE };
+  await admin.create(secrets, { metadata, data }, { namespace: NAMESPACE });
+  onTestFinished(async () => await admin.delete(secrets, NAME, { namespace: NAMESPACE }));
+}
 
 async function begin(name: string, silences: UpgradePolicySpec['silences']): Promise<KubeClient> {
   const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
@@ -133,7 +154,8 @@ test(
 test(
   'without Alertmanager the upgrade goes on, and an Event and a condition say once what is wrong',
   async () => {
-    const admin = await begin('silences-dead', [{ name: 'nodes', url: NOBODY }]);
+    const admin = await begin('silences-dead', [{ name: 'nodes', url: NOBODY, secretName: NAME }]);
+    await makeCredentials(admin);
     await using puppets = await Puppets.create(admin, 'unsilenced-w1');
     await using leader = await lead();
     await puppets.plan(1);
