@@ -38,7 +38,7 @@ export function decisionsOn(plan: Plan): KubeObject {
   const history = historyOf(plan);
   const status = history.length > 0 ? { status: { history } } : {};
   const nodeRollout = { metadata: { name: 'any' }, spec: { approvals }, ...status };
-  return nodeRollout as KubeObject;
+  return nodeRollout;
 }
 
 /** `now` in milliseconds since the Unix epoch. */

@@ -184,7 +184,8 @@ test('the guide restores what etcd had when the snapshot was taken, and nothing 
       .replaceAll('/var/lib/k0s', join(host, 'var/lib'))
       .replaceAll('/usr/local/bin', join(host, 'usr/local/bin'))
       .replaceAll('FILE', isEncrypted ? `${file}.cms` : file);
-    if (line.startsWith('mv')) await Promise.all(NAMES.map(members.stop));
+    if (line.startsWith('mv'))
+      await Promise.all(NAMES.map(async (name) => await members.stop(name)));
     const path = `${host}/bin:${host}/usr/local/bin:${process.env['PATH']}`;
     const script = `PATH=${path}\n${placed}`;
     const { ok, stdout, stderr } = await run('bash', ['-c', `cd ${keys}\n${script}`]);

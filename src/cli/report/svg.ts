@@ -107,7 +107,7 @@ function label(
 }
 
 function cut(text: string, most: number): string {
-  const letters = [...text];
+  const letters = Array.from(text);
   return letters.length <= most ? text : `${letters.slice(0, most - 1).join('')}…`;
 }
 

@@ -232,7 +232,9 @@ test('a failed message is sent again as it was, with pauses that grow, and given
 
 test('a message that reaches only a part of the people is not sent again, and an Event says so once', async () => {
   let partly = 'it refused 1 of 2 recipients';
-  const notifier = leader(async () => (partly === '' ? undefined : { partly }));
+  const notifier = leader(
+    async () => await Promise.resolve(partly === '' ? undefined : { partly }),
+  );
   await term(async () => {
     follow(notifier, 'a', {});
     await clock.advance(100);

@@ -51,7 +51,7 @@ class Lazy implements Pick<TargetFacts, LazyFact> {
   /** Returns all facts as plain data, for `JSON.stringify`. */
   toJSON(): object {
     const { occupant, otherWork, unnamedCordon, earlierMs } = this;
-    return { ...this, occupant, otherWork, unnamedCordon, earlierMs };
+    return Object.assign({}, this, { occupant, otherWork, unnamedCordon, earlierMs });
   }
 }
 
