@@ -134,7 +134,7 @@ async function updateEffectOf(
   const { userAgent, limits, maintenance, restarter, files, fileTrust, abort } = tools;
   const drain = work.policy?.drain ?? {};
   const discard = async (): Promise<void> => {
-    await discardSnapshot(tools.stateDirectory);
+    await discardSnapshot(tools.stateDirectory, files);
     await discardDownload({ staged, paths }, files);
     await fileTrust.removeEmpty(staging);
   };

@@ -1,5 +1,6 @@
 /** Hashes files without loading them into memory. */
 import { createHash, type Hash } from 'node:crypto';
+import type { BigIntStats } from 'node:fs';
 import { type FileHandle, stat } from 'node:fs/promises';
 import type { Files } from '../state/durable-files.ts';
 import { unless } from '../state/trusted-path.ts';
@@ -39,5 +40,10 @@ export async function feed(handle: FileHandle, hash: Hash): Promise<number> {
  */
 export async function stampOf(path: string): Promise<string | undefined> {
   const found = await stat(path, { bigint: true }).catch(() => undefined);
-  return found && [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join();
+  return found && stampIn(found);
+}
+
+/** Returns the stamp of a file whose status was read already. */
+export function stampIn({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return [dev, ino, size, mtimeNs, ctimeNs].join();
 }

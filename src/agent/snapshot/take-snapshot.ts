@@ -27,7 +27,7 @@ export interface SnapshotRequest {
 
 export interface SnapshotTools {
   readonly clock: Pick<Clock, 'now' | 'schedule'>;
-  readonly files: Pick<Files, 'open' | 'statfs'>;
+  readonly files: Pick<Files, 'open' | 'statfs' | 'rm'>;
   readonly fileTrust: Pick<FileTrust, 'assertTrusted' | 'makePrivate'>;
   readonly abort: AbortSignal;
   /** The value of PATH, in which openssl is looked for. */
@@ -51,8 +51,11 @@ function placesIn(stateDirectory: string): { directory: string; working: string 
 }
 
 /** Removes what a snapshot that was cut off has left. It may contain keys of the cluster. */
-export async function discardSnapshot(stateDirectory: string): Promise<void> {
-  await rm(placesIn(stateDirectory).working, { recursive: true, force: true });
+export async function discardSnapshot(
+  stateDirectory: string,
+  files: Pick<Files, 'rm'>,
+): Promise<void> {
+  await files.rm(placesIn(stateDirectory).working, { recursive: true, force: true });
 }
 
 /**
@@ -64,7 +67,7 @@ export async function takeSnapshot(
   tools: SnapshotTools,
 ): Promise<EtcdSnapshot> {
   const { dataDirectory, stateDirectory, binary, rules } = request;
-  const { clock, fileTrust } = tools;
+  const { clock, files, fileTrust } = tools;
   const at = rfc3339(clock.now());
   const database = join(dataDirectory, 'etcd/member/snap/db');
   if ((await unless('ENOENT', lstat(database))) === undefined)
@@ -72,7 +75,7 @@ export async function takeSnapshot(
   const { directory, working } = placesIn(stateDirectory);
   await fileTrust.assertTrusted(binary);
   await fileTrust.makePrivate(directory);
-  await discardSnapshot(stateDirectory);
+  await discardSnapshot(stateDirectory, files);
   try {
     await mkdir(working, { mode: 0o700 });
     const name = nameOf(request, at);
@@ -83,7 +86,7 @@ export async function takeSnapshot(
     await prune(directory, name, rules.keep ?? DEFAULT_KEEP);
     return { at, path, bytes, sha256 };
   } finally {
-    await discardSnapshot(stateDirectory);
+    await discardSnapshot(stateDirectory, files);
   }
 }
 

@@ -10,7 +10,7 @@ import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined, isRecord, parseJson } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
-import { hashFile, stampOf } from '../download/hash-file.ts';
+import { hashFile, stampIn } from '../download/hash-file.ts';
 import { type Files, replaceDurably, syncPath, writeDurably } from './durable-files.ts';
 
 const RECORD = {
@@ -115,7 +115,7 @@ function lifeOf(desk: Desk): Pick<KeptBinary, 'replace' | 'settle' | 'tend'> {
         await keep();
         const sha256 = await hashFile(path, files);
         if (sha256 === undefined) return;
-        const stamp = await stampOf(path);
+        const stamp = stampIn(await files.lstat(path, { bigint: true }));
         const more = defined({ leftMs: keepMs, stamp });
         await save({ path, version, sha256, ...more }).catch((error: unknown) =>
           log.warn('cannot record the kept binary', { reason: messageOf(error) }),
@@ -209,10 +209,10 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
 function changeFinder({ files, log, save }: Desk) {
   let wrong: string | undefined;
   return async (known: KeptRecord): Promise<'Changed' | 'Removed' | undefined> => {
-    const found = await files.lstat(known.path).catch(() => undefined);
+    const found = await files.lstat(known.path, { bigint: true }).catch(() => undefined);
     if (found === undefined) return 'Removed';
     if (!found.isFile()) return 'Changed';
-    const stamp = await stampOf(known.path);
+    const stamp = stampIn(found);
     if (stamp === known.stamp) return undefined;
     if (stamp === wrong) return 'Changed';
     const sha256 = await hashFile(known.path, files).catch(() => undefined);
