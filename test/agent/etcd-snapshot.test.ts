@@ -109,8 +109,11 @@ test('an agent that loses its journal while its node is drained takes no second 
   await rig.agent?.stop('SIGKILL');
   for (const name of ['journal.json', 'journal.json.spare'])
     await rm(join(rig.host.stateDirectory, name), { force: true });
-  await answer(rig, 'ApplyingUpdate');
   rig.startAgent();
+  // The agent begins again only while the node is drained. Once its journal has the snapshot, the leader may answer.
+  const journal = join(rig.host.stateDirectory, 'journal.json');
+  await rig.until(async () => expect(await readFile(journal, 'utf8')).toContain(taken?.path));
+  await answer(rig, 'ApplyingUpdate');
   await rig.until(() => expect(rig.statuses.at(-1)).toBe('UnCordoning'));
   await answer(rig, 'Completed');
   await rig.end();

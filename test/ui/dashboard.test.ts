@@ -117,10 +117,17 @@ test('without --allow-actions there is no button that controls a plan', async ()
   await using visited = await visit(browser, server.url);
   await visited.page.getByRole('option', { name: 'w2' }).click();
   await visited.page.getByRole('button', { name: 'Close' }).waitFor();
-  expect(await buttonsOf(visited.page)).toEqual(['Close']);
+  expect(await buttonsOf(visited.page)).toEqual(['Preview', 'Close']);
   server.publish({ ...state, allowsActions: true });
   await visited.page.getByRole('button', { name: 'Pause' }).waitFor();
-  expect(await buttonsOf(visited.page)).toEqual(['Pause', 'Abort…', 'Close', 'Retry', 'Hold…']);
+  expect(await buttonsOf(visited.page)).toEqual([
+    'Preview',
+    'Pause',
+    'Abort…',
+    'Close',
+    'Retry',
+    'Hold…',
+  ]);
 });
 
 test('with --allow-actions the buttons do what the commands do, and an abort is asked for first', async () => {
