@@ -110,9 +110,11 @@ test('an agent that loses its journal while its node is drained takes no second 
   for (const name of ['journal.json', 'journal.json.spare'])
     await rm(join(rig.host.stateDirectory, name), { force: true });
   rig.startAgent();
-  // The agent begins again only while the node is drained. Once its journal has the snapshot, the leader may answer.
+  // The agent begins again only while the node is drained. Once it has a journal of the work, the leader may answer.
   const journal = join(rig.host.stateDirectory, 'journal.json');
-  await rig.until(async () => expect(await readFile(journal, 'utf8')).toContain(taken?.path));
+  await rig.until(async () =>
+    expect(await readFile(journal, 'utf8')).toContain('"begunLate":true'),
+  );
   await answer(rig, 'ApplyingUpdate');
   await rig.until(() => expect(rig.statuses.at(-1)).toBe('UnCordoning'));
   await answer(rig, 'Completed');
