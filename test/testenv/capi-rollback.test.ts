@@ -81,7 +81,9 @@ test('after an update, the printed line takes the owner back, and only a user ru
     const { status } = await scene.cluster.client.get(nodeRollouts, `capi-${MACHINE}`, {
       namespace: 'default',
     });
-    expect(status).toMatchObject({ phase: 'done', history: [{ before: [{ version: FROM }] }] });
+    // Other files update a Machine with the same name, so the history may have older runs.
+    expect(status?.phase).toBe('done');
+    expect(status?.history?.[0]).toMatchObject({ before: [{ version: FROM }] });
   }, PATIENCE);
 
   const patch = { spec: { template: { spec: { version: FROM } } } };
