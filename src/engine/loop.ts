@@ -1,11 +1,7 @@
 /** The loop of one plan: take a snapshot, assess it, carry out the commands, until nothing is left to do now. */
-import type { LockKeeper } from '../coordination/lock-keeper.ts';
-import type { HealthMonitor } from '../health/monitor.ts';
-import type { HookRunner } from '../hooks/runner.ts';
 import { type KubeObject, nodes, splitKey } from '../kube/resources.ts';
 import { isOfObject } from '../kube/status-error.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/run-controller.ts';
-import type { SilenceKeeper } from '../silences/keeper.ts';
 import type { Clock } from '../util/clock.ts';
 import { soonest } from '../util/soonest.ts';
 import { assess } from './assess/assess.ts';
@@ -16,30 +12,25 @@ import type { Effects } from './execute/writes.ts';
 import { because } from './model/reasons.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import type { Reporter } from './report/reporter.ts';
-import { followHealth } from './snapshot/followed-health.ts';
-import { followLocks } from './snapshot/followed-locks.ts';
-import { followSilences } from './snapshot/followed-silences.ts';
 import { frozenWorld } from './snapshot/frozen-world.ts';
 import { gather } from './snapshot/gather.ts';
+import {
+  followOutsideWork,
+  forgetOutsideWork,
+  type OutsideParts,
+  outsideResults,
+} from './snapshot/outside-work.ts';
 import type { Prober } from './snapshot/probes.ts';
 import { termMemory } from './snapshot/term-memory.ts';
 import type { View } from './snapshot/world.ts';
 import type { HooksCommand } from './turn/choose-hooks.ts';
 import { commandsFor } from './turn/commands.ts';
 
-export interface ReconcilerOptions extends Effects {
+export interface ReconcilerOptions extends Effects, OutsideParts {
   readonly plans: View<KubeObject>;
   policyFor(plan: KubeObject): RolloutPolicy;
   readonly clock: Clock;
   readonly prober: Prober;
-  /** Asks the health checks of policies; undefined if this process asks none. */
-  readonly health?: HealthMonitor | undefined;
-  /** Keeps the locks that are shared with other tools; undefined if this process keeps none. */
-  readonly locks?: LockKeeper | undefined;
-  /** Carries out the hooks of policies; undefined if this process carries out none. */
-  readonly hooks?: HookRunner | undefined;
-  /** Silences alerts about nodes in progress; undefined if this process silences none. */
-  readonly silences?: SilenceKeeper | undefined;
   readonly reporter?: Reporter | undefined;
   /** Where NodeRollouts are; the client of the plans by default. */
   readonly nodeRollouts?: { readonly client: Effects['client'] } | undefined;
@@ -52,7 +43,7 @@ type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<R
 
 /** Returns the reconciler of plans for one term of leadership. */
 export function createReconciler(options: ReconcilerOptions): Reconcile {
-  const { dialect, world, plans, clock, reporter, health, hooks, locks, silences } = options;
+  const { dialect, world, plans, clock, reporter, hooks, locks } = options;
   const kinds = dialect.watched.map(({ resource }) => resource);
   const memory = termMemory(options, (rollout, at, reason) =>
     reporter?.refused(rollout, at, reason),
@@ -75,9 +66,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const stored = planAt(options, key);
       if (!stored) {
         forget(options, key);
-        health?.forget(title);
-        hooks?.forget(title);
-        silences?.forget(title);
+        forgetOutsideWork(options, title);
         memory.forget(key);
         try {
           return { requeueAfterMs: await cleanUp() };
@@ -91,16 +80,12 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const plan = withRunBegun(options, stored, policy, now);
       const known = {
         ...memory.knownOf(key, answers, policy),
-        health: health?.resultsOf(title),
+        ...outsideResults(options, title),
         decisions: answers.known.decisions ?? ('unasked' as const),
-        locks: locks?.locks(),
-        hooks: hooks?.resultsOf(title),
         hasRecorded,
       };
       const snapshot = gather(dialect, plan, frozenWorld(world, kinds), now, known);
-      followHealth(health, title, snapshot, policy, now);
-      followLocks(locks, title, snapshot, policy);
-      followSilences(silences, title, snapshot, policy);
+      followOutsideWork(options, title, snapshot, policy, now);
       const assessment = assess(snapshot, policy, now);
       let outcome: Outcome;
       try {

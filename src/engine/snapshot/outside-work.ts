@@ -1,0 +1,54 @@
+/** Joins what a plan needs besides its nodes: health checks, hooks, locks and silences. */
+import type { LockKeeper } from '../../coordination/lock-keeper.ts';
+import type { HealthMonitor } from '../../health/monitor.ts';
+import type { HookRunner } from '../../hooks/runner.ts';
+import type { SilenceKeeper } from '../../silences/keeper.ts';
+import type { Snapshot } from '../model/decision.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { followHealth } from './followed-health.ts';
+import { followLocks } from './followed-locks.ts';
+import { followSilences } from './followed-silences.ts';
+
+/** Each part is undefined if this process does not do that work. */
+export interface OutsideParts {
+  /** Asks the health checks of policies. */
+  readonly health?: HealthMonitor | undefined;
+  /** Keeps the locks that are shared with other tools. */
+  readonly locks?: LockKeeper | undefined;
+  /** Carries out the hooks of policies. */
+  readonly hooks?: HookRunner | undefined;
+  /** Silences alerts about nodes in progress. */
+  readonly silences?: SilenceKeeper | undefined;
+}
+
+/** Returns what is known for the plan now, as parts of its snapshot. */
+export function outsideResults(
+  { health, locks, hooks }: OutsideParts,
+  plan: string,
+): Pick<Snapshot, 'health' | 'locks' | 'hooks'> {
+  return {
+    health: health?.resultsOf(plan),
+    locks: locks?.locks(),
+    hooks: hooks?.resultsOf(plan),
+  };
+}
+
+/** Has health checks asked, locks taken and alerts silenced as the snapshot needs it. Hooks follow the commands of the turn. */
+export function followOutsideWork(
+  { health, locks, silences }: OutsideParts,
+  plan: string,
+  snapshot: Snapshot,
+  policy: RolloutPolicy,
+  now: number,
+): void {
+  followHealth(health, plan, snapshot, policy, now);
+  followLocks(locks, plan, snapshot, policy);
+  followSilences(silences, plan, snapshot, policy);
+}
+
+/** Ends the work for a plan that was deleted. Locks stay, because nodes may still work for the plan. */
+export function forgetOutsideWork({ health, hooks, silences }: OutsideParts, plan: string): void {
+  health?.forget(plan);
+  hooks?.forget(plan);
+  silences?.forget(plan);
+}
