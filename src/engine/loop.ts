@@ -9,6 +9,7 @@ import { cleanUpOrphanedWork } from './execute/clean-up-orphaned-work.ts';
 import { execute, type Outcome, RECHECK_SOON } from './execute/execute.ts';
 import { withRunBegun } from './execute/restart.ts';
 import type { Effects } from './execute/writes.ts';
+import { titleOf } from './model/plan-reference.ts';
 import { because } from './model/reasons.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import type { Reporter } from './report/reporter.ts';
@@ -106,11 +107,6 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     }
     return RECHECK_SOON;
   };
-}
-
-/** Returns the name under which the parts of this process know the plan with the key. */
-export function titleOf({ name }: { readonly name: string }, key: string): string {
-  return `${name}/${key}`;
 }
 
 /** Returns the plan as this process knows it; undefined if it was deleted, or is no plan of the dialect. */

@@ -16,7 +16,8 @@ import type { BasicTools } from '../util/tools.ts';
 import { versionVerdict } from './assess/advance.ts';
 import type { Dialect } from './contract/dialect.ts';
 import type { Watched } from './contract/world.ts';
-import { createReconciler, type ReconcilerOptions, titleOf } from './loop.ts';
+import { createReconciler, type ReconcilerOptions } from './loop.ts';
+import { titleOf } from './model/plan-reference.ts';
 import type { Reason } from './model/reasons.ts';
 import { isFinal } from './model/rollout.ts';
 import {

@@ -131,6 +131,13 @@ export function statusOf({ statusCode = 0 }: IncomingMessage): string {
     : status;
 }
 
+/** Returns the code of the system that ended a request, such as ` (ECONNREFUSED)`; empty if there is none. It contains no address. */
+export function codeOf(error: unknown): string {
+  const { cause } = error as { readonly cause?: { readonly code?: unknown } };
+  const code = cause?.code;
+  return typeof code === 'string' && /^[A-Z_0-9]+$/.test(code) ? ` (${code})` : '';
+}
+
 function refusal(status: number, who: string): Error {
   const message = `${who} answered ${status} ${http.STATUS_CODES[status] ?? ''}`.trim();
   return isTransient(status) ? new TransientError(message) : new Error(message);

@@ -2,7 +2,7 @@
  * Delivers one message to one receiver: over HTTP, or as e-mail. The text about a failure contains neither the address nor anything else
  * that may be secret, and nothing that the receiver says.
  */
-import { getOnce } from '../http/http-get.ts';
+import { codeOf, getOnce } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
 import { keyProblem, signatureOf } from '../http/signature.ts';
 import type { Clock } from '../util/clock.ts';
@@ -121,11 +121,4 @@ async function signatureFor(
   const problem = keyProblem(value);
   if (problem !== undefined) throw new Undeliverable(`${title} ${problem}`);
   return signatureOf(body, value, tools.clock.now()).headers;
-}
-
-/** The code of a network error says what is wrong, and no address. */
-function codeOf(error: unknown): string {
-  const { cause } = error as { readonly cause?: { readonly code?: unknown } };
-  const code = cause?.code;
-  return typeof code === 'string' && /^[A-Z_0-9]+$/.test(code) ? ` (${code})` : '';
 }

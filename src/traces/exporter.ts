@@ -2,7 +2,7 @@
  * Sends spans to a collector with OTLP over HTTP, in the background. Its queue is bounded, and a collector that does not answer delays
  * nothing else. Its logs contain no header and no text of the collector.
  */
-import { chunksOf, getOnce, statusOf } from '../http/http-get.ts';
+import { chunksOf, codeOf, getOnce, statusOf } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
 import { textIn } from '../util/bounded-file.ts';
 import { backoffDelay, type Clock, sleep } from '../util/clock.ts';
@@ -152,9 +152,7 @@ async function attempt(
   } catch (error) {
     if (late.aborted)
       return { problem: `it did not answer within ${WITHIN_MS / 1000} s`, againMs: 0 };
-    const { cause } = error as { readonly cause?: { readonly code?: unknown } };
-    const code = typeof cause?.code === 'string' ? ` (${cause.code})` : '';
-    return { problem: `it cannot be reached${code}`, againMs: 0 };
+    return { problem: `it cannot be reached${codeOf(error)}`, againMs: 0 };
   }
 }
 

@@ -116,16 +116,28 @@ export function marksLeft(
   key: string,
   now: number,
 ): readonly MarksOfOwner[] {
-  const { dialect, world } = on;
+  return leftBehind(on, markedAmong, plans, (plan) =>
+    keyOf(plan) === key ? wantedBy(on, plan, now) : () => true,
+  );
+}
+
+/**
+ * Returns what plans of the dialect have left on Nodes: all of plans that were deleted, and of any other plan what is on a Node that it
+ * does not want. A Node at work keeps everything.
+ */
+function leftBehind(
+  { dialect, world }: Knowledge,
+  findIn: (all: readonly Node[]) => readonly MarksOfOwner[],
+  plans: readonly KubeObject[],
+  wantedFor: (plan: KubeObject) => (node: Node) => boolean,
+): readonly MarksOfOwner[] {
   const whose = `${dialect.name}/${dialect.planObjects?.namespace ?? ''}/`;
-  const marked = (watchesNodes(dialect) ? markedAmong(world.list(nodes)) : []).filter(({ owner }) =>
+  const found = (watchesNodes(dialect) ? findIn(world.list(nodes)) : []).filter(({ owner }) =>
     owner.startsWith(whose),
   );
-  if (marked.length === 0) return marked;
-  const wantedFor = (plan: KubeObject) =>
-    keyOf(plan) === key ? wantedBy(on, plan, now) : () => true;
+  if (found.length === 0) return found;
   const wanted = new Map(plans.map((plan) => [claimOf(dialect.name, plan), wantedFor(plan)]));
-  return marked.filter(
+  return found.filter(
     ({ node, owner }) =>
       wanted.get(owner)?.(node) !== true &&
       dialect.nodeSharing?.claims?.isAtWork(world, node) !== true,
@@ -136,12 +148,17 @@ function watchesNodes({ watched }: Knowledge['dialect']): boolean {
   return watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
 }
 
-const markedAmong = onceForEach((all: readonly Node[]): readonly MarksOfOwner[] =>
-  all.flatMap((node) => {
-    const owners = new Set(marksOn(node).flatMap(({ owner }) => owner ?? []));
-    return [...owners].map((owner) => ({ node, owner }));
-  }),
-);
+const markedAmong = ownersAmong(marksOn);
+
+/** Returns a function that finds the Nodes with such marks, once for each of their owners. Each list of Nodes is searched once. */
+function ownersAmong(marksOf: (node: Node) => readonly { readonly owner?: string | undefined }[]) {
+  return onceForEach((all: readonly Node[]): readonly MarksOfOwner[] =>
+    all.flatMap((node) => {
+      const owners = new Set(marksOf(node).flatMap(({ owner }) => owner ?? []));
+      return [...owners].map((owner) => ({ node, owner }));
+    }),
+  );
+}
 
 /** Removes the marks of one owner from a Node, in the way of `dropClaim`. */
 export async function dropMarks(effects: Effects, { node, owner }: MarksOfOwner): Promise<boolean> {
@@ -159,19 +176,8 @@ export function conditionsLeft(
   key: string,
   now: number,
 ): readonly MarksOfOwner[] {
-  const { dialect, world } = on;
-  const whose = `${dialect.name}/${dialect.planObjects?.namespace ?? ''}/`;
-  const announced = (watchesNodes(dialect) ? announcedAmong(world.list(nodes)) : []).filter(
-    ({ owner }) => owner.startsWith(whose),
-  );
-  if (announced.length === 0) return announced;
-  const listedBy = (plan: KubeObject) =>
-    keyOf(plan) === key ? listedIn(on, plan, now) : () => true;
-  const listed = new Map(plans.map((plan) => [claimOf(dialect.name, plan), listedBy(plan)]));
-  return announced.filter(
-    ({ node, owner }) =>
-      listed.get(owner)?.(node) !== true &&
-      dialect.nodeSharing?.claims?.isAtWork(world, node) !== true,
+  return leftBehind(on, announcedAmong, plans, (plan) =>
+    keyOf(plan) === key ? listedIn(on, plan, now) : () => true,
   );
 }
 
@@ -183,12 +189,7 @@ function listedIn(on: Knowledge, plan: KubeObject, now: number): (node: Node) =>
   return ({ metadata }) => rollout.unread !== undefined || names.has(metadata.name);
 }
 
-const announcedAmong = onceForEach((all: readonly Node[]): readonly MarksOfOwner[] =>
-  all.flatMap((node) => {
-    const owners = new Set(lifecycleOn(node).flatMap(({ owner }) => owner ?? []));
-    return [...owners].map((owner) => ({ node, owner }));
-  }),
-);
+const announcedAmong = ownersAmong(lifecycleOn);
 
 /** Clears the lifecycle conditions of one owner on a Node, in the way of `dropClaim`. */
 export async function dropConditions(

@@ -11,3 +11,8 @@ interface NamedPlan {
 export function planReference({ dialect, namespace, name }: NamedPlan): string {
   return [dialect, namespace, name].filter((part) => part !== undefined).join('/');
 }
+
+/** Returns the name under which the parts of this process know the plan with the key. */
+export function titleOf({ name }: { readonly name: string }, key: string): string {
+  return `${name}/${key}`;
+}

@@ -10,6 +10,7 @@ import { planEndOf } from '../assess/ended.ts';
 import type { Effects, Sent } from '../execute/writes.ts';
 import { explain } from '../explain/explain.ts';
 import type { NodeAction, Wait } from '../model/decision.ts';
+import { titleOf } from '../model/plan-reference.ts';
 import type { Reason, ReasonCode, ReportedEvent } from '../model/reasons.ts';
 import * as model from '../model/rollout.ts';
 import type { AwaitedRetry } from '../schedule/awaited-retries.ts';
@@ -152,7 +153,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       onTargets(keyOf(plan), stalled);
       const known = dialect.reporting?.planEvents?.(plan, plan, snapshot.rollout, rests);
       for (const event of known ?? []) onPlan(plan, event);
-      const silencing = parts.silences?.stateOf(nameOf(dialect.name, keyOf(plan)));
+      const silencing = parts.silences?.stateOf(titleOf(dialect, keyOf(plan)));
       const found = [ends, joined, unrolled].map((each) => each.at(keyOf(plan), assessment));
       for (const reason of [...found, unsilenced.at(keyOf(plan), silencing)])
         if (reason) onPlan(plan, { type: 'Warning', reason });
@@ -180,7 +181,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       writtenAt.delete(key);
       metrics.forgetPlan(dialect.name, key);
       nodeRollouts?.gone(key);
-      notifier?.forget(nameOf(dialect.name, key));
+      notifier?.forget(titleOf(dialect, key));
       tracer?.forget(key);
     },
   };
@@ -206,11 +207,6 @@ async function writeEnd(
   return await writeConditions(writing, plan, shown, waits);
 }
 
-/** Returns the name of the plan among the plans of all dialects. */
-function nameOf(dialect: string, key: string): string {
-  return `${dialect}/${key}`;
-}
-
 /** Tells the receivers, and writes the NodeRollout. Returns the milliseconds after which that is due again. */
 function show(
   parts: ReporterParts,
@@ -220,7 +216,7 @@ function show(
 ): number | undefined {
   const { dialect, nodeRollouts, notifier } = parts;
   const longMs = notify(parts, turn, waits);
-  const delivery = notifier?.deliveryOf(nameOf(dialect.name, keyOf(turn.plan)));
+  const delivery = notifier?.deliveryOf(titleOf(dialect, keyOf(turn.plan)));
   return soonest([longMs, nodeRollouts?.show(turn, waits, { delivery, silencing })]);
 }
 
@@ -240,7 +236,7 @@ function notify(
   const { namespace = '', name } = place.subject;
   const shown = `${dialect.name}/${namespace}/${name}`;
   const standing = standingOf(shown, assessment, viewOf(turn, waits), waits);
-  notifier.follow(nameOf(dialect.name, keyOf(plan)), { plan, place, policy, receivers, standing });
+  notifier.follow(titleOf(dialect, keyOf(plan)), { plan, place, policy, receivers, standing });
   return receivers.length === 0 ? undefined : longAfter(waits, assessment.now);
 }
 
