@@ -9,21 +9,25 @@ import { PATIENCE } from './puppets.ts';
 const NAMESPACE = 'refit-hooks';
 export type Hooks = NonNullable<UpgradePolicySpec['hooks']>;
 
-/** Returns a hook with a Job. */
+/** Returns a hook with a Job whose pod runs on the node of the hook. */
 export function jobHook(
   name: string,
   when: Hooks[number]['when'],
   more: Partial<Hooks[number]> = {},
 ): Hooks[number] {
+  const hook = freeJobHook(name, when);
+  return { ...hook, job: { ...hook.job, pinToNode: true }, ...more };
+}
+
+/** Returns a hook with a Job whose pod may run anywhere. */
+export function freeJobHook(
+  name: string,
+  when: Hooks[number]['when'],
+  more: Partial<Hooks[number]> = {},
+) {
   const container = { name: 'hook', image: 'registry.example/hook:1', command: ['true'] };
   const template = { spec: { containers: [container], terminationGracePeriodSeconds: 0 } };
-  return {
-    name,
-    when,
-    job: { namespace: NAMESPACE, template, pinToNode: true },
-    timeout: '5m',
-    ...more,
-  };
+  return { name, when, job: { namespace: NAMESPACE, template }, timeout: '5m', ...more };
 }
 
 export interface HookJobs {

@@ -5,24 +5,24 @@ import { upgradePolicies } from '../../src/api/kinds.ts';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { type Job, jobs, pods } from '../../src/kube/resources.ts';
+import { jobs } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { buildUpgradePolicy } from '../support/builders/policies.ts';
 import { apply, installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { freeJobHook, type HookJobs, type Hooks, hookJobs, jobHook } from './hook-jobs.ts';
 import { PATIENCE, Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
-/** The label that Jobs of hooks have. */
-const HOOK_LABEL = 'upgrade.refit.dev/hook';
 const NAMESPACE = 'refit-hooks';
 const RIGHTS = 'deploy/rbac-hooks.yaml';
-type Hooks = NonNullable<UpgradePolicySpec['hooks']>;
 
 let admin: KubeClient;
+let made: HookJobs;
 
 beforeAll(async () => {
   await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  made = hookJobs(admin);
   await apply(await readFile(RIGHTS, 'utf8'));
 });
 afterAll(async () => {
@@ -30,12 +30,6 @@ afterAll(async () => {
   await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', RIGHTS]);
   admin.close();
 });
-
-function hook(name: string, when: Hooks[number]['when'], more: Partial<Hooks[number]> = {}) {
-  const container = { name: 'hook', image: 'registry.example/hook:1', command: ['true'] };
-  const template = { spec: { containers: [container], terminationGracePeriodSeconds: 0 } };
-  return { name, when, job: { namespace: NAMESPACE, template }, timeout: '5m', ...more };
-}
 
 async function usePolicy(name: string, hooks: Hooks): Promise<void> {
   const spec: UpgradePolicySpec = { plans: [{ dialect: 'autopilot' }], hooks };
@@ -46,35 +40,6 @@ async function usePolicy(name: string, hooks: Hooks): Promise<void> {
 async function lead(): Promise<RefitProcess> {
   const path = await kubeconfigFor('controller');
   return new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '5s');
-}
-
-async function jobsOf(name: string): Promise<Job[]> {
-  const labelSelector = `${HOOK_LABEL}=${name}`;
-  const { items } = await admin.list(jobs, { namespace: NAMESPACE, labelSelector });
-  return items.toSorted((a, b) =>
-    (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''),
-  );
-}
-
-/** Waits until the hook has this number of Jobs, and returns the last one. */
-async function jobOf(name: string, count = 1): Promise<Job> {
-  return await vi.waitFor(async () => {
-    const found = await jobsOf(name);
-    expect(found).toHaveLength(count);
-    return found.at(-1) as Job;
-  }, PATIENCE);
-}
-
-/** Ends the pod of the Job as a kubelet would. The Job controller of the cluster then ends the Job. */
-async function end({ metadata }: Job, phase: 'Succeeded' | 'Failed'): Promise<void> {
-  const pod = await vi.waitFor(async () => {
-    const labelSelector = `batch.kubernetes.io/job-name=${metadata.name}`;
-    const { items } = await admin.list(pods, { namespace: NAMESPACE, labelSelector });
-    expect(items).toHaveLength(1);
-    return items[0]?.metadata.name ?? '';
-  }, PATIENCE);
-  const options = { type: 'merge', subresource: 'status', namespace: NAMESPACE } as const;
-  await admin.patch(pods, pod, { status: { phase } }, options);
 }
 
 async function why(node: string): Promise<string> {
@@ -97,28 +62,17 @@ async function events(): Promise<string> {
   return (await kubectlAs('viewer', ['get', 'events', '-A', '-o', lines])).stdout;
 }
 
-async function removeJobs(): Promise<void> {
-  const { items } = await admin.list(jobs, { namespace: NAMESPACE });
-  for (const { metadata } of items)
-    await admin.delete(jobs, metadata.name, {
-      namespace: NAMESPACE,
-      propagationPolicy: 'Background',
-    });
-}
-
 test('a node starts after its hook, keeps its slot until the second one is done, and a failed hook is retried', async () => {
   await usePolicy('hooks-both', [
-    hook('backup', 'BeforeDrain', {
-      job: { ...hook('', 'BeforeDrain').job, pinToNode: true },
-    }),
-    hook('smoke', 'AfterVerified'),
+    jobHook('backup', 'BeforeDrain'),
+    freeJobHook('smoke', 'AfterVerified'),
   ]);
-  onTestFinished(removeJobs);
+  onTestFinished(made.remove);
   await using puppets = await Puppets.create(admin, 'hooks-w1', 'hooks-w2');
   await using killed = await lead();
   await puppets.plan(1);
 
-  const first = await jobOf('backup');
+  const first = await made.last('backup');
   expect(await puppets.signal('hooks-w1')).toBeUndefined();
   expect(await puppets.cordon('hooks-w1')).toBe('none');
   expect(first.spec).toMatchObject({
@@ -156,14 +110,14 @@ test('a node starts after its hook, keeps its slot until the second one is done,
   // The next leader goes on with the same Job, and creates no other.
   await killed.stop('SIGKILL');
   await using leader = await lead();
-  await end(first, 'Succeeded');
+  await made.end(first, 'Succeeded');
   await puppets.says('hooks-w1', 'Completed');
-  expect(await jobsOf('backup')).toHaveLength(1);
+  expect(await made.of('backup')).toHaveLength(1);
 
   // The slot is free only after the second hook.
-  const smoke = await jobOf('smoke');
-  expect(await jobsOf('backup')).toHaveLength(1);
-  await end(smoke, 'Failed');
+  const smoke = await made.last('smoke');
+  expect(await made.of('backup')).toHaveLength(1);
+  await made.end(smoke, 'Failed');
   await puppets.until(async () =>
     expect(await events()).toContain(
       `HookFailed hooks-w1: the hook smoke of UpgradePolicy hooks-both failed: Job ${NAMESPACE}/${smoke.metadata.name} failed: BackoffLimitExceeded`,
@@ -188,25 +142,25 @@ test('a node starts after its hook, keeps its slot until the second one is done,
   );
   const operator = await kubeconfigFor('operator');
   expect((await runRefit('retry', 'hooks-w1', '--kubeconfig', operator)).code).toBe(0);
-  const again = await jobOf('smoke', 2);
-  await end(again, 'Succeeded');
+  const again = await made.last('smoke', 2);
+  await made.end(again, 'Succeeded');
 
   // Somebody deletes a Job before its end: it is created again.
-  const backup = await jobOf('backup', 2);
+  const backup = await made.last('backup', 2);
   await admin.delete(jobs, backup.metadata.name, {
     namespace: NAMESPACE,
     propagationPolicy: 'Background',
   });
   const repeated = await vi.waitFor(async () => {
-    const found = await jobOf('backup', 2);
+    const found = await made.last('backup', 2);
     expect(found.metadata.uid).not.toBe(backup.metadata.uid);
     return found;
   }, PATIENCE);
-  await end(repeated, 'Succeeded');
+  await made.end(repeated, 'Succeeded');
   await puppets.says('hooks-w2', 'Completed');
-  await end(await jobOf('smoke', 3), 'Succeeded');
+  await made.end(await made.last('smoke', 3), 'Succeeded');
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
-  expect(await jobsOf('backup')).toHaveLength(2);
+  expect(await made.of('backup')).toHaveLength(2);
   expect(await hooksShown('hooks-w1')).toEqual([]);
   expect(await next.stop('SIGTERM')).toBe(0);
 });
@@ -215,9 +169,9 @@ test('a template that no API server accepts fails the node with what the API ser
   const container = { name: 'hook', image: 'registry.example/hook:1', ports: [{}] };
   const template = { spec: { containers: [container] } };
   await usePolicy('hooks-odd', [
-    hook('odd', 'BeforeDrain', { job: { namespace: NAMESPACE, template } }),
+    freeJobHook('odd', 'BeforeDrain', { job: { namespace: NAMESPACE, template } }),
   ]);
-  onTestFinished(removeJobs);
+  onTestFinished(made.remove);
   await using puppets = await Puppets.create(admin, 'hooks-o1');
   await using leader = await lead();
   await puppets.plan(1);
@@ -247,7 +201,7 @@ test.each<[string, object, string]>([
     apiVersion: 'upgrade.refit.dev/v1alpha1',
     kind: 'UpgradePolicy',
     metadata: { name: 'hooks-bad' },
-    spec: { hooks: [{ ...hook('backup', 'BeforeDrain'), ...odd }] },
+    spec: { hooks: [{ ...freeJobHook('backup', 'BeforeDrain'), ...odd }] },
   });
   const { ok, stderr } = await kubectlAs('admin', ['create', '-f', '-'], manifest);
   expect(ok).toBe(false);
