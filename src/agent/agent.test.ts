@@ -4,7 +4,7 @@ import { MemoryStore, viewOf } from '../../test/agent/memory-object.ts';
 import { airgap, journalAt, key, signalAt } from '../../test/support/builders/agent-situations.ts';
 import { refusal } from '../../test/support/builders/memory-api.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
-import { decodeReport } from '../signal/annotations.ts';
+import { decodeReport, decodeSignal } from '../signal/annotations.ts';
 import { silentLogger } from '../util/log.ts';
 import { Agent, type AgentParts } from './agent.ts';
 import { IDLE, type Journal } from './journal.ts';
@@ -124,6 +124,29 @@ test('an object that changed since the agent looked is not written, but looked a
   });
   expect(statuses).toContain('Completed');
   expect(lines).not.toContain('could not finish this step; retrying');
+});
+
+test('only the last report on a signal announces the agent, in the same write', async () => {
+  const ends: string[] = [];
+  const announcedAt: unknown[] = [];
+  let isWatched = false;
+  await runWith(CORDONED, 0, new Error('never'), {
+    beforeLastReport: async (_signal, end) => {
+      ends.push(end);
+      return await Promise.resolve({ announced: 'yes' });
+    },
+    meanwhile(store) {
+      if (isWatched) return;
+      isWatched = true;
+      store.watch(() => {
+        const { annotations = {} } = store.object.metadata;
+        const { status } = decodeSignal(annotations) ?? {};
+        announcedAt.push([status?.status, annotations['announced']]);
+      });
+    },
+  });
+  expect(ends).toEqual(['Completed']);
+  expect(announcedAt).toEqual([['Completed', 'yes']]);
 });
 
 test('a socket that comes while the agent looks is asked at once', async () => {

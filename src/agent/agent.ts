@@ -2,7 +2,7 @@
 import { annotated, type KubeObject } from '../kube/resources.ts';
 import { isConflict, isRefusal, StatusError } from '../kube/status-error.ts';
 import { decodeReport, encodeReport, type SignalData } from '../signal/annotations.ts';
-import { isFinal } from '../signal/names.ts';
+import { type FinalStatus, isFinal } from '../signal/names.ts';
 import { decodePrefetch } from '../signal/prefetch.ts';
 import { backoffDelay } from '../util/clock.ts';
 import { messageOf, unlessError } from '../util/errors.ts';
@@ -40,6 +40,14 @@ export interface AgentParts extends ObserverParts, Pick<CrashReportParts, 'accou
    * socket exists already, or if its directory cannot be watched.
    */
   readonly watchForSocket?: (listener: () => void) => (() => void) | undefined;
+  /**
+   * The agent calls this before its last report on a signal. Returns annotations that announce the agent, which the report gets, too.
+   * It never rejects.
+   */
+  readonly beforeLastReport?: (
+    signal: SignalData,
+    end: FinalStatus,
+  ) => Promise<Readonly<Record<string, string>>>;
   readonly random: () => number;
 }
 
@@ -280,7 +288,11 @@ export class Agent {
     const after = journalAfter(step, this.#journal, { ok: true }, this.#now());
     try {
       const deadlineMs = step.status === 'RollingBack' ? BEFORE_ROLL_BACK_MS : undefined;
-      await object.write(withReport(newest, signal, step, after, clock.now()), deadlineMs);
+      const announced = isFinal(step.status)
+        ? await this.#parts.beforeLastReport?.(signal, step.status)
+        : undefined;
+      const reported = withReport(newest, signal, step, after, clock.now());
+      await object.write(annotated(reported, announced ?? {}), deadlineMs);
     } catch (error) {
       // The write may have succeeded without an answer, so the next decision needs the object as it is now.
       if (step.status !== 'RollingBack' || isConflict(error)) await object.refresh();

@@ -30,6 +30,7 @@ const recordOf = async (rig: Rig): Promise<string> =>
 test('the way back needs no download, and the agent announces what it keeps', async () => {
   await using rig = await startRig({ keepPreviousMs: 3_600_000 });
   rig.startAgent();
+  await rig.until(async () => expect(agentOf(await rig.object()).ours).toBe(true));
   await rig.send('/new', NEW);
   await rig.end();
   expect(JSON.parse(await recordOf(rig))).toMatchObject({
@@ -38,15 +39,16 @@ test('the way back needs no download, and the agent announces what it keeps', as
     settled: true,
     leftMs: 3_600_000,
   });
+  const announced = {
+    version: OLD,
+    sha256: rig.server.sha256('/old'),
+    until: expect.any(String) as string,
+  };
+  // The last report announces the kept binary, so people know at once that the node can go back.
+  expect(agentOf(await rig.object()).kept).toEqual(announced);
   await rig.agent?.stop('SIGTERM');
   rig.startAgent();
-  await rig.until(async () =>
-    expect(agentOf(await rig.object()).kept).toEqual({
-      version: OLD,
-      sha256: rig.server.sha256('/old'),
-      until: expect.any(String) as string,
-    }),
-  );
+  await rig.until(async () => expect(agentOf(await rig.object()).kept).toEqual(announced));
   const before = rig.server.requests.length;
   await rig.send('/old', OLD);
   await rig.end();

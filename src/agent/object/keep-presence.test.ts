@@ -3,12 +3,12 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { ChangingNode } from '../../../test/support/doubles/agent/changing-node.ts';
 import { nodes } from '../../kube/resources.ts';
-import type { AgentPresence } from '../../signal/agent-presence.ts';
+import type { AgentPresence, KeptFacts } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION, MACHINE_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseJson } from '../../util/json.ts';
 import { silentLogger } from '../../util/log.ts';
-import { keepPresence } from './keep-presence.ts';
+import { type PresenceKeeper, type PresenceParts, presenceKeeper } from './keep-presence.ts';
 import type { SignalObject } from './signal-object.ts';
 
 /** Changes also when it is patched. */
@@ -45,20 +45,25 @@ let presence: AgentPresence;
 let stop: AbortController;
 let done: Promise<void>;
 let room: number | undefined;
+let kept: () => Promise<KeptFacts | undefined>;
+let keeper: PresenceKeeper;
 beforeEach(() => {
   clock = new FakeClock();
   cell = new Cell();
   stop = new AbortController();
   presence = SELF;
   room = 1000;
+  kept = async () => await Promise.resolve(undefined);
   const object = cell as unknown as SignalObject;
   const parts = { resource: nodes, object, clock, random: () => 0.5, log: silentLogger };
-  const client = cell as unknown as Parameters<typeof keepPresence>[0]['client'];
+  const client = cell as unknown as PresenceParts['client'];
   const said = {
     presence: async () => await Promise.resolve(presence),
     room: async () => await Promise.resolve(room),
+    kept: async () => await kept(),
   };
-  done = keepPresence({ ...parts, client, ...said }, stop.signal);
+  keeper = presenceKeeper({ ...parts, client, ...said });
+  done = keeper.keep(stop.signal);
 });
 afterEach(async () => {
   stop.abort();
@@ -129,4 +134,39 @@ test('an agent whose host holds plans back says every five minutes that it lives
   const { patches } = cell;
   await clock.advance(300_000);
   expect(cell.patches).toBe(patches + 1);
+});
+
+const KEPT: KeptFacts = { version: 'v1.36.2+k0s.0', sha256: 'a'.repeat(64) };
+
+test('a report contains what was announced last, with the binary that is kept now', async () => {
+  kept = async () => await Promise.resolve(KEPT);
+  expect(await keeper.current(), 'nothing was announced yet').toEqual({});
+  cell.set({});
+  await clock.advance(1000);
+  const { [AGENT_ANNOTATION]: text } = await keeper.current();
+  expect(parseJson(text)).toEqual({ ...SELF, kept: KEPT });
+  // Once the report is written, the next poll has nothing to write.
+  presence = { ...SELF, kept: KEPT };
+  cell.set({ [AGENT_ANNOTATION]: text ?? '' });
+  await clock.advance(120_000);
+  expect(cell.patches).toBe(1);
+});
+
+test('an agent that stands aside, or serves kubeadm, announces no kept binary in its report', async () => {
+  kept = async () => await Promise.resolve(KEPT);
+  for (const other of [{ aside: true }, { procedure: 'kubeadm' }] as const) {
+    presence = { ...SELF, ...other };
+    cell.set({});
+    await clock.advance(1000);
+    const { [AGENT_ANNOTATION]: text } = await keeper.current();
+    expect(parseJson(text)).toEqual(presence);
+  }
+});
+
+test('a kept binary that cannot be read costs the report nothing', async () => {
+  kept = async () => await Promise.reject(new Error('the disk is gone'));
+  cell.set({});
+  await clock.advance(1000);
+  const { [AGENT_ANNOTATION]: text } = await keeper.current();
+  expect(parseJson(text)).toEqual(SELF);
 });

@@ -8,6 +8,7 @@ import {
   encodePresence,
   HEARTBEAT_MS,
   type Heartbeat,
+  type KeptFacts,
 } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION, MACHINE_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -22,15 +23,56 @@ export interface PresenceParts extends Tools {
   readonly resource: Resource;
   readonly object: SignalObject;
   readonly presence: () => Promise<AgentPresence>;
+  /** Returns the facts of the kept binary as they are now. */
+  readonly kept: () => Promise<KeptFacts | undefined>;
   /** Returns the bytes that are free for a payload; undefined while that is not known. */
   readonly room: () => Promise<number | undefined>;
+}
+
+export interface PresenceKeeper {
+  /** Works until `stop` aborts. Never rejects, because an agent can work without it. */
+  readonly keep: (stop: AbortSignal) => Promise<void>;
+  /**
+   * Returns the annotations that announce the agent now. The agent adds them to its last report on a signal: the upgrade has
+   * changed them, and a write of their own would be one more for each node. Empty before the first announcement. It never rejects.
+   */
+  readonly current: () => Promise<Readonly<Record<string, string>>>;
 }
 
 /** The agent polls, because nothing signals that k0s was started in another way. */
 const POLL_MS = 60_000;
 
-/** Works until `stop` aborts. Never rejects, because an agent can work without it. */
-export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Promise<void> {
+/** Returns what announces the agent on its object. */
+export function presenceKeeper(parts: PresenceParts): PresenceKeeper {
+  const { kept, log } = parts;
+  let last: AgentPresence | undefined;
+  return {
+    async keep(stop) {
+      await keepPresence(parts, stop, (announced) => {
+        last = announced;
+      });
+    },
+    async current() {
+      if (last === undefined) return {};
+      // Only the kept binary is read again. The other facts may need requests, and the report does not wait for those.
+      const isKeeper = last.aside !== true && last.procedure === undefined;
+      const facts = isKeeper ? defined({ kept: await kept().catch(onError) }) : {};
+      return { [AGENT_ANNOTATION]: encodePresence({ ...last, ...facts }) };
+    },
+  };
+
+  function onError(error: unknown): undefined {
+    log.warn('cannot read the facts of the kept binary for a report', {
+      reason: messageOf(error),
+    });
+  }
+}
+
+async function keepPresence(
+  parts: PresenceParts,
+  stop: AbortSignal,
+  onAnnounced: (announced: AgentPresence) => void,
+): Promise<void> {
   const { client, resource, object, presence, log } = parts;
   const heartbeat = heartbeats(parts);
   const announce = async (): Promise<number> => {
@@ -55,6 +97,7 @@ export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Pro
         { metadata: { annotations } },
         { type: 'merge', abort: stop },
       );
+    if (newest !== undefined) onAnnounced(said);
     return POLL_MS;
   };
   const tell = (error: unknown, pauseMs: number): void =>

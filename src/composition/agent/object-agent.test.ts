@@ -16,7 +16,7 @@ import type { SignalObject } from '../../agent/object/signal-object.ts';
 import { parseAgentOptions } from '../../agent/options.ts';
 import { pathsIn } from '../../agent/state/state-directory.ts';
 import { silentLogger } from '../../util/log.ts';
-import { type AgentHost, announce } from './object-agent.ts';
+import { type AgentHost, announcer } from './object-agent.ts';
 
 let directory: string;
 let service: ChildProcess;
@@ -67,11 +67,8 @@ async function changeTenTimes(...flags: string[]): Promise<readonly unknown[]> {
     userAgent: 'refit',
   };
   const stop = new AbortController();
-  const done = announce(
-    parts as unknown as AgentHost,
-    object as unknown as SignalObject,
-    stop.signal,
-  );
+  const host = parts as unknown as AgentHost;
+  const done = announcer(host, object as unknown as SignalObject).keep(stop.signal);
   for (let change = 1; change <= 10; change++) {
     object.show({ metadata: { name: 'n' } });
     await vi.waitFor(() => expect(patch).toHaveBeenCalledTimes(change), 60_000);

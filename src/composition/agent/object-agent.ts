@@ -10,7 +10,7 @@ import { type HostParts, ROOT } from '../../agent/host-parts.ts';
 import { IDLE, type Journal } from '../../agent/journal.ts';
 import { keepDelegated } from '../../agent/maintenance/lease-delegation.ts';
 import { nodeMaintenance } from '../../agent/maintenance/node-maintenance.ts';
-import { keepPresence } from '../../agent/object/keep-presence.ts';
+import { type PresenceKeeper, presenceKeeper } from '../../agent/object/keep-presence.ts';
 import { reasonReporter } from '../../agent/object/reason-report.ts';
 import type { SignalObject } from '../../agent/object/signal-object.ts';
 import type { AgentOptions } from '../../agent/options.ts';
@@ -26,7 +26,7 @@ import {
   type TrustedAnswer,
 } from '../../agent/service/trusted-service.ts';
 import { type OwnAgentFacts, ownAgentOf } from '../../agent/service/worker-profile.ts';
-import { type FinishedSignals, finishedSignals } from '../../agent/state/finished-signals.ts';
+import { finishedSignals } from '../../agent/state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../../agent/state/journal-file.ts';
 import type { KeptBinary } from '../../agent/state/kept-binary.ts';
 import { upgradePathsOf } from '../../agent/state/state-directory.ts';
@@ -35,8 +35,8 @@ import { afterReboot } from '../../agent/transitions.ts';
 import { fetchBinaries } from '../../dialects/kubeadm/agent/fetch-binaries.ts';
 import type { Host } from '../../dialects/kubeadm/host/host.ts';
 import type { AgentPresence, CgroupV1, KeptFacts } from '../../signal/agent-presence.ts';
-import type { SignalCommand } from '../../signal/annotations.ts';
-import { SIGNAL_OBJECTS } from '../../signal/names.ts';
+import type { SignalCommand, SignalData } from '../../signal/annotations.ts';
+import { type FinalStatus, SIGNAL_OBJECTS } from '../../signal/names.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
@@ -50,6 +50,8 @@ export interface AgentHost extends HostParts {
 
 interface ServedObject {
   readonly object: SignalObject;
+  /** Announces the agent in its last reports on signals, if this is the object that has the announcement. */
+  readonly announcement?: PresenceKeeper;
   /** The path of the journal. No two agents may share one. */
   readonly journal: string;
   readonly accepts: readonly SignalCommand['kind'][];
@@ -85,14 +87,10 @@ export async function serveNode(
 }
 
 /**
- * Keeps the annotation that says which agent runs here. Call it only for the object whose signals
- * restart the service. It never rejects.
+ * Returns what keeps the annotation that says which agent runs here. Create it only for the object whose signals restart the
+ * service.
  */
-export async function announce(
-  host: AgentHost,
-  object: SignalObject,
-  stop: AbortSignal,
-): Promise<void> {
+export function announcer(host: AgentHost, object: SignalObject): PresenceKeeper {
   const { version, clock, options, places, userAgent } = host;
   const resource = SIGNAL_OBJECTS[options.object];
   const since = rfc3339(clock.now());
@@ -122,7 +120,7 @@ export async function announce(
       if (ownAgentDoubt !== undefined)
         return { ...known, ...ground, aside: true, doubt: ownAgentDoubt };
     }
-    const kept = defined({ kept: await keptFacts() });
+    const kept = defined({ kept: await keptFacts.recent() });
     return {
       ...own,
       ...ground,
@@ -139,7 +137,7 @@ export async function announce(
       ? undefined
       : await diskRoom(directory, limits.reserveBytes, files).free();
   };
-  await keepPresence({ ...host, resource, object, presence, room }, stop);
+  return presenceKeeper({ ...host, resource, object, presence, room, kept: keptFacts.current });
 }
 
 /**
@@ -272,47 +270,45 @@ export function createObjectAgent(
         running,
       }),
     beside,
+    beforeLastReport: async (signal, end) => {
+      await settleKept(host, signal, end);
+      return (await own.announcement?.current()) ?? {};
+    },
     onRest: () => void clock.schedule(SETTLE_MS, collectGarbage),
-    finished: withKept(
-      finishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
-      host,
-    ),
+    finished: finishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
   });
 }
 
-/** Starts the time of the previous binary when an update of a binary has succeeded. */
-function withKept(
-  finished: FinishedSignals,
+/**
+ * Starts the time of the previous binary if an update of a binary has succeeded. This happens before the report, because the report
+ * says until when the binary is kept. No roll-back follows a success. It never rejects.
+ */
+async function settleKept(
   { kept, log }: Pick<AgentHost, 'kept' | 'log'>,
-): FinishedSignals {
-  return {
-    ...finished,
-    async add(signal, end) {
-      await finished.add(signal, end);
-      if (end !== 'Completed' || signal.command.kind !== 'k0supdate') return;
-      // If this fails, the binary stays until the next upgrade. The signal has ended all the same.
-      await kept?.settle().catch((error: unknown) =>
-        log.warn('cannot record from when on the previous binary is kept', {
-          reason: messageOf(error),
-        }),
-      );
-    },
-  };
+  { command }: SignalData,
+  end: FinalStatus,
+): Promise<void> {
+  if (end !== 'Completed' || command.kind !== 'k0supdate') return;
+  // If this fails, the binary stays until the next upgrade. The signal has ended all the same.
+  await kept?.settle().catch((error: unknown) =>
+    log.warn('cannot record from when on the previous binary is kept', {
+      reason: messageOf(error),
+    }),
+  );
 }
 
 /** The facts change only with an upgrade or after days, and each change is a write to the API server. */
 const KEPT_FACTS_MS = 55_000;
 
-/** Returns a function that tends the previous binary and returns what to announce about it. It never rejects. */
+/** Returns functions that tell what to announce about the previous binary. They never reject for a failed removal. */
 function factsOfKept({
   kept,
   clock,
   log,
 }: Pick<AgentHost, 'kept' | 'log'> & { readonly clock: Clock }) {
   let last: { readonly at: number; readonly facts: KeptFacts | undefined } | undefined;
-  return async (): Promise<KeptFacts | undefined> => {
+  const current = async (): Promise<KeptFacts | undefined> => {
     const at = clock.monotonic();
-    if (last !== undefined && at - last.at < KEPT_FACTS_MS) return last.facts;
     await kept
       ?.tend()
       .catch((error: unknown) =>
@@ -320,5 +316,14 @@ function factsOfKept({
       );
     last = { at, facts: await kept?.facts() };
     return last.facts;
+  };
+  return {
+    /** Tends the previous binary, and returns its facts. */
+    current,
+    /** Returns the facts that were read within the last minute, or reads them. */
+    recent: async (): Promise<KeptFacts | undefined> =>
+      last !== undefined && clock.monotonic() - last.at < KEPT_FACTS_MS
+        ? last.facts
+        : await current(),
   };
 }

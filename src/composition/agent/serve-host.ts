@@ -23,7 +23,7 @@ import { controlNodes, nodeNameOf, SIGNAL_OBJECTS } from '../../signal/names.ts'
 import { backoffDelay, sleep } from '../../util/clock.ts';
 import type { ErrorCode } from '../../util/errors.ts';
 import { aborted, onAbort } from '../../util/waits.ts';
-import { type AgentHost, announce, createObjectAgent, serveNode } from './object-agent.ts';
+import { type AgentHost, announcer, createObjectAgent, serveNode } from './object-agent.ts';
 
 interface HostBasis extends Omit<AgentHost, 'client' | 'userAgent' | 'delegation'> {
   readonly config: ClusterConfig;
@@ -78,7 +78,7 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
 
 async function serveWorker(host: AgentHost, name: string, stop: AbortSignal): Promise<void> {
   const object = ownObject({ ...host, resource: nodes, name });
-  const common = { object, journal: host.paths.journal };
+  const { journal } = host.paths;
   const configured = keepConfigured(host, name, object, stop);
   if (host.options.procedure === 'kubeadm') {
     const { findKubeadm, localShells } = await import(
@@ -86,14 +86,17 @@ async function serveWorker(host: AgentHost, name: string, stop: AbortSignal): Pr
     );
     const found = await findKubeadm(name, ROOT, localShells(stop), host.options.kubeadm);
     const own = { ...host, kubeadm: found };
-    const agent = createObjectAgent(own, { ...common, accepts: ['kubeadmupdate'] }, () => name);
-    await Promise.all([agent.run(stop), announce(own, object, stop), configured]);
+    const announcement = announcer(own, object);
+    const options = { object, announcement, journal, accepts: ['kubeadmupdate'] } as const;
+    const agent = createObjectAgent(own, options, () => name);
+    await Promise.all([agent.run(stop), announcement.keep(stop), configured]);
     return;
   }
-  const options = { ...common, accepts: ['k0supdate', 'airgapupdate'] } as const;
+  const announcement = announcer(host, object);
+  const accepts = ['k0supdate', 'airgapupdate'] as const;
   await Promise.all([
-    serveNode(host, name, options, stop),
-    announce(host, object, stop),
+    serveNode(host, name, { object, announcement, journal, accepts }, stop),
+    announcement.keep(stop),
     configured,
   ]);
 }
@@ -150,7 +153,9 @@ export async function serveController(
 ): Promise<void> {
   const object = ownObject({ ...host, resource: controlNodes, name });
   const nodeName = (): string | undefined => nodeNameOf(object.newest);
-  const own = { object, journal: host.paths.journal, accepts: ['k0supdate'] } as const;
+  const announcement = announcer(host, object);
+  const { journal } = host.paths;
+  const own = { object, announcement, journal, accepts: ['k0supdate'] } as const;
   /**
    * The last known name of the Node. It is kept when the ControlNode is gone, because a cordon of
    * ours must still be removed.
@@ -169,7 +174,7 @@ export async function serveController(
       { ...host, object, describe: async () => await describeController(described) },
       stop,
     ),
-    announce(host, object, stop),
+    announcement.keep(stop),
     workForValue(
       object,
       nodeName,
