@@ -266,15 +266,15 @@ function scene() {
   return { api, clock, lines, writer, show, read, remove, writes };
 }
 
-test('it is created once, written at once if the phase changes, and else every ten seconds', async () => {
+test('it is created once, written at once if the phase changes, and else every twenty seconds', async () => {
   const { clock, show, read, writes } = scene();
   await show(rolloutOf(['intended', 'pending', 'pending']));
   expect(writes()).toEqual([`create noderollouts/${NAME}`, `patch noderollouts/${NAME}/status`]);
   await show(rolloutOf(['intended', 'pending', 'pending']));
   expect(writes()).toHaveLength(2);
-  expect(await show(rolloutOf(['done', 'intended', 'pending']))).toBe(10_000);
+  expect(await show(rolloutOf(['done', 'intended', 'pending']))).toBe(20_000);
   expect([writes().length, read().status?.progress]).toEqual([2, '0/3']);
-  await clock.advance(10_000);
+  await clock.advance(20_000);
   await show(rolloutOf(['done', 'intended', 'pending']));
   expect([writes().length, read().status?.progress]).toEqual([3, '1/3']);
   await show(rolloutOf(['done', 'done', 'done'], { phase: 'done' }));

@@ -51,7 +51,7 @@ export interface NodeRolloutWriter {
 }
 
 /** Milliseconds between two writes for one plan, unless its phase, a reason or the status of a condition has changed. */
-const BATCH_MS = 10_000;
+const BATCH_MS = 20_000;
 /** Milliseconds until a NodeRollout is read again, because people may have deleted it or changed its spec. */
 const REREAD_MS = 300_000;
 /** Milliseconds until the next try if the kind, the namespace or the right is missing. */
