@@ -1,6 +1,6 @@
 /** Compares the work for a long input with that for a short one: a busy machine makes neither take more processor time. */
 
-const RUNS = 2;
+const RUNS = 3;
 /** Below this, processor time is too coarse to compare. */
 const LEAST_MICROS = 2_000;
 
