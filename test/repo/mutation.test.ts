@@ -19,6 +19,8 @@ test('no link to a folder is copied', () => {
     .map((path) => path.slice(ROOT.length));
   expect(folders).toContain('charts/refit');
   expect(
-    folders.filter((path) => !ignorePatterns.some((pattern) => path.startsWith(`${pattern}/`))),
+    folders.filter(
+      (path) => !ignorePatterns.some((pattern) => `${path}/`.startsWith(`${pattern}/`)),
+    ),
   ).toEqual([]);
 });

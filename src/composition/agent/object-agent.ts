@@ -270,13 +270,21 @@ export function createObjectAgent(
         running,
       }),
     beside,
-    beforeLastReport: async (signal, end) => {
-      await settleKept(host, signal, end);
-      return (await own.announcement?.current()) ?? {};
-    },
+    beforeLastReport: lastWork(host, own),
     onRest: () => void clock.schedule(SETTLE_MS, collectGarbage),
     finished: finishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
   });
+}
+
+/** Returns what the agent does before its last report on a signal. */
+function lastWork(
+  host: Pick<AgentHost, 'kept' | 'log'>,
+  { announcement }: ServedObject,
+): NonNullable<AgentParts['beforeLastReport']> {
+  return async (signal, end) => {
+    await settleKept(host, signal, end);
+    return (await announcement?.current()) ?? {};
+  };
 }
 
 /**
