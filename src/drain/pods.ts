@@ -71,7 +71,7 @@ export function judgePod(
   options: DrainOptions,
   { isOrphaned, ruleFor }: PodFacts,
 ): PodVerdict {
-  if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined || isFinished(pod)) return 'left';
+  if (isMirrorPod(pod) || isFinished(pod)) return 'left';
   const orphaned = isDaemonPod(pod) && isOrphaned(pod);
   if (isDaemonPod(pod) && !orphaned) return 'left';
   const isOurs = isOwnPod(pod) || (isJobPod(pod) && isHookOfItsNode(pod));
@@ -87,6 +87,11 @@ export function judgePod(
   if (options.unmanagedPods === 'refuse' && controllerOf(pod) === undefined)
     return { refused: 'has no controller, so nothing would create it again' };
   return 'evict';
+}
+
+/** Returns true if the pod is the mirror pod of a static pod. */
+export function isMirrorPod({ metadata }: Pod): boolean {
+  return metadata.annotations?.[MIRROR_ANNOTATION] !== undefined;
 }
 
 /** Returns true if no container of the pod runs any more. */

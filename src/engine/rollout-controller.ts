@@ -1,5 +1,6 @@
 /** The controller of one dialect. It decides which changes wake plans, and passes them to the reconciler. */
 import type { LockKeeper } from '../coordination/lock-keeper.ts';
+import type { BudgetPodCounter } from '../drain/budget-pod-counter.ts';
 import type { Drains } from '../drain/running-drains.ts';
 import type { HealthMonitor } from '../health/monitor.ts';
 import type { HookResult } from '../hooks/rules.ts';
@@ -29,14 +30,12 @@ import type { Notifier } from './report/notifier.ts';
 import { createReporter, type ReporterParts } from './report/reporter.ts';
 import { createTracer } from './report/tracer.ts';
 import { gather } from './snapshot/gather.ts';
+import type { OutsideParts } from './snapshot/outside-work.ts';
 import { freshWorld, NOTHING, OwnWrites, viewsOf } from './snapshot/world.ts';
 
 export interface RolloutParts
   extends BasicTools,
-    Pick<
-      ReconcilerOptions,
-      'policyFor' | 'prober' | 'drains' | 'health' | 'hooks' | 'locks' | 'silences'
-    >,
+    Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains' | keyof OutsideParts>,
     Pick<ReporterParts, 'recordEvent'> {
   /** Sends notifications about plans; undefined if none are sent. */
   readonly notifier?: Notifier | undefined;
@@ -81,6 +80,7 @@ export interface RolloutController extends runtime.Controller {
  */
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
   const { reader, writer, log, drains, health, hooks, locks, silences, notifier, clock } = parts;
+  const { budgetPods } = parts;
   const { metrics = noMetrics } = parts;
   const { namespace, fieldSelector } = dialect.planObjects ?? {};
   const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
@@ -137,7 +137,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       ...(parts.policies
         ? [runtime.fromMapping(parts.policies, keys, runtime.generationChanged)]
         : []),
-      ...[drains, health, locks, hooks, silences, notifier].flatMap((each) =>
+      ...[drains, health, locks, budgetPods, hooks, silences, notifier].flatMap((each) =>
         each ? [fromChanges(each, plans, keys)] : [],
       ),
     ],
@@ -160,12 +160,12 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
 }
 
 /**
- * Returns a source that wakes every plan when a drain makes progress, a health check or a hook takes another state, a lock changes, or
- * a receiver takes messages, or Alertmanager silences, no more or again.
+ * Returns a source that wakes every plan when a drain makes progress, a health check or a hook takes another state, a lock changes, the
+ * pods of budgets are counted for the first time, a receiver takes messages, or Alertmanager silences, no more or again.
  */
 function fromChanges(
   changing: Pick<
-    Drains | HealthMonitor | HookRunner | LockKeeper | Notifier | SilenceKeeper,
+    BudgetPodCounter | Drains | HealthMonitor | HookRunner | LockKeeper | Notifier | SilenceKeeper,
     'onChange'
   >,
   plans: Informer,

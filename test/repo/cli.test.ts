@@ -317,6 +317,7 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
         },
       ],
       policy: { name: '', rule: '' },
+      order: '',
       drains: {
         nodes: 1,
         evictable: 1,

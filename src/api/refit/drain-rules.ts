@@ -61,6 +61,11 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
     'Ours',
     'Always',
   ),
+  startWith: choice(
+    '`FewestBudgetPods`: of the workers that may start next, those come first on which the fewest pods covered by a PodDisruptionBudget ' +
+      'run. `order` and `waves` come before it, and `spread` after it. By default the workers keep the order of the plan.',
+    'FewestBudgetPods',
+  ),
   order: choice(
     '`PriorityClass`: pods with a lower priority are gone before pods with a higher one are evicted. By default only the `order` of the ' +
       'rules in `pods` counts.',
@@ -98,4 +103,9 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
     'How long a drain waits for the pods of Jobs to complete before it evicts them, such as `30m`; by default it evicts them at once. ' +
       'It must be shorter than `deadlines.drain`.',
   ),
-});
+}).meta(
+  rules([
+    '!has(self.startWith) || !has(self.enabled) || self.enabled',
+    '`startWith` needs a drain, but `enabled` is false',
+  ]),
+);

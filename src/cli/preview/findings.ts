@@ -3,6 +3,7 @@ import { type DrainPreview, isBlocked } from '../../drain/drain-preview.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { targetsIn } from '../../engine/model/rollout.ts';
 import { coveringPolicies, describeEntry } from '../../engine/policy/choose-policy.ts';
+import { needsBudgetPods } from '../../engine/schedule/fewest-first.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
 import { semaphore } from '../../util/waits.ts';
@@ -28,6 +29,14 @@ export function policyRule(
   const over = wider.length > 0 ? `, before ${wider.join(', ')}` : '';
   const rule = `covers ${describeEntry(first.entry, 'every plan')}${over}`;
   return { name: first.policy.metadata.name, rule };
+}
+
+/** Returns a sentence about the order of the workers if counted pods decide it; undefined if they do not, or could not be counted. */
+export function orderSentence({ snapshot, policy }: Inspection): string | undefined {
+  const { budgetPods } = snapshot;
+  const isCounted = typeof budgetPods === 'object' && budgetPods.byNode !== undefined;
+  if (!isCounted || !needsBudgetPods(snapshot, policy)) return undefined;
+  return `of the workers that may start next, those come first on which the fewest pods covered by a PodDisruptionBudget run now (\`drain.startWith\` of UpgradePolicy ${policy.name})`;
 }
 
 export interface PlanDrainPreview {

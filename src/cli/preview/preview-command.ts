@@ -28,7 +28,7 @@ import {
 import { inSession, type SessionParts } from '../status/status-session.ts';
 import { harmless, type PlanView } from '../status/view.ts';
 import { durationOf, stagePreviews } from './batches.ts';
-import { lookAtDrains, policyRule } from './findings.ts';
+import { lookAtDrains, orderSentence, policyRule } from './findings.ts';
 import { type PlanPreview, problemsOf, renderPreview } from './view.ts';
 
 interface PreviewFlags extends ConnectionFlags {
@@ -241,6 +241,7 @@ async function previewAt(
     cordoned,
     warnings,
     policy,
+    order: orderSentence(inspection),
     drains,
     rollBack: view.rollBack,
     noReturn: finals.length > 0 ? finals : undefined,

@@ -40,6 +40,8 @@ export interface PlanPreview
   readonly problems?: readonly string[] | undefined;
   readonly stages: readonly StagePreview[];
   readonly policy?: PolicyRule | undefined;
+  /** One sentence: what puts workers in order that the policy would otherwise take as the plan lists them. */
+  readonly order?: string | undefined;
   readonly drains?: PlanDrainPreview | undefined;
   /** One sentence: whether the leader rolls the plan back by itself after failures. */
   readonly rollBack?: string | undefined;
@@ -94,6 +96,7 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
     ...(plan.policy
       ? [line('policy', `UpgradePolicy ${plan.policy.name} ${plan.policy.rule}`)]
       : []),
+    ...(plan.order === undefined ? [] : [line('order', plan.order)]),
     ...found.flatMap(stageLines),
     ...waits.map((wait) => line('waits', waitText(wait))),
     ...pauseLines(plan).map((text) => line('paused', text)),

@@ -38,6 +38,8 @@ type Subject = Pick<Loaded, 'dialect' | 'world'> & {
 /** Most questions of one kind that are asked. Each is a request, and hundreds of nodes may need one. */
 const MOST_OF_A_KIND = 20;
 const LEFT_OBJECTS = 'whether objects are left that the new version does not serve';
+const UNCOUNTED =
+  'the order of the nodes, for which `drain.startWith` counts pods that PodDisruptionBudgets cover';
 const CLEAR: DrainPreview = { evictable: 0, obstacles: [], refused: [] };
 
 /** Asks one question. If it fails, the result is `neutral`, and `what` names the question in the sentence about failed checks. */
@@ -61,6 +63,8 @@ export interface InspectionAnswers {
   readonly addHealth: (names: readonly string[]) => Promise<void>;
   /** Asks how the hooks of the policy stand. */
   readonly addHooks: () => Promise<void>;
+  /** Counts the pods that PodDisruptionBudgets cover. */
+  readonly addBudgetPods: () => Promise<void>;
   /** Looks at the locks of these tools. */
   readonly addLocks: (coordinate: readonly ToolName[]) => Promise<void>;
 }
@@ -79,6 +83,7 @@ export function inspectionAnswers(
     health: undefined as Known['health'],
     locks: undefined as Known['locks'],
     hooks: undefined as Known['hooks'],
+    budgetPods: undefined as Known['budgetPods'],
     drainPreviews: new Map<string, DrainPreview>(),
     drainDelegationOf: ({ key }: Target) => delegations.get(key),
     drainOf: (node: string) => drains.get(node),
@@ -143,7 +148,12 @@ export function inspectionAnswers(
     known.locks = seen.known;
     for (const each of seen.unseen) unseen.add(each);
   };
-  return { known, unseen, add, addHealth, addHooks, addLocks };
+  const addBudgetPods = async (): Promise<void> => {
+    const found = await sources.budgetPods();
+    known.budgetPods = found;
+    if (found.problem !== undefined) unseen.add(`${UNCOUNTED}: ${found.problem}`);
+  };
+  return { known, unseen, add, addHealth, addHooks, addLocks, addBudgetPods };
 }
 
 /** Asks the API servers from this machine. If some are not ready, the result is unknown: perhaps only this machine cannot reach them. */

@@ -3,6 +3,8 @@
 import { nodeRollouts } from '../../api/kinds.ts';
 import { type LocksSeen, lookAtLocks } from '../../coordination/lock-look.ts';
 import type { ToolName } from '../../coordination/tool.ts';
+import { countInTime } from '../../drain/budget-pod-counter.ts';
+import { type BudgetPods, countBudgetPods } from '../../drain/budget-pods.ts';
 import { type DrainPreviewer, drainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
@@ -27,6 +29,8 @@ export interface Sources {
     node: string,
     options: DrainOptions,
   ) => ReturnType<DrainPreviewer['ahead']>;
+  /** Counts the pods that PodDisruptionBudgets cover. */
+  readonly budgetPods: () => Promise<BudgetPods>;
   /** Asks how far the drain of a node is. */
   readonly drain: (node: string, options: DrainOptions) => ReturnType<DrainPreviewer['during']>;
   /** Asks which preconditions of the plan are not met. */
@@ -54,6 +58,8 @@ export type AskControlPlane = (
 
 /** Milliseconds for which an answer is reused. `refit status -w` asks every second. */
 const KEPT_MS = 5000;
+/** Milliseconds for which counted pods are reused. The lists have every pod of the cluster. */
+const COUNT_KEPT_MS = 60_000;
 
 export function sourcesOf(
   client: KubeClient,
@@ -62,9 +68,9 @@ export function sourcesOf(
   abort: AbortSignal,
 ): Sources {
   const kept = new Map<string, { readonly at: number; readonly answer: Promise<unknown> }>();
-  const once = async <T>(key: string, ask: () => Promise<T>): Promise<T> => {
+  const once = async <T>(key: string, ask: () => Promise<T>, keptMs = KEPT_MS): Promise<T> => {
     const known = kept.get(key);
-    if (known && clock.monotonic() - known.at < KEPT_MS) return await (known.answer as Promise<T>);
+    if (known && clock.monotonic() - known.at < keptMs) return await (known.answer as Promise<T>);
     const answer = ask();
     kept.set(key, { at: clock.monotonic(), answer });
     return await answer;
@@ -82,6 +88,11 @@ export function sourcesOf(
     controlPlane: askControlPlane,
     drainPreview: async (node: string, options: DrainOptions) =>
       await once(`drain preview ${node}`, async () => await (await look()).ahead(node, options)),
+    budgetPods: async () => {
+      const count = async (ended: AbortSignal) => await countBudgetPods(client, ended);
+      const ask = async () => await countInTime(count, clock, abort);
+      return await once('budget pods', ask, COUNT_KEPT_MS);
+    },
     drain: async (node: string, options: DrainOptions) =>
       await once(
         `drain ${node}`,

@@ -20,6 +20,7 @@ import {
 import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
+import { needsBudgetPods } from '../../engine/schedule/fewest-first.ts';
 import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifPossible, messageOf, RefitError } from '../../util/errors.ts';
@@ -180,6 +181,7 @@ export async function inspect(
   if (!isFinal(look().rollout)) {
     await answers.addHealth((policy.health?.checks ?? []).map((check) => check.name));
     await answers.addLocks(policy.coordinate ?? []);
+    if (needsBudgetPods(look(), policy)) await answers.addBudgetPods();
   }
   let snapshot = look();
   for (let round = 0; round < MAX_ROUNDS; round++) {

@@ -33,6 +33,7 @@ import {
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { checksShown, type ShownCheck } from '../../engine/report/shown-checks.ts';
 import { hooksShown, type ShownHook } from '../../engine/report/shown-hooks.ts';
+import { groupsOf } from '../../engine/schedule/order.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import { wavesOf } from '../../engine/schedule/waves.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
@@ -418,7 +419,8 @@ function nextOf(look: ViewInput): string[] {
   for (const stage of rollout.stages) {
     // A target whose signal was sent is not next any more, even if its record is about to follow.
     const pending = stage.targets.filter((target) => phaseOf(look, stage, target) === 'pending');
-    const free = pending
+    const free = groupsOf({ snapshot, policy }, stage, pending)
+      .flat()
       .filter((target) => !isTargetHeld({ snapshot, policy, now }, stage, target))
       .map(({ name }) => name);
     const ready = free.filter((name) => !blocked.has(name));

@@ -1,6 +1,7 @@
 /** The types of one decision: what it reads, what was observed of a rollout and its targets, and what it decides. */
 import type { MarkState } from '../../coordination/node-marks.ts';
 import type { KnownLock, OtherWork, ToolName } from '../../coordination/tool.ts';
+import type { BudgetPods } from '../../drain/budget-pods.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { LifecycleChange, LifecycleState } from '../../drain/lifecycle-conditions.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
@@ -241,6 +242,8 @@ export interface Snapshot {
   readonly facts: Pick<ReadonlyMap<string, TargetFacts>, 'get'> & {
     /** Returns the labels of one target without its other facts; undefined if it has no object. A snapshot that was read back has none. */
     readonly labelsOf?: (key: string) => Readonly<Record<string, string>> | undefined;
+    /** Returns the name of one target's Node in the same way; undefined if the Node is unknown, or named like the target. */
+    readonly nodeNameOf?: (key: string) => string | undefined;
   };
   /** The names of pending targets that may already be doing something. If it is undefined, every pending target may. */
   readonly observable?: Pick<ReadonlyMap<string | undefined, unknown>, 'has'> | undefined;
@@ -257,6 +260,8 @@ export interface Snapshot {
   readonly locks?: readonly KnownLock[] | undefined;
   /** What is known of the runs of hooks; undefined for processes that carry out none. */
   readonly hooks?: readonly HookResult[] | undefined;
+  /** The pods that PodDisruptionBudgets cover, for policies that put targets in order by them; undefined for processes that do not count them. */
+  readonly budgetPods?: BudgetPods | 'unasked' | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
   /**

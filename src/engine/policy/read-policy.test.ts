@@ -162,6 +162,15 @@ describe('times', () => {
     expect(agent).toEqual(graceMs === undefined ? {} : { drain: { graceMs } });
   });
 
+  test.each<[object, boolean | undefined]>([
+    [{ startWith: 'FewestBudgetPods' }, true],
+    [{ startWith: 'FewestBudgetPods', enabled: true }, true],
+    [{}, undefined],
+  ])('%j says which nodes start first, and agents need not know it', (spec, first) => {
+    const { drain, agent, problems } = read({ drain: spec });
+    expect([drain.startsWithFewest, agent, problems]).toEqual([first, {}, []]);
+  });
+
   test.each<[object, number | undefined]>([
     [{ waitForDetach: true }, 120_000],
     [{ waitForDetach: true, timeout: '5s' }, 5_000],
@@ -172,6 +181,10 @@ describe('times', () => {
   });
 
   test.each<[string, UpgradePolicySpec]>([
+    [
+      'UpgradePolicy nightly: spec.drain.startWith must be absent, because spec.drain.enabled is false; found "FewestBudgetPods"',
+      { drain: { startWith: 'FewestBudgetPods', enabled: false } },
+    ],
     [
       'UpgradePolicy nightly: spec.drain.volumes.timeout must be shorter than spec.deadlines.drain, which is 1 min; found "2m"',
       { drain: { volumes: { waitForDetach: true, timeout: '2m' } }, deadlines: { drain: '1m' } },

@@ -323,6 +323,13 @@ const GRACE_MS = 30_000;
 /** Milliseconds that a drain waits by default for volumes to detach. */
 const DETACH_MS = 2 * 60_000;
 
+/** Returns true if workers with few pods covered by budgets start first. Without a drain, no pod of theirs would be evicted. */
+function startsWithFewest({ startWith, enabled }: DrainSpec, complain: Complain): boolean {
+  if (startWith !== undefined && enabled === false)
+    complain('drain.startWith', 'absent, because spec.drain.enabled is false', startWith);
+  return startWith === 'FewestBudgetPods';
+}
+
 function drainOf(drain: DrainSpec, waits: DrainWaits, complain: Complain): DrainPolicy {
   const { onDeadline, uncordon, ...defaults } = DEFAULT_POLICY.drain;
   const { gracePeriodSeconds } = drain;
@@ -336,6 +343,7 @@ function drainOf(drain: DrainSpec, waits: DrainWaits, complain: Complain): Drain
       ...(drain.order === 'PriorityClass' ? { byPriority: true } : {}),
       ...waits,
     },
+    ...(startsWithFewest(drain, complain) ? { startsWithFewest: true } : {}),
     ...(waits.graceMs === undefined ? {} : { excludes: true }),
     onDeadline: deadlineRuleOf(drain.onDeadline) ?? onDeadline,
     softTaint: drain.softTaint ?? defaults.softTaint,

@@ -71,6 +71,8 @@ export interface DrainPolicy {
   readonly unheld?: 'withDrain' | 'withoutDrain';
   /** True if the node is cordoned, but no pod is evicted. */
   readonly cordonOnly?: boolean;
+  /** True if of several workers those start first on which the fewest pods covered by PodDisruptionBudgets run. */
+  readonly startsWithFewest?: boolean;
   /** True if a node is excluded from external load balancers before its first pod is evicted. */
   readonly excludes?: boolean;
   readonly options: DrainOptions;

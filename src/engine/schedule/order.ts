@@ -1,6 +1,6 @@
 /**
  * Orders the targets of a stage: `waves` and `order` of an UpgradePolicy put them into groups that start one after the other, and
- * `spread` takes the targets of a group from different domains in turn.
+ * `spread` takes the targets of a group from different domains in turn. Before that, `drain.startWith` puts the targets of a group in order.
  */
 import { ownMember } from '../../util/own-member.ts';
 import { listed } from '../../util/phrases.ts';
@@ -10,13 +10,17 @@ import { type DecisionContext, labelsOf, wait } from '../gates/types.ts';
 import { isSettled, type Stage, type Target } from '../model/rollout.ts';
 import { awaitedRetries } from './awaited-retries.ts';
 import { isOfControlPlane } from './control-plane.ts';
+import { fewestFirst, uncountedWait } from './fewest-first.ts';
 import { wavesOf } from './waves.ts';
 
 type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
 
 const ENDS = 'those nodes are done; for a failed one run refit retry NODE';
 
-/** Returns the groups in the order in which they start. Without `spread`, the targets of a group stay in the order of the list. */
+/**
+ * Returns the groups in the order in which they start. Without `spread` and `drain.startWith`, the targets of a group stay in the order of
+ * the list.
+ */
 export function groupsOf(
   context: Context,
   stage: Stage,
@@ -25,11 +29,14 @@ export function groupsOf(
   const { order, waves, spread } = context.policy;
   // Groups of no targets need no waves, which read every target of the stage.
   if (targets.length === 0) return [];
-  if (!order && !waves)
-    return [spread === undefined ? targets : spreadOver(context, spread, targets)];
+  const within = (group: readonly Target[]): readonly Target[] => {
+    const ordered = fewestFirst(context, stage, group);
+    return spread === undefined ? ordered : spreadOver(context, spread, ordered);
+  };
+  if (!order && !waves) return [within(targets)];
   const groups = [...Map.groupBy(targets, groupIn(context, stage))];
   const sorted = groups.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
-  return spread === undefined ? sorted : sorted.map((group) => spreadOver(context, spread, group));
+  return sorted.map(within);
 }
 
 /** Returns the targets in turn from each domain, which is a value of the label. Targets without the label are a domain, too. */
@@ -56,7 +63,8 @@ export function orderCheck(
 ): (target: Target) => Refusal | undefined {
   const { targets } = stage;
   const { order, waves, name, maxFailures } = context.policy;
-  if (!order && !waves) return () => undefined;
+  const uncounted = uncountedWait(context, stage);
+  if (!order && !waves) return uncounted;
   const groupOf = groupIn(context, stage);
   const divided = wavesOf(context, stage);
   const budgetFor = ({ key }: Target): number =>
@@ -82,7 +90,7 @@ export function orderCheck(
   return (target) => {
     const group = groupOf(target);
     const before = group > first ? open.filter((each) => groupOf(each) < group) : ahead;
-    if (before.length === 0) return undefined;
+    if (before.length === 0) return uncounted(target);
     const names = before.map((each) => each.name);
     const message =
       group > first

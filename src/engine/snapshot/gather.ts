@@ -58,6 +58,7 @@ export interface Known {
   readonly health?: readonly CheckResult[] | undefined;
   readonly decisions?: DecisionsOfPeople | 'unasked' | Unanswered | undefined;
   readonly locks?: Snapshot['locks'];
+  readonly budgetPods?: Snapshot['budgetPods'];
   readonly hooks?: readonly HookResult[] | undefined;
   /** The drain previews by name of the node; undefined if this process previews no drains. */
   readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
@@ -159,11 +160,15 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     const place = placeOf(key);
     return place && dialect.objectOf(...place, world)?.metadata.labels;
   };
+  const nodeNameOf = (key: string): string | undefined => {
+    const place = placeOf(key);
+    return place && dialect.drainDelegation?.nodeOf(...place, world)?.metadata.name;
+  };
   const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
   return {
     rollout,
     late,
-    facts: { get: (key) => facts.getOrInsertComputed(key, find), labelsOf },
+    facts: { get: (key) => facts.getOrInsertComputed(key, find), labelsOf, nodeNameOf },
     observable: dialect.signal.observable?.(world),
     canSkip: dialect.recordsSkips,
     canRetry: dialect.ordersRetries,
@@ -174,6 +179,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     health: scene.known.health,
     decisions: scene.known.decisions,
     locks: scene.known.locks,
+    budgetPods: scene.known.budgetPods,
     hooks: scene.known.hooks,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) =>
       freshWork(work, scene.known, now),

@@ -1,10 +1,12 @@
 /** Joins what a plan needs besides its nodes: health checks, hooks, locks and silences. */
 import type { LockKeeper } from '../../coordination/lock-keeper.ts';
+import type { BudgetPodCounter } from '../../drain/budget-pod-counter.ts';
 import type { HealthMonitor } from '../../health/monitor.ts';
 import type { HookRunner } from '../../hooks/runner.ts';
 import type { SilenceKeeper } from '../../silences/keeper.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { needsBudgetPods } from '../schedule/fewest-first.ts';
 import { followHealth } from './followed-health.ts';
 import { followLocks } from './followed-locks.ts';
 import { followSilences } from './followed-silences.ts';
@@ -15,6 +17,8 @@ export interface OutsideParts {
   readonly health?: HealthMonitor | undefined;
   /** Keeps the locks that are shared with other tools. */
   readonly locks?: LockKeeper | undefined;
+  /** Counts the pods that PodDisruptionBudgets cover. */
+  readonly budgetPods?: BudgetPodCounter | undefined;
   /** Carries out the hooks of policies. */
   readonly hooks?: HookRunner | undefined;
   /** Silences alerts about nodes in progress. */
@@ -23,19 +27,20 @@ export interface OutsideParts {
 
 /** Returns what is known for the plan now, as parts of its snapshot. */
 export function outsideResults(
-  { health, locks, hooks }: OutsideParts,
+  { health, locks, hooks, budgetPods }: OutsideParts,
   plan: string,
-): Pick<Snapshot, 'health' | 'locks' | 'hooks'> {
+): Pick<Snapshot, 'health' | 'locks' | 'hooks' | 'budgetPods'> {
   return {
     health: health?.resultsOf(plan),
     locks: locks?.locks(),
+    budgetPods: budgetPods?.known(),
     hooks: hooks?.resultsOf(plan),
   };
 }
 
-/** Has health checks asked, locks taken and alerts silenced as the snapshot needs it. Hooks follow the commands of the turn. */
+/** Has health checks asked, locks taken, pods counted and alerts silenced as the snapshot needs it. Hooks follow the commands of the turn. */
 export function followOutsideWork(
-  { health, locks, silences }: OutsideParts,
+  { health, locks, silences, budgetPods }: OutsideParts,
   plan: string,
   snapshot: Snapshot,
   policy: RolloutPolicy,
@@ -43,12 +48,17 @@ export function followOutsideWork(
 ): void {
   followHealth(health, plan, snapshot, policy, now);
   followLocks(locks, plan, snapshot, policy);
+  budgetPods?.follow(plan, needsBudgetPods(snapshot, policy));
   followSilences(silences, plan, snapshot, policy);
 }
 
 /** Ends the work for a plan that was deleted. Locks stay, because nodes may still work for the plan. */
-export function forgetOutsideWork({ health, hooks, silences }: OutsideParts, plan: string): void {
+export function forgetOutsideWork(
+  { health, hooks, silences, budgetPods }: OutsideParts,
+  plan: string,
+): void {
   health?.forget(plan);
+  budgetPods?.forget(plan);
   hooks?.forget(plan);
   silences?.forget(plan);
 }

@@ -1,0 +1,141 @@
+/**
+ * Keeps up to date how many pods that PodDisruptionBudgets cover run on each Node, in the background, as long as a plan needs it. It
+ * keeps only the numbers, and no decision waits for an answer of the API server.
+ */
+import { type Clock, sleep } from '../util/clock.ts';
+import { messageOf } from '../util/errors.ts';
+import { createListeners } from '../util/listeners.ts';
+import type { Logger } from '../util/log.ts';
+import { printable } from '../util/printable.ts';
+import { aborted, untilAborted } from '../util/waits.ts';
+import type { BudgetPods } from './budget-pods.ts';
+
+export interface BudgetPodCounter {
+  /** Says whether the plan needs the numbers from now on. */
+  follow(plan: string, isNeeded: boolean): void;
+  forget(plan: string): void;
+  /** Returns what is known; `unasked` until the first attempt to count has ended. */
+  known(): BudgetPods | 'unasked';
+  /** Calls the listener when the first attempt has ended. The returned function removes the listener. */
+  onChange(listener: () => void): () => void;
+  /** Runs until `stop` aborts. Before and after that nothing is known. */
+  run(stop: AbortSignal): Promise<void>;
+}
+
+export interface CounterParts {
+  /** Counts once. */
+  readonly count: (abort: AbortSignal) => Promise<ReadonlyMap<string, number>>;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, 'warn'>;
+}
+
+/** Milliseconds between the end of an attempt and the next one. */
+const EVERY_MS = 60_000;
+/** Milliseconds that an attempt may take. The lists of a large cluster have hundreds of pages. */
+const WITHIN_MS = 60_000;
+
+export function createBudgetPodCounter(parts: CounterParts): BudgetPodCounter {
+  return new Counter(parts);
+}
+
+class Counter implements BudgetPodCounter {
+  readonly #parts: CounterParts;
+  readonly #listeners = createListeners();
+  /** The plans that need the numbers. */
+  readonly #plans = new Set<string>();
+  #known: BudgetPods | 'unasked' = 'unasked';
+  /** Ends the attempts that are under way or planned; undefined if there are none. */
+  #attempts: AbortController | undefined;
+  #stop: AbortSignal | undefined;
+
+  constructor(parts: CounterParts) {
+    this.#parts = parts;
+  }
+
+  follow(plan: string, isNeeded: boolean): void {
+    if (!isNeeded) {
+      this.forget(plan);
+      return;
+    }
+    this.#plans.add(plan);
+    this.#begin();
+  }
+
+  forget(plan: string): void {
+    this.#plans.delete(plan);
+    if (this.#plans.size === 0) this.#end();
+  }
+
+  known(): BudgetPods | 'unasked' {
+    return this.#known;
+  }
+
+  onChange(listener: () => void): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  async run(stop: AbortSignal): Promise<void> {
+    this.#stop = stop;
+    if (this.#plans.size > 0) this.#begin();
+    await aborted(stop);
+    this.#stop = undefined;
+    this.#plans.clear();
+    this.#end();
+  }
+
+  #begin(): void {
+    if (this.#stop === undefined || this.#attempts !== undefined) return;
+    this.#attempts = new AbortController();
+    void this.#keepCounting(this.#attempts.signal);
+  }
+
+  #end(): void {
+    this.#attempts?.abort();
+    this.#attempts = undefined;
+    this.#known = 'unasked';
+  }
+
+  async #keepCounting(ended: AbortSignal): Promise<void> {
+    const { count, clock } = this.#parts;
+    while (!ended.aborted) {
+      const found = await countInTime(count, clock, ended);
+      if (ended.aborted) return;
+      const isFirst = this.#known === 'unasked';
+      this.#known = this.#joined(found);
+      if (isFirst) this.#listeners.call();
+      await sleep(clock, EVERY_MS, ended).catch(() => undefined);
+    }
+  }
+
+  /** Returns what is known after an attempt. After a failed attempt the former numbers stay, and each new problem is logged once. */
+  #joined({ byNode, problem }: BudgetPods): BudgetPods {
+    if (problem === undefined) return { byNode };
+    const before = this.#known === 'unasked' ? {} : this.#known;
+    if (before.problem !== problem) this.#parts.log.warn(COUNT_FAILED, { problem });
+    return { ...before, problem };
+  }
+}
+
+const COUNT_FAILED =
+  'cannot count the pods that PodDisruptionBudgets cover, so `drain.startWith` of UpgradePolicies uses former numbers, if there are any';
+
+/** Counts once, and gives up after a time. */
+export async function countInTime(
+  count: CounterParts['count'],
+  clock: Clock,
+  ended: AbortSignal,
+): Promise<BudgetPods> {
+  const late = new AbortController();
+  const cancel = clock.schedule(WITHIN_MS, () =>
+    late.abort(new Error(`there was no complete answer within ${WITHIN_MS / 1000} s`)),
+  );
+  const abort = AbortSignal.any([ended, late.signal]);
+  try {
+    // A request that ignores its abort signal must not keep the attempt from its end.
+    return { byNode: await untilAborted(count(abort), abort) };
+  } catch (error) {
+    return { problem: printable(messageOf(error)) };
+  } finally {
+    cancel();
+  }
+}

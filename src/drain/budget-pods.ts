@@ -1,0 +1,53 @@
+/** Counts for each Node the pods that a drain would evict and that a PodDisruptionBudget covers. */
+import type { KubeClient } from '../kube/client.ts';
+import {
+  type Pod,
+  type PodDisruptionBudget,
+  podDisruptionBudgets,
+  pods,
+} from '../kube/resources.ts';
+import { labelMatcher } from '../kube/selectors.ts';
+import { isDaemonPod, isFinished, isMirrorPod } from './pods.ts';
+
+/** What is known of the pods that PodDisruptionBudgets cover. */
+export interface BudgetPods {
+  /** Their number by the name of the Node. A Node without such pods is missing. Undefined if no attempt to count has succeeded. */
+  readonly byNode?: ReadonlyMap<string, number> | undefined;
+  /** Why the last attempt to count failed; undefined if it succeeded. */
+  readonly problem?: string | undefined;
+}
+
+/** Stands for each pod that was counted, so that the list does not keep the pods of a large cluster. */
+const COUNTED: Pod = { metadata: { name: '' } };
+
+/**
+ * Counts the pods by the name of their Node. Pods that a drain leaves on the Node do not count: those of DaemonSets, static pods, and
+ * pods that have ended. Rejects if the API server refuses one of the lists.
+ */
+export async function countBudgetPods(
+  client: Pick<KubeClient, 'listAll'>,
+  abort: AbortSignal,
+): Promise<ReadonlyMap<string, number>> {
+  const byNode = new Map<string, number>();
+  const { items: budgets } = await client.listAll(podDisruptionBudgets, { abort });
+  const isCovered = coverageOf(budgets);
+  const count = (pod: Pod): Pod => {
+    const node = pod.spec?.nodeName ?? '';
+    if (node !== '' && isCovered(pod)) byNode.set(node, (byNode.get(node) ?? 0) + 1);
+    return COUNTED;
+  };
+  if (budgets.length > 0) await client.listAll(pods, { transform: count, abort });
+  return byNode;
+}
+
+/** Returns a function that says whether a drain would evict the pod, and one of the budgets covers it. */
+function coverageOf(budgets: readonly PodDisruptionBudget[]): (pod: Pod) => boolean {
+  const byNamespace = new Map<string, ReturnType<typeof labelMatcher>[]>();
+  for (const { metadata, spec } of budgets)
+    byNamespace.getOrInsert(metadata.namespace ?? '', []).push(labelMatcher(spec?.selector));
+  return (pod) => {
+    const matchers = byNamespace.get(pod.metadata.namespace ?? '') ?? [];
+    const isLeft = isFinished(pod) || isDaemonPod(pod) || isMirrorPod(pod);
+    return !isLeft && matchers.some((matches) => matches(pod.metadata.labels));
+  };
+}

@@ -1,0 +1,168 @@
+/** `drain.startWith`: workers with the fewest pods of budgets start first, inside their group, and `spread` takes turns after that. */
+import { expect, test } from 'vitest';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
+import { growthOf } from '../../../test/support/growth.ts';
+import { turnFromJson, turnToJson } from '../../../test/support/turn-json.ts';
+import type { Snapshot } from '../model/decision.ts';
+import type { Role } from '../model/rollout.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../policy/rollout-policy.ts';
+import { needsBudgetPods } from './fewest-first.ts';
+import { groupsOf } from './order.ts';
+import { chooseTargets } from './slots.ts';
+
+const ASKS = { drain: { ...DEFAULT_POLICY.drain, startsWithFewest: true } } as const;
+const CONTROL_PLANE = { 'node-role.kubernetes.io/control-plane': '' };
+const LABELS: Readonly<Record<string, Record<string, string>>> = {
+  w1: { zone: 'a' },
+  w2: { zone: 'a', early: 'true' },
+  w3: { zone: 'b' },
+  w4: { zone: 'b', early: 'true' },
+  w5: { zone: 'a' },
+};
+const NUMBERS = { w1: 3, w2: 2, w3: 2, w4: 1 };
+
+interface Scene {
+  readonly policy?: Partial<RolloutPolicy>;
+  readonly numbers?: Readonly<Record<string, number>>;
+  readonly budgetPods?: Snapshot['budgetPods'];
+  readonly labels?: Readonly<Record<string, Record<string, string>>>;
+  readonly role?: Role;
+}
+
+function contextOf({ policy = {}, numbers = NUMBERS, labels = LABELS, ...more }: Scene) {
+  const { role = 'worker', budgetPods = { byNode: new Map(Object.entries(numbers)) } } = more;
+  const stage = buildStage(role, Object.keys(labels));
+  const facts = Object.fromEntries(
+    Object.entries(labels).map(([name, own]) => [name, { labels: own }]),
+  );
+  const snapshot = { ...buildSnapshot(buildRollout([stage]), facts), budgetPods };
+  const rules = buildPolicy({ name: 'careful', ...ASKS, ...policy });
+  return { stage, context: { snapshot, policy: rules, now: T0 } };
+}
+
+function orderOf(scene: Scene): string {
+  const { stage, context } = contextOf(scene);
+  const groups = groupsOf(context, stage, stage.targets);
+  return groups.map((group) => group.map(({ name }) => name).join(' ')).join(' | ');
+}
+
+test.each<[string, Scene, string]>([
+  ['nobody asks for it', { policy: { drain: DEFAULT_POLICY.drain } }, 'w1 w2 w3 w4 w5'],
+  ['the fewest first, and equals as they were', {}, 'w5 w4 w2 w3 w1'],
+  ['all numbers are equal', { numbers: { w1: 1, w2: 1, w3: 1, w4: 1, w5: 1 } }, 'w1 w2 w3 w4 w5'],
+  ['there are no such pods', { numbers: {} }, 'w1 w2 w3 w4 w5'],
+  ['numbers, not texts, are compared', { numbers: { ...NUMBERS, w5: 10 } }, 'w4 w2 w3 w1 w5'],
+  ['nothing is counted yet', { budgetPods: 'unasked' }, 'w1 w2 w3 w4 w5'],
+  ['no attempt has succeeded', { budgetPods: { problem: 'forbidden' } }, 'w1 w2 w3 w4 w5'],
+  [
+    'former numbers after a failed attempt',
+    { budgetPods: { byNode: new Map([['w1', 1]]), problem: 'forbidden' } },
+    'w2 w3 w4 w5 w1',
+  ],
+  ['inside the groups of `order`', { policy: { order: ['early=true'] } }, 'w4 w2 | w5 w3 w1'],
+  [
+    'inside the waves',
+    { policy: { waves: [{ selector: { matchLabels: { zone: 'a' } } }, {}] } },
+    'w5 w2 w1 | w4 w3',
+  ],
+  ['`spread` takes turns after it', { policy: { spread: 'zone' } }, 'w5 w4 w2 w3 w1'],
+  [
+    '`spread` begins with the domain of the first worker',
+    { policy: { spread: 'zone' }, numbers: { ...NUMBERS, w5: 4 } },
+    'w4 w2 w3 w1 w5',
+  ],
+  [
+    'nodes of the control plane keep their places',
+    { labels: { w1: {}, c1: CONTROL_PLANE, w2: {}, c2: CONTROL_PLANE }, numbers: { w1: 1, c1: 9 } },
+    'w2 c1 w1 c2',
+  ],
+  ['controllers are not reordered', { role: 'controller' }, 'w1 w2 w3 w4 w5'],
+])('order if %s', (_name, scene, order) => expect(orderOf(scene)).toBe(order));
+
+test('the order is that of the Node where the target has another name', () => {
+  const { stage, context } = contextOf({ numbers: { 'node-of-w1': 1 } });
+  const { facts, ...rest } = context.snapshot;
+  const nodeNameOf = (key: string): string => `node-of-${key.split('/').at(-1)}`;
+  const snapshot = { ...rest, facts: { get: (key: string) => facts.get(key), nodeNameOf } };
+  const [group = []] = groupsOf({ ...context, snapshot }, stage, stage.targets);
+  expect(group.map(({ name }) => name)).toEqual(['w2', 'w3', 'w4', 'w5', 'w1']);
+});
+
+test.each<[string, Scene, string[], string[]]>([
+  ['counted', {}, ['w5', 'w4'], []],
+  ['not counted yet', { budgetPods: 'unasked' }, [], ['w1: EarlierNodes']],
+  [
+    'not counted yet, in groups',
+    { budgetPods: 'unasked', policy: { order: ['early=true'] } },
+    [],
+    ['w2: EarlierNodes'],
+  ],
+  ['not counted, and never will be', { budgetPods: { problem: 'forbidden' } }, ['w1', 'w2'], []],
+  [
+    'nobody asks for it',
+    { budgetPods: 'unasked', policy: { drain: DEFAULT_POLICY.drain } },
+    ['w1', 'w2'],
+    [],
+  ],
+  ['controllers', { budgetPods: 'unasked', role: 'controller' }, ['w1', 'w2'], []],
+  [
+    'a node of the control plane',
+    { budgetPods: 'unasked', labels: { c1: CONTROL_PLANE, w1: {} } },
+    ['c1'],
+    ['w1: EarlierNodes'],
+  ],
+])('who starts: %s', (_name, scene, starts, waits) => {
+  const { stage, context } = contextOf(scene);
+  const { chosen, waiting } = chooseTargets(context, stage, stage.targets, 2);
+  expect(chosen.map(({ name }) => name)).toEqual(starts);
+  expect(waiting.map(({ target, reason }) => `${target.name}: ${reason.code}`)).toEqual(waits);
+});
+
+test('the wait for the first numbers passes, and says what it is for', () => {
+  const { stage, context } = contextOf({ budgetPods: 'unasked' });
+  const { waiting } = chooseTargets(context, stage, stage.targets, 1);
+  expect(waiting[0]).toMatchObject({ gate: 'order', isPassing: true, ends: 'they are counted' });
+  expect(waiting[0]?.reason.message).toContain('`drain.startWith` of UpgradePolicy careful');
+});
+
+test('a turn that was written as JSON has the same order', () => {
+  const { stage, context } = contextOf({});
+  const back = turnFromJson(turnToJson(context));
+  expect(back.snapshot.budgetPods).toEqual(context.snapshot.budgetPods);
+  expect(groupsOf(back, stage, stage.targets)).toEqual(groupsOf(context, stage, stage.targets));
+});
+
+test('numbers are needed only while a worker is left to start', () => {
+  const { context } = contextOf({});
+  const { snapshot, policy } = context;
+  const { rollout } = snapshot;
+  const done = rollout.stages.map((stage) => ({
+    ...stage,
+    targets: stage.targets.map((target) => ({ ...target, state: 'done' as const })),
+  }));
+  const needs = (more: Partial<Snapshot['rollout']>, rules = policy): boolean =>
+    needsBudgetPods({ ...snapshot, rollout: { ...rollout, ...more } }, rules);
+  expect(needs({})).toBe(true);
+  expect(needs({ stages: done })).toBe(false);
+  expect(needs({ phase: 'failed' })).toBe(false);
+  expect(needs({}, buildPolicy())).toBe(false);
+  expect(needs({ stages: contextOf({ role: 'controller' }).context.snapshot.rollout.stages })).toBe(
+    false,
+  );
+});
+
+test('the order of 15,000 workers, all with other numbers, takes no time that is quadratic', () => {
+  const decide = (count: number): void => {
+    const names = Array.from({ length: count }, (_, index) => `w${index}`);
+    const labels = Object.fromEntries(names.map((name) => [name, {}]));
+    const numbers = Object.fromEntries(names.map((name, index) => [name, (index * 7919) % count]));
+    const { stage, context } = contextOf({ labels, numbers });
+    const { chosen } = chooseTargets(context, stage, stage.targets, 3);
+    expect(chosen.map(({ name }) => numbers[name])).toEqual([0, 1, 2]);
+  };
+  expect(growthOf(decide, 937, 16)).toBeLessThan(64);
+});

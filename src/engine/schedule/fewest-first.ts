@@ -1,0 +1,69 @@
+/**
+ * Puts the workers of a stage in order by `drain.startWith` of an UpgradePolicy: those come first on which the fewest pods covered by a
+ * PodDisruptionBudget run.
+ */
+import type { Refusal } from '../gates/registry.ts';
+import { type DecisionContext, factsOf, labelsOf, nodeNameOf, wait } from '../gates/types.ts';
+import type { Snapshot } from '../model/decision.ts';
+import { isFinal, type Stage, type Target } from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { isOfControlPlane } from './control-plane.ts';
+
+type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
+
+/** Returns true if the order of targets that are left to start depends on the pods of PodDisruptionBudgets. */
+export function needsBudgetPods({ rollout }: Snapshot, { drain }: RolloutPolicy): boolean {
+  if (drain.startsWithFewest !== true || isFinal(rollout)) return false;
+  return rollout.stages.some(
+    ({ role, targets }) => role === 'worker' && targets.some(({ state }) => state === 'pending'),
+  );
+}
+
+/**
+ * Returns the targets of a group with the workers in order. Workers with equal numbers keep the order that they had, and nodes of the
+ * control plane keep their places. While no numbers are known, all do.
+ */
+export function fewestFirst(
+  { snapshot, policy }: Context,
+  stage: Stage,
+  targets: readonly Target[],
+): readonly Target[] {
+  const { budgetPods } = snapshot;
+  if (policy.drain.startsWithFewest !== true || stage.role === 'controller') return targets;
+  const byNode = typeof budgetPods === 'object' ? budgetPods.byNode : undefined;
+  if (byNode === undefined) return targets;
+  const isWorker = (target: Target): boolean => !isOfControlPlane(objectOf(snapshot, target));
+  const numberOf = (target: Target): number => byNode.get(nodeOf(snapshot, target)) ?? 0;
+  const alike = [...Map.groupBy(targets.filter(isWorker), numberOf)];
+  const workers = alike.toSorted(([a], [b]) => a - b).flatMap(([, group]) => group);
+  const next = workers.values();
+  return targets.map((target) => (isWorker(target) ? (next.next().value ?? target) : target));
+}
+
+function objectOf(snapshot: Snapshot, target: Target) {
+  return { labels: labelsOf(snapshot, target) };
+}
+
+/** Returns the name of the target's Node. The other facts of a target are not gathered for it, because the order reads every target. */
+function nodeOf({ facts }: Snapshot, target: Target): string {
+  if (facts.nodeNameOf !== undefined) return facts.nodeNameOf(target.key) ?? target.name;
+  return nodeNameOf(target, factsOf({ facts }, target));
+}
+
+/**
+ * Returns a function that says why a worker must wait until the pods are counted for the first time. That function returns undefined if
+ * the target may start. A failed attempt to count ends the wait, too.
+ */
+export function uncountedWait(
+  { snapshot, policy }: Context,
+  stage: Stage,
+): (target: Target) => Refusal | undefined {
+  const isUncounted = policy.drain.startsWithFewest === true && snapshot.budgetPods === 'unasked';
+  if (!isUncounted || stage.role === 'controller') return () => undefined;
+  return (target) => {
+    if (isOfControlPlane(objectOf(snapshot, target))) return undefined;
+    const message = `the pods that PodDisruptionBudgets cover are being counted, because \`drain.startWith\` of UpgradePolicy ${policy.name} puts nodes in order by them`;
+    const verdict = wait('EarlierNodes', message, 'they are counted', { isPassing: true });
+    return { ...verdict, gate: 'order', ofRollout: true };
+  };
+}
