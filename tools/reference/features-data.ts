@@ -109,6 +109,11 @@ export const FEATURES: readonly FeatureGroup[] = [
         '`order`, `spread`, `perDomain`',
       ),
       yes(
+        'Nodes with the fewest pods of disruption budgets first',
+        [`${T}/budget-order.test.ts`, 'src/engine/schedule/fewest-first.test.ts'],
+        '`drain.startWith: FewestBudgetPods`',
+      ),
+      yes(
         'Canaries and waves',
         [`${T}/waves.test.ts`, 'src/engine/schedule/waves.test.ts'],
         'by labels, number or share, each with a failure budget',
