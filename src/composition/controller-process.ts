@@ -10,7 +10,6 @@ import type { UpgradePolicy } from '../api/refit/upgrade-policy.ts';
 import { lockHolder } from '../coordination/lock-holder.ts';
 import { createLockKeeper } from '../coordination/lock-keeper.ts';
 import { createBudgetPodCounter } from '../drain/budget-pod-counter.ts';
-import { countBudgetPods } from '../drain/budget-pods.ts';
 import { drainPreviewer } from '../drain/drain-preview.ts';
 import { createDrains, type Drains } from '../drain/running-drains.ts';
 import type { Dialect } from '../engine/contract/dialect.ts';
@@ -386,15 +385,8 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   manager.addRunnable({ name: 'locks', run: async (term) => await locks.run(term) }, 'leading');
   const hooks = hookRunner(parts.config, writer, clock);
   manager.addRunnable({ name: 'hooks', run: async (term) => await hooks.run(term) }, 'leading');
-  const budgetPods = createBudgetPodCounter({
-    count: async (abort) => await countBudgetPods(writer, abort),
-    clock,
-    log: parts.log,
-  });
-  manager.addRunnable(
-    { name: 'budget pods', run: async (term) => await budgetPods.run(term) },
-    'leading',
-  );
+  const budgetPods = createBudgetPodCounter({ client: writer, clock, log: parts.log });
+  manager.addRunnable(budgetPods, 'leading');
   const silences = silenceKeeper(parts.config, writer, clock);
   manager.addRunnable(
     { name: 'silences', run: async (term) => await silences.run(term) },

@@ -1,7 +1,10 @@
 /** When the pods of budgets are counted, and what is known after failures. */
 import { expect, test } from 'vitest';
 import { buildLog } from '../../test/support/builders/logs.ts';
+import { buildBudget, buildPod } from '../../test/support/builders/pods.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
+import type { ListAllOptions } from '../kube/client.ts';
+import type { KubeList, KubeObject, Pod, Resource } from '../kube/resources.ts';
 import { type BudgetPodCounter, createBudgetPodCounter } from './budget-pod-counter.ts';
 
 type Answer = ReadonlyMap<string, number> | Error | 'none';
@@ -18,21 +21,30 @@ class Scene implements AsyncDisposable {
   readonly #running: Promise<void>;
 
   constructor() {
-    const count = async (): Promise<ReadonlyMap<string, number>> => {
-      this.attempts++;
-      const { answer } = this;
-      // The abort signal is ignored, as by a request that hangs.
-      if (answer === 'none') return await Promise.withResolvers<never>().promise;
-      if (answer instanceof Error) throw answer;
-      return await Promise.resolve(answer);
+    const listAll = async <T extends KubeObject>(
+      { plural }: Resource<T>,
+      { transform = (object) => object }: ListAllOptions<T> = {},
+    ): Promise<KubeList<T>> => {
+      const objects = plural === 'pods' ? await this.#podsNow() : [buildBudget('web', {})];
+      return { metadata: {}, items: objects.map((object) => transform(object as never)) };
     };
-    this.counter = createBudgetPodCounter({
-      count,
-      clock: this.clock,
-      log: buildLog(this.lines, 'warn'),
-    });
+    const log = buildLog(this.lines, 'warn');
+    this.counter = createBudgetPodCounter({ client: { listAll }, clock: this.clock, log });
     this.counter.onChange(() => this.changes++);
     this.#running = this.counter.run(this.#stop.signal);
+  }
+
+  async #podsNow(): Promise<Pod[]> {
+    this.attempts++;
+    const { answer } = this;
+    // The abort signal is ignored, as by a request that hangs.
+    if (answer === 'none') return await Promise.withResolvers<never>().promise;
+    if (answer instanceof Error) throw answer;
+    return [...answer].flatMap(([node, count]) =>
+      Array.from({ length: count }, (_, index) =>
+        buildPod(`${node}-${index}`, { node, labels: { app: 'web' } }),
+      ),
+    );
   }
 
   async wait(ms = 0): Promise<void> {

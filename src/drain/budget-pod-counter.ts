@@ -2,15 +2,18 @@
  * Keeps up to date how many pods that PodDisruptionBudgets cover run on each Node, in the background, as long as a plan needs it. It
  * keeps only the numbers, and no decision waits for an answer of the API server.
  */
+import type { KubeClient } from '../kube/client.ts';
 import { type Clock, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { createListeners } from '../util/listeners.ts';
 import type { Logger } from '../util/log.ts';
 import { printable } from '../util/printable.ts';
 import { aborted, untilAborted } from '../util/waits.ts';
-import type { BudgetPods } from './budget-pods.ts';
+import { type BudgetPods, countBudgetPods } from './budget-pods.ts';
 
 export interface BudgetPodCounter {
+  /** The name of this part of the process. */
+  readonly name: string;
   /** Says whether the plan needs the numbers from now on. */
   follow(plan: string, isNeeded: boolean): void;
   forget(plan: string): void;
@@ -23,8 +26,7 @@ export interface BudgetPodCounter {
 }
 
 export interface CounterParts {
-  /** Counts once. */
-  readonly count: (abort: AbortSignal) => Promise<ReadonlyMap<string, number>>;
+  readonly client: Pick<KubeClient, 'listAll'>;
   readonly clock: Clock;
   readonly log: Pick<Logger, 'warn'>;
 }
@@ -39,6 +41,7 @@ export function createBudgetPodCounter(parts: CounterParts): BudgetPodCounter {
 }
 
 class Counter implements BudgetPodCounter {
+  readonly name = 'budget pods';
   readonly #parts: CounterParts;
   readonly #listeners = createListeners();
   /** The plans that need the numbers. */
@@ -96,9 +99,9 @@ class Counter implements BudgetPodCounter {
   }
 
   async #keepCounting(ended: AbortSignal): Promise<void> {
-    const { count, clock } = this.#parts;
+    const { client, clock } = this.#parts;
     while (!ended.aborted) {
-      const found = await countInTime(count, clock, ended);
+      const found = await countInTime(client, clock, ended);
       if (ended.aborted) return;
       const isFirst = this.#known === 'unasked';
       this.#known = this.#joined(found);
@@ -121,7 +124,7 @@ const COUNT_FAILED =
 
 /** Counts once, and gives up after a time. */
 export async function countInTime(
-  count: CounterParts['count'],
+  client: CounterParts['client'],
   clock: Clock,
   ended: AbortSignal,
 ): Promise<BudgetPods> {
@@ -132,7 +135,7 @@ export async function countInTime(
   const abort = AbortSignal.any([ended, late.signal]);
   try {
     // A request that ignores its abort signal must not keep the attempt from its end.
-    return { byNode: await untilAborted(count(abort), abort) };
+    return { byNode: await untilAborted(countBudgetPods(client, abort), abort) };
   } catch (error) {
     return { problem: printable(messageOf(error)) };
   } finally {

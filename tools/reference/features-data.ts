@@ -105,13 +105,12 @@ export const FEATURES: readonly FeatureGroup[] = [
       ]),
       yes(
         'Order and limits by failure domain',
-        ['src/engine/gates/registry-sentences.test.ts', 'src/engine/schedule/waves.test.ts'],
-        '`order`, `spread`, `perDomain`',
-      ),
-      yes(
-        'Nodes with the fewest pods of disruption budgets first',
-        [`${T}/budget-order.test.ts`, 'src/engine/schedule/fewest-first.test.ts'],
-        '`drain.startWith: FewestBudgetPods`',
+        [
+          'src/engine/gates/registry-sentences.test.ts',
+          'src/engine/schedule/waves.test.ts',
+          `${T}/budget-order.test.ts`,
+        ],
+        '`order`, `spread`, `perDomain`; nodes with the fewest pods of disruption budgets first (`drain.startWith`)',
       ),
       yes(
         'Canaries and waves',

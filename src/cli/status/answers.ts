@@ -1,5 +1,6 @@
 /** Answers the questions of a decision that no watch answers, as far as the rights of the user allow. */
 import type { ToolName } from '../../coordination/tool.ts';
+import type { BudgetPods } from '../../drain/budget-pods.ts';
 import { isDrained } from '../../drain/drain-node.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
@@ -128,13 +129,7 @@ export function inspectionAnswers(
       }
     }
   };
-  const add = async (questions: readonly Question[]): Promise<void> => {
-    const kinds = [...Map.groupBy(questions, ({ kind }) => kind).values()];
-    const answers = kinds.flatMap((alike) =>
-      alike.map(async (each, at) => await answer(each, at < MOST_OF_A_KIND)),
-    );
-    await Promise.all(answers);
-  };
+  const add = async (questions: readonly Question[]) => await answerAll(questions, answer);
   const addHooks = async (): Promise<void> => {
     const question = async () => await sources.hooks(dialect, plan);
     known.hooks = await ask('what hooks said', question, undefined);
@@ -149,11 +144,28 @@ export function inspectionAnswers(
     for (const each of seen.unseen) unseen.add(each);
   };
   const addBudgetPods = async (): Promise<void> => {
-    const found = await sources.budgetPods();
-    known.budgetPods = found;
-    if (found.problem !== undefined) unseen.add(`${UNCOUNTED}: ${found.problem}`);
+    known.budgetPods = await budgetPodsFrom(sources, unseen);
   };
   return { known, unseen, add, addHealth, addHooks, addLocks, addBudgetPods };
+}
+
+/** Has all questions answered at the same time. Of many questions of one kind, only the first ones are asked. */
+async function answerAll(
+  questions: readonly Question[],
+  answer: (question: Question, isAsked: boolean) => Promise<void>,
+): Promise<void> {
+  const kinds = [...Map.groupBy(questions, ({ kind }) => kind).values()];
+  const answers = kinds.flatMap((alike) =>
+    alike.map(async (each, at) => await answer(each, at < MOST_OF_A_KIND)),
+  );
+  await Promise.all(answers);
+}
+
+/** Returns what was counted. Adds to `unseen` why nothing was. */
+async function budgetPodsFrom(sources: Sources, unseen: Set<string>): Promise<BudgetPods> {
+  const found = await sources.budgetPods();
+  if (found.problem !== undefined) unseen.add(`${UNCOUNTED}: ${found.problem}`);
+  return found;
 }
 
 /** Asks the API servers from this machine. If some are not ready, the result is unknown: perhaps only this machine cannot reach them. */

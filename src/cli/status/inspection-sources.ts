@@ -4,7 +4,7 @@ import { nodeRollouts } from '../../api/kinds.ts';
 import { type LocksSeen, lookAtLocks } from '../../coordination/lock-look.ts';
 import type { ToolName } from '../../coordination/tool.ts';
 import { countInTime } from '../../drain/budget-pod-counter.ts';
-import { type BudgetPods, countBudgetPods } from '../../drain/budget-pods.ts';
+import type { BudgetPods } from '../../drain/budget-pods.ts';
 import { type DrainPreviewer, drainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
@@ -89,8 +89,7 @@ export function sourcesOf(
     drainPreview: async (node: string, options: DrainOptions) =>
       await once(`drain preview ${node}`, async () => await (await look()).ahead(node, options)),
     budgetPods: async () => {
-      const count = async (ended: AbortSignal) => await countBudgetPods(client, ended);
-      const ask = async () => await countInTime(count, clock, abort);
+      const ask = async () => await countInTime(client, clock, abort);
       return await once('budget pods', ask, COUNT_KEPT_MS);
     },
     drain: async (node: string, options: DrainOptions) =>
