@@ -325,3 +325,33 @@ test('the waves of a policy stand above their batches', async () => {
     / {4}wave 1 of the policy\n {4}batch 1 {2}w\d\n {4}wave 2 of the policy\n {4}batch 2 {2}w\d, w\d\n/,
   );
 });
+
+test.each([
+  [
+    'counted',
+    {
+      byNode: new Map([
+        ['w1', 2],
+        ['w3', 1],
+      ]),
+    },
+    ['w2', 'w3', 'w1'],
+    'order',
+  ],
+  ['not counted', { problem: 'pods is forbidden' }, ['w1', 'w2', 'w3'], 'unknown'],
+])(
+  'pods of budgets that are %s decide the batches or are named as unknown',
+  async (_what, found, order, heading) => {
+    const drain = { startWith: 'FewestBudgetPods' as const };
+    const policies = [buildUpgradePolicy('careful', { drain })];
+    const sources = { budgetPods: async () => await Promise.resolve(found) };
+    const shown = await previewIn({ policies, sources });
+    const { batches = [] } = shown.stages.find(({ role }) => role === 'worker') ?? {};
+    expect(batches.flatMap(({ nodes }) => nodes)).toEqual(order);
+    const lines = textOf(shown)
+      .split('\n')
+      .map((line) => line.trim());
+    const told = lines.filter((line) => line.includes('`drain.startWith`'));
+    expect(told).toEqual([expect.stringMatching(new RegExp(`^${heading} `))]);
+  },
+);
