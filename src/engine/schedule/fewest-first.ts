@@ -34,10 +34,9 @@ export function fewestFirst(
   if (byNode === undefined) return targets;
   const isWorker = (target: Target): boolean => !isOfControlPlane(objectOf(snapshot, target));
   const numberOf = (target: Target): number => byNode.get(nodeOf(snapshot, target)) ?? 0;
-  const alike = [...Map.groupBy(targets.filter(isWorker), numberOf)];
-  const workers = alike.toSorted(([a], [b]) => a - b).flatMap(([, group]) => group);
-  const next = workers.values();
-  return targets.map((target) => (isWorker(target) ? (next.next().value ?? target) : target));
+  const numbered = targets.filter(isWorker).map((target) => [target, numberOf(target)] as const);
+  const next = numbered.toSorted(([, a], [, b]) => a - b).values();
+  return targets.map((target) => (isWorker(target) ? (next.next().value?.[0] ?? target) : target));
 }
 
 function objectOf(snapshot: Snapshot, target: Target) {
