@@ -18,6 +18,7 @@ export function traceExporterOf(
   if (problem !== undefined) parts.log.warn('no traces are sent', { problem });
   if (settings === undefined) return undefined;
   const { certificate, ...rest } = settings;
+  parts.metrics.offerExemplars();
   parts.log.info('traces are sent', { address: printableUrl(settings.url.href) });
   return createTraceExporter({
     ...rest,

@@ -57,6 +57,20 @@ test('what was measured is exposed', async () => {
   }
 });
 
+test('a scraper that asks for OpenMetrics gets it if traces are sent', async () => {
+  const metrics = createMetrics();
+  const url = `${await serve([], metrics)}/metrics`;
+  const accept = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5';
+  const typeFor = async (headers: Record<string, string>): Promise<string | null> =>
+    (await fetch(url, { headers })).headers.get('content-type');
+  const plain = 'text/plain; version=0.0.4; charset=utf-8';
+  expect(await typeFor({ accept })).toBe(plain);
+  metrics.offerExemplars();
+  const open = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
+  expect(await typeFor({ accept })).toBe(open);
+  expect(await typeFor({})).toBe(plain);
+});
+
 test('metrics that cannot be made are an error, not an end', async () => {
   const broken = {
     ...noMetrics,

@@ -1,5 +1,5 @@
 /** Serves /healthz (the process runs), /readyz (its caches are synced) and /metrics. */
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { messageOf } from '../util/errors.ts';
 import { closeOnAbort, listen } from '../util/listen.ts';
@@ -47,7 +47,7 @@ export async function createHealthServer(
   options: HealthOptions,
 ): Promise<Runnable & { readonly port: number }> {
   const server = createServer(LIMITS, (request, response) => {
-    answer(request.url ?? '/', options, response).catch((error: unknown) =>
+    answer(request, options, response).catch((error: unknown) =>
       respond(response, 500, `${messageOf(error)}\n`),
     );
   });
@@ -69,7 +69,7 @@ export async function createHealthServer(
 }
 
 async function answer(
-  url: string,
+  { url = '/', headers }: IncomingMessage,
   { waitingFor, metrics }: HealthOptions,
   response: ServerResponse,
 ): Promise<void> {
@@ -79,7 +79,7 @@ async function answer(
   if (path === '/readyz' && missing.length === 0) return respond(response, 200, 'ok\n');
   if (path === '/readyz') return respond(response, 503, `waiting for: ${missing.join(', ')}\n`);
   if (path !== '/metrics') return respond(response, 404, 'not found\n');
-  const { body, contentType } = await metrics.expose();
+  const { body, contentType } = await metrics.expose(headers.accept);
   respond(response, 200, body, contentType);
 }
 

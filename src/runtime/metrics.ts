@@ -2,6 +2,16 @@
 import { setImmediate } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { RequestRecord } from '../kube/transport/call-sender.ts';
+import {
+  createExemplars,
+  type Exemplars,
+  type MetricFamily,
+  OPENMETRICS_END,
+  OPENMETRICS_TYPE,
+  openMetricsHead,
+  openMetricsSamples,
+  wantsOpenMetrics,
+} from './openmetrics.ts';
 
 export type ReconcileOutcome = 'success' | 'requeue' | 'error';
 
@@ -48,6 +58,12 @@ export interface UpdaterLabels {
   readonly outcome: string;
 }
 
+/** Names the span of a trace that shows what was measured. */
+export interface SpanReference {
+  readonly traceId: string;
+  readonly spanId: string;
+}
+
 /** Measures plans and their targets. */
 interface PlanMetrics {
   /** Replaces the last measure of the plan. */
@@ -55,7 +71,8 @@ interface PlanMetrics {
   forgetPlan(dialect: string, plan: string): void;
   /** Removes the measures of all plans. Only the leader knows them. */
   forgetPlans(): void;
-  stepDone(dialect: string, step: string, seconds: number): void;
+  /** `span` becomes the exemplar of the bucket that counts the step. */
+  stepDone(dialect: string, step: string, seconds: number, span?: SpanReference): void;
   /** Counts a roll-back that the leader began, as the policy says. */
   rolledBack(dialect: string, plan: string): void;
 }
@@ -82,8 +99,13 @@ export interface Metrics extends Measures {
    */
   ofCluster(name: string): Measures;
   forgetCluster(name: string): void;
-  /** Returns the text for a scrape. Concurrent scrapes share one text. */
-  expose(): Promise<{ readonly contentType: string; readonly body: string }>;
+  /** From now on, scrapers that ask for OpenMetrics get it, with exemplars. Without traces there are none. */
+  offerExemplars(): void;
+  /**
+   * Returns the text for a scrape with this header `Accept`. Concurrent scrapes of one format share
+   * one text.
+   */
+  expose(accept?: string): Promise<{ readonly contentType: string; readonly body: string }>;
 }
 
 /** The buckets in seconds, from a decision in memory to a reconcile that runs into its deadline. */
@@ -93,6 +115,12 @@ const STEP_BUCKETS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 21_600];
 
 /** The states of a health check. */
 const CHECK_STATES = ['passing', 'failing', 'unknown'];
+
+/** The metrics of the process, or of one workload cluster. */
+interface Store {
+  readonly registry: Registry;
+  readonly exemplars: Exemplars;
+}
 
 /** Defines metrics in one registry. Each name may be defined once. */
 interface Define {
@@ -108,9 +136,11 @@ interface Define {
     buckets: number[],
     ...labelNames: L[]
   ) => Histogram<L>;
+  /** Keeps the exemplar of a series of a histogram or counter, in place of the last one. */
+  readonly keepExemplar: Exemplars['keep'];
 }
 
-function definitions(registry: Registry): Define {
+function definitions({ registry, exemplars }: Store): Define {
   const registers = [registry];
   return {
     gauge: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
@@ -123,6 +153,7 @@ function definitions(registry: Registry): Define {
       buckets: number[],
       ...labelNames: L[]
     ) => new Histogram<L>({ name, help, buckets, labelNames, registers }),
+    keepExemplar: exemplars.keep,
   };
 }
 
@@ -131,10 +162,13 @@ function definitions(registry: Registry): Define {
  * `version` is set, the process itself is measured, too.
  */
 export function createMetrics(version?: string): Metrics {
-  const registry = new Registry();
-  const clusters = new Map<string, Registry>();
-  let exposing: Promise<string> | undefined;
-  const define = definitions(registry);
+  const own: Store = { registry: new Registry(), exemplars: createExemplars() };
+  const { registry } = own;
+  const clusters = new Map<string, Store>();
+  let hasExemplars = false;
+  const prometheus = shared(async () => await textOf(own, clusters));
+  const openMetrics = shared(async () => await openMetricsOf(own, clusters));
+  const define = definitions(own);
   const build = define.gauge(
     'refit_build_info',
     '1, labelled with the version of Refit.',
@@ -147,19 +181,31 @@ export function createMetrics(version?: string): Metrics {
   return {
     ...measuresIn(define),
     ofCluster(name) {
-      const own = new Registry();
-      own.setDefaultLabels({ workload_cluster: name });
-      clusters.set(name, own);
-      return measuresIn(definitions(own));
+      const store = { registry: new Registry(), exemplars: createExemplars() };
+      store.registry.setDefaultLabels({ workload_cluster: name });
+      clusters.set(name, store);
+      return measuresIn(definitions(store));
     },
     forgetCluster: (name) => void clusters.delete(name),
-    async expose() {
-      exposing ??= textOf(registry, clusters);
-      const body = await exposing.finally(() => {
-        exposing = undefined;
-      });
-      return { contentType: registry.contentType, body };
+    offerExemplars() {
+      hasExemplars = true;
     },
+    async expose(accept = '') {
+      if (hasExemplars && wantsOpenMetrics(accept))
+        return { contentType: OPENMETRICS_TYPE, body: await openMetrics() };
+      return { contentType: registry.contentType, body: await prometheus() };
+    },
+  };
+}
+
+/** Returns a function that calls `make`. Who calls it before the last result is there gets that one. */
+function shared(make: () => Promise<string>): () => Promise<string> {
+  let making: Promise<string> | undefined;
+  return async () => {
+    making ??= make().finally(() => {
+      making = undefined;
+    });
+    return await making;
   };
 }
 
@@ -167,14 +213,11 @@ export function createMetrics(version?: string): Metrics {
  * Returns the text of all metrics, with the samples of one metric together. Other work of the
  * process can run in between.
  */
-async function textOf(
-  registry: Registry,
-  clusters: ReadonlyMap<string, Registry>,
-): Promise<string> {
+async function textOf({ registry }: Store, clusters: ReadonlyMap<string, Store>): Promise<string> {
   const texts: string[] = [];
   for (const { name } of registry.getMetricsAsArray()) {
     texts.push(await registry.getSingleMetricAsString(name));
-    for (const each of clusters.values()) {
+    for (const { registry: each } of clusters.values()) {
       if (!each.getSingleMetric(name)) continue;
       const [, , ...samples] = (await each.getSingleMetricAsString(name)).split('\n');
       if (samples.length > 0) texts.push(samples.join('\n'));
@@ -182,6 +225,30 @@ async function textOf(
     }
   }
   return `${texts.join('\n')}\n`;
+}
+
+/** Returns the same samples as `textOf`, as OpenMetrics. */
+async function openMetricsOf(own: Store, clusters: ReadonlyMap<string, Store>): Promise<string> {
+  const texts: string[] = [];
+  const names = new Set(own.registry.getMetricsAsArray().map(({ name }) => name));
+  for (const name of names) {
+    const family = await familyIn(own, name);
+    if (!family) continue;
+    texts.push(openMetricsHead(family, names), openMetricsSamples(family, own.exemplars));
+    for (const [cluster, store] of clusters) {
+      const more = { workload_cluster: cluster };
+      const found = await familyIn(store, name);
+      if (found) texts.push(openMetricsSamples(found, store.exemplars, more));
+      await setImmediate();
+    }
+  }
+  return `${texts.join('')}${OPENMETRICS_END}`;
+}
+
+/** The types of prom-client declare a number as the type of a metric, which is a text. */
+async function familyIn({ registry }: Store, name: string): Promise<MetricFamily | undefined> {
+  const family: unknown = await registry.getSingleMetric(name)?.get();
+  return family as MetricFamily | undefined;
 }
 
 function measuresIn(define: Define): Measures {
@@ -283,7 +350,7 @@ function requestMetrics({ counter, histogram }: Define): RequestMetrics {
   };
 }
 
-function planMetrics({ gauge, counter, histogram }: Define): PlanMetrics {
+function planMetrics({ gauge, counter, histogram, keepExemplar }: Define): PlanMetrics {
   const phases = gauge(
     'refit_plans',
     '1 for the phase of the plan, 0 for the others.',
@@ -307,7 +374,8 @@ function planMetrics({ gauge, counter, histogram }: Define): PlanMetrics {
   const left = 'Seconds until the plan is expected to be done; absent while that is unknown.';
   const eta = gauge('refit_plan_eta_seconds', left, 'dialect', 'plan');
   const spent = 'Time that one target spent in one step.';
-  const steps = histogram('refit_step_duration_seconds', spent, STEP_BUCKETS, 'dialect', 'step');
+  const name = 'refit_step_duration_seconds';
+  const steps = histogram(name, spent, STEP_BUCKETS, 'dialect', 'step');
   const back = 'Roll-backs of the plan that the leader began because of `onFailure: RollBack`.';
   const rollBacks = counter('refit_roll_backs_total', back, 'dialect', 'plan');
   const measured = new Map<string, PlanMeasure>();
@@ -342,7 +410,14 @@ function planMetrics({ gauge, counter, histogram }: Define): PlanMetrics {
       percent.set({ dialect, plan }, measure.percent);
       if (measure.etaSeconds !== undefined) eta.set({ dialect, plan }, measure.etaSeconds);
     },
-    stepDone: (dialect, step, seconds) => steps.observe({ dialect, step }, seconds),
+    stepDone: (dialect, step, seconds, span) => {
+      steps.observe({ dialect, step }, seconds);
+      if (span === undefined) return;
+      const le = STEP_BUCKETS.find((bound) => seconds <= bound) ?? '+Inf';
+      const labelSet = { trace_id: span.traceId, span_id: span.spanId };
+      const exemplar = { labelSet, value: seconds, timestamp: Date.now() / 1000 };
+      keepExemplar(`${name}_bucket`, { le, dialect, step }, exemplar);
+    },
   };
 }
 

@@ -8,6 +8,7 @@ import { PLAN_PHASES, type Snapshot, type TargetPhase, type Wait } from '../mode
 import { isUnasked } from '../model/reasons.ts';
 import * as model from '../model/rollout.ts';
 import { countsOf, etaOf, percentOf } from './node-rollout-status.ts';
+import { stepReference } from './spans.ts';
 import type { Turn } from './turn.ts';
 
 const none = <P extends string>(phases: readonly P[]) =>
@@ -53,19 +54,23 @@ export function measurePlan(
 }
 
 /**
- * Measures how long each step took, for targets that `after` records as done for the first time.
+ * Measures how long each step took, for targets that `after` records as done for the first time. If
+ * the rollout is traced, each measure refers to the span of its step.
  */
 export function measureSteps(
   metrics: Metrics,
   dialect: string,
   snapshot: Snapshot,
   after: model.Rollout,
+  isTraced: boolean,
 ): void {
   for (const { target } of model.stateChanges(snapshot.rollout, after)) {
     if (target.state !== 'done') continue;
     const { observation } = factsOf(snapshot, target);
-    const spent = observation.kind === 'none' ? undefined : observation.report?.spent;
-    for (const [step, ms] of Object.entries(spent ?? {}))
-      metrics.stepDone(dialect, step, ms / 1000);
+    if (observation.kind === 'none') continue;
+    for (const [index, [step, ms]] of Object.entries(observation.report?.spent ?? {}).entries()) {
+      const span = isTraced ? stepReference(after, target, observation, index, step) : undefined;
+      metrics.stepDone(dialect, step, ms / 1000, span);
+    }
   }
 }

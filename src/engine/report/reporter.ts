@@ -101,7 +101,7 @@ function reportRecorded(
   for (const event of known ?? ours) onPlan(plan, event);
   for (const event of startEvents(assessment, after)) onPlan(plan, event);
   if (!known) onTargets(keyOf(plan), targetEvents(assessment, after));
-  measureSteps(metrics, dialect.name, snapshot, after);
+  measureSteps(metrics, dialect.name, snapshot, after, tracer !== undefined);
   // What ends in this turn is followed now, because a node may soon report about other work.
   tracer?.follow({ plan, assessment }, after, waits);
   if (model.isFinal(after) && !model.isFinal(snapshot.rollout)) logEnd(parts.log, plan, after);

@@ -8,11 +8,13 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { tableDialect } from '../../../test/support/builders/table-dialect.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
+import { noMetrics, type SpanReference } from '../../runtime/metrics.ts';
 import type { Span } from '../../traces/otlp.ts';
 import { assess } from '../assess/assess.ts';
 import type { Observation, Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
+import { measureSteps } from './measures.ts';
 import { traceIdOf } from './spans.ts';
 import { createTracer, RESEND_MS } from './tracer.ts';
 import type { Turn } from './turn.ts';
@@ -208,4 +210,47 @@ test('what a node writes bounds neither the number of spans nor their times', ()
     expect(name.length).toBeLessThanOrEqual(64);
     expect(Number.isSafeInteger(to)).toBe(true);
   }
+});
+
+/** Returns the spans to which the measures of the steps refer, by step. */
+function referencesOf(turn: Turn, isTraced: boolean) {
+  const references: Record<string, SpanReference | undefined> = {};
+  const { snapshot } = turn.assessment;
+  const stepDone = (_dialect: string, step: string, _seconds: number, span?: SpanReference): void =>
+    void (references[step] = span);
+  const stages = snapshot.rollout.stages.map((stage) => ({
+    ...stage,
+    targets: stage.targets.map((target) => ({ ...target, state: 'intended' as const })),
+  }));
+  const before = { ...snapshot, rollout: { ...snapshot.rollout, stages } };
+  measureSteps({ ...noMetrics, stepDone }, 'table', before, snapshot.rollout, isTraced);
+  return references;
+}
+
+test('the measure of each step refers to its span', () => {
+  const spent = Object.fromEntries(
+    Array.from({ length: 22 }, (_, index) => [`Step${'x'.repeat(70)}\n${index}`, 1000]),
+  );
+  const turn = turnOf({
+    w1: ['done', { ...DONE, report: { spent: { Restart: 8000, ...spent } } }],
+  });
+  const { spans, follow } = leader();
+  follow(turn);
+  const [, ...steps] = spans;
+  const references = Object.values(referencesOf(turn, true));
+  expect(references).toHaveLength(23);
+  expect(references.slice(0, 20)).toEqual(
+    steps.map(({ traceId, spanId }) => ({ traceId, spanId })),
+  );
+  expect(references.slice(20)).toEqual([undefined, undefined, undefined]);
+});
+
+test.each<[string, Observation, boolean]>([
+  ['without traces', DONE, false],
+  ['of an attempt without a time', { ...DONE, attempt: '' }, true],
+])('steps %s refer to no span', (_name, observation, isTraced) => {
+  expect(referencesOf(turnOf({ w1: ['done', observation] }), isTraced)).toEqual({
+    Downloading: undefined,
+    Restart: undefined,
+  });
 });

@@ -3,6 +3,7 @@
  * come from the names of run, node, attempt and step. So every leader makes the same spans, and a run has one trace.
  */
 import { hash } from 'node:crypto';
+import type { SpanReference } from '../../runtime/metrics.ts';
 import type { Attributes, Span, SpanEvent } from '../../traces/otlp.ts';
 import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
@@ -44,6 +45,29 @@ function spanIdOf(rollout: Rollout, ...names: readonly string[]): string {
   return digest('span', runOf(rollout), ...names).slice(0, 16);
 }
 
+function stepIdOf(
+  rollout: Rollout,
+  target: Target,
+  { attempt }: Attempted,
+  index: number,
+  name: string,
+): string {
+  return spanIdOf(rollout, target.key, attempt, String(index), name);
+}
+
+/** Returns the span that `nodeSpans` makes of this step, for the exemplar of a metric; undefined if it makes none. */
+export function stepReference(
+  rollout: Rollout,
+  target: Target,
+  observation: Attempted,
+  index: number,
+  name: string,
+): SpanReference | undefined {
+  const traceId = traceIdOf(rollout);
+  if (traceId === undefined || index >= MOST_STEPS || !hasTime(observation)) return undefined;
+  return { traceId, spanId: stepIdOf(rollout, target, observation, index, stepNameOf(name)) };
+}
+
 function digest(...names: readonly string[]): string {
   return hash('sha256', names.join('\0'));
 }
@@ -53,9 +77,14 @@ export function endedTargets(snapshot: Snapshot, rollout: Rollout): EndedTarget[
   return withStages(rollout).flatMap(({ stage, target }) => {
     if (target.state !== 'done' && target.state !== 'failed') return [];
     const { observation } = factsOf(snapshot, target);
-    if (observation.kind === 'none' || Number.isNaN(Date.parse(observation.attempt))) return [];
+    if (observation.kind === 'none' || !hasTime(observation)) return [];
     return [{ stage, target, observation, mark: `${target.key}\0${observation.attempt}` }];
   });
+}
+
+/** Returns true if the attempt says when it began. Otherwise it has no span. */
+function hasTime({ attempt }: Attempted): boolean {
+  return !Number.isNaN(Date.parse(attempt));
 }
 
 /** Returns the span of the node and those of its steps. */
@@ -101,7 +130,7 @@ export function nodeSpans(
     node,
     ...steps.map((step, index) => ({
       traceId,
-      spanId: spanIdOf(rollout, target.key, attempt, String(index), step.name),
+      spanId: stepIdOf(rollout, target, observation, index, step.name),
       parentSpanId: spanId,
       ...step,
       attributes: ofNode,
@@ -117,8 +146,12 @@ function stepsOf(spent: Readonly<Record<string, number>> | undefined, began: num
     .map(([name, ms]) => {
       const from = at;
       at += Number.isFinite(ms) ? Math.min(Math.max(0, ms), LONGEST_STEP_MS) : 0;
-      return { name: clipped(name, LONGEST_NAME) || 'step', from, to: at };
+      return { name: stepNameOf(name), from, to: at };
     });
+}
+
+function stepNameOf(name: string): string {
+  return clipped(name, LONGEST_NAME) || 'step';
 }
 
 /** Returns the span of the whole rollout, which must be over. */
