@@ -137,11 +137,11 @@ function measured(): Metrics {
   return metrics;
 }
 
-/** Returns the series with their labels in one order, which has no meaning. */
+/** Returns the series with their labels in one order, which has no meaning. What Node.js is doing at the moment is left out. */
 function seriesIn(body: string): string[] {
   return body
     .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'))
+    .filter((line) => line !== '' && !/^(?:#|nodejs_active_)/.test(line))
     .map((line) => line.replace(/ # .*/, '').replace(/ \S+$/, ''))
     .map((series) =>
       series.replace(/\{.*\}/, (all) => all.slice(1, -1).split(',').toSorted().join()),

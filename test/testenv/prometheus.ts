@@ -13,6 +13,7 @@ import { type Process, startProcess } from '../../tools/controlplane/process.ts'
 
 const CACHE = join(cacheDirectory(process.env), '..');
 const PROMETHEUS = join(CACHE, 'prometheus/usr/bin/prometheus');
+export const PROMTOOL = join(CACHE, 'prometheus/usr/bin/promtool');
 const ALERTMANAGER = join(CACHE, 'alertmanager/usr/bin/prometheus-alertmanager');
 
 /**
@@ -29,11 +30,16 @@ const IN_NAMESPACE = [
   SHARE,
 ];
 
+function absent(path: string): string | undefined {
+  return existsSync(path) ? undefined : `no ${path}: .ci/run unpacks a package of Debian there`;
+}
+
+/** Why Prometheus cannot run here; undefined if it can. */
+export const MISSING_PROMETHEUS = absent(PROMETHEUS);
 /** Why the programs cannot run here; undefined if they can. */
 export const MISSING =
-  [PROMETHEUS, ALERTMANAGER]
-    .filter((path) => !existsSync(path))
-    .map((path) => `no ${path}: .ci/run unpacks a package of Debian there`)[0] ??
+  MISSING_PROMETHEUS ??
+  absent(ALERTMANAGER) ??
   (spawnSync('unshare', [...IN_NAMESPACE, 'true']).status === 0
     ? undefined
     : 'no mount namespace can be made, in which Alertmanager finds its templates');
@@ -85,6 +91,42 @@ export interface Monitoring extends AsyncDisposable {
   readonly endPrometheus: () => Promise<void>;
 }
 
+/** Returns a function that starts a program in this directory, and waits until it is ready. */
+function startIn(directory: string) {
+  return async (name: string, command: string, host: string, args: readonly string[]) => {
+    const ready = async (): Promise<boolean> =>
+      await fetch(`http://${host}/-/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    return await startProcess({ name, command, args, directory, ready, clock: systemClock });
+  };
+}
+
+/** Starts a Prometheus that keeps exemplars and scrapes this `host:port` each second. */
+export async function startScraper(target: string): Promise<AsyncDisposable & { url: string }> {
+  const directory = await mkdtemp(join(tmpdir(), 'refit-scraper-'));
+  for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
+  const host = `127.0.0.1:${await freePort()}`;
+  const config = join(directory, 'prometheus.yaml');
+  const job = { job_name: 'refit', static_configs: [{ targets: [target] }] };
+  const whole = { global: { scrape_interval: '1s' }, scrape_configs: [job] };
+  await writeFile(config, JSON.stringify(whole));
+  const prometheus = await startIn(directory)('prometheus', PROMETHEUS, host, [
+    '--enable-feature=exemplar-storage',
+    `--config.file=${config}`,
+    `--storage.tsdb.path=${join(directory, 'data')}`,
+    `--web.listen-address=${host}`,
+  ]);
+  return {
+    url: `http://${host}`,
+    async [Symbol.asyncDispose]() {
+      await prometheus.stop();
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
 /** The alert `Broken` with severity critical fires while the gauge `test_broken` is above 0. */
 export async function startMonitoring(application: Application): Promise<Monitoring> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-monitoring-'));
@@ -115,14 +157,7 @@ export async function startMonitoring(application: Application): Promise<Monitor
     route: { receiver: 'none' },
     receivers: [{ name: 'none' }],
   });
-  const start = async (name: string, command: string, host: string, args: readonly string[]) => {
-    const ready = async (): Promise<boolean> =>
-      await fetch(`http://${host}/-/ready`).then(
-        ({ ok }) => ok,
-        () => false,
-      );
-    return await startProcess({ name, command, args, directory, ready, clock: systemClock });
-  };
+  const start = startIn(directory);
   const processes: Process[] = [
     await start('alertmanager', 'unshare', hosts.alertmanager, [
       ...IN_NAMESPACE,

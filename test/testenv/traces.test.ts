@@ -3,10 +3,10 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { encodeReport } from '../../src/signal/annotations.ts';
-import { type SeenRequest, startStubServer } from '../faults/stub-server.ts';
+import { startStubServer } from '../faults/stub-server.ts';
 import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
+import { complete, type Seen, spansIn } from './received-spans.ts';
 import { RefitProcess } from './refit-process.ts';
 
 const SECRET = 'T0K3N-0F-THESE-TESTS';
@@ -28,31 +28,6 @@ async function lead(port: number): Promise<RefitProcess> {
   return new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '5s');
 }
 
-interface Seen {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly name: string;
-  readonly startTimeUnixNano: string;
-  readonly endTimeUnixNano: string;
-  readonly attributes: readonly { readonly key: string; readonly value: object }[];
-}
-
-interface Body {
-  readonly resourceSpans: readonly {
-    readonly scopeSpans: readonly { readonly spans: readonly Seen[] }[];
-  }[];
-}
-
-/** Returns the spans of all requests, as they came. */
-function spansIn(requests: readonly SeenRequest[]): Seen[] {
-  return requests.flatMap(({ body }) =>
-    (JSON.parse(body) as Body).resourceSpans.flatMap(({ scopeSpans }) =>
-      scopeSpans.flatMap(({ spans }) => spans),
-    ),
-  );
-}
-
 /** Returns the spans by id. */
 function byId(spans: readonly Seen[]): Map<string, Seen> {
   return new Map(spans.map((span) => [span.spanId, span]));
@@ -60,13 +35,6 @@ function byId(spans: readonly Seen[]): Map<string, Seen> {
 
 function nodeOf({ attributes }: Seen): object | undefined {
   return attributes.find(({ key }) => key === 'k8s.node.name')?.value;
-}
-
-async function complete(puppets: Puppets, name: string): Promise<void> {
-  await puppets.until(async () => expect(await puppets.signal(name)).toBeDefined());
-  const created = (await puppets.signal(name))?.created ?? '';
-  const spent = { Downloading: 40, Restart: 60 };
-  await puppets.says(name, 'Completed', encodeReport({ created, spent }));
 }
 
 async function shown(...args: readonly string[]): Promise<string> {
