@@ -13,13 +13,14 @@ export interface MetricFamily {
 
 interface MetricSample {
   readonly value: number;
+  /** prom-client has numbers as values of `le`. They are written without a decimal point, as in the Prometheus text. */
   readonly labels: Labels;
   /** The name of the series; undefined if it is that of the metric. */
   readonly metricName?: string | undefined;
 }
 
 /** An example of what a series has measured. */
-export interface Exemplar {
+interface Exemplar {
   readonly labelSet: Labels;
   readonly value: number;
   /** In seconds since the Unix epoch. */

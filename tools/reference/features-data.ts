@@ -324,7 +324,11 @@ export const FEATURES: readonly FeatureGroup[] = [
         ['tools/deploy/monitoring.test.ts', `${T}/chart.test.ts`, `${T}/dashboard-served.test.ts`],
         'for Grafana and Prometheus; `refit dashboard`, also served by the controller',
       ),
-      yes('Traces', [`${T}/traces.test.ts`], 'OTLP over HTTP, one trace for each run'),
+      yes(
+        'Traces',
+        [`${T}/traces.test.ts`, `${T}/exemplars.test.ts`],
+        'OTLP over HTTP, one trace for each run; exemplars in OpenMetrics',
+      ),
       yes(
         'Notifications',
         [`${T}/notify.test.ts`, `${T}/email.test.ts`],
