@@ -52,14 +52,35 @@ async function exemplarsIn(url: string) {
     .toSorted((one, other) => Number(one.value) - Number(other.value));
 }
 
-/** Returns the names of the series in a text, and the values of `le` of the steps. */
+/** Returns the names of the series in a text, those that it declares, and the values of `le` of the steps. */
 function namesIn(text: string) {
   const series = text.split('\n').filter((line) => /^\w/.test(line));
   const ofSteps = series.filter((line) => line.startsWith(BUCKETS));
+  const declared = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].flatMap(([, name = '', type]) =>
+    type === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => name + end) : [name],
+  );
   return {
-    names: [...new Set(series.map((line) => /^\w+/.exec(line)?.[0] ?? ''))].toSorted(),
+    declared,
+    names: [...new Set(series.map((line) => /^\w+/.exec(line)?.[0] ?? ''))],
     bounds: [...new Set(ofSteps.map((line) => /le="([^"]+)"/.exec(line)?.[1] ?? ''))].toSorted(),
   };
+}
+
+/** Expects that Prometheus, which scraped OpenMetrics, has the series that another scraper finds in the Prometheus text. */
+async function expectSameSeries(prometheus: string, controller: string): Promise<void> {
+  const plain = await (await fetch(`http://${controller}/metrics`)).text();
+  const { stderr } = spawnSync(PROMTOOL, ['check', 'metrics'], { input: plain, encoding: 'utf8' });
+  expect(stderr).not.toContain('error');
+  const { declared, names, bounds } = namesIn(plain);
+  const all = { 'match[]': '{job="refit"}' };
+  const kept = await asked<string[]>(prometheus, 'label/__name__/values', all);
+  const ours = kept.filter((name) => !/^(?:up$|scrape_)/.test(name));
+  // Gauges come and go, and Prometheus also has those of earlier scrapes.
+  expect(declared).toEqual(expect.arrayContaining(ours));
+  expect(ours).toEqual(expect.arrayContaining(names));
+  expect(bounds).toContain('10');
+  const found = await asked<string[]>(prometheus, 'label/le/values', { 'match[]': BUCKETS });
+  expect(found.toSorted()).toEqual(bounds);
 }
 
 test('an exemplar of a step leads to its span', async (context) => {
@@ -89,17 +110,6 @@ test('an exemplar of a step leads to its span', async (context) => {
   });
   expect(await exemplarsIn(scraper.url)).toMatchObject(expected);
 
-  const plain = await (await fetch(`http://${address}/metrics`)).text();
-  const { names, bounds } = namesIn(plain);
-  const { stderr } = spawnSync(PROMTOOL, ['check', 'metrics'], { input: plain, encoding: 'utf8' });
-  expect(stderr).not.toContain('error');
-  expect(bounds).toContain('10');
-  const stored = { 'match[]': '{job="refit"}' };
-  const kept = await asked<string[]>(scraper.url, 'label/__name__/values', stored);
-  expect(kept.filter((name) => !/^(?:up$|scrape_)/.test(name))).toEqual(names);
-  const ofSteps = { 'match[]': BUCKETS };
-  expect((await asked<string[]>(scraper.url, 'label/le/values', ofSteps)).toSorted()).toEqual(
-    bounds,
-  );
+  await puppets.until(async () => await expectSameSeries(scraper.url, address));
   expect(await leader.stop('SIGTERM')).toBe(0);
 });

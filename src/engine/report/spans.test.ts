@@ -8,7 +8,7 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { tableDialect } from '../../../test/support/builders/table-dialect.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
-import { noMetrics, type SpanReference } from '../../runtime/metrics.ts';
+import { type Metrics, noMetrics, type SpanReference } from '../../runtime/metrics.ts';
 import type { Span } from '../../traces/otlp.ts';
 import { assess } from '../assess/assess.ts';
 import type { Observation, Wait } from '../model/decision.ts';
@@ -216,8 +216,9 @@ test('what a node writes bounds neither the number of spans nor their times', ()
 function referencesOf(turn: Turn, isTraced: boolean) {
   const references: Record<string, SpanReference | undefined> = {};
   const { snapshot } = turn.assessment;
-  const stepDone = (_dialect: string, step: string, _seconds: number, span?: SpanReference): void =>
-    void (references[step] = span);
+  const stepDone: Metrics['stepDone'] = (_dialect, step, _seconds, span) => {
+    references[step] = span;
+  };
   const stages = snapshot.rollout.stages.map((stage) => ({
     ...stage,
     targets: stage.targets.map((target) => ({ ...target, state: 'intended' as const })),
