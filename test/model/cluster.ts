@@ -12,6 +12,7 @@ import { buildControlNode, buildNode } from '../support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
 import { recorded, statusOf } from '../support/builders/views.ts';
 import { MINUTE, T0 } from '../support/clock/times.ts';
+import type { TurningPoint } from './forward-phases.ts';
 import type { Quality } from './host.ts';
 import { ANY_NODE } from './nameless.ts';
 import { tellingVersion } from './told-versions.ts';
@@ -61,6 +62,8 @@ export interface Configuration {
   readonly startsUpgraded: boolean;
   /** When somebody may put its way back in the place of the plan: as `refit rollback` does, or while it runs, with kubectl. */
   readonly wayBack: 'never' | 'once it has ended' | 'at any moment';
+  /** Where a person turns the plan back. Until then only what is fair happens: other configurations explore the way there. */
+  readonly turnsBack?: TurningPoint;
   /** `one`: one at a time. It knows every signal that was sent, and its requests end before it acts on another plan. */
   readonly leaders: 'any' | 'one';
   /** Of the workers. */

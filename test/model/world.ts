@@ -10,6 +10,7 @@ import { rfc3339 } from '../../src/util/clock.ts';
 import type { Configuration, NodeSpec } from './cluster.ts';
 import { firstPlan, maySeeWayBack, OLD, objectOf, secondPlan, versionAtFirst } from './cluster.ts';
 import type { Edge, Invariant, Model } from './explorer.ts';
+import { isAtTurningPoint } from './forward-phases.ts';
 import type { Glance } from './glance.ts';
 import { withJob } from './hook-runs.ts';
 import { afterStep as realAfterStep } from './host.ts';
@@ -183,7 +184,27 @@ export class World implements Model {
       }
     }
     edges.push(...this.#writesOfPeople(state), ...this.#endsOfHolds(state));
-    return edges.filter(({ to }) => to !== text);
+    const decisions = this.#decisionsOfPeople(state);
+    if (!this.#isBeforeTurn(text)) return [...edges, ...decisions].filter(({ to }) => to !== text);
+    const straight = edges.filter(({ fair }) => fair);
+    const turns = this.#isAtTurningPoint(state) ? decisions : [];
+    return [...straight, ...turns].filter(({ to }) => to !== text);
+  }
+
+  /** True while only what is fair happens, until a person turns the plan back. */
+  #isBeforeTurn(text: string): boolean {
+    if (this.#configuration.turnsBack === undefined) return false;
+    const { rollsBack, isAborted } = this.#look(text);
+    return rollsBack === undefined && !isAborted;
+  }
+
+  #isAtTurningPoint(state: State): boolean {
+    const asked = this.#places.filter((_, place) => {
+      const requests = state.requests[place] ?? 0;
+      return this.#requests.valueOf(requests).length > 0;
+    });
+    const names = new Set(asked.map(({ spec }) => spec.name));
+    return isAtTurningPoint(this.#configuration, this.#look(pack(state)), names);
   }
 
   #placeAt(place: number): Place {
@@ -225,6 +246,14 @@ export class World implements Model {
       });
       edges.push({ label: 'the plan is deleted, and another one is applied', fair: false, to });
     }
+    return edges;
+  }
+
+  /** What people order, and the way back that they put in the place of the plan. */
+  #decisionsOfPeople(state: State): Edge[] {
+    const versions = this.#plans.valueOf(state.plan);
+    const withPlan = (content: number): number => this.#plans.numberOf([...versions, content]);
+    const edges: Edge[] = [];
     const plan = objectAt(this.#contents, versions) as Plan;
     const back = this.#wayBack(state, plan);
     if (back) {

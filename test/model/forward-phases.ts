@@ -1,0 +1,54 @@
+/** The phases of a node on the way forward: at each of them a person may turn the plan back. */
+import type { Configuration } from './cluster.ts';
+import type { Glance, NodeGlance } from './glance.ts';
+
+/**
+ * pending: the plan has not recorded the node · intended: recorded, and nothing is sent · asked: the signal is on its way · signalled:
+ * its agent has not answered · restoring: its agent puts the old file back · then the statuses that its agent reports.
+ */
+export const FORWARD_PHASES = [
+  'pending',
+  'intended',
+  'asked',
+  'signalled',
+  'Downloading',
+  'Cordoning',
+  'ApplyingUpdate',
+  'Restart',
+  'restoring',
+  'UnCordoning',
+  'Completed',
+  'FailedDownload',
+  'Failed',
+] as const;
+
+export type ForwardPhase = (typeof FORWARD_PHASES)[number];
+
+/** The moment at which a person acts: when the plan is replaced with its way back, or aborted and taken back once it has ended. */
+export interface TurningPoint {
+  readonly node: string;
+  readonly phase: ForwardPhase;
+  readonly by: 'replacement' | 'abort';
+}
+
+/** Returns true if the node is in this phase of the first plan. `asked` names the nodes to which a write is on its way. */
+export function isAtTurningPoint(
+  { turnsBack }: Configuration,
+  glance: Glance,
+  asked: ReadonlySet<string>,
+): boolean {
+  const node = glance.nodes.find(({ spec }) => spec.name === turnsBack?.node);
+  return node !== undefined && phaseOf(node, glance, asked) === turnsBack?.phase;
+}
+
+function phaseOf(node: NodeGlance, { run, recorded }: Glance, asked: ReadonlySet<string>): string {
+  const { name } = node.spec;
+  if (node.signal?.planId === run) {
+    const { phase } = node.journal;
+    const isRestoring = phase.endsWith('Back') && node.signal.status?.status === 'Restart';
+    return isRestoring ? 'restoring' : (node.signal.status?.status ?? 'signalled');
+  }
+  if (asked.has(name)) return 'asked';
+  const { state = 'SignalPending' } = recorded.find((each) => each.name === name) ?? {};
+  return state === 'SignalPending' ? 'pending' : 'intended';
+}
