@@ -1,24 +1,63 @@
-/** Gate: on the way back to an older version, no controller moves before every worker of the plan has gone back. */
-import { inState } from '../model/rollout.ts';
+/** Gate: on the way back to an older version, no controller moves before every worker has gone back. */
+import type { Node } from '../../kube/resources.ts';
+import { decodeSignal } from '../../signal/annotations.ts';
+import { isOlder } from '../../versions/release-parts.ts';
+import { because } from '../model/reasons.ts';
+import { inState, type Rollout, type Stage } from '../model/rollout.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
-/** This gate never stops a target, because the workers can still go back. */
+/**
+ * This gate waits for the workers of the plan, because they can still go back. It stops the plan if a worker is newer that the plan does
+ * not list, because nothing takes that worker back: it finished the work of an earlier plan after this plan was made.
+ */
 export const workersFirst: Gate = {
   name: 'workers-first',
   ofRollout: true,
-  evaluate({ stage, earlier }) {
-    if (stage.goesBack !== true || stage.role !== 'controller') return PASS;
+  mayRefusePlan: ({ rollout }) => rollout.stages.some((stage) => isBack(rollout, stage)),
+  evaluate({ rollout, stage, earlier, fleet = [], policy: { allow } }) {
+    if (stage.role !== 'controller' || !isBack(rollout, stage)) return PASS;
     const workers = earlier.filter(({ role }) => role === 'worker');
     const left = workers.flatMap((each) =>
       each.targets.filter((target) => !inState(each, 'done').includes(target)),
     );
     const [first, ...others] = left.map(({ name }) => name);
-    if (first === undefined) return PASS;
-    const more = others.length === 0 ? '' : ` and ${others.length} more`;
-    return wait(
-      'KubeletAhead',
-      `${first}${more} did not go back, and controllers go back after all workers`,
-      'those workers go back (refit retry), or the plan is aborted and run again',
-    );
+    if (first !== undefined) {
+      const more = others.length === 0 ? '' : ` and ${others.length} more`;
+      return wait(
+        'KubeletAhead',
+        `${first}${more} did not go back, and controllers go back after all workers`,
+        'those workers go back (refit retry), or the plan is aborted and run again',
+      );
+    }
+    if (allow.has('KubeletAhead')) return PASS;
+    const newer = newerWorker(stage, workers, fleet);
+    if (newer === undefined) return PASS;
+    const { name, installed } = newer;
+    const message = `${name} reported that ${installed} is installed, newer than ${stage.version}, and the plan does not take it back: run refit rollback again, with --run and the run that installed ${installed}; or put ${name} back by hand and remove its signal`;
+    return { kind: 'stop', reason: because('KubeletAhead', message), ofPlan: true };
   },
 };
+
+/** A dialect marks either the whole rollout, or each stage. */
+function isBack({ rollsBack }: Rollout, { goesBack }: Stage): boolean {
+  return rollsBack !== undefined || goesBack === true;
+}
+
+/**
+ * Returns a worker whose agent reported a newer version than that of the stage. The report counts and not the version that the Node
+ * shows, because its kubelet shows a new version only later. An old view of a worker that the plan lists proves nothing.
+ */
+function newerWorker(
+  { version }: Stage,
+  workers: readonly Stage[],
+  fleet: readonly Node[],
+): { readonly name: string; readonly installed: string } | undefined {
+  const listed = new Set(workers.flatMap(({ targets }) => targets.map(({ name }) => name)));
+  for (const { metadata } of fleet) {
+    const { command, status } = decodeSignal(metadata.annotations) ?? {};
+    if (command?.kind !== 'k0supdate' || status?.status !== 'Completed') continue;
+    if (listed.has(metadata.name) || !isOlder(version, command.version)) continue;
+    return { name: metadata.name, installed: command.version };
+  }
+  return undefined;
+}

@@ -1,0 +1,72 @@
+/** On the way back, no controller passes a worker that is newer, also if the plan does not list that worker. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSignal, type OriginalSignal } from '../../../test/support/builders/signals.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
+import type { Rollout } from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { gateInput, type Verdict } from './types.ts';
+import { workersFirst } from './workers-first.ts';
+
+const OLD = 'v1.36.1+k0s.0';
+const NEW = 'v1.36.2+k0s.0';
+
+function verdictOn(
+  signal: OriginalSignal,
+  way: Partial<Rollout> = { rollsBack: 'plan-1/run-1' },
+  policy: Partial<RolloutPolicy> = {},
+): Verdict {
+  const target = buildTarget('c1');
+  const controllers = buildStage('controller', [target], { version: OLD });
+  const fleet = [buildNode('c1'), buildNode('w1', { annotations: buildSignal(signal) })];
+  const snapshot = { ...buildSnapshot({ ...buildRollout([controllers]), ...way }), fleet };
+  const context = { snapshot, stage: controllers, target, now: T0 };
+  return workersFirst.evaluate(gateInput({ ...context, policy: buildPolicy(policy) }, 1));
+}
+
+const INSTALLED = { status: 'Completed', command: { version: NEW } };
+
+test('a worker that reported a newer version, and that the plan does not list, ends the plan', () => {
+  expect(verdictOn(INSTALLED)).toEqual({
+    kind: 'stop',
+    reason: {
+      code: 'KubeletAhead',
+      message: `w1 reported that ${NEW} is installed, newer than ${OLD}, and the plan does not take it back: run refit rollback again, with --run and the run that installed ${NEW}; or put w1 back by hand and remove its signal`,
+    },
+    ofPlan: true,
+  });
+});
+
+test.each<[string, Parameters<typeof verdictOn>]>([
+  ['the plan goes forward', [INSTALLED, {}]],
+  ['a policy allows it', [INSTALLED, undefined, { allow: new Set(['KubeletAhead']) }]],
+  ['the worker has the same version', [{ ...INSTALLED, command: { version: OLD } }]],
+  ['the worker failed', [{ ...INSTALLED, status: 'Failed' }]],
+  [
+    'the signal brought images',
+    [{ ...INSTALLED, command: { kind: 'airgapupdate', version: NEW } }],
+  ],
+])('controllers go back where %s', (_, given) => {
+  expect(verdictOn(...given)).toEqual({ kind: 'pass' });
+});
+
+test('controllers wait for a worker of the plan that has failed, whether the stage or the rollout goes back', () => {
+  const target = buildTarget('c1');
+  const workers = buildStage('worker', [buildTarget('w1', 'failed')]);
+  const controllers = buildStage('controller', [target]);
+  const back = { ...controllers, goesBack: true };
+  const forward = buildRollout([workers, controllers]);
+  const codeIn = (rollout: Rollout, stage = controllers): string => {
+    const context = { snapshot: buildSnapshot(rollout), stage, target, now: T0 };
+    const verdict = workersFirst.evaluate(gateInput({ ...context, policy: buildPolicy() }, 1));
+    return verdict.kind === 'pass' ? 'pass' : `${verdict.kind} ${verdict.reason.code}`;
+  };
+  expect(codeIn(forward)).toBe('pass');
+  expect(codeIn({ ...forward, rollsBack: 'plan-1/run-1' })).toBe('wait KubeletAhead');
+  expect(codeIn(buildRollout([workers, back]), back)).toBe('wait KubeletAhead');
+});
