@@ -245,6 +245,16 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     rules: { rollsBackOnFailure: true },
     startsUpgraded: true,
   }),
+  configure(
+    '1 worker is at ApplyingUpdate when its plan is replaced by the way back, 1 leader',
+    'c1 w1',
+    {
+      wayBack: 'at any moment',
+      turnsBack: { node: 'w1', phase: 'ApplyingUpdate', by: 'replacement' },
+      leaders: 'one',
+      faults: 0,
+    },
+  ),
 ];
 
 /** Three controllers and four workers: as many as a cluster of that kind usually has. */
