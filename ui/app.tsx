@@ -10,9 +10,11 @@ import { Sentences } from './sentences.tsx';
 interface AppProps {
   /** The state of a report; absent on a served page. */
   readonly inside: DashboardState | undefined;
+  /** True if a proxy signs the viewer in, and out. */
+  readonly isProxied: boolean;
 }
 
-export function App({ inside }: AppProps) {
+export function App({ inside, isProxied }: AppProps) {
   const { state, isLost } = useServed(inside);
   const [chosen, choose] = useState<string>();
   const [opened, open] = useState<{ readonly plan: string; readonly node: string }>();
@@ -34,7 +36,7 @@ export function App({ inside }: AppProps) {
     <>
       <header>
         <h1>Refit</h1>
-        {state.viewer !== undefined && <SignedIn viewer={state.viewer} />}
+        {state.viewer !== undefined && <SignedIn viewer={state.viewer} isProxied={isProxied} />}
         <Notes state={state} isLost={isLost} />
       </header>
       <main>
@@ -109,17 +111,23 @@ function follow(onState: (state: DashboardState) => void, onLost: () => void): (
   };
 }
 
+interface SignedInProps extends Pick<AppProps, 'isProxied'> {
+  readonly viewer: string;
+}
+
 /** The user who is signed in. Only a page of the controller has one. */
-function SignedIn({ viewer }: { readonly viewer: string }) {
+function SignedIn({ viewer, isProxied }: SignedInProps) {
   const signOut = (): void => {
     void fetch('sign-out', { method: 'POST' }).finally(() => location.reload());
   };
   return (
     <div class="viewer">
       <span>Signed in as {viewer}</span>
-      <button type="button" onClick={signOut}>
-        Sign out
-      </button>
+      {!isProxied && (
+        <button type="button" onClick={signOut}>
+          Sign out
+        </button>
+      )}
     </div>
   );
 }

@@ -8,5 +8,6 @@ const root = document.getElementById('refit');
 const inside = document.getElementById('refit-state')?.textContent;
 if (root !== null) {
   const state = inside === undefined ? undefined : (JSON.parse(inside) as DashboardState);
-  render(<App inside={state} />, root);
+  const isProxied = root.dataset['proxied'] !== undefined;
+  render(<App inside={state} isProxied={isProxied} />, root);
 }

@@ -128,6 +128,14 @@ export const COMMANDS: readonly CommandSpec[] = [
         '--ui-host <name>',
         'with --ui-address: a name of the dashboard that its certificate does not have, such as that of an Ingress; may be repeated',
       ).argParser(common.addValue),
+      new Option(
+        '--ui-token-header <name>',
+        'with --ui-address: the header in which a proxy that signs viewers in sends their token of the API server, such as X-Forwarded-Access-Token; needs --ui-trusted-proxy',
+      ),
+      new Option(
+        '--ui-trusted-proxy <address>',
+        'with --ui-token-header: the IP address or range (CIDR) of that proxy, such as 10.244.0.0/16; the header is refused from all others; may be repeated',
+      ).argParser(common.addValue),
     ],
     run: async (flags, { abort }) =>
       await (await import('./controller-command.ts')).runController(flags, abort),

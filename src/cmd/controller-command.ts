@@ -39,6 +39,8 @@ interface UpdateFlags extends ControllerFlags {
   readonly uiAddress?: string;
   readonly uiCertDir?: string;
   readonly uiHost?: readonly string[];
+  readonly uiTokenHeader?: string;
+  readonly uiTrustedProxy?: readonly string[];
 }
 
 /** Runs until `abort`. Rejects at once if the API server cannot be reached, or lacks a kind or right that Refit needs. */
@@ -85,12 +87,17 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
  */
 function dashboardIn(flags: UpdateFlags, log: Logger): Pick<ControllerProcessOptions, 'serve'> {
   const { uiAddress: address, uiCertDir: certificates, uiHost: names = [] } = flags;
+  const { uiTokenHeader: tokenHeader, uiTrustedProxy: trustedProxies } = flags;
   if (address === undefined) {
-    if (certificates === undefined && names.length === 0) return {};
-    throw new RefitError(
-      'REFIT_USAGE',
-      `${certificates === undefined ? '--ui-host' : '--ui-cert-dir'} needs --ui-address`,
-    );
+    const [useless] =
+      Object.entries({
+        '--ui-cert-dir': certificates,
+        '--ui-host': flags.uiHost,
+        '--ui-token-header': tokenHeader,
+        '--ui-trusted-proxy': trustedProxies,
+      }).find(([, value]) => value !== undefined) ?? [];
+    if (useless === undefined) return {};
+    throw new RefitError('REFIT_USAGE', `${useless} needs --ui-address`);
   }
   const { kubeconfig, context, apiPort } = flags;
   const connection = { kubeconfig, context, ...(apiPort === undefined ? {} : { apiPort }) };
@@ -106,6 +113,8 @@ function dashboardIn(flags: UpdateFlags, log: Logger): Pick<ControllerProcessOpt
         address,
         certificates,
         names,
+        tokenHeader,
+        trustedProxies,
         connection,
         dialects,
         files,

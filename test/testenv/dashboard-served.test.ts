@@ -18,6 +18,13 @@ import { auditedSince, endOfAudit } from './audit.ts';
 import { apply, controlPlane, installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { RefitProcess } from './refit-process.ts';
+import {
+  PROXY_ADDRESS,
+  SESSION_HEADER,
+  startTokenProxy,
+  TOKEN_HEADER,
+  type TokenProxy,
+} from './token-proxy.ts';
 
 const NAMESPACE = 'dashboard-served';
 const SUBJECT = `system:serviceaccount:${NAMESPACE}`;
@@ -45,7 +52,9 @@ beforeAll(async () => {
       .join('---\n'),
   );
   const path = await kubeconfigFor('controller');
-  const ui = ['--ui-address', '127.0.0.1:0', '--ui-cert-dir', folder];
+  // Users come directly, or through the proxy.
+  const proxy = ['--ui-token-header', TOKEN_HEADER, '--ui-trusted-proxy', `${PROXY_ADDRESS}/32`];
+  const ui = ['--ui-address', '127.0.0.1:0', '--ui-cert-dir', folder, ...proxy];
   controller = new RefitProcess(
     'controller',
     '--kubeconfig',
@@ -235,4 +244,87 @@ test('a viewer whose account is deleted is signed out of an open page', async ()
   await page.getByText(`Signed in as ${SUBJECT}:leaver`).waitFor();
   await kubectlAs('admin', ['delete', 'serviceaccount', 'leaver', '-n', NAMESPACE]);
   await page.getByLabel('Bearer token').waitFor({ timeout: 60_000 });
+});
+
+async function startProxy(connections: number): Promise<TokenProxy> {
+  const tokens = new Map<string, string>();
+  for (const account of ['viewer', 'operator', 'nobody'])
+    tokens.set(account, await tokenOf(account));
+  return await startTokenProxy(url, tokens, connections);
+}
+
+async function openAs(account: string, proxy: TokenProxy) {
+  return await visit(browser, proxy.url, { extraHTTPHeaders: { [SESSION_HEADER]: account } });
+}
+
+test('behind a proxy, users act with their own rights, and the API server records them', async () => {
+  const began = await endOfAudit();
+  await using puppets = await Puppets.create(admin, 'proxied-o1');
+  await puppets.plan(1);
+  await puppets.says('proxied-o1', 'Restart');
+  await using proxy = await startProxy(16);
+  await using operating = await openAs('operator', proxy);
+  await using viewing = await openAs('viewer', proxy);
+  await operating.page.getByText(`Signed in as ${SUBJECT}:operator`).waitFor();
+  await viewing.page.getByText(`Signed in as ${SUBJECT}:viewer`).waitFor();
+  expect(await operating.page.getByRole('button', { name: 'Sign out' }).count()).toBe(0);
+  await viewing.page.getByRole('button', { name: 'Pause', exact: true }).click();
+  const refused = `Refused: the user ${SUBJECT}:viewer has no right to patch plans.autopilot.k0sproject.io.`;
+  await viewing.page.getByText(refused, { exact: true }).waitFor();
+  await operating.page.getByRole('button', { name: 'Pause', exact: true }).click();
+  await operating.page.getByText('Plan autopilot (id1) is paused.').waitFor();
+  for (const { page, strays } of [operating, viewing]) {
+    expect(await page.context().cookies()).toEqual([]);
+    expect(strays).toEqual([]);
+  }
+  const patches = async (account: string) =>
+    (await auditedSince(began, `${SUBJECT}:${account}`)).filter(
+      ({ verb, objectRef }) => verb === 'patch' && objectRef?.resource === 'plans',
+    );
+  expect((await patches('operator')).length).toBe(1);
+  const isImpersonated = (await auditedSince(began, 'refit-controller')).filter(
+    (event) => 'impersonatedUser' in event,
+  );
+  expect(isImpersonated).toEqual([]);
+});
+
+test('users who share one connection of a proxy see only what their own rights allow', async () => {
+  await using puppets = await Puppets.create(admin, 'proxied-s1');
+  await puppets.plan(1);
+  await puppets.says('proxied-s1', 'Restart');
+  await using proxy = await startProxy(1);
+  const read = async (account: string): Promise<string> => {
+    const headers = { [SESSION_HEADER]: account, [TOKEN_HEADER]: 'forged' };
+    const answer = await fetch(new URL('api/state', proxy.url), { headers });
+    return `${answer.status} ${await answer.text()}`;
+  };
+  const isOwn: Record<string, (state: string) => void> = {
+    viewer(state) {
+      expect(state).toContain(`"viewer":"${SUBJECT}:viewer"`);
+      expect(state).toContain('proxied-s1');
+    },
+    nobody(state) {
+      expect(state).toContain(`"viewer":"${SUBJECT}:nobody"`);
+      expect(state).toContain(`cannot list resource`);
+      expect(state).not.toContain('proxied-s1');
+    },
+    stranger(state) {
+      expect(state).toBe(`401 The proxy sent no token in the header ${TOKEN_HEADER}.\n`);
+    },
+  };
+  for (const [account, check] of Object.entries(isOwn))
+    await vi.waitFor(async () => check(await read(account)), { timeout: 60_000, interval: 200 });
+  // From now on, each answer is known, and the requests take turns on the connection.
+  const mixed = Array.from({ length: 5 }, () => Object.keys(isOwn)).flat();
+  const answers = await Promise.all(mixed.map(async (account) => await read(account)));
+  for (const [index, account] of mixed.entries()) isOwn[account]?.(answers[index] ?? '');
+  expect(proxy.connections()).toBe(1);
+});
+
+test('a token in the header from another address than that of the proxy is refused, also if it is valid', async () => {
+  const headers = { [TOKEN_HEADER]: await tokenOf('operator') };
+  const answer = await visit(browser, url, { ignoreHTTPSErrors: true, extraHTTPHeaders: headers });
+  await using visited = answer;
+  const text = `The header ${TOKEN_HEADER} is accepted only from the addresses of --ui-trusted-proxy, and 127.0.0.1 is not one of them.`;
+  await visited.page.getByText(text).waitFor();
 });

@@ -4,7 +4,8 @@ import type { UiFiles } from './bundle.ts';
 import type { DashboardState } from './state.ts';
 
 type Page =
-  | { readonly kind: 'served' }
+  /** `isProxied` is true if a proxy signs the viewer in, so that the page cannot sign the viewer out. */
+  | { readonly kind: 'served'; readonly isProxied?: boolean }
   | { readonly kind: 'file'; readonly files: UiFiles; readonly state: DashboardState };
 
 export function pageOf(page: Page): string {
@@ -13,7 +14,8 @@ export function pageOf(page: Page): string {
     page.kind === 'served'
       ? '<script type="module" src="ui.js"></script>'
       : `<script type="application/json" id="refit-state">${jsonInHtml(page.state)}</script><script type="module">${page.files.script}</script>`;
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Refit</title>${head}</head><body><div id="refit"></div>${body}</body></html>\n`;
+  const proxied = page.kind === 'served' && page.isProxied === true ? ' data-proxied' : '';
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Refit</title>${head}</head><body><div id="refit"${proxied}></div>${body}</body></html>\n`;
 }
 
 const SERVED = '<link rel="icon" href="data:,"><link rel="stylesheet" href="ui.css">';

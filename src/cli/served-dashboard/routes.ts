@@ -1,4 +1,5 @@
 /** Answers the requests of viewers. */
+import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../util/clock.ts';
 import { semaphore } from '../../util/waits.ts';
@@ -16,6 +17,7 @@ import { pageOf } from '../dashboard/page.ts';
 import { createFailures } from './failures.ts';
 import { isOfOwnPage, isOwnName, isToken, LONGEST_TOKEN, tokenIn } from './gate.ts';
 import { SIGN_IN_HEADERS, signInPage } from './sign-in-page.ts';
+import type { Arrival, ArrivalOf } from './trusted-proxy.ts';
 import type { FoundViewer, Viewer, Viewers } from './viewers.ts';
 
 interface RouteParts {
@@ -23,6 +25,7 @@ interface RouteParts {
   readonly files: UiFiles;
   readonly clock: Clock;
   readonly isKnown: (name: string) => boolean;
+  readonly arrivalOf: ArrivalOf;
   /** True if clients use TLS. Then browsers send the cookie over TLS only. */
   readonly isSecure: boolean;
 }
@@ -37,7 +40,8 @@ const PREVIEWS_AT_ONCE = 1;
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-export function createRoutes({ viewers, files, clock, isKnown, isSecure }: RouteParts): Answer {
+export function createRoutes(parts: RouteParts): Answer {
+  const { viewers, files, clock, isKnown, arrivalOf, isSecure } = parts;
   const failures = createFailures(clock);
   const acting = semaphore(ACTIONS_AT_ONCE);
   const previewing = semaphore(PREVIEWS_AT_ONCE);
@@ -98,27 +102,41 @@ export function createRoutes({ viewers, files, clock, isKnown, isSecure }: Route
     // Style and script contain no secret, and the page that asks for a token needs the style.
     if (key === 'GET /ui.css') return send(response, 200, 'text/css', files.style);
     if (key === 'GET /ui.js') return send(response, 200, 'text/javascript', files.script);
-    if (key === 'POST /sign-in') return await signIn(request, response);
-    if (key === 'POST /sign-out') return await signOut(request, response);
+    const arrival = arrivalOf(request);
+    if (arrival.kind === 'refused')
+      return send(response, arrival.code, 'text/plain', `${arrival.why}\n`);
+    const isProxied = arrival.kind === 'proxied';
+    if (key === 'POST /sign-in' && !isProxied) return await signIn(request, response);
+    if (key === 'POST /sign-out' && !isProxied) return await signOut(request, response);
     if (!FOR_VIEWERS.has(key)) return send(response, 404, 'text/plain', 'not found\n');
-    const token = tokenIn(request.headers, cookieName);
+    const token = isProxied ? arrival.token : tokenIn(request.headers, cookieName);
     const found =
-      token === undefined ? undefined : await ownerOf(token, request.socket.remoteAddress ?? '');
+      token === undefined ? undefined : await ownerOf(token, senderOf(request, arrival));
     if (found?.kind === 'known')
       return await answerViewer(
-        { viewer: found.viewer, url, acting, previewing },
+        { viewer: found.viewer, url, isProxied, acting, previewing },
         request,
         response,
       );
-    if (pathname === '/') return askToSignIn(request, response, found?.why);
+    if (pathname === '/' && !isProxied) return askToSignIn(request, response, found?.why);
     const code = found?.kind === 'unanswered' ? 503 : 401;
     return send(response, code, 'text/plain', `${found?.why ?? 'Sign in first.'}\n`);
   };
 }
 
+/**
+ * Returns for whom refused tokens are counted. All viewers behind a proxy have its address, so there each token counts for itself: a token
+ * that has expired must not lock out other viewers.
+ */
+function senderOf({ socket }: IncomingMessage, arrival: Arrival): string {
+  return arrival.kind === 'proxied' ? hash('sha256', arrival.token) : (socket.remoteAddress ?? '');
+}
+
 interface Asked {
   readonly viewer: Viewer;
   readonly url: URL;
+  /** True if a proxy signs the viewer in, and out. */
+  readonly isProxied: boolean;
   /** Limits how many actions are carried out at once. */
   readonly acting: ReturnType<typeof semaphore>;
   /** Limits how many previews are made at once. */
@@ -126,7 +144,7 @@ interface Asked {
 }
 
 async function answerViewer(
-  { viewer, url, acting, previewing }: Asked,
+  { viewer, url, isProxied, acting, previewing }: Asked,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -140,7 +158,8 @@ async function answerViewer(
       await previewing(async () => await viewer.preview(text));
     return await answerPreview(preview, request, response);
   }
-  if (pathname === '/') return send(response, 200, 'text/html', pageOf({ kind: 'served' }));
+  if (pathname === '/')
+    return send(response, 200, 'text/html', pageOf({ kind: 'served', isProxied }));
   if (pathname === '/api/why') {
     const said = viewer.explain(searchParams.get('plan') ?? '', searchParams.get('node') ?? '');
     return send(response, 200, 'application/json', JSON.stringify(said));

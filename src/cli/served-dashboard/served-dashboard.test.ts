@@ -1,7 +1,13 @@
 /** Shows whom the dashboard of a controller answers, and with whose rights, against an API server that notes each token. */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +16,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
 import { serveForViewers } from './server.ts';
+import type { TrustedProxyOptions } from './trusted-proxy.ts';
 
 /** An API server that knows the tokens in `users`, and has none of the kinds of Refit. */
 async function startApiServer(users: Map<string, string>) {
@@ -61,7 +68,7 @@ function reviewOf(username: string): string {
   return JSON.stringify({ ...kind, metadata: { name: '' }, status: { userInfo: { username } } });
 }
 
-async function serve(names: readonly string[] = []) {
+async function serve(names: readonly string[] = [], proxy: TrustedProxyOptions = {}) {
   const users = new Map([
     ['Bearer ada-token', 'ada'],
     ['Bearer none', 'system:anonymous'],
@@ -71,6 +78,7 @@ async function serve(names: readonly string[] = []) {
   const server = await serveForViewers({
     address: '127.0.0.1:0',
     names,
+    ...proxy,
     connection: { kubeconfig: api.kubeconfig },
     dialects: [],
     files: { script: 'script', style: 'style' },
@@ -92,9 +100,13 @@ interface Asked {
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string;
+  /** The address from which the request comes. */
+  readonly from?: string;
+  readonly agent?: Agent;
 }
 
-async function send(port: number, { path = '/', method = 'GET', headers = {}, body }: Asked) {
+async function send(port: number, asked: Asked) {
+  const { path = '/', method = 'GET', headers = {}, body, from, agent = false } = asked;
   const host = `127.0.0.1:${port}`;
   const sent = request({
     host: '127.0.0.1',
@@ -102,7 +114,8 @@ async function send(port: number, { path = '/', method = 'GET', headers = {}, bo
     path,
     method,
     headers: { host, ...headers },
-    agent: false,
+    agent,
+    ...(from !== undefined && { localAddress: from }),
   });
   sent.end(body);
   const [answer] = (await once(sent, 'response')) as [IncomingMessage];
@@ -325,6 +338,123 @@ test('headers of a proxy that name a user are not believed', async () => {
   const { ask } = await serve();
   const headers = { 'x-forwarded-user': 'ada', 'x-remote-user': 'ada', 'impersonate-user': 'ada' };
   expect(await ask({ path: '/api/state', headers })).toMatchObject({ code: 401 });
+});
+
+const PROXY = '127.0.0.2';
+const BEHIND_PROXY = { tokenHeader: 'X-Forwarded-Access-Token', trustedProxies: [PROXY] };
+const ADA = { 'x-forwarded-access-token': 'ada-token' };
+
+test('a header with a token is not read without the option', async () => {
+  const { ask, tokens } = await serve();
+  for (const from of ['127.0.0.1', PROXY])
+    expect(await ask({ path: '/api/state', headers: ADA, from })).toMatchObject({ code: 401 });
+  expect(tokens).toEqual([]);
+});
+
+test('the token in the header of a trusted proxy counts, and that of any other address is refused', async () => {
+  const { ask, tokens } = await serve([], BEHIND_PROXY);
+  const refused =
+    'The header X-Forwarded-Access-Token is accepted only from the addresses of --ui-trusted-proxy, and 127.0.0.1 is not one of them.\n';
+  expect(await ask({ headers: ADA })).toMatchObject({ code: 403, body: refused });
+  const signIn = { ...form('ada-token'), headers: ADA };
+  expect(await ask(signIn)).toMatchObject({ code: 403, body: refused });
+  expect(tokens).toEqual([]);
+  const page = await ask({ headers: ADA, from: PROXY });
+  expect(page).toMatchObject({ code: 200 });
+  expect(page.body).toContain('<div id="refit" data-proxied>');
+  expect(page.headers['set-cookie']).toBeUndefined();
+  expect(new Set(tokens)).toEqual(new Set(['Bearer ada-token']));
+  // Without the proxy, for example with kubectl port-forward, viewers sign in themselves.
+  expect(await ask(form('ada-token'))).toMatchObject({ code: 303 });
+  expect((await ask({ headers: COOKIE })).body).toContain('<div id="refit">');
+});
+
+test('behind a proxy, neither a cookie nor another header says who the viewer is', async () => {
+  const { ask, tokens } = await serve([], BEHIND_PROXY);
+  const body = 'The proxy sent no token in the header X-Forwarded-Access-Token.\n';
+  for (const headers of [COOKIE, { authorization: 'Bearer ada-token' }])
+    expect(await ask({ headers, from: PROXY })).toMatchObject({ code: 401, body });
+  const signIn = await ask({ ...form('ada-token'), from: PROXY });
+  expect(signIn).toMatchObject({ code: 401 });
+  for (const path of ['/sign-in', '/sign-out']) {
+    const asked = { path, method: 'POST', headers: ADA, body: 'token=ada-token', from: PROXY };
+    const answer = await ask(asked);
+    expect([answer.code, answer.headers['set-cookie']]).toEqual([404, undefined]);
+  }
+  expect(tokens).toEqual([]);
+});
+
+test('two values of the header are refused, also if they are in two headers', async () => {
+  const { ask, tokens } = await serve([], { ...BEHIND_PROXY, tokenHeader: 'Authorization' });
+  // Of two such headers, Node itself would take the first one, which may be that of the client.
+  const authorization: unknown = ['Bearer eve-token', 'Bearer ada-token'];
+  const headers = { authorization: authorization as string };
+  const answer = await ask({ headers, from: PROXY });
+  expect(answer).toMatchObject({
+    code: 401,
+    body: 'The proxy sent the header Authorization 2 times: it must replace it.\n',
+  });
+  expect(tokens).toEqual([]);
+});
+
+test('a proxy changes nothing about host names, and about requests of other pages', async () => {
+  const { ask, tokens } = await serve(['refit.example.com'], BEHIND_PROXY);
+  const host = 'refit.example.com';
+  const act = async (more: OutgoingHttpHeaders) =>
+    await ask({
+      path: '/api/act',
+      method: 'POST',
+      headers: { host, ...ADA, ...more },
+      body: '{"action":"pause","plan":"autopilot//a"}',
+      from: PROXY,
+    });
+  const own = { origin: `https://${host}`, 'sec-fetch-site': 'same-origin' };
+  for (const bad of [
+    own,
+    { ...own, 'x-refit-action': '1', origin: 'https://evil.example' },
+    { ...own, 'x-refit-action': '1', 'sec-fetch-site': 'cross-site' },
+  ])
+    expect(await act(bad), JSON.stringify(bad)).toMatchObject({ code: 403 });
+  const other = { host: 'evil.example', 'x-forwarded-host': host };
+  expect(await act({ ...own, ...other, 'x-refit-action': '1' })).toMatchObject({ code: 421 });
+  expect(tokens).toEqual([]);
+  expect(await act({ ...own, 'x-refit-action': '1' })).toMatchObject({ code: 200 });
+});
+
+test('users who share a connection of the proxy each get their own state', async () => {
+  const { ask, users } = await serve([], BEHIND_PROXY);
+  users.set('Bearer bob-token', 'bob');
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, localAddress: PROXY });
+  onTestFinished(() => agent.destroy());
+  const viewerFor = async (token: string): Promise<unknown> => {
+    const headers = { 'x-forwarded-access-token': token };
+    const answer = await ask({ path: '/api/state', headers, agent });
+    // The first answers may be that nothing is read yet.
+    return answer.code === 200 ? (JSON.parse(answer.body) as { viewer: string }).viewer : answer;
+  };
+  for (const [token, user] of [
+    ['ada-token', 'ada'],
+    ['bob-token', 'bob'],
+    ['ada-token', 'ada'],
+  ] as const)
+    await expect.poll(async () => await viewerFor(token)).toBe(user);
+  expect(await ask({ path: '/api/state', agent })).toMatchObject({ code: 401 });
+  const unknown = { 'x-forwarded-access-token': 'eve-token' };
+  expect(await ask({ path: '/api/state', headers: unknown, agent })).toMatchObject({ code: 401 });
+  expect(Object.values(agent.freeSockets).flat()).toHaveLength(1);
+});
+
+test('behind a proxy, refused tokens do not lock out viewers with other tokens', async () => {
+  const { ask } = await serve([], BEHIND_PROXY);
+  const read = async (token: string) =>
+    await ask({ headers: { 'x-forwarded-access-token': token }, from: PROXY });
+  for (let index = 0; index < 11; index++)
+    expect(await read('expired')).toMatchObject({ code: 401 });
+  expect(await read('expired')).toMatchObject({
+    code: 503,
+    body: expect.stringContaining('Too many tokens were refused') as string,
+  });
+  expect(await read('ada-token')).toMatchObject({ code: 200 });
 });
 
 test.each(['0.0.0.0:0', ':8443', '[::]:0', '192.0.2.1:8443'])(

@@ -19,9 +19,10 @@ import type { Logger } from '../../util/log.ts';
 import type { UiFiles } from '../dashboard/bundle.ts';
 import { hostIn, isLoopback } from './gate.ts';
 import { createRoutes } from './routes.ts';
+import { arrivals, type TrustedProxyOptions } from './trusted-proxy.ts';
 import { createViewers, type ViewersOptions } from './viewers.ts';
 
-export interface ServedOptions extends Omit<ViewersOptions, 'abort'> {
+export interface ServedOptions extends Omit<ViewersOptions, 'abort'>, TrustedProxyOptions {
   /** `host:port`. Port 0 selects a free port. */
   readonly address: string;
   /** The directory of tls.crt and tls.key. If it is undefined, the server uses HTTP, which is allowed on the loopback interface only. */
@@ -47,6 +48,7 @@ const MOST_CONNECTIONS = 128;
 export async function serveForViewers(options: ServedOptions) {
   const { address, certificates, names = [], log } = options;
   assertPrivate(options);
+  const arrivalOf = arrivals(options);
   const ended = new AbortController();
   const viewers = createViewers({ ...options, abort: ended.signal });
   const proven: { by?: X509Certificate } = {};
@@ -57,6 +59,7 @@ export async function serveForViewers(options: ServedOptions) {
     ...options,
     viewers,
     isKnown,
+    arrivalOf,
     isSecure: certificates !== undefined,
   });
   const answer = (request: IncomingMessage, response: ServerResponse): void => {

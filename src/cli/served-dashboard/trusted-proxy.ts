@@ -1,0 +1,111 @@
+/**
+ * Takes the token of a viewer from a header that a proxy in front of the dashboard sets. The header names no user: the API server still
+ * says who the owner of the token is.
+ */
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+import { RefitError } from '../../util/errors.ts';
+import { isToken } from './gate.ts';
+
+/** Characters of the longest token that a proxy may send. All headers together must fit into 16 KiB. */
+const LONGEST_PROXIED_TOKEN = 12 * 1024;
+/** The characters of the name of a header (RFC 9110). */
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+/** Headers that the server reads for another purpose. */
+const RESERVED = /^(cookie|host|origin|sec-fetch-.*|x-refit-action)$/i;
+
+/** How a request says who the viewer is. */
+export type Arrival =
+  /** The viewer comes without a trusted proxy, with a cookie or an own Authorization header. */
+  | { readonly kind: 'direct' }
+  | { readonly kind: 'proxied'; readonly token: string }
+  | { readonly kind: 'refused'; readonly code: 401 | 403; readonly why: string };
+
+export type ArrivalOf = (request: IncomingMessage) => Arrival;
+
+export interface TrustedProxyOptions {
+  /** The name of the header with the token of the viewer. If it is undefined, no header of a proxy is read. */
+  readonly tokenHeader?: string | undefined;
+  /** IP addresses and ranges (CIDR) of the proxies whose header is read. */
+  readonly trustedProxies?: readonly string[] | undefined;
+}
+
+/** Returns a function that decides how a request arrives. Throws REFIT_USAGE if one of the options is wrong, or if one lacks the other. */
+export function arrivals({ tokenHeader, trustedProxies = [] }: TrustedProxyOptions): ArrivalOf {
+  if (tokenHeader === undefined) {
+    if (trustedProxies.length === 0) return () => ({ kind: 'direct' });
+    throw new RefitError('REFIT_USAGE', '--ui-trusted-proxy needs --ui-token-header');
+  }
+  if (!HEADER_NAME.test(tokenHeader) || RESERVED.test(tokenHeader))
+    throw new RefitError(
+      'REFIT_USAGE',
+      `--ui-token-header ${JSON.stringify(tokenHeader)} cannot be the header with the token of a viewer`,
+      { hint: 'write the header that the proxy sets, such as X-Forwarded-Access-Token' },
+    );
+  if (trustedProxies.length === 0)
+    throw new RefitError(
+      'REFIT_USAGE',
+      '--ui-token-header needs --ui-trusted-proxy, because only a proxy may set that header',
+      { hint: 'add the address or range of the proxy, such as --ui-trusted-proxy 10.244.0.0/16' },
+    );
+  const trusted = rangesIn(trustedProxies);
+  return ({ headersDistinct, socket }) => {
+    const values = headersDistinct[tokenHeader.toLowerCase()] ?? [];
+    if (isAmong(trusted, socket.remoteAddress)) return proxiedBy(tokenHeader, values);
+    if (values.length === 0) return { kind: 'direct' };
+    const why = `The header ${tokenHeader} is accepted only from the addresses of --ui-trusted-proxy, and ${socket.remoteAddress ?? 'this address'} is not one of them.`;
+    return { kind: 'refused', code: 403, why };
+  };
+}
+
+/** Reads the values of the header in a request of a trusted proxy. A cookie counts nothing there: the proxy alone signs viewers in. */
+function proxiedBy(header: string, values: readonly string[]): Arrival {
+  const refused = (problem: string): Arrival => ({ kind: 'refused', code: 401, why: problem });
+  const [value = '', ...others] = values;
+  if (value === '') return refused(`The proxy sent no token in the header ${header}.`);
+  // A proxy that adds the header, instead of replacing it, would let the client choose a token.
+  if (others.length > 0)
+    return refused(
+      `The proxy sent the header ${header} ${values.length} times: it must replace it.`,
+    );
+  const [, scheme, token = ''] = /^(Bearer +)?(.*)$/i.exec(value) ?? [];
+  if (token.length > LONGEST_PROXIED_TOKEN)
+    return refused(
+      `The token in the header ${header} is longer than ${LONGEST_PROXIED_TOKEN} characters.`,
+    );
+  if (!isToken(token) || (scheme === undefined && /^authorization$/i.test(header)))
+    return refused(`The header ${header} does not hold one bearer token.`);
+  return { kind: 'proxied', token };
+}
+
+function rangesIn(texts: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const text of texts) {
+    const [network = '', bits, ...more] = text.split('/');
+    const type = familyOf(network);
+    const longest = type === 'ipv4' ? 32 : 128;
+    const length = bits === undefined ? longest : Number(bits);
+    const isRange = /^\d+$/.test(bits ?? '0') && length <= longest && more.length === 0;
+    if (type === undefined || !isRange || length === 0)
+      throw new RefitError(
+        'REFIT_USAGE',
+        `--ui-trusted-proxy ${JSON.stringify(text)} is not an IP address, or a range that is smaller than all addresses`,
+        { hint: 'write an address such as 10.244.1.7, or a range such as 10.244.0.0/16' },
+      );
+    list.addSubnet(network, length, type);
+  }
+  return list;
+}
+
+function isAmong(list: BlockList, address = ''): boolean {
+  // The address of a link has the name of the interface at its end.
+  const [plain = ''] = address.split('%');
+  const type = familyOf(plain);
+  return type !== undefined && list.check(plain, type);
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' | undefined {
+  const family = isIP(address);
+  if (family === 0) return undefined;
+  return family === 4 ? 'ipv4' : 'ipv6';
+}
