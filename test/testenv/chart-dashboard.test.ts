@@ -83,6 +83,36 @@ test('the dashboard: a Service, a NetworkPolicy and a Certificate, and not one r
   expect({ ok, stderr: ok ? '' : stderr }).toEqual({ ok: true, stderr: '' });
 });
 
+test('a proxy that signs users in: the header and the addresses become options, and each needs the other', async () => {
+  const ui = ['--set=ui.enabled=true'];
+  const header = '--set=ui.tokenHeader=X-Forwarded-Access-Token';
+  const addresses = '--set=ui.trustedProxies={10.1.2.3,10.244.0.0/16}';
+  const all = await templated(...ui, header, addresses);
+  expect(all.find(({ kind }) => kind === 'Deployment')).toMatchObject({
+    spec: {
+      template: {
+        spec: {
+          containers: [
+            {
+              args: expect.arrayContaining([
+                '--ui-token-header=X-Forwarded-Access-Token',
+                '--ui-trusted-proxy=10.1.2.3',
+                '--ui-trusted-proxy=10.244.0.0/16',
+              ]) as string[],
+            },
+          ],
+        },
+      },
+    },
+  });
+  const refused = async (one: string): Promise<string> => {
+    const { ok, stderr } = await helm(directory, [...TEMPLATE, ...ui, one]);
+    return ok ? '' : stderr;
+  };
+  expect(await refused(header)).toContain('ui.tokenHeader needs ui.trustedProxies');
+  expect(await refused(addresses)).toContain('ui.trustedProxies needs ui.tokenHeader');
+});
+
 test('a dashboard without its controller: refused with the field', async () => {
   const args = ['--set=ui.enabled=true', '--set=k0s.enabled=false', '--set=kubeadm.enabled=true'];
   expect(await helm(directory, [...TEMPLATE, ...args])).toMatchObject({

@@ -141,6 +141,8 @@ system-upgrade-controller bring some of them along. */}}
 {{- $container := .container -}}
 {{- $arguments := list "--ui-address=:8443" "--ui-cert-dir=/ui-certs" -}}
 {{- range .values.ui.hosts }}{{ $arguments = append $arguments (printf "--ui-host=%s" .) }}{{ end -}}
+{{- with .values.ui.tokenHeader }}{{ $arguments = append $arguments (printf "--ui-token-header=%s" .) }}{{ end -}}
+{{- range .values.ui.trustedProxies }}{{ $arguments = append $arguments (printf "--ui-trusted-proxy=%s" .) }}{{ end -}}
 {{- $_ := set $container "args" (concat $container.args $arguments) -}}
 {{- $_ := set $container "ports" (append $container.ports (dict "name" "ui" "containerPort" 8443)) -}}
 {{- $mount := dict "name" "ui-certs" "mountPath" "/ui-certs" "readOnly" true -}}
