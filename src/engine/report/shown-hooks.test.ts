@@ -69,3 +69,10 @@ test.each<[string, readonly HookResult[], readonly HookResult[], string[], strin
     expect(shown.map(({ target, state }) => `${target} ${state}`)).toEqual(expected);
   },
 );
+
+test('a hook without a time is shown without one', () => {
+  const [one] = hooksShown([FAILED]) ?? [];
+  const { since: _since, ...rest } = one as ShownHook;
+  const results = hookResultsIn(rolloutWith([rest]), 'u');
+  expect(hooksShown(results)).toEqual([rest]);
+});

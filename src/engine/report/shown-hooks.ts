@@ -23,7 +23,8 @@ export function hooksShown(results: readonly HookResult[] = []): ShownHook[] | u
             id,
             state: state === 'failed' ? 'Failed' : 'Running',
             message: printable(message).slice(0, LONGEST_MESSAGE),
-            since: rfc3339(since),
+            // A NodeRollout may lack the time, because the field is optional.
+            ...(Number.isNaN(since) ? {} : { since: rfc3339(since) }),
           },
         ],
   );
