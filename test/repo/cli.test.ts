@@ -255,6 +255,7 @@ const EVERYTHING: Complete<StatusView> = {
       joined: [{ name: '', included: true, message: '' }],
       checks: [{ name: '', state: 'Passing', message: '', since: '' }],
       hooks: [{ hook: '', target: '', state: 'Failed', message: '', since: '' }],
+      silencing: { isGood: false, message: '', since: '' },
       unseen: [''],
       wayBack: { state: 'open', until: '', message: '' },
     },

@@ -10,6 +10,7 @@ import type { Probe } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';
 import type { Rollout, Target } from '../../engine/model/rollout.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
+import type { ShownSilencing } from '../../engine/report/shown-silencing.ts';
 import type { Known } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -66,6 +67,8 @@ export interface InspectionAnswers {
   readonly addHooks: () => Promise<void>;
   /** Counts the pods that PodDisruptionBudgets cover. */
   readonly addBudgetPods: () => Promise<void>;
+  /** Asks whether alerts about the nodes in progress are silenced. Resolves with undefined if nobody knows. */
+  readonly silencing: () => Promise<ShownSilencing | undefined>;
   /** Looks at the locks of these tools. */
   readonly addLocks: (coordinate: readonly ToolName[]) => Promise<void>;
 }
@@ -146,7 +149,11 @@ export function inspectionAnswers(
   const addBudgetPods = async (): Promise<void> => {
     known.budgetPods = await budgetPodsFrom(sources, unseen);
   };
-  return { known, unseen, add, addHealth, addHooks, addLocks, addBudgetPods };
+  const silencing = async (): Promise<ShownSilencing | undefined> => {
+    const question = async () => await sources.silencing(dialect, plan);
+    return await ask('whether alerts are silenced', question, undefined);
+  };
+  return { known, unseen, add, addHealth, addHooks, silencing, addLocks, addBudgetPods };
 }
 
 /** Has all questions answered at the same time. Of many questions of one kind, only the first ones are asked. */

@@ -16,6 +16,7 @@ import type { Stage, Target } from '../../engine/model/rollout.ts';
 import { placeOf } from '../../engine/report/node-rollout-object.ts';
 import { resultsIn } from '../../engine/report/shown-checks.ts';
 import { hookResultsIn } from '../../engine/report/shown-hooks.ts';
+import { type ShownSilencing, silencingIn } from '../../engine/report/shown-silencing.ts';
 import { readDecisions } from '../../engine/snapshot/read-decisions.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
@@ -48,6 +49,8 @@ export interface Sources {
   readonly health: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['health']>;
   /** Asks how the hooks stand that the leader has shown last; undefined if it has shown none. */
   readonly hooks: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['hooks']>;
+  /** Asks what the leader has shown last about the silences of the plan; undefined if it has shown nothing. */
+  readonly silencing: (dialect: Dialect, plan: KubeObject) => Promise<ShownSilencing | undefined>;
   /** Looks at the locks that plans of the dialect share with these tools. */
   readonly locks: (dialect: Dialect, coordinate: readonly ToolName[]) => Promise<LocksSeen>;
 }
@@ -123,5 +126,7 @@ export function sourcesOf(
       resultsIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),
     hooks: async (dialect: Dialect, plan: KubeObject) =>
       hookResultsIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),
+    silencing: async (dialect: Dialect, plan: KubeObject) =>
+      silencingIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),
   };
 }

@@ -1,5 +1,4 @@
 /** Inspects all plans at one time, with the same decision that the controller makes. */
-
 import { settle } from '../../engine/assess/advance.ts';
 import { assess } from '../../engine/assess/assess.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
@@ -20,6 +19,7 @@ import {
 import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
+import type { ShownSilencing } from '../../engine/report/shown-silencing.ts';
 import { needsBudgetPods } from '../../engine/schedule/fewest-first.ts';
 import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
@@ -53,6 +53,8 @@ export interface Inspection {
   readonly world: World;
   readonly snapshot: Snapshot;
   readonly policy: RolloutPolicy;
+  /** Whether alerts about the nodes in progress are silenced; undefined if the policy has no silences, or nobody knows. */
+  readonly silencing?: ShownSilencing | undefined;
   /** Problems that do not stop the plan, one sentence each. */
   readonly warnings: readonly string[];
   /** Checks that could not run, one sentence each. */
@@ -177,8 +179,10 @@ export async function inspect(
     readingPlan(of, plan, () => sinceCreation(gather(dialect, plan, world, now, answers.known)));
   if (mayBeDecided(policy)) await answers.add([{ kind: 'decisions' }]);
   if ((policy.hooks ?? []).length > 0) await answers.addHooks();
+  let silencing: ShownSilencing | undefined;
   // An ended plan waits for nothing, and its leader asks nothing.
   if (!isFinal(look().rollout)) {
+    if ((policy.silences ?? []).length > 0) silencing = await answers.silencing();
     await answers.addHealth((policy.health?.checks ?? []).map((check) => check.name));
     await answers.addLocks(policy.coordinate ?? []);
     if (needsBudgetPods(look(), policy)) await answers.addBudgetPods();
@@ -202,6 +206,7 @@ export async function inspect(
     world,
     snapshot,
     policy,
+    silencing,
     warnings,
     unseen: [
       ...(unseen === undefined ? [] : [unseen]),
@@ -223,7 +228,7 @@ function mayBeDecided({ waves = [], health, rollsBackOnFailure }: RolloutPolicy)
 
 /** Returns the view of a plan. It explains what is recorded, not what would be recorded next, because that never happens without a controller. */
 export function viewAt(
-  { dialect, plan, snapshot, policy, warnings, unseen }: Inspection,
+  { dialect, plan, snapshot, policy, silencing, warnings, unseen }: Inspection,
   now: number,
 ): PlanView {
   const assessment = assess(snapshot, policy, now);
@@ -237,7 +242,7 @@ export function viewAt(
       ? []
       : [`${describeOpening(opening)}: nodes start outside of the windows of the policy`];
   const said = [...opened, ...decidedIn(snapshot, policy, now), ...warnings];
-  const seen = { explanation, upcoming, warnings: said, unseen };
+  const seen = { explanation, upcoming, silencing, warnings: said, unseen };
   return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
 }
 

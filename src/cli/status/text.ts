@@ -11,6 +11,7 @@ import { planHookSection } from './hook-section.ts';
 import type { LeaderView } from './load.ts';
 import { picture } from './picture.ts';
 import * as sentences from './sentences.ts';
+import { silenceSection } from './silence-section.ts';
 import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
 
 export interface Section {
@@ -56,6 +57,8 @@ export function renderPlan(
     warningSection(plan),
     checkSection(plan, now),
     planHookSection(plan, now),
+    // As long as all is well, this is no news.
+    ...(plan.silencing?.isGood === false ? [silenceSection(plan, now)] : []),
     { heading: 'unknown', lines: plan.unseen ?? [] },
     ...(form === 'wide' ? [wayBackSection(plan.wayBack)] : []),
     snapshotSection(sentences.targetsOf(plan)),

@@ -1,5 +1,4 @@
 /** Defines the JSON form of `refit status` (docs/reference/cli.md). All other outputs are made from it. */
-
 import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
 import { describeEndByBudget, isStopping } from '../../engine/assess/budget.ts';
 import { isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
@@ -33,6 +32,7 @@ import {
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { checksShown, type ShownCheck } from '../../engine/report/shown-checks.ts';
 import { hooksShown, type ShownHook } from '../../engine/report/shown-hooks.ts';
+import type { ShownSilencing } from '../../engine/report/shown-silencing.ts';
 import { groupsOf } from '../../engine/schedule/order.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import { wavesOf } from '../../engine/schedule/waves.ts';
@@ -137,6 +137,8 @@ export interface PlanView
   readonly checks?: readonly CheckView[] | undefined;
   /** The hooks of the policy that run or have failed, as the leader has shown last. `since` is an RFC 3339 time. */
   readonly hooks?: readonly HookView[] | undefined;
+  /** Whether alerts about the nodes in progress are silenced, as the leader has shown last. */
+  readonly silencing?: ShownSilencing | undefined;
   /** Checks that could not run, one sentence each. */
   readonly unseen?: readonly string[] | undefined;
   /** Whether all targets that are done can go back to their earlier versions. */
@@ -164,7 +166,9 @@ export interface StatusView {
 }
 
 /** What a view is made from: the assessment of the current state, and the state that the controller would record next. */
-export interface ViewInput extends Assessment, Pick<PlanView, 'namespace' | 'cluster'> {
+export interface ViewInput
+  extends Assessment,
+    Pick<PlanView, 'namespace' | 'cluster' | 'silencing'> {
   readonly explanation: Pick<FullExplanation, 'waits' | 'cordoned'>;
   readonly upcoming: Rollout;
   readonly warnings: readonly string[];
@@ -219,6 +223,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     joined: joinedViews(look),
     checks: checksShown(snapshot.health)?.map(({ at: _at, nodes: _nodes, ...check }) => check),
     hooks: hooksShown(snapshot.hooks)?.map(({ id: _id, ...hook }) => hook),
+    silencing: look.silencing,
     unseen: unseen.length === 0 ? undefined : unseen,
     wayBack: wayBackOfRollout(look),
   });

@@ -10,6 +10,7 @@ import { planFlag, runnerOf } from '../plan-runners.ts';
 import { hookSection } from '../status/hook-section.ts';
 import type { PlanFilter } from '../status/plan-names.ts';
 import * as sentences from '../status/sentences.ts';
+import { silenceSection } from '../status/silence-section.ts';
 import { inSession, observeOnce, plansIn, type SessionParts } from '../status/status-session.ts';
 import * as text from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
@@ -131,6 +132,7 @@ export function planSections(status: ExplainedStatus, plan: PlanView, now: numbe
     text.rollBackSection(plan),
     ...(text.isOpen(plan) ? progress(status, plan, now) : []),
     hookSection(plan, now),
+    silenceSection(plan, now),
     { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next)] : [] },
     { heading: 'cordon', lines: sentences.cordonLines(plan) },
     text.joinedSection(plan),
@@ -172,6 +174,8 @@ export function nodeSections(status: StatusView, plan: PlanView, node: string, n
       sections: [
         ...sectionsOf(status, plan, stage, target, now),
         hookSection(plan, now, target.name),
+        // Only alerts about nodes in progress are silenced.
+        ...(sentences.isMoving(target) ? [silenceSection(plan, now)] : []),
         text.wayBackSection(target.wayBack),
         text.snapshotSection([target]),
         cordonSection(plan, target),

@@ -1,0 +1,21 @@
+/** Reads in a NodeRollout whether alerts about the plan are silenced. Commands read it there, because only the leader knows. */
+import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import type { SilenceState } from '../../silences/keeper.ts';
+
+/** What the leader has shown last about the silences of a plan. */
+export interface ShownSilencing extends SilenceState {
+  /** RFC 3339 time since when the alerts are silenced, or are not. */
+  readonly since?: string | undefined;
+}
+
+/** Returns what the leader has shown for this plan; undefined if it has shown nothing. */
+export function silencingIn(
+  shown: NodeRollout | undefined,
+  planUid: string | undefined,
+): ShownSilencing | undefined {
+  if (shown?.spec.plan.uid !== planUid) return undefined;
+  const condition = shown?.status?.conditions?.find(({ type }) => type === 'Silenced');
+  if (condition === undefined) return undefined;
+  const { status, message = '', lastTransitionTime } = condition;
+  return { isGood: status === 'True', message, since: lastTransitionTime };
+}
