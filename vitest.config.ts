@@ -54,8 +54,8 @@ const realControlPlane = {
   globalSetup: ['test/testenv/global-setup.ts', builtRefit],
   pool: 'forks',
 };
-/** Tests of the agent that need programs of Debian, such as QEMU, runc, OpenRC or dnf, some of which they fetch. */
-const WITH_PROGRAMS = ['binary', 'install', 'kubeadm-packages', 'openrc'].map(
+/** Tests that need programs of Debian, such as QEMU, runc, skopeo, OpenRC or dnf, some of which they fetch. */
+const WITH_PROGRAMS = ['binary', 'image-push', 'install', 'kubeadm-packages', 'openrc'].map(
   (name) => `test/agent/${name}.test.ts`,
 );
 const realProcesses = {
