@@ -5,8 +5,10 @@ import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/p
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import { buildViewParts, lookAt } from '../../../test/support/builders/views.ts';
 import { MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
+import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { HOLD_ANNOTATION, writeHold } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { stateOf } from './make-state.ts';
@@ -15,6 +17,7 @@ import type { PlanState } from './state.ts';
 const NOW = T0 + MINUTE;
 
 interface Situation {
+  readonly rollouts?: readonly NodeRollout[];
   readonly policies?: readonly UpgradePolicy[];
   readonly annotations?: Readonly<Record<string, string>>;
   /** The labels of w1. */
@@ -25,6 +28,7 @@ async function shown({
   policies = [],
   annotations = {},
   zone = {},
+  rollouts = [],
 }: Situation): Promise<PlanState> {
   const k0supdate = buildUpdate({ targets: { workers: listed('w1', 'w2') } });
   const plan = buildPlan({ commands: [{ k0supdate }] });
@@ -37,7 +41,7 @@ async function shown({
   ];
   const plans = await lookAt([controlled], [], nodes, NOW, buildViewParts({}, policies));
   const status = { leader: { state: 'unknown' as const }, plans };
-  const [state] = stateOf({ status, rollouts: [], missing: [] }, NOW).plans;
+  const [state] = stateOf({ status, rollouts, missing: [] }, NOW).plans;
   if (state === undefined) throw new Error('the plan is not shown');
   return state;
 }
@@ -79,4 +83,39 @@ test('a held node is marked', async () => {
     ['w1', undefined],
     ['w2', true],
   ]);
+});
+
+test('the times of the run are those that `refit history` shows', async () => {
+  const { metadata, spec } = buildPlan();
+  const counts = { total: 2, done: 2, failed: 0, inProgress: 0, pending: 0, skipped: 0 };
+  const started = rfc3339(T0 - 7 * MINUTE);
+  const ended = rfc3339(T0 - MINUTE);
+  const rolloutOf = (of: { readonly planUid?: string }): NodeRollout => ({
+    metadata: { name: 'autopilot', labels: { [DIALECT_LABEL]: 'autopilot' } },
+    spec: {
+      plan: { apiVersion: 'autopilot.k0sproject.io/v1beta2', kind: 'Plan', name: 'autopilot' },
+    },
+    status: {
+      phase: 'done',
+      history: [
+        {
+          id: spec.id,
+          started,
+          ended,
+          phase: 'done',
+          counts,
+          ...of,
+        },
+      ],
+    },
+  });
+  expect(await shown({ rollouts: [rolloutOf({ planUid: metadata.uid ?? '' })] })).toMatchObject({
+    started,
+    ended,
+  });
+  expect(await shown({ rollouts: [rolloutOf({})] })).toMatchObject({ started, ended });
+  const ofEarlierPlan = await shown({
+    rollouts: [rolloutOf({ planUid: 'that of an earlier plan' })],
+  });
+  expect(ofEarlierPlan.started).not.toBe(started);
 });

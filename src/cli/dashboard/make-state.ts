@@ -1,5 +1,5 @@
 /** Makes the state of the user interface from the view of `refit status`, in the words of `refit why`. */
-import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { historyOf, type PlanHistory } from '../history/history.ts';
@@ -63,6 +63,7 @@ function planState(
   const targets = sentences.targetsOf(plan);
   const rollout = rollouts.find((each) => isOf(each, plan));
   const { wave, eta } = rollout?.status ?? {};
+  const recorded = recordedRun(plan, rollout);
   return {
     key: keyOf(plan),
     title: text.titleOf(plan),
@@ -80,15 +81,15 @@ function planState(
         ? undefined
         : { earliest: eta.earliest, latest: eta.latest },
     progress: text.isOpen(plan) ? text.progressOf(plan) : [],
-    started: plan.started ?? plan.created,
-    ended: plan.ended,
+    started: recorded?.started ?? plan.started ?? plan.created,
+    ended: recorded?.ended ?? plan.ended,
     wave: wave === undefined ? undefined : `wave ${wave.current} of ${wave.total}`,
     why: planSections(status, plan, now).flatMap(saidIn),
     held: sentences.heldLines(sentences.heldTargets(plan)),
     checks: (plan.checks ?? []).map(({ name, state, message = '' }) => ({ name, state, message })),
     nodes: nodesOf(plan, now),
     history: rollout === undefined ? [] : endedRunsOf(historyOf(rollout)),
-    traceId: rollout && historyOf(rollout).runs.find(({ id }) => id === plan.id)?.traceId,
+    traceId: recorded?.traceId,
   };
 }
 
@@ -96,6 +97,20 @@ function planState(
 function failedHooksOf({ hooks = [] }: PlanView): string[] | undefined {
   const failed = hooks.filter(({ state, target }) => state === 'Failed' && target === undefined);
   return failed.length === 0 ? undefined : failed.map(({ hook }) => hook);
+}
+
+/**
+ * Returns the record of the run that the plan is in, as `refit history` shows it; undefined if the controller has not written one.
+ * The times in the status of the plan change with the state of each node, so its first time can be later than the start.
+ */
+function recordedRun(
+  { id, uid }: PlanView,
+  rollout: NodeRollout | undefined,
+): NodeRolloutRun | undefined {
+  if (rollout === undefined) return undefined;
+  return historyOf(rollout).runs.find(
+    (run) => run.id === id && (run.planUid === undefined || run.planUid === uid),
+  );
 }
 
 function isOf({ spec }: NodeRollout, { uid, name, namespace }: PlanView): boolean {
