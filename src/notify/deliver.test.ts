@@ -154,6 +154,8 @@ test('an answer that is no success, a redirect included, is a problem without it
   });
   const deliver = delivererWith({});
   expect(await deliver(at('/'), MESSAGE, NEVER)).toBe('it answered 403 Forbidden');
-  expect(await deliver(at('/moved'), MESSAGE, NEVER)).toBe('it answered 302 Found');
+  expect(await deliver(at('/moved'), MESSAGE, NEVER)).toBe(
+    'it answered 302 Found, and redirects are not followed',
+  );
   expect(server.requests).toHaveLength(2);
 });

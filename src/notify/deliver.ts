@@ -2,11 +2,10 @@
  * Delivers one message to one receiver: over HTTP, or as e-mail. The text about a failure contains neither the address nor anything else
  * that may be secret, and nothing that the receiver says.
  */
-import { codeOf, getOnce } from '../http/http-get.ts';
+import { codeOf, getOnce, statusOf } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
 import { keyProblem, signatureOf } from '../http/signature.ts';
 import type { Clock } from '../util/clock.ts';
-import { http } from '../util/http.ts';
 import { written } from './formats.ts';
 import type { HttpReceiver, Message, PartlyTaken, Receiver } from './receivers.ts';
 import { type SecretTools, secretAt, textOf, Undeliverable } from './secret-values.ts';
@@ -77,7 +76,7 @@ async function deliver(
   response.destroy();
   const { statusCode = 0 } = response;
   if (statusCode >= 200 && statusCode <= 299) return undefined;
-  return `it answered ${statusCode} ${http.STATUS_CODES[statusCode] ?? ''}`.trim();
+  return `it answered ${statusOf(response)}`;
 }
 
 interface Address {
