@@ -99,7 +99,7 @@ test('the times of the run are those that `refit history` shows', async () => {
       phase: 'done',
       history: [
         {
-          id: spec.id,
+          id: spec.id ?? '',
           started,
           ended,
           phase: 'done',
