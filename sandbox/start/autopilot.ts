@@ -167,6 +167,8 @@ async function rollBack(cluster: Cluster, plane: Plane, ground: Ground): Promise
   return await showPlan(cluster, plane, ground, { version: CRASHES, concurrent: CONCURRENT });
 }
 
+const REMOVAL = 'The cluster will be removed. With --keep it stays, to look at it and to fix it.';
+
 interface Shown {
   readonly version: string;
   readonly concurrent: number;
@@ -199,12 +201,16 @@ async function showPlan(
       cluster.hosts.map(async (host) => [host.name, await host.version()] as const),
     ),
   );
-  const advice = keep
-    ? fixOf(last)
-    : 'The cluster is removed now. With --keep it stays, to look at it and to fix it.';
-  const lines = summarize(last, versions, waits, mediumOf(standardOutput));
-  for (const line of ['', ...lines, ...(code === EXIT.ok ? [] : [advice])]) say(line);
-  for (const line of ending?.(last) ?? []) say(line);
+  const summary = summarize(last, versions, waits, mediumOf(standardOutput));
+  // The result comes last, so that who reads only the end of the output reads it.
+  const lines = [
+    ...(code === EXIT.ok || keep ? [] : ['', REMOVAL]),
+    '',
+    ...summary,
+    ...(ending === undefined ? [] : ['', ...ending(last)]),
+    ...(code !== EXIT.ok && keep ? [fixOf(last)] : []),
+  ];
+  for (const line of lines) say(line);
   return code;
 }
 
