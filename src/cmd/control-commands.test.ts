@@ -15,7 +15,10 @@ test.each([
   ['pause a --plan b', 'the plan is named twice: a, and --plan b; name it once'],
   ['start a --plan b --now --for 2h', 'the plan is named twice: a, and --plan b; name it once'],
   ['retry a --plan b --skipped', 'the plan is named twice: a, and --plan b; name it once'],
-  ['retry', 'name the node to retry, or use --skipped'],
+  [
+    'retry',
+    'name the node to retry, or a plan whose hook failed: refit retry PLAN; or use --skipped',
+  ],
   [
     'start a --now --for 169h',
     "option '--for <time>' argument '169h' is invalid. Write hours or minutes, such as 2h or 90m, and at most 168h (7 days).",

@@ -247,7 +247,10 @@ async function retry(
   }
   const { argument: node } = call;
   if (node === undefined)
-    throw new RefitError('REFIT_USAGE', 'name the node to retry, or use --skipped');
+    throw new RefitError(
+      'REFIT_USAGE',
+      'name the node to retry, or a plan whose hook failed: refit retry PLAN; or use --skipped',
+    );
   await (await import('../cli/controls/retry-node.ts')).retryNode(node, flags, parts);
 }
 
