@@ -1,30 +1,14 @@
 /** Provides the parts that schemas of custom kinds are made of. tools/crds/definition.ts turns such schemas into CRDs. */
 import { z } from 'zod';
 import type { Resource } from '../kube/resources.ts';
-import { nearest } from '../util/nearest.ts';
+import { strictObject } from '../util/strict-object.ts';
 
 /** Returns the schema of an object. The schema refuses fields that it does not name. */
 export function object<S extends z.core.$ZodLooseShape>(
   what: string,
   fields: S,
 ): z.ZodObject<S, z.core.$strict> {
-  const known = Object.keys(fields);
-  return z.strictObject(fields, { error: (issue) => suggestionOf(issue, known) }).describe(what);
-}
-
-/** Returns which fields were probably meant; undefined if no field is like an unknown one. */
-function suggestionOf(
-  { code, keys }: z.core.$ZodRawIssue,
-  known: readonly string[],
-): string | undefined {
-  if (code !== 'unrecognized_keys' || !Array.isArray(keys)) return undefined;
-  const suggestions = keys.map((key) => nearest(key, known));
-  if (suggestions.every((name) => name === undefined)) return undefined;
-  const told = keys.map((key, index) => {
-    const name = suggestions[index];
-    return name === undefined ? key : `${key} (did you mean ${name}?)`;
-  });
-  return `has no member ${told.join(', ')}`;
+  return strictObject(fields).describe(what);
 }
 
 /**
@@ -50,6 +34,35 @@ export const LONGEST = {
   reference: 512,
   word: 64,
 } as const;
+/** The names that objects such as Secrets may have: DNS subdomain names. */
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+/** The names that namespaces may have: DNS labels. */
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+
+/** Returns the schema of the name of another object, such as a Secret. No object can have a name that it refuses. */
+export function nameOfObject(what: string): z.ZodString {
+  return z
+    .string()
+    .max(LONGEST.name)
+    .regex(
+      SUBDOMAIN,
+      'must consist of lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit',
+    )
+    .describe(what);
+}
+
+/** Returns the schema of the name of a namespace. */
+export function nameOfNamespace(what: string): z.ZodString {
+  return z
+    .string()
+    .max(LONGEST.namespace)
+    .regex(
+      DNS_LABEL,
+      'must consist of lower-case letters, digits and hyphens, and begin and end with a letter or digit',
+    )
+    .describe(what);
+}
+
 export const flag = (what: string): z.ZodExactOptional<z.ZodBoolean> => optional(what, z.boolean());
 
 export function optional<T extends z.ZodType>(what: string, schema: T): z.ZodExactOptional<T> {

@@ -2,6 +2,7 @@
  * Defines the core types of Kubernetes that Refit copies from a Plan to its pods. A typo in one of them makes the Plan invalid.
  */
 import { z } from 'zod';
+import { strictObject } from '../../util/strict-object.ts';
 
 type Fields = Readonly<Record<string, z.ZodType>>;
 
@@ -12,7 +13,7 @@ const flags = (...names: readonly string[]): Fields => fields(z.boolean(), ...na
 const int64 = z.int().meta({ format: 'int64' });
 const list = z.array(z.string()).meta({ 'x-kubernetes-list-type': 'atomic' });
 const reference = (members: Fields): z.ZodType =>
-  z.strictObject(members).meta({ 'x-kubernetes-map-type': 'atomic' });
+  strictObject(members).meta({ 'x-kubernetes-map-type': 'atomic' });
 
 /** The object is in the namespace of the Plan. */
 const nameSchema = z.string().default('').describe('Name of the object.');
@@ -27,7 +28,7 @@ const fileKey = {
   path: z.string(),
   volumeName: z.string(),
 };
-const valueSchema = z.strictObject({
+const valueSchema = strictObject({
   ...fields(
     reference({ key: z.string(), name: nameSchema, ...flags('optional') }),
     'configMapKeyRef',
@@ -45,30 +46,30 @@ const valueSchema = z.strictObject({
   ),
 });
 
-export const variableSchema = z.strictObject({
+export const variableSchema = strictObject({
   name: z.string(),
   value: z.string().exactOptional(),
   valueFrom: valueSchema.exactOptional(),
 });
 
-export const variablesSchema = z.strictObject({
+export const variablesSchema = strictObject({
   ...fields(reference({ name: nameSchema, ...flags('optional') }), 'configMapRef', 'secretRef'),
   ...texts('prefix'),
 });
 
-export const securityContextSchema = z.strictObject({
+export const securityContextSchema = strictObject({
   ...flags('allowPrivilegeEscalation', 'privileged', 'readOnlyRootFilesystem', 'runAsNonRoot'),
   ...fields(
-    z.strictObject({ type: z.string(), ...texts('localhostProfile') }),
+    strictObject({ type: z.string(), ...texts('localhostProfile') }),
     'appArmorProfile',
     'seccompProfile',
   ),
-  ...fields(z.strictObject(fields(list, 'add', 'drop')), 'capabilities'),
+  ...fields(strictObject(fields(list, 'add', 'drop')), 'capabilities'),
   ...texts('procMount'),
   ...fields(int64, 'runAsGroup', 'runAsUser'),
-  ...fields(z.strictObject(texts('level', 'role', 'type', 'user')), 'seLinuxOptions'),
+  ...fields(strictObject(texts('level', 'role', 'type', 'user')), 'seLinuxOptions'),
   ...fields(
-    z.strictObject({
+    strictObject({
       ...texts('gmsaCredentialSpec', 'gmsaCredentialSpecName', 'runAsUserName'),
       ...flags('hostProcess'),
     }),
@@ -76,7 +77,7 @@ export const securityContextSchema = z.strictObject({
   ),
 });
 
-export const tolerationSchema = z.strictObject({
+export const tolerationSchema = strictObject({
   ...texts('effect', 'key', 'operator', 'value'),
   ...fields(int64, 'tolerationSeconds'),
 });

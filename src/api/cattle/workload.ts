@@ -2,6 +2,7 @@
  * Defines the fields of a Plan of `upgrade.cattle.io` that describe the pod on each node: containers, volumes, drain, secrets.
  */
 import { z } from 'zod';
+import { strictObject } from '../../util/strict-object.ts';
 import { flag, integer, list, object, optional } from '../crd.ts';
 import { securityContextSchema, variableSchema, variablesSchema } from './core-types.ts';
 
@@ -13,15 +14,10 @@ const requirementSchema = object('One requirement.', {
   values: list('The values, with `In` and `NotIn` only.', z.string()).meta(ATOMIC),
 });
 
-export const labelSelectorSchema = z
-  .strictObject({
-    matchLabels: optional(
-      'The labels, with exactly these values.',
-      z.record(z.string(), z.string()),
-    ),
-    matchExpressions: list('More requirements; each must be true.', requirementSchema).meta(ATOMIC),
-  })
-  .meta({ 'x-kubernetes-map-type': 'atomic' });
+export const labelSelectorSchema = strictObject({
+  matchLabels: optional('The labels, with exactly these values.', z.record(z.string(), z.string())),
+  matchExpressions: list('More requirements; each must be true.', requirementSchema).meta(ATOMIC),
+}).meta({ 'x-kubernetes-map-type': 'atomic' });
 
 const volumeSchema = object('A path of the node in the container.', {
   name: z.string().describe('Name of the volume.'),
@@ -29,7 +25,7 @@ const volumeSchema = object('A path of the node in the container.', {
   destination: z.string().describe('Path in the container.'),
 });
 
-export const containerSchema = z.strictObject({
+export const containerSchema = strictObject({
   image: z.string().describe('Image; without tag and digest, `status.latestVersion` is the tag.'),
   command: list('Entry point; that of the image by default.', z.string()),
   args: list('Arguments.', z.string()),
@@ -42,7 +38,7 @@ export const containerSchema = z.strictObject({
   ),
 });
 
-export const drainSchema = z.strictObject({
+export const drainSchema = strictObject({
   timeout: optional(
     'How long to drain: a duration such as `90s`, or nanoseconds; until the Job ends by default.',
     z.unknown().meta({ 'x-kubernetes-int-or-string': true }),

@@ -1,7 +1,7 @@
 /** Defines the schema of `health` of an UpgradePolicy. */
 import { z } from 'zod';
 import { isRecord } from '../../util/json.ts';
-import { choice, LONGEST, object, optional, text } from '../crd.ts';
+import { choice, LONGEST, nameOfNamespace, nameOfObject, object, optional } from '../crd.ts';
 import { boundedSelectorSchema, duration, rules } from './policy-values.ts';
 
 /** The most checks of one kind. Without this limit, a policy could ask servers without end. */
@@ -32,10 +32,9 @@ export const serverUrlSchema = z
 const forSchema = duration(
   'How long the check must pass without a break, such as `2m`; one good answer by default.',
 );
-const secretSchema = text(
+const secretSchema = nameOfObject(
   'The name of a Secret in the namespace of the controller with `token`, or `username` and `password`; and, if needed, `ca.crt`.',
-  LONGEST.name,
-);
+).exactOptional();
 
 function checksOf<T extends z.ZodType>(what: string, check: T) {
   return optional(
@@ -51,10 +50,9 @@ const resourceSchema = object('One check.', {
   name: nameSchema,
   apiVersion: z.string().max(LONGEST.name).describe('Such as `apps/v1`.'),
   kind: z.string().max(LONGEST.word).describe('Such as `StatefulSet`.'),
-  namespace: text(
+  namespace: nameOfNamespace(
     'Objects of this namespace only; of all namespaces by default.',
-    LONGEST.namespace,
-  ),
+  ).exactOptional(),
   selector: optional('Objects with these labels only; all by default.', boundedSelectorSchema),
   expression: z
     .string()
@@ -120,7 +118,7 @@ const httpSchema = object('One check.', {
 
 const jobSchema = object('One check.', {
   name: nameSchema,
-  namespace: z.string().min(1).max(LONGEST.namespace).describe('The namespace of the Job.'),
+  namespace: nameOfNamespace('The namespace of the Job.'),
   spec: z
     .unknown()
     .refine(isRecord, 'must be the spec of a Job')

@@ -1,6 +1,6 @@
 /** Defines the schema of `spec.hooks` of the UpgradePolicy. */
 import { z } from 'zod';
-import { flag, LONGEST, object, optional, whole } from '../crd.ts';
+import { flag, LONGEST, nameOfNamespace, nameOfObject, object, optional, whole } from '../crd.ts';
 import { durationSchema, isBelow, rules } from './policy-values.ts';
 
 /** The most hooks. Without this limit, a policy could make each decision slow. */
@@ -41,11 +41,9 @@ const textMap = z
   .meta({ maxProperties: MOST_VALUES });
 
 const jobSchema = object('A Job that must complete.', {
-  namespace: z
-    .string()
-    .min(1)
-    .max(LONGEST.namespace)
-    .describe('The namespace of the Job. The leader needs the right to get and create Jobs there.'),
+  namespace: nameOfNamespace(
+    'The namespace of the Job. The leader needs the right to get and create Jobs there.',
+  ),
   template: object('The template of its pods.', {
     metadata: object('Labels and annotations of the pods.', {
       labels: optional('The labels.', textMap),
@@ -73,13 +71,9 @@ const webhookSchema = object('A server that must answer with a status from 200 t
     .refine((url) => HTTPS.test(url) && URL.canParse(url), WANTED_URL)
     .meta(rules([`self.matches(r'${HTTPS.source}')`, WANTED_URL]))
     .describe('The address for a signed POST request. It begins with `https://`.'),
-  secretName: z
-    .string()
-    .min(1)
-    .max(LONGEST.name)
-    .describe(
-      'The name of a Secret in the namespace of the controller with `key`, which signs requests, and, if needed, `ca.crt`.',
-    ),
+  secretName: nameOfObject(
+    'The name of a Secret in the namespace of the controller with `key`, which signs requests, and, if needed, `ca.crt`.',
+  ),
 });
 
 const hookSchema = object('One hook.', {

@@ -1,6 +1,6 @@
 /** Defines the schema of `notify` of an UpgradePolicy. */
 import { z } from 'zod';
-import { LONGEST, object, optional } from '../crd.ts';
+import { LONGEST, nameOfObject, object, optional } from '../crd.ts';
 import { rules } from './policy-values.ts';
 
 /** The most receivers. Without this limit, a policy could make the leader send messages without end. */
@@ -28,7 +28,7 @@ export const NOTIFIED_EVENTS = [
 ] as const;
 
 const secretRefSchema = object('One key of a Secret in the namespace of the controller.', {
-  name: z.string().min(1).max(LONGEST.name).describe('The name of the Secret.'),
+  name: nameOfObject('The name of the Secret.'),
   key: z.string().min(1).max(LONGEST.name).describe('The key in its data.'),
 });
 
@@ -89,10 +89,9 @@ const emailSchema = object('Where e-mail goes.', {
     .max(MOST_RECIPIENTS)
     .meta({ 'x-kubernetes-list-type': 'set' })
     .describe('The addresses that get each message. All recipients see all addresses.'),
-  secretName: optional(
+  secretName: nameOfObject(
     'The name of a Secret in the namespace of the controller with `username` and `password`; and, if needed, `ca.crt`.',
-    z.string().min(1).max(LONGEST.name),
-  ),
+  ).exactOptional(),
   tls: optional(
     '`Required`, the default: nothing is sent without TLS and a valid certificate. `None`: with `smtp://` only, the message is sent without ' +
       'TLS, and without a password.',

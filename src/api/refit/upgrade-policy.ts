@@ -7,6 +7,7 @@ import {
   flag,
   LONGEST,
   list,
+  nameOfNamespace,
   object,
   optional,
   text,
@@ -78,7 +79,7 @@ const planSchema = object(
   'Every field that is set must match; an entry without fields matches all plans.',
   {
     dialect: optional('Plans of this kind only.', z.enum(DIALECT_NAMES)),
-    namespace: text('Plans of this namespace only.', LONGEST.namespace),
+    namespace: nameOfNamespace('Plans of this namespace only.').exactOptional(),
     name: text('The plan of this name only.', LONGEST.name),
   },
 );

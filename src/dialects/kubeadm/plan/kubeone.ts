@@ -1,6 +1,7 @@
 /** Converts KubeOne's own manifest to a manifest of Refit: hosts, how to reach them, and the version. */
 import { z } from 'zod';
 import { defined, isRecord } from '../../../util/json.ts';
+import { strictObject } from '../../../util/strict-object.ts';
 import { nodeName, port, version } from './fields.ts';
 
 const OF_KUBEONE =
@@ -17,26 +18,24 @@ const address = orNone(
   z.string().regex(/^[\w.:-]*$/, 'is not an address; use a host name or an IP address'),
 );
 
-const host = z
-  .strictObject({
-    publicAddress: address,
-    privateAddress: address,
-    sshPort: port.optional(),
-    sshUsername: text,
-    sshPrivateKeyFile: text,
-    sshCertFile: text,
-    sshAgentSocket: text,
-    bastion: address,
-    bastionPort: port.optional(),
-    bastionUser: text,
-    bastionPrivateKeyFile: text,
-    hostname: nodeName.optional(),
-    ...Object.fromEntries(NOT_READ.map((name) => [name, z.unknown().optional()])),
-  })
-  .refine(
-    (of) => of.publicAddress ?? of.privateAddress,
-    'has neither publicAddress nor privateAddress; give one',
-  );
+const host = strictObject({
+  publicAddress: address,
+  privateAddress: address,
+  sshPort: port.optional(),
+  sshUsername: text,
+  sshPrivateKeyFile: text,
+  sshCertFile: text,
+  sshAgentSocket: text,
+  bastion: address,
+  bastionPort: port.optional(),
+  bastionUser: text,
+  bastionPrivateKeyFile: text,
+  hostname: nodeName.optional(),
+  ...Object.fromEntries(NOT_READ.map((name) => [name, z.unknown().optional()])),
+}).refine(
+  (of) => of.publicAddress ?? of.privateAddress,
+  'has neither publicAddress nor privateAddress; give one',
+);
 
 const cluster = z.looseObject({
   apiVersion: z.enum(['kubeone.k8c.io/v1beta2', 'kubeone.k8c.io/v1beta3']),
@@ -46,7 +45,7 @@ const cluster = z.looseObject({
     .regex(/^[a-z0-9][-a-z0-9.]*$/, 'is not a name; use lower-case letters, digits, "-" and "."'),
   versions: z.looseObject({ kubernetes: version }),
   controlPlane: z.looseObject({ hosts: z.array(host).min(1) }),
-  staticWorkers: z.strictObject({ hosts: z.array(host).nullish() }).nullish(),
+  staticWorkers: strictObject({ hosts: z.array(host).nullish() }).nullish(),
 });
 
 /** The fields of KubeOne's manifest that Refit's manifest does not have. */

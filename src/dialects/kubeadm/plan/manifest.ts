@@ -9,6 +9,7 @@ import { listIssues } from '../../../util/describe-issue.ts';
 import { failing, messageOf, RefitError } from '../../../util/errors.ts';
 import { defined, isRecord } from '../../../util/json.ts';
 import { repeated } from '../../../util/repeated.ts';
+import { strictObject } from '../../../util/strict-object.ts';
 import { compareVersionTexts } from '../../../util/version.ts';
 import { parseYaml } from '../../../util/yaml.ts';
 import { LIFTABLE } from '../../../versions/findings.ts';
@@ -39,14 +40,14 @@ const absolute = z.string().regex(/^\/\P{Cc}*$/u, 'is not an absolute path on th
  */
 const binary = z.union(
   [
-    z.strictObject({ path: absolute, sha256: sha256.exactOptional() }),
-    z.strictObject({ url: z.url({ protocol: /^https?$/ }), sha256 }),
+    strictObject({ path: absolute, sha256: sha256.exactOptional() }),
+    strictObject({ url: z.url({ protocol: /^https?$/ }), sha256 }),
   ],
   'expected path for a file on the host, or url with sha256 (64 hex digits), or with one for each processor, such as {amd64: …, arm64: …}',
 );
 
 /** Options of `kubeadm upgrade` with kubeadm's own names. Those of a host replace those for all hosts. */
-const kubeadmOptions = z.strictObject({
+const kubeadmOptions = strictObject({
   ignorePreflightErrors: z
     .array(z.string().regex(/^[\w.-]+$/, "is not the name of a check of kubeadm's preflight"))
     .min(1)
@@ -73,25 +74,23 @@ const access = {
   options: z.record(z.string(), sshValue).exactOptional(),
 };
 
-const binaries = z.strictObject({
+const binaries = strictObject({
   kubeadm: binary,
   kubelet: binary,
   kubectl: binary.exactOptional(),
 });
 
 /** The binaries of one host. For the others, the host uses those for all hosts. */
-const ownBinaries = z
-  .strictObject({
-    kubeadm: binary.exactOptional(),
-    kubelet: binary.exactOptional(),
-    kubectl: binary.exactOptional(),
-  })
-  .refine(
-    (own) => Object.keys(own).length > 0,
-    'expected at least one of kubeadm, kubelet and kubectl',
-  );
+const ownBinaries = strictObject({
+  kubeadm: binary.exactOptional(),
+  kubelet: binary.exactOptional(),
+  kubectl: binary.exactOptional(),
+}).refine(
+  (own) => Object.keys(own).length > 0,
+  'expected at least one of kubeadm, kubelet and kubectl',
+);
 
-const host = z.strictObject({
+const host = strictObject({
   name: nodeName,
   address: optionalText,
   role: z.enum(['controlPlane', 'worker']),
@@ -100,25 +99,23 @@ const host = z.strictObject({
   /** Binaries of this host only, for example for another processor or another operating system. */
   binaries: ownBinaries.exactOptional(),
   /** Binaries of this host only, for versions on the way. */
-  hops: z.array(z.strictObject({ version, binaries: ownBinaries })).exactOptional(),
+  hops: z.array(strictObject({ version, binaries: ownBinaries })).exactOptional(),
   /** The host through which ssh reaches this one. By default it has the user and the key of the host. */
-  bastion: z
-    .strictObject({
-      address: filledText,
-      port: port.default(22),
-      user: optionalText,
-      identityFile: optionalText,
-    })
-    .exactOptional(),
+  bastion: strictObject({
+    address: filledText,
+    port: port.default(22),
+    user: optionalText,
+    identityFile: optionalText,
+  }).exactOptional(),
 });
 
 /** The containerd to install on each host that gets a new version of Kubernetes, before that version. */
-const containerd = z.strictObject({
+const containerd = strictObject({
   version: z
     .string()
     .regex(/^v?\d+\.\d+\.\d+$/, 'is not a release of containerd; use for example v2.3.3')
     .transform(withV),
-  binaries: z.strictObject({
+  binaries: strictObject({
     containerd: binary,
     'containerd-shim-runc-v2': binary,
     ctr: binary.exactOptional(),
@@ -126,10 +123,10 @@ const containerd = z.strictObject({
   }),
 });
 
-const manifest = z.strictObject({
+const manifest = strictObject({
   version,
   /** Versions on the way: one for each minor version between the current one and the target. */
-  hops: z.array(z.strictObject({ version, binaries })).default([]),
+  hops: z.array(strictObject({ version, binaries })).default([]),
   /**
    * True to leave workers at their version while control planes go through the hops, as long as the API servers allow their
    * kubelets.
@@ -150,10 +147,10 @@ const manifest = z.strictObject({
   /** True to approve the requests of kubelets with serverTLSBootstrap. */
   approveServingCertificates: z.boolean().default(false),
   /** Files or folders with plain manifests. */
-  addons: z.array(z.strictObject({ name: nodeName, path: filledText })).default([]),
-  ssh: z
-    .strictObject({ ...access, knownHostsFile: optionalText, configFile: optionalText })
-    .prefault({}),
+  addons: z.array(strictObject({ name: nodeName, path: filledText })).default([]),
+  ssh: strictObject({ ...access, knownHostsFile: optionalText, configFile: optionalText }).prefault(
+    {},
+  ),
 });
 
 /** The manifest after loading. It has `kubeOne` if it was written for KubeOne. */
