@@ -150,7 +150,7 @@ describe('what is wrong', () => {
     [
       'a field that nobody knows',
       first({ sshPrivatKeyFile: 'x' }),
-      'controlPlane.hosts[0]: has no member sshPrivatKeyFile, check the spelling',
+      'controlPlane.hosts[0]: it has no member sshPrivatKeyFile (did you mean sshPrivateKeyFile?)',
     ],
     [
       'no address',
@@ -180,7 +180,7 @@ describe('what is wrong', () => {
     [
       'workers under another name',
       { ...GOOD, staticWorkers: { host: [CP1] } },
-      'staticWorkers: has no member host, check the spelling',
+      'staticWorkers: it has no member host (did you mean hosts?)',
     ],
   ])('%s', (_name, value, line) => {
     expect(() => read(value)).toThrow(`kubeone.yaml: ${line}`);

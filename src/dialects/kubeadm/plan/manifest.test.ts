@@ -111,7 +111,7 @@ describe('what is wrong', () => {
     [
       'one of a host',
       { ...GOOD, hosts: [{ ...cp1, adress: 'x' }] },
-      'hosts[0]: has no member adress, check the spelling',
+      'hosts[0]: it has no member adress (did you mean address?)',
     ],
     ['no hosts', { ...GOOD, hosts: undefined }, 'hosts: is missing, expected a list'],
     [
@@ -169,7 +169,7 @@ describe('what is wrong', () => {
     [
       'a binary of one host that nobody knows',
       { ...GOOD, hosts: [cp1, { ...w1, binaries: { kubelte: { path: '/k' } } }] },
-      'hosts[1].binaries: has no member kubelte, check the spelling',
+      'hosts[1].binaries: it has no member kubelte (did you mean kubelet?)',
     ],
     [
       'no binary of a host',
