@@ -69,7 +69,7 @@ export function describeProgress(
 }
 
 /** When `abort` aborts, the drain ends. Pods that are evicted by then stay evicted. */
-export interface DrainParts extends Omit<EvictionParts, 'options' | 'onChange'> {
+export interface DrainParts extends Omit<EvictionParts, 'options' | 'node' | 'onChange'> {
   readonly onChange?: (progress: DrainProgress) => void;
 }
 
@@ -107,7 +107,7 @@ export async function drainNode(
     log,
   });
   const following = view.run(abort);
-  const drain = drainOf(view, options, { ...parts, log, abort });
+  const drain = drainOf(view, options, { ...parts, node: name, log, abort });
   try {
     await view.whenSynced(abort);
     await drain.run();
@@ -149,7 +149,11 @@ function graceOf({ graceMs = 0 }: DrainOptions, clock: DrainParts['clock']) {
 }
 
 /** Checks the node again after each change of its pods, and after each answer to an eviction. */
-function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts): RunningDrain {
+function drainOf(
+  view: Informer<Pod>,
+  options: DrainOptions,
+  parts: DrainParts & { readonly node: string },
+): RunningDrain {
   const { client, clock, abort, onChange } = parts;
   let changed = Promise.withResolvers<void>();
   const wake = (): void => changed.resolve();
@@ -198,7 +202,7 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts):
     const graceLeftMs = evict.length === 0 ? 0 : grace.leftMs();
     const isTurn = (pod: Pod): boolean =>
       first !== undefined && compareTurns(turnOf(pod), first) === 0;
-    evictions.want(graceLeftMs > 0 ? [] : evict.filter(isTurn));
+    evictions.want(graceLeftMs > 0 ? [] : evict.filter(isTurn), sorted.ending);
     const { text, nextInMs } = findOverdue(sorted.ending, clock.now());
     const isJob = (pod: Pod): boolean => jobsLeftMs > 0 && isJobPod(pod) && !rules.ruleFor(pod);
     const { jobs = [], others = [] } = Object.groupBy(sorted.awaited, (pod) =>

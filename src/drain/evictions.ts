@@ -6,10 +6,13 @@ import type { Tools } from '../util/tools.ts';
 import { semaphore } from '../util/waits.ts';
 import { type EvictionLine, evictionLines, uidOf } from './eviction-lines.ts';
 import { refusalOf } from './eviction-refusal.ts';
+import { startEvictionRequests } from './eviction-requests.ts';
 import type { DrainOptions } from './pods.ts';
 
 export interface EvictionParts extends Tools, Reading {
   readonly options: DrainOptions;
+  /** The name of the node that is drained. */
+  readonly node: string;
   /** Is called when the result of `blockedBy` may have changed. */
   readonly onChange: () => void;
 }
@@ -18,11 +21,14 @@ export interface EvictionParts extends Tools, Reading {
 const PARALLEL = 16;
 
 export interface Evictions {
-  /** Evicts exactly these pods: stops retrying others, and starts none twice. */
-  readonly want: (pods: readonly Pod[]) => void;
+  /**
+   * Evicts exactly these pods: stops retrying others, and starts none twice. The pods that are `ending` terminate already; their
+   * EvictionRequests stay until they are gone.
+   */
+  readonly want: (pods: readonly Pod[], ending: readonly Pod[]) => void;
   /** Returns a text for people that says which budgets and other reasons block which pods; undefined if nothing does. */
   readonly blockedBy: () => string | undefined;
-  /** Resolves once no request runs any more, which is soon after `abort` aborts. */
+  /** Withdraws the EvictionRequests. Resolves once no request runs any more, which is soon after `abort` aborts. */
   readonly ended: () => Promise<void>;
 }
 
@@ -30,18 +36,12 @@ export interface Evictions {
  * Returns an object that evicts pods in parallel, and retries those that a budget blocks. It stops
  * when `abort` aborts.
  */
-export function startEvictions({
-  client,
-  abort,
-  options,
-  onChange,
-  clock,
-  random,
-  log,
-}: EvictionParts): Evictions {
+export function startEvictions(parts: EvictionParts): Evictions {
+  const { client, abort, options, onChange, clock, random, log } = parts;
   const withFreePlace = semaphore(PARALLEL);
   const lines = evictionLines({ clock, random, log });
   const running = new Set<Promise<void>>();
+  const requested = usesRequests(options) ? startEvictionRequests(parts) : undefined;
   let wanted: ReadonlySet<string> = new Set();
   /**
    * Requests one eviction. Returns the line that the pod must wait in, or undefined if the pod terminates or is no
@@ -73,6 +73,7 @@ export function startEvictions({
   };
   /** Requests the eviction again after every answer, until the pod terminates. Never rejects. */
   const evict = async (pod: Pod): Promise<void> => {
+    if (requested && !(await requested.isLeftToDrain(pod))) return;
     let line = await withFreePlace(async () => await ask(pod));
     while (line) {
       const previous = line;
@@ -80,17 +81,29 @@ export function startEvictions({
     }
   };
   return {
-    want(pods) {
+    want(pods, ending) {
       const before = wanted;
       wanted = new Set(pods.map(uidOf));
       lines.keepOnly(wanted);
+      requested?.keepOnly(pods, ending);
       for (const pod of pods) {
         if (before.has(uidOf(pod))) continue;
         const evicting = evict(pod).finally(() => running.delete(evicting));
         running.add(evicting);
       }
     },
-    blockedBy: lines.blockedBy,
-    ended: async () => void (await Promise.all(running)),
+    blockedBy() {
+      const texts = [requested?.blockedBy() ?? [], lines.blockedBy() ?? []].flat();
+      return texts.length === 0 ? undefined : texts.join('; ');
+    },
+    async ended() {
+      await requested?.end();
+      await Promise.all(running);
+    },
   };
+}
+
+/** An EvictionRequest cannot hold a grace period, so a drain with one of its own evicts plainly. */
+function usesRequests({ evictionRequests, gracePeriodSeconds }: DrainOptions): boolean {
+  return evictionRequests === true && gracePeriodSeconds === undefined;
 }

@@ -171,11 +171,14 @@ export interface DrainOptions {
    * detached. If it is absent, the drain does not wait.
    */
   readonly detachMs?: number;
+  /** True if the drain asks Kubernetes by EvictionRequests to evict the pods, where the API server serves them. */
+  readonly evictionRequests?: boolean;
 }
 
 /** Returns the options of the policy that other options, such as those of a Rancher Plan, do not replace. */
-export function rulesAmong({ podRules, byPriority, jobsWaitMs, graceMs, detachMs }: DrainOptions) {
-  return defined({ podRules, byPriority, jobsWaitMs, graceMs, detachMs });
+export function rulesAmong(options: DrainOptions) {
+  const { podRules, byPriority, jobsWaitMs, graceMs, detachMs, evictionRequests } = options;
+  return defined({ podRules, byPriority, jobsWaitMs, graceMs, detachMs, evictionRequests });
 }
 
 /** These options do what k0s does: every pod is evicted with its own grace period. */

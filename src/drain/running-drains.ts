@@ -4,6 +4,7 @@ import { sameJson } from '../util/json.ts';
 import { createListeners } from '../util/listeners.ts';
 import { aborted } from '../util/waits.ts';
 import { type DrainParts, type DrainProgress, drainNode } from './drain-node.ts';
+import { DrainHandedOverError } from './eviction-requests.ts';
 import type { DrainOptions } from './pods.ts';
 
 /**
@@ -109,7 +110,10 @@ export function createDrains(parts: DrainsParts): Drains {
     async run(abort) {
       term = abort;
       await aborted(abort);
-      for (const node of entries.keys()) forget(node);
+      // The next leader drains these nodes again, so their EvictionRequests stay.
+      const handedOver = new DrainHandedOverError('another leader continues the drain');
+      for (const { ending } of entries.values()) ending.abort(handedOver);
+      entries.clear();
       await Promise.all(running);
     },
   };

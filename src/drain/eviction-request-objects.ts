@@ -1,0 +1,145 @@
+/** Describes the objects of KEP-4563, by which a drain asks others to evict a pod, and judges what they say about one pod. */
+import { type Condition, type KubeObject, namespaced, type Pod } from '../kube/resources.ts';
+
+const GROUP_VERSION = 'lifecycle.k8s.io/v1alpha1';
+
+/** The request of one requester to evict one pod. The pod is in the same namespace. */
+export interface EvictionRequest extends KubeObject {
+  spec: {
+    target: { pod?: PodTarget };
+    requester: string;
+    intent: string;
+  };
+  status?: { conditions?: Condition[]; observedGeneration?: number };
+}
+
+/** What Kubernetes does about all requests for one pod. The eviction-request controller creates it. */
+export interface RequestedEviction extends KubeObject {
+  spec: { target: { pod?: PodTarget } };
+  status?: {
+    conditions?: Condition[];
+    targetResponders?: { name: string; state: string }[];
+    responders?: Responder[];
+  };
+}
+
+interface PodTarget {
+  name: string;
+  uid: string;
+}
+
+/** What a responder, which evicts the pod in its own way, reports about its work. */
+interface Responder {
+  name: string;
+  heartbeatTime?: string;
+  expectedCompletionTime?: string;
+  message?: string;
+}
+
+export const evictionRequests = namespaced<EvictionRequest>(GROUP_VERSION, 'EvictionRequest');
+export const requestedEvictions = namespaced<RequestedEviction>(GROUP_VERSION, 'Eviction');
+
+/** The path of the list of kinds that the API server serves in the group of EvictionRequests. */
+export const LIFECYCLE_PATH = `/apis/${GROUP_VERSION}`;
+
+/**
+ * Names Refit in its requests. It is also a label of them, and Kubernetes sets the same label on the Evictions that it creates for
+ * them, so one selector finds both.
+ */
+export const REQUESTER = 'upgrade.refit.dev/drain';
+
+/** The annotation of a request with the name of the node that is drained. */
+const NODE_ANNOTATION = 'upgrade.refit.dev/drained-node';
+
+/** Returns the name of the request for a pod. It is the same for every drain, so a second drain finds the request of the first. */
+export function requestName({ metadata: { uid = '' } }: Pod): string {
+  return `refit-drain-${uid}`;
+}
+
+/** Returns the request for a pod. The garbage collector deletes it after the pod, even if no drain runs any more. */
+export function requestFor(pod: Pod, node: string): EvictionRequest {
+  const { name, namespace, uid = '' } = pod.metadata;
+  return {
+    apiVersion: GROUP_VERSION,
+    kind: 'EvictionRequest',
+    metadata: {
+      name: requestName(pod),
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: { [REQUESTER]: 'requester', 'app.kubernetes.io/managed-by': 'refit' },
+      annotations: { [NODE_ANNOTATION]: node },
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name, uid }],
+    },
+    spec: { target: { pod: { name, uid } }, requester: REQUESTER, intent: 'Eviction' },
+  };
+}
+
+/** Returns the node that was drained when the request was made; undefined if the request names none. */
+export function drainedNode({ metadata }: EvictionRequest): string | undefined {
+  return metadata.annotations?.[NODE_ANNOTATION];
+}
+
+/** Returns a sentence part for people, given the names of the pods. */
+type Describe = (pods: string) => string;
+
+/**
+ * What a drain does next for a pod. absent: the request is gone · idle: nobody works on it yet · active: a responder works on it ·
+ * failed: nobody works on it any more.
+ */
+export type RequestVerdict =
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'idle'; readonly isObserved: boolean; readonly describe: Describe }
+  | { readonly kind: 'active'; readonly describe: Describe }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** Judges the request for a pod. `evictions` are the Evictions for the pod; undefined if they cannot be read. */
+export function judgeRequest(
+  request: EvictionRequest | undefined,
+  evictions: readonly RequestedEviction[] | undefined,
+): RequestVerdict {
+  if (request === undefined) return { kind: 'absent' };
+  const failed = trueOf(request.status?.conditions, 'Failed');
+  if (failed) return { kind: 'failed', reason: `it failed: ${textOf(failed)}` };
+  if (request.spec.intent !== 'Eviction')
+    return { kind: 'failed', reason: `somebody has set its intent to ${request.spec.intent}` };
+  if (request.metadata.deletionTimestamp !== undefined)
+    return idle(true, 'is being deleted by somebody else');
+  if (request.status?.observedGeneration === undefined)
+    return idle(false, 'was not seen by the controller of Kubernetes yet');
+  if (evictions === undefined)
+    return {
+      kind: 'active',
+      describe: (pods) => `the EvictionRequest of ${pods} is accepted; its Eviction cannot be read`,
+    };
+  const active = evictions.flatMap((each) => activeResponderOf(each) ?? [])[0];
+  return active === undefined ? idle(true, 'has no active responder yet') : activeBy(active);
+}
+
+function idle(isObserved: boolean, what: string): RequestVerdict {
+  return { kind: 'idle', isObserved, describe: (pods) => `the EvictionRequest of ${pods} ${what}` };
+}
+
+function activeResponderOf({ status = {} }: RequestedEviction): Responder | undefined {
+  const active = status.targetResponders?.find(({ state }) => state === 'Active');
+  if (active === undefined) return undefined;
+  return status.responders?.find(({ name }) => name === active.name) ?? { name: active.name };
+}
+
+function activeBy(responder: Responder): RequestVerdict {
+  const { name, heartbeatTime, expectedCompletionTime, message } = responder;
+  const heartbeat =
+    heartbeatTime === undefined ? 'has not reported yet' : `reported last at ${heartbeatTime}`;
+  const end = expectedCompletionTime === undefined ? '' : `, done by ${expectedCompletionTime}`;
+  const words = message === undefined || message === '' ? '' : `: ${message}`;
+  return {
+    kind: 'active',
+    describe: (pods) => `responder ${name} evicts ${pods} (it ${heartbeat}${end})${words}`,
+  };
+}
+
+function trueOf(conditions: readonly Condition[] = [], type: string): Condition | undefined {
+  return conditions.find((each) => each.type === type && each.status === 'True');
+}
+
+function textOf({ reason, message }: Condition): string {
+  return [reason, message].filter((each) => each !== undefined && each !== '').join(', ');
+}

@@ -1,0 +1,306 @@
+/** Asks Kubernetes by EvictionRequests to evict pods, watches over the requests, and withdraws them when the drain ends. */
+import type { KubeClient } from '../kube/client.ts';
+import { keyOf, type Pod } from '../kube/resources.ts';
+import { resourceIn } from '../kube/served-kinds.ts';
+import {
+  ifFound,
+  isAlreadyExists,
+  isForbidden,
+  isNotFound,
+  isVerdict,
+} from '../kube/status-error.ts';
+import { sleep } from '../util/clock.ts';
+import { formatDuration } from '../util/duration.ts';
+import { ifPossible, messageOf } from '../util/errors.ts';
+import type { Tools } from '../util/tools.ts';
+import { onAbort, semaphore } from '../util/waits.ts';
+import { nameSome } from './budgets.ts';
+import { uidOf } from './eviction-lines.ts';
+import {
+  type EvictionRequest,
+  evictionRequests,
+  judgeRequest,
+  LIFECYCLE_PATH,
+  REQUESTER,
+  type RequestedEviction,
+  type RequestVerdict,
+  requestedEvictions,
+  requestFor,
+  requestName,
+} from './eviction-request-objects.ts';
+
+/** Milliseconds between two looks at the requests. The pods themselves are watched. */
+const LOOK_MS = 5_000;
+
+/** Milliseconds after which a pod is evicted without a request if nobody works on its request. */
+const IDLE_MS = 30_000;
+
+/** Milliseconds that the deletion of a request may take, so that the end of a drain is not held up. */
+const WITHDRAW_MS = 10_000;
+
+/** The number of requests in parallel, as for evictions. */
+const PARALLEL = 16;
+
+/** The drain goes on elsewhere, for example under the next leader. So its requests stay. */
+export class DrainHandedOverError extends Error {
+  override readonly name = 'DrainHandedOverError';
+}
+
+export interface RequestParts extends Tools {
+  readonly client: KubeClient;
+  readonly node: string;
+  readonly abort: AbortSignal;
+  /** Is called when the result of `blockedBy` may have changed. */
+  readonly onChange: () => void;
+}
+
+export interface RequestedPods {
+  /**
+   * Requests the eviction of a pod. Resolves with true if the drain must evict the pod itself, and with false if the pod terminates
+   * or the drain no longer wants to evict it. Never rejects.
+   */
+  readonly isLeftToDrain: (pod: Pod) => Promise<boolean>;
+  /** Withdraws the requests for all other pods. Pods that are `ending` keep their request until they are gone. */
+  readonly keepOnly: (wanted: readonly Pod[], ending: readonly Pod[]) => void;
+  /** Returns a text for people that says who evicts which pods; undefined if the drain waits for nobody. */
+  readonly blockedBy: () => string | undefined;
+  /** Ends the watching. Withdraws all requests, unless the drain was handed over. */
+  readonly end: () => Promise<void>;
+}
+
+/** The request for one pod. */
+interface Held {
+  readonly pod: Pod;
+  readonly decision: PromiseWithResolvers<boolean>;
+  /** False once it is decided whether the drain evicts the pod itself. */
+  isOpen: boolean;
+  /** False as long as the API server cannot have stored the request. */
+  mayExist: boolean;
+  /** Since when nobody works on the request, in monotonic milliseconds. */
+  idleSince: number;
+  describe?: (pods: string) => string;
+}
+
+/** Returns an object that requests the eviction of the pods of one node. */
+export function startEvictionRequests(parts: RequestParts): RequestedPods {
+  return new NodeRequests(parts);
+}
+
+class NodeRequests implements RequestedPods {
+  readonly #parts: RequestParts;
+  readonly #ending = new AbortController();
+  readonly #abort: AbortSignal;
+  readonly #withFreePlace = semaphore(PARALLEL);
+  readonly #listening: Disposable;
+  /** The keys are the uids of the pods. */
+  readonly #held = new Map<string, Held>();
+  readonly #running = new Set<Promise<void>>();
+  #isServed: Promise<boolean> | undefined;
+  /** The reason for which this drain makes no more requests. */
+  #unusable: string | undefined;
+  #looking: Promise<void> | undefined;
+
+  constructor(parts: RequestParts) {
+    this.#parts = parts;
+    this.#abort = AbortSignal.any([parts.abort, this.#ending.signal]);
+    this.#listening = onAbort(this.#abort, () => {
+      for (const entry of this.#held.values()) decide(entry, false);
+    });
+  }
+
+  async isLeftToDrain(pod: Pod): Promise<boolean> {
+    const { client, clock } = this.#parts;
+    this.#isServed ??= askWhetherServed(client, this.#abort);
+    if (!(await this.#isServed)) this.#giveUp(`the API server does not serve ${LIFECYCLE_PATH}`);
+    if (this.#unusable !== undefined || this.#abort.aborted) return !this.#abort.aborted;
+    const entry: Held = {
+      pod,
+      decision: Promise.withResolvers(),
+      isOpen: true,
+      mayExist: false,
+      idleSince: clock.monotonic(),
+    };
+    this.#held.set(uidOf(pod), entry);
+    await this.#withFreePlace(async () => await this.#send(entry));
+    this.#looking ??= this.#lookAgain().finally(() => {
+      this.#looking = undefined;
+    });
+    return await entry.decision.promise;
+  }
+
+  keepOnly(wanted: readonly Pod[], ending: readonly Pod[]): void {
+    const wantedUids = new Set(wanted.map(uidOf));
+    const endingUids = new Set(ending.map(uidOf));
+    for (const [uid, entry] of this.#held) {
+      if (wantedUids.has(uid)) continue;
+      decide(entry, false);
+      if (!endingUids.has(uid)) this.#inBackground(this.#withdraw(entry));
+    }
+  }
+
+  blockedBy(): string | undefined {
+    const open = this.#open().filter(({ describe }) => describe !== undefined);
+    const alike = Map.groupBy(open, ({ describe }) => describe?.(''));
+    const texts = [...alike.values()].map((entries) =>
+      entries[0]?.describe?.(nameSome(entries.map(({ pod }) => keyOf(pod)))),
+    );
+    return texts.length === 0 ? undefined : texts.toSorted().join('; ');
+  }
+
+  async end(): Promise<void> {
+    const isHandedOver = this.#parts.abort.reason instanceof DrainHandedOverError;
+    this.#ending.abort();
+    this.#listening[Symbol.dispose]();
+    await this.#looking;
+    if (!isHandedOver)
+      for (const entry of this.#held.values()) this.#inBackground(this.#withdraw(entry));
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  #open(): Held[] {
+    return [...this.#held.values()].filter(({ isOpen }) => isOpen);
+  }
+
+  #inBackground(work: Promise<void>): void {
+    const ended = work.finally(() => this.#running.delete(ended));
+    this.#running.add(ended);
+  }
+
+  async #send(entry: Held): Promise<void> {
+    const { client, node, log } = this.#parts;
+    const { pod } = entry;
+    const { namespace } = pod.metadata;
+    const options = { namespace, abort: this.#abort };
+    try {
+      await client.create(evictionRequests, requestFor(pod, node), options);
+      entry.mayExist = true;
+      log.info('eviction of pod requested', { pod: keyOf(pod) });
+    } catch (error) {
+      const isOpenQuestion = isAlreadyExists(error) || !isVerdict(error);
+      entry.mayExist ||= isOpenQuestion;
+      // Without a verdict the next look sends the request again.
+      if (this.#abort.aborted || isOpenQuestion) return;
+      if (isUnserved(error)) this.#giveUp(describeRefusal(error));
+      else await this.#leave(entry, describeRefusal(error));
+    }
+  }
+
+  /** Deletes the request. It does so after the drain was aborted, too, so this has a deadline of its own. */
+  async #withdraw(entry: Held): Promise<void> {
+    const { client, log } = this.#parts;
+    this.#held.delete(uidOf(entry.pod));
+    if (!entry.mayExist) return;
+    const { namespace } = entry.pod.metadata;
+    const options = { namespace, deadlineMs: WITHDRAW_MS };
+    const name = requestName(entry.pod);
+    const deletion = async (): Promise<void> =>
+      await client.delete(evictionRequests, name, options);
+    await ifFound(this.#withFreePlace(deletion)).catch((error: unknown) => {
+      const problem = messageOf(error);
+      log.warn('an EvictionRequest is left', { request: `${namespace}/${name}`, problem });
+    });
+  }
+
+  /** Leaves the pod to plain evictions. The request is withdrawn first, so that only one of both evicts the pod. */
+  async #leave(entry: Held, reason: string): Promise<void> {
+    this.#parts.log.info('pod is evicted without EvictionRequest', {
+      pod: keyOf(entry.pod),
+      reason,
+    });
+    entry.isOpen = false;
+    await this.#withdraw(entry);
+    decide(entry, !this.#abort.aborted);
+    this.#parts.onChange();
+  }
+
+  #giveUp(reason: string): void {
+    if (this.#unusable === undefined)
+      this.#parts.log.warn('the drain evicts pods without EvictionRequests', { reason });
+    this.#unusable ??= reason;
+    for (const entry of this.#open()) this.#inBackground(this.#leave(entry, reason));
+  }
+
+  async #lookAgain(): Promise<void> {
+    const { clock, log } = this.#parts;
+    while (this.#open().length > 0) {
+      const isOver = await sleep(clock, LOOK_MS, this.#abort).then(
+        () => false,
+        () => true,
+      );
+      if (isOver) return;
+      await this.#look().catch((error: unknown) => {
+        if (this.#abort.aborted) return;
+        if (isVerdict(error)) this.#giveUp(describeRefusal(error));
+        else log.debug('the EvictionRequests cannot be listed', { problem: messageOf(error) });
+      });
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { client, onChange } = this.#parts;
+    const open = this.#open();
+    const selection = { labelSelector: REQUESTER, abort: this.#abort };
+    const [requests, evictions] = await Promise.all([
+      client.listAll(evictionRequests, selection),
+      client.listAll(requestedEvictions, selection).catch(() => undefined),
+    ]);
+    for (const entry of open.filter(({ isOpen }) => isOpen)) {
+      const isFor = isAbout(entry.pod);
+      const request = requests.items.find(
+        (each) => each.metadata.name === requestName(entry.pod) && isFor(each),
+      );
+      this.#judge(entry, judgeRequest(request, evictions?.items.filter(isFor)));
+    }
+    onChange();
+  }
+
+  #judge(entry: Held, verdict: RequestVerdict): void {
+    const now = this.#parts.clock.monotonic();
+    if (verdict.kind === 'failed') {
+      this.#inBackground(this.#leave(entry, verdict.reason));
+      return;
+    }
+    if (verdict.kind === 'active') entry.idleSince = now;
+    if (now - entry.idleSince >= IDLE_MS) {
+      const reason = `nobody has worked on the EvictionRequest for ${formatDuration(IDLE_MS)}`;
+      // If no controller sees this request, none will see the next one, either.
+      if (verdict.kind === 'idle' && !verdict.isObserved) this.#giveUp(reason);
+      else this.#inBackground(this.#leave(entry, reason));
+      return;
+    }
+    if (verdict.kind === 'absent')
+      this.#inBackground(this.#withFreePlace(async () => await this.#send(entry)));
+    else entry.describe = verdict.describe;
+  }
+}
+
+function decide(entry: Held, isLeft: boolean): void {
+  entry.isOpen = false;
+  entry.decision.resolve(isLeft);
+}
+
+/** Returns a test for objects whose target is this pod, and not another one with the same name. */
+function isAbout({ metadata: { uid } }: Pod) {
+  return ({ spec }: Pick<EvictionRequest, 'spec'> | Pick<RequestedEviction, 'spec'>): boolean =>
+    spec.target.pod?.uid === uid;
+}
+
+/** Returns false if the API server says that it does not serve the kind. Without an answer, the first request shows it. */
+async function askWhetherServed(client: KubeClient, abort: AbortSignal): Promise<boolean> {
+  const answer = await client.raw(LIFECYCLE_PATH, { abort }).catch(() => undefined);
+  if (answer === undefined || answer.status >= 500 || answer.status === 429) return true;
+  const list: unknown = answer.status === 200 ? ifPossible(() => JSON.parse(answer.body)) : {};
+  return resourceIn(list, 'lifecycle.k8s.io/v1alpha1', 'EvictionRequest') !== undefined;
+}
+
+/** Returns true if the kind is not served. A namespace that is gone has the same code. */
+function isUnserved(error: unknown): boolean {
+  return isNotFound(error) && error.status.details?.kind !== 'namespaces';
+}
+
+function describeRefusal(error: unknown): string {
+  const hint = isForbidden(error)
+    ? '; `refit install rights eviction-requests` prints this right'
+    : '';
+  return `EvictionRequests are refused: ${messageOf(error)}${hint}`;
+}
