@@ -2,7 +2,7 @@
 import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
 
 type Dialect = 'autopilot' | 'cattle';
-type Field = 'pods' | 'order' | 'waitForJobs' | 'loadBalancers' | 'volumes';
+type Field = 'pods' | 'order' | 'waitForJobs' | 'loadBalancers' | 'volumes' | 'evictionRequests';
 
 /** Who drains instead of the leader, the fields of `spec.drain` that it does not read, and how the leader comes to drain. */
 const DRAINERS: Readonly<
@@ -13,12 +13,12 @@ const DRAINERS: Readonly<
 > = {
   autopilot: {
     who: 'a node of k0s that drains itself',
-    unread: ['pods', 'order', 'waitForJobs', 'volumes'],
+    unread: ['pods', 'order', 'waitForJobs', 'volumes', 'evictionRequests'],
     remedy: 'it does so under a leader of k0s before 1.35, or if its agent may not mark its Lease',
   },
   cattle: {
     who: 'the Job of a Rancher Plan that drains its node',
-    unread: ['pods', 'order', 'waitForJobs', 'loadBalancers', 'volumes'],
+    unread: ['pods', 'order', 'waitForJobs', 'loadBalancers', 'volumes', 'evictionRequests'],
     remedy: 'it does so unless the controller has SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false',
   },
 };
@@ -32,6 +32,7 @@ export function unfollowedDrain({ drain, plans }: UpgradePolicySpec): string[] {
     waitForJobs: drain.waitForJobs !== undefined,
     loadBalancers: drain.loadBalancers?.exclude === true,
     volumes: drain.volumes?.waitForDetach === true,
+    evictionRequests: drain.evictionRequests === 'Use',
   };
   const covers = (dialect: Dialect): boolean =>
     plans === undefined || plans.some((plan) => (plan.dialect ?? dialect) === dialect);

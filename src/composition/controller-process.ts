@@ -166,7 +166,11 @@ export async function prepareControllerProcess(
     boundedClient(origin ? guardedClient(own, origin, clock) : own, REQUESTS_AT_ONCE);
   const writer = leading(client);
   const manager = createManager({ ...(election ? { election } : {}), clock, random, log, metrics });
-  const drains = createDrains({ client: writer, clock, random, log });
+  // No drain begins before the policies are found.
+  let listPolicies = (): readonly UpgradePolicy[] => [];
+  const usesRequests = (): boolean =>
+    listPolicies().some(({ spec }) => spec.drain?.evictionRequests === 'Use');
+  const drains = createDrains({ client: writer, clock, random, log, usesRequests });
   const events = eventRecorder({ client, component, clock, random, log });
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
@@ -176,6 +180,7 @@ export async function prepareControllerProcess(
     findPolicies(options, abort),
     readable(given, options, abort),
   ]);
+  listPolicies = () => policies.list();
   const withExclusions = exclusionsOf(options);
   let choose: typeof policyOfPlan | undefined;
   // The function is loaded before any controller starts. Only hooks may need a policy earlier.

@@ -1,10 +1,12 @@
 /** Runs the drains of many nodes at the same time. */
+import { sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 import { createListeners } from '../util/listeners.ts';
 import { aborted } from '../util/waits.ts';
 import { type DrainParts, type DrainProgress, drainNode } from './drain-node.ts';
 import { DrainHandedOverError } from './eviction-requests.ts';
+import { withdrawLeftRequests } from './left-eviction-requests.ts';
 import type { DrainOptions } from './pods.ts';
 
 /**
@@ -36,7 +38,25 @@ export interface Drains {
   readonly run: (abort: AbortSignal) => Promise<void>;
 }
 
-export type DrainsParts = Pick<DrainParts, 'client' | 'clock' | 'random' | 'log'>;
+export interface DrainsParts extends Pick<DrainParts, 'client' | 'clock' | 'random' | 'log'> {
+  /** Returns true if a policy lets drains use EvictionRequests. Then those that an earlier process left are withdrawn. */
+  readonly usesRequests?: () => boolean;
+}
+
+/** Milliseconds between two looks for EvictionRequests that an earlier process left. */
+const LEFT_REQUESTS_MS = 60_000;
+
+/** Withdraws EvictionRequests that are left, until `abort` aborts. */
+async function tidyRequests(parts: DrainsParts, abort: AbortSignal): Promise<void> {
+  const { client, clock, log, usesRequests } = parts;
+  while (!abort.aborted) {
+    if (usesRequests?.() === true)
+      await withdrawLeftRequests({ client, log, abort }).catch((error: unknown) =>
+        log.debug('left EvictionRequests cannot be withdrawn', { problem: messageOf(error) }),
+      );
+    await sleep(clock, LEFT_REQUESTS_MS, abort).catch(() => undefined);
+  }
+}
 
 interface Entry {
   readonly owner: string;
@@ -109,12 +129,13 @@ export function createDrains(parts: DrainsParts): Drains {
     onChange: (listener) => listeners.add(listener),
     async run(abort) {
       term = abort;
+      const tidying = tidyRequests(parts, abort);
       await aborted(abort);
       // The next leader drains these nodes again, so their EvictionRequests stay.
       const handedOver = new DrainHandedOverError('another leader continues the drain');
       for (const { ending } of entries.values()) ending.abort(handedOver);
       entries.clear();
-      await Promise.all(running);
+      await Promise.all([...running, tidying]);
     },
   };
 }

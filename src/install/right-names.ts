@@ -8,6 +8,7 @@ export const RIGHTS = [
   'coordinate',
   'coordinate-kured',
   'crds',
+  'eviction-requests',
   'health',
   'hooks',
   'k0s',

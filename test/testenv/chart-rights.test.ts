@@ -24,7 +24,9 @@ async function templatedIn(namespace: string, ...args: readonly string[]): Promi
     .map((document) => document.toJS() as KubeObject | null)
     .filter((object) => object !== null)
     .filter(({ metadata }) =>
-      /^refit-(health|silences|hook|volumes|node-conditions|coordinate)/.test(metadata.name),
+      /^refit-(health|silences|hook|volumes|eviction-requests|node-conditions|coordinate)/.test(
+        metadata.name,
+      ),
     );
 }
 
@@ -107,9 +109,12 @@ async function rulesIn(file: string): Promise<object[]> {
   );
 }
 
-test('drains that wait for volumes: the rights of deploy/rbac-volumes.yaml for the accounts', async () => {
-  const [role, binding] = await templated('--set=volumes.waitForDetach=true');
-  const file = await readFile('deploy/rbac-volumes.yaml', 'utf8');
+test.each([
+  ['drains that wait for volumes', 'volumes.waitForDetach', 'deploy/rbac-volumes.yaml'],
+  ['drains by EvictionRequests', 'evictionRequests.enabled', 'deploy/rbac-eviction-requests.yaml'],
+])('%s: with %s, the rights of %s for the accounts', async (_, value, path) => {
+  const [role, binding] = await templated(`--set=${value}=true`);
+  const file = await readFile(path, 'utf8');
   const [roleOfFile] = parseAllDocuments(file).map(
     (document) => document.toJS() as { rules: object[] },
   );

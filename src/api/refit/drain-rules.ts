@@ -99,13 +99,26 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
       ),
     }),
   ),
+  evictionRequests: choice(
+    '`Use`: where the API server serves EvictionRequests (KEP-4563, alpha since Kubernetes v1.37), a drain creates one for each pod, and ' +
+      'the controllers of Kubernetes evict the pod. This needs the rights of deploy/rbac-eviction-requests.yaml. Elsewhere, and for a pod ' +
+      'whose request is refused, fails or is not worked on for 30 seconds, the drain evicts the pod itself, as it always does by default. ' +
+      'It cannot be combined with `gracePeriodSeconds`. A node that drains itself does not use it.',
+    'Use',
+  ),
   waitForJobs: duration(
     'How long a drain waits for the pods of Jobs to complete before it evicts them, such as `30m`; by default it evicts them at once. ' +
       'It must be shorter than `deadlines.drain`.',
   ),
 }).meta(
-  rules([
-    '!has(self.startWith) || !has(self.enabled) || self.enabled',
-    '`startWith` needs a drain, but `enabled` is false',
-  ]),
+  rules(
+    [
+      '!has(self.startWith) || !has(self.enabled) || self.enabled',
+      '`startWith` needs a drain, but `enabled` is false',
+    ],
+    [
+      '!has(self.evictionRequests) || !has(self.gracePeriodSeconds)',
+      '`evictionRequests` and `gracePeriodSeconds` exclude each other, because an EvictionRequest holds no grace period',
+    ],
+  ),
 );

@@ -171,6 +171,12 @@ describe('times', () => {
     expect([drain.startsWithFewest, agent, problems]).toEqual([first, {}, []]);
   });
 
+  test('EvictionRequests: only `Use` makes the leader use them, and never the agent', () => {
+    const { drain, agent, problems } = read({ drain: { evictionRequests: 'Use' } });
+    expect([drain.options.evictionRequests, agent, problems]).toEqual([true, {}, []]);
+    expect(read({ drain: {} }).drain.options).not.toHaveProperty('evictionRequests');
+  });
+
   test.each<[object, number | undefined]>([
     [{ waitForDetach: true }, 120_000],
     [{ waitForDetach: true, timeout: '5s' }, 5_000],

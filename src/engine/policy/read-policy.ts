@@ -341,6 +341,7 @@ function drainOf(drain: DrainSpec, waits: DrainWaits, complain: Complain): Drain
       ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
       ...(drain.pods === undefined ? {} : { podRules: podRulesIn(drain.pods, complain) }),
       ...(drain.order === 'PriorityClass' ? { byPriority: true } : {}),
+      ...(drain.evictionRequests === 'Use' ? { evictionRequests: true } : {}),
       ...waits,
     },
     ...(startsWithFewest(drain, complain) ? { startsWithFewest: true } : {}),

@@ -125,7 +125,7 @@ test("a drain has the Plan's options, and the time of its Job", () => {
 
 test("the policy's rules for pods count beside the drain options of the Plan", () => {
   const podRules = [{ pods: [{}], action: 'leave', turn: 0 }] as const;
-  const rules = { podRules, byPriority: true, jobsWaitMs: 5 };
+  const rules = { podRules, byPriority: true, jobsWaitMs: 5, evictionRequests: true };
   const options = { ...DEFAULT_POLICY.drain.options, ...rules };
   const policy = { ...DEFAULT_POLICY, drain: { ...DEFAULT_POLICY.drain, options } };
   const plan = planOf({ drain: {} });
