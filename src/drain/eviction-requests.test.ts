@@ -230,7 +230,12 @@ describe('the drain evicts a pod itself', () => {
   test('if its request failed', async () => {
     const rig = await new Rig('a', 'b').begin();
     rig.respond('b', 'acme.example/move');
-    const failed = { type: 'Failed', status: 'True', reason: 'EvictionInvalid', message: 'no' };
+    const failed = {
+      type: 'Failed',
+      status: 'True' as const,
+      reason: 'EvictionInvalid',
+      message: 'no',
+    };
     rig.lifecycle.change('a', { observedGeneration: 1, conditions: [failed] });
     await rig.clock.advance(5_000);
     expect(rig.evicted()).toEqual(['a']);
