@@ -204,6 +204,11 @@ export const FEATURES: readonly FeatureGroup[] = [
         '`drain.volumes`, where the leader drains',
       ),
       yes(
+        'Evicts by EvictionRequests (alpha)',
+        ['src/drain/eviction-requests.test.ts', `${T}/eviction-requests.test.ts`],
+        '`drain.evictionRequests`, where the leader drains',
+      ),
+      yes(
         'Takes a node out of load balancers first',
         [`${T}/drain-production.test.ts`],
         '`drain.loadBalancers`',
