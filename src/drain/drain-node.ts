@@ -148,12 +148,13 @@ function graceOf({ graceMs = 0 }: DrainOptions, clock: DrainParts['clock']) {
   };
 }
 
+interface OwnParts extends DrainParts {
+  /** The name of the node. */
+  readonly node: string;
+}
+
 /** Checks the node again after each change of its pods, and after each answer to an eviction. */
-function drainOf(
-  view: Informer<Pod>,
-  options: DrainOptions,
-  parts: DrainParts & { readonly node: string },
-): RunningDrain {
+function drainOf(view: Informer<Pod>, options: DrainOptions, parts: OwnParts): RunningDrain {
   const { client, clock, abort, onChange } = parts;
   let changed = Promise.withResolvers<void>();
   const wake = (): void => changed.resolve();

@@ -14,9 +14,12 @@ interface Used {
   readonly etcd?: number | undefined;
 }
 
-/** Returns the versions that a Go module requires. The libraries of Kubernetes 1.36 have the version 0.36. */
+/**
+ * Returns the versions that a Go module requires. The libraries of Kubernetes 1.36 have the version 0.36. A pre-release is left out,
+ * because no cluster is upgraded to it.
+ */
 function usedIn(where: string, text: string): Used[] {
-  const found = [...text.matchAll(/\bk8s\.io\/(?:api|kubernetes) v[01]\.(\d+)\.\d+/g)];
+  const found = [...text.matchAll(/\bk8s\.io\/(?:api|kubernetes) v[01]\.(\d+)\.\d+(?![-\d])/g)];
   const isKubernetes = /\bk8s\.io\/kubernetes v/.test(text);
   const [, etcd] = /\bgo\.etcd\.io\/etcd\/client\/v3 v3\.(\d+)\./.exec(text) ?? [];
   return found.map(([, minor]) => ({
