@@ -1,4 +1,4 @@
-/** Builds kube-apiserver and kube-controller-manager of the version whose controllers carry out EvictionRequests. */
+/** Builds programs of the version of Kubernetes whose controllers carry out EvictionRequests. */
 import { existsSync } from 'node:fs';
 import { copyFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
@@ -11,7 +11,9 @@ export const VERSION = 'v1.38.0-beta.0';
 /** Go downloads this toolchain from the module proxy. */
 const TOOLCHAIN = 'go1.27.4';
 const MANIFEST = join(import.meta.dirname, '..', '..', '..', 'tools', 'proof', VERSION);
-const PROGRAMS = ['kube-apiserver', 'kube-controller-manager'] as const;
+
+/** Programs of Kubernetes, and one that runs only the two controllers that carry out EvictionRequests. */
+export type Program = 'kube-apiserver' | 'kube-controller-manager' | 'eviction-controllers';
 
 /**
  * The module proxy does not have `k8s.io/apiextensions-api` of this version. Its packages were part of this module in the pre-release
@@ -28,24 +30,26 @@ export interface BuildOptions {
 }
 
 /** Returns the folder of the programs. The first call takes many minutes. */
-export async function buildPrograms(options: BuildOptions): Promise<string> {
+export async function buildPrograms(
+  wanted: readonly Program[],
+  options: BuildOptions,
+): Promise<string> {
   const folder = join(cacheDirectory(process.env), `kubernetes-${VERSION}`);
   const programs = join(folder, 'bin');
-  const missing = PROGRAMS.filter((name) => !existsSync(join(programs, name)));
+  const missing = wanted.filter((name) => !existsSync(join(programs, name)));
   if (missing.length === 0) return programs;
   await mkdir(folder, { recursive: true });
   for (const file of ['go.mod', 'go.sum']) await copyFile(join(MANIFEST, file), join(folder, file));
+  await cp(join(MANIFEST, 'controllers'), join(folder, 'controllers'), { recursive: true });
   await standInFor('k8s.io/ktesting', join(folder, 'ktesting'));
   await splitOff(folder, options);
   for (const name of missing) {
     options.log(`building ${name} ${VERSION} into ${programs}`);
-    const recipe = kubernetesProgram(name, MANIFEST, VERSION);
+    const { flags, package: path } = kubernetesProgram(name, MANIFEST, VERSION);
+    const source = name === 'eviction-controllers' ? './controllers' : path;
     const output = ['-o', join(programs, name)];
-    await go(
-      ['build', '-buildvcs=false', '-trimpath', ...recipe.flags, ...output, recipe.package],
-      folder,
-      options,
-    );
+    const args = ['build', '-buildvcs=false', '-trimpath', ...flags, ...output, source];
+    await go(args, folder, options);
   }
   return programs;
 }
@@ -89,4 +93,9 @@ async function go(args: string[], cwd: string, { abort }: BuildOptions): Promise
   if (!ok)
     throw new RefitError('REFIT_TESTENV', `go ${args[0]} failed: ${lastLines(stderr || stdout)}`);
   return stdout;
+}
+
+/** Definitions that make an earlier API server serve the kinds. */
+export async function readKinds(): Promise<string> {
+  return await readFile(join(MANIFEST, 'kinds.yaml'), 'utf8');
 }

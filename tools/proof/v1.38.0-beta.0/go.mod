@@ -7,7 +7,10 @@ tool (
 	k8s.io/kubernetes/cmd/kube-controller-manager
 )
 
-require k8s.io/kubernetes v1.38.0-beta.0
+require (
+	k8s.io/client-go v0.38.0-beta.0
+	k8s.io/kubernetes v1.38.0-beta.0
+)
 
 require (
 	cel.dev/cel-go v0.33.2 // indirect
@@ -115,7 +118,6 @@ require (
 	k8s.io/apiextensions-apiserver v0.0.0 // indirect
 	k8s.io/apimachinery v0.38.0-beta.0 // indirect
 	k8s.io/apiserver v0.38.0-beta.0 // indirect
-	k8s.io/client-go v0.38.0-beta.0 // indirect
 	k8s.io/cloud-provider v0.38.0-beta.0 // indirect
 	k8s.io/cluster-bootstrap v0.0.0 // indirect
 	k8s.io/component-base v0.38.0-beta.0 // indirect
