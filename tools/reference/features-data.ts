@@ -138,7 +138,11 @@ export const FEATURES: readonly FeatureGroup[] = [
         [`${T}/autopilot/silent-kubelet.test.ts`],
         'Plans of Rancher: Ready only',
       ),
-      yes('Evictions respect disruption budgets', [`${T}/drain.test.ts`]),
+      yes(
+        'Evictions respect disruption budgets',
+        [`${T}/drain.test.ts`, `${T}/eviction-requests.test.ts`],
+        'the eviction subresource, or EvictionRequests (alpha) with `drain.evictionRequests`',
+      ),
       yes('Budgets that can never allow a drain are found before it', [`${T}/drain.test.ts`]),
       yes(
         'Health checks of the user',
@@ -202,11 +206,6 @@ export const FEATURES: readonly FeatureGroup[] = [
         'Waits until volumes are detached',
         [`${T}/drain-production.test.ts`, 'src/drain/volumes.test.ts'],
         '`drain.volumes`, where the leader drains',
-      ),
-      yes(
-        'Evicts by EvictionRequests (alpha)',
-        ['src/drain/eviction-requests.test.ts', `${T}/eviction-requests.test.ts`],
-        '`drain.evictionRequests`, where the leader drains',
       ),
       yes(
         'Takes a node out of load balancers first',
