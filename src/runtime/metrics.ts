@@ -198,7 +198,7 @@ export function createMetrics(version?: string): Metrics {
   };
 }
 
-/** Returns a function that calls `make`. Who calls it before the last result is there gets that one. */
+/** Returns a function that calls `make`. A call that comes while an earlier call is still at work gets the result of that earlier call. */
 function shared(make: () => Promise<string>): () => Promise<string> {
   let making: Promise<string> | undefined;
   return async () => {

@@ -95,8 +95,8 @@ function follow(assessment: Assessment, stage: Stage): Rollout {
 }
 
 /**
- * Returns the time to record. For an adopted target it is the name of the attempt in progress; for any other target it is the
- * present time.
+ * Returns the time to record as `since` of the target. An adopted target is at work already. Its signal names its attempt by the time
+ * at which that attempt was intended, so this time is recorded again. Any other target gets the present time.
  */
 function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: number): string {
   const { observation } = factsOf(snapshot, target);

@@ -263,7 +263,7 @@ function intend(context: TargetContext): TargetEvaluation {
     // these cases.
     const isKept =
       gate === 'nodes-available' || gate === 'domain-available'
-        ? !isBehind(input, snapshot)
+        ? !mustGiveWay(input, snapshot)
         : verdict.keepsIntent === true || probe !== undefined || hookRun !== undefined;
     // The plan goes on around a held target, and around the work of another tool, so the target must not keep a slot.
     const isAside = isHolding(gate) || gate === 'others-at-work';
@@ -285,12 +285,15 @@ function intend(context: TargetContext): TargetEvaluation {
 }
 
 /**
- * Returns true if this plan must give way to other plans, because too many nodes would be
- * unavailable. It must if the limit is exceeded even without the claims of plans whose names come
- * later in the alphabet. It also must after a wait of one minute for each of these later plans, so
- * that the last plan gives way first.
+ * Returns true if this plan must give its claim up for other plans, because too many nodes would be unavailable. Plans whose claims
+ * come later in the alphabet give way to this plan. So their claims are left out of the count: if the limit is exceeded even then,
+ * this plan gives way at once. Otherwise the later plans get time to give way first, one minute for each of them. If the limit is
+ * still exceeded after that time, this plan gives way too.
  */
-function isBehind({ census, ...input }: GateInput, { claim = '', fleet = [] }: Snapshot): boolean {
+function mustGiveWay(
+  { census, ...input }: GateInput,
+  { claim = '', fleet = [] }: Snapshot,
+): boolean {
   const later = fleet.filter((node) => (claimOn(node) ?? claim) > claim);
   if ((input.facts.followedMs ?? 0) > INTENT_FRESH_MS * new Set(later.map(claimOn)).size)
     return true;

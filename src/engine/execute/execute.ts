@@ -122,7 +122,11 @@ async function recordRollout(parts: ExecuteParts, turn: Turn, after: Rollout): P
   return 'recorded';
 }
 
-/** Carries out signals and node actions. Resolves with `changed` if a write, a refusal or a new drain changes the next decision. */
+/**
+ * Carries out signals and node actions. Resolves with `changed` if a write, a refusal or a new drain changes the next decision, with
+ * `outdated` if an object has changed since it was observed, and with undefined if nothing is left to do
+ * until a watch shows a change.
+ */
 async function act(
   parts: ExecuteParts,
   turn: Turn,
@@ -151,6 +155,8 @@ async function act(
     parts.refusals.add(rollout, signalling, refusal);
   if (sent.some(({ result }) => result === 'outdated')) return 'outdated';
   if (isChanged || refusedForNow.length > 0) return 'changed';
+  // The answers to signals that were written come by watch, so nothing is left to do after them. Node actions that were decided but did
+  // nothing were decided on a plan or objects that have changed since, so the next decision must come soon.
   return nodeActions.length === 0 ? undefined : 'outdated';
 }
 

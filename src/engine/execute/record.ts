@@ -64,6 +64,11 @@ async function writeShards(
   return written.every(Boolean);
 }
 
+/**
+ * Writes the plan with its record. Resolves with false if the plan has changed since it was observed. The counts for people stand in the
+ * metadata of the plan, which a write of the status does not change. So if counts are due, one write of the metadata comes first, and
+ * the record follows with the resourceVersion of that write.
+ */
 async function writePlan(
   effects: Effects,
   { plan, counted }: ShardedRecord<KubeObject>,

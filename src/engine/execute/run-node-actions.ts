@@ -36,8 +36,8 @@ interface Scene extends Effects {
 }
 
 /**
- * Carries out the node actions in batches, each after one check of the plan. All writes are prepared first, so an object
- * that changes later is not written.
+ * Carries out the node actions in batches, each after one check of the plan. All writes are prepared first, with the resourceVersions
+ * that the decision has read. So if an object changes while earlier batches run, its write ends in a conflict.
  */
 export async function runNodeActions(
   scene: Scene,

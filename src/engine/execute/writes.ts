@@ -149,7 +149,8 @@ export async function send(
   signals: readonly Signalling[],
 ) {
   const sent: Sent[] = [];
-  // All are prepared before the first request: an object that changes later is not written.
+  // All signals are prepared before the first request, with the resourceVersions that the decision has read. So if an object changes
+  // while earlier signals are sent, the write of its signal ends in a conflict.
   const all = signals.map((signalling) => ({
     signalling,
     instruction: effects.dialect.signal.send(effects.world, rollout, signalling, plan),

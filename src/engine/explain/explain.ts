@@ -358,13 +358,16 @@ function lastProgress(
 
 const MAX_TARGETS = 10;
 
-/** Returns what `explain` returns, and also what skipped targets would wait for if a slot were free, and which nodes stay cordoned. */
+/**
+ * Returns what `explain` returns, and also what the targets that the scheduler passed over would wait for if a slot were free, and
+ * which nodes stay cordoned.
+ */
 export function explainToPeople(assessment: Assessment): FullExplanation {
   const explanation = explain(assessment);
   const { waits, probes } = explanation;
   const names = new Set(waits.map(({ target }) => target));
   const known = new Set(waits.map(sentenceOf));
-  const more = skippedWaits(assessment);
+  const more = passedOverWaits(assessment);
   const added = more.filter(({ wait }) => !names.has(wait.target) && !known.has(sentenceOf(wait)));
   return {
     ...explanation,
@@ -374,12 +377,15 @@ export function explainToPeople(assessment: Assessment): FullExplanation {
   };
 }
 
-function skippedWaits(assessment: Assessment): ExplainedWait[] {
+/**
+ * Returns the waits of targets that the scheduler has passed over: they are still pending, although a target later in the list has
+ * started. They have nothing to do with targets in the state `skipped`.
+ */
+function passedOverWaits(assessment: Assessment): ExplainedWait[] {
   const { snapshot, stage, isStopping } = assessment;
   const { rollout } = snapshot;
   if (!stage || isFinal(rollout) || rollout.unread || isStopping) return [];
   const last = stage.targets.findLastIndex(({ state }) => state !== 'pending');
-  // These targets are still pending although a later target has started.
   const waiting = inState({ targets: stage.targets.slice(0, Math.max(0, last)) }, 'pending')
     .slice(0, MAX_TARGETS)
     .flatMap((target) => slots.chooseTargets(assessment, stage, [target], 1).waiting)

@@ -67,7 +67,7 @@ export interface Waiting {
   /** A clause that follows "when". It says what ends the wait, and what people can do about it. */
   readonly ends: string;
   readonly recheckMs?: number | undefined;
-  /** True if only this target waits, although the gate usually gives every target of the stage the same answer. */
+  /** True if only this target waits, although a wait of the gate usually holds up the whole rollout (`ofRollout`). */
   readonly isOfThisTarget?: true;
   /** True if an intended target keeps its intent, and with it its claim, while it waits. */
   readonly keepsIntent?: true;
@@ -86,7 +86,10 @@ export interface Waiting {
 
 export interface Gate {
   readonly name: string;
-  /** True if the gate gives every target of the stage the same answer, so that it is enough to ask it for one target. */
+  /**
+   * True if a wait of this gate holds up every target that could start now, and so the whole rollout. It is then enough to ask the gate
+   * for one target. The answer may depend on the stage, because only the active stage starts targets.
+   */
   readonly ofRollout?: boolean;
   /** True if a wait concerns the target alone and says nothing about its health, so that other controllers may start meanwhile. */
   readonly isOfTargetAlone?: boolean;

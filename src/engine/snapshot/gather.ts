@@ -154,7 +154,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
   // Facts are gathered when they are asked for, because most targets may be done, and few decisions need the facts of all others.
   const find = (key: string): TargetFacts | undefined => {
     const place = placeOf(key);
-    return place && factsOf(scene, ...place);
+    return place && gatherTargetFacts(scene, ...place);
   };
   const labelsOf = (key: string): Record<string, string> | undefined => {
     const place = placeOf(key);
@@ -200,7 +200,7 @@ function freshWork(work: ForeignWork, { watchForeign }: Known, now: number): Obs
   return isOld || leftMs <= 0 ? [] : [{ ...work, since: rfc3339(now - ageMs), leftMs }];
 }
 
-function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
+function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFacts {
   const { dialect, plan, world, rollout, known } = scene;
   const object = dialect.objectOf(stage, target, world);
   if (!object) return { exists: false, observation: { kind: 'none' } };

@@ -109,9 +109,9 @@ function rollBackMs(
 }
 
 /**
- * Returns the signals of this turn: only recorded intents are signalled, after their Nodes are marked for other tools and have their
- * lifecycle conditions. Empty if the
- * rollout is over, or while a part of its record cannot be read.
+ * Returns the signals of this turn. Only targets whose intent is recorded are signalled, and only after their Nodes are marked for
+ * other tools and have their lifecycle conditions. The result is empty if the rollout is over, or while a part of its record cannot
+ * be read.
  */
 function signalsOf(assessment: Assessment): Signalling[] {
   const { snapshot, stage } = assessment;
@@ -121,10 +121,15 @@ function signalsOf(assessment: Assessment): Signalling[] {
     .filter((target) => assessment.of(stage, target).effect === 'signal')
     .filter((target) => protectionOf(assessment, stage, target) === undefined)
     .filter((target) => !announced.has(factsOf(snapshot, target).node?.name ?? ''))
-    .flatMap((target) => signalFor(assessment, stage, target));
+    .flatMap((target) => signallingsFor(assessment, stage, target));
 }
 
-function signalFor({ snapshot, policy }: Assessment, stage: Stage, target: Target): Signalling[] {
+/** Returns what to send to the target; empty if the stage has no payload for the platform of the target. */
+function signallingsFor(
+  { snapshot, policy }: Assessment,
+  stage: Stage,
+  target: Target,
+): Signalling[] {
   const { node, platform = '' } = factsOf(snapshot, target);
   const owner = ownerOf(snapshot.rollout, target);
   const found = node?.unschedulable === true && node.cordonOwner === undefined;
