@@ -24,7 +24,7 @@ import {
   dropConditions,
   dropMarks,
   marksLeft,
-} from './claims.ts';
+} from './claim-writes.ts';
 import { runNodeActions } from './run-node-actions.ts';
 import type { Effects } from './writes.ts';
 

@@ -10,7 +10,7 @@ import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.
 import { later } from '../../../../test/support/clock/times.ts';
 import { type Plan, plans } from '../../../api/autopilot/plan.ts';
 import { statusShards } from '../../../api/refit/status-shard.ts';
-import { claimsLeft } from '../../../engine/execute/claims.ts';
+import { claimsLeft } from '../../../engine/execute/claim-writes.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { claimOf, claimOn, signallerOf, withClaim } from '../../../signal/at-work.ts';
 import { controlNodes, MODE_ANNOTATION } from '../../../signal/names.ts';

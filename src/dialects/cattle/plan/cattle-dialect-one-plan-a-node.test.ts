@@ -8,7 +8,7 @@ import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.
 import { later, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { CORDON_ANNOTATION } from '../../../drain/cordon-marks.ts';
-import { claimsFor, claimsLeft } from '../../../engine/execute/claims.ts';
+import { claimsFor, claimsLeft } from '../../../engine/execute/claim-writes.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
 import {
