@@ -4,7 +4,7 @@ import { type Plan, plans, type TargetStatus } from '../../src/api/autopilot/pla
 import { statusShards } from '../../src/api/refit/status-shard.ts';
 import { shards } from '../../src/dialects/autopilot/plan/status-shards/spread.ts';
 import { listsOf } from '../../src/dialects/autopilot/plan/status-shards/target-lists.ts';
-import { exceedPlan, mostInFlight } from '../../src/engine/execute/status-shards.ts';
+import { exceedPlan, mostInFlight } from '../../src/engine/model/status-shards.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';

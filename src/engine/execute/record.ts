@@ -5,8 +5,8 @@ import { settleAll } from '../../util/waits.ts';
 import type { ShardedRecord } from '../contract/features.ts';
 import type { Instruction, TouchedObject } from '../contract/signal.ts';
 import { type Rollout, stateChanges, type Target } from '../model/rollout.ts';
+import { restingOn } from '../model/status-shards.ts';
 import { claimsFor } from './claim-writes.ts';
-import { restingOn } from './status-shards.ts';
 import {
   type Accompanying,
   areUnchanged,

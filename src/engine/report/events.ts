@@ -5,12 +5,12 @@ import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { includedReason } from '../assess/late-targets.ts';
 import { outcomeOf } from '../assess/outcome.ts';
-import { isLarge } from '../execute/status-shards.ts';
 import { factsOf } from '../gates/types.ts';
 import { describeOpening, isTimetableOpen, openingFor } from '../gates/window-open.ts';
 import type { NodeAction, Signalling, Snapshot, Wait } from '../model/decision.ts';
 import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';
 import { isFinal, type Rollout, stateChanges, targetsIn, withStages } from '../model/rollout.ts';
+import { isLarge } from '../model/status-shards.ts';
 import { unverifiedDownloads } from '../policy/rollout-policy.ts';
 import type { AwaitedRetry } from '../schedule/awaited-retries.ts';
 

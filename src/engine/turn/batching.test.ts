@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
-import { PLAN_HOLDS } from '../execute/status-shards.ts';
 import { because } from '../model/reasons.ts';
 import { type RecordedState, type Rollout, type Target, withTargets } from '../model/rollout.ts';
+import { PLAN_HOLDS } from '../model/status-shards.ts';
 import { batchMs, restOf } from './batching.ts';
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index}`);

@@ -1,6 +1,7 @@
 /** Decides how changes of a large rollout are batched, so that it is recorded seldom, but no record is late. */
-import { isLarge } from '../execute/status-shards.ts';
+
 import { activeStage, type Rollout, type Target, withStages } from '../model/rollout.ts';
+import { isLarge } from '../model/status-shards.ts';
 import { limitOf } from '../schedule/slots.ts';
 
 /** Milliseconds between two decisions on a large rollout, because each decision reads all of its targets. */

@@ -3,9 +3,9 @@
  * right.
  */
 import * as api from '../../../api/autopilot/plan.ts';
-import { roomForTargets } from '../../../engine/execute/status-shards.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
 import { isFinal, type Role, type RolloutPhase } from '../../../engine/model/rollout.ts';
+import { roomForTargets } from '../../../engine/model/status-shards.ts';
 import {
   type Matcher,
   parseFieldSelector,

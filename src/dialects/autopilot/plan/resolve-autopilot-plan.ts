@@ -1,12 +1,6 @@
 /** Resolves a Plan into a rollout: as its status records it, or with newly found targets. */
 import * as api from '../../../api/autopilot/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import {
-  entryBytes,
-  exceedPlan,
-  mostInFlight,
-  roomForTargets,
-} from '../../../engine/execute/status-shards.ts';
 import type { LateTarget } from '../../../engine/model/decision.ts';
 import { rollBackReasonOn, rolledBackBy } from '../../../engine/model/earlier-versions.ts';
 import type { Reason } from '../../../engine/model/reasons.ts';
@@ -19,6 +13,12 @@ import {
   type Target,
 } from '../../../engine/model/rollout.ts';
 import { idOfRun, orderedRun } from '../../../engine/model/runs.ts';
+import {
+  entryBytes,
+  exceedPlan,
+  mostInFlight,
+  roomForTargets,
+} from '../../../engine/model/status-shards.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { defined } from '../../../util/json.ts';
 import { onceForEach } from '../../../util/memo.ts';

@@ -7,13 +7,13 @@ import { type StatusShard, statusShards } from '../../../../api/refit/status-sha
 import type { StatusSharding } from '../../../../engine/contract/features.ts';
 import type { Instruction } from '../../../../engine/contract/signal.ts';
 import type { World, WorldObject } from '../../../../engine/contract/world.ts';
+import type { RecordedState, Target } from '../../../../engine/model/rollout.ts';
 import {
   entryBytes,
   exceedPlan,
   PLAN_HOLDS,
   roomForTargets,
-} from '../../../../engine/execute/status-shards.ts';
-import type { RecordedState, Target } from '../../../../engine/model/rollout.ts';
+} from '../../../../engine/model/status-shards.ts';
 import { apiVersionOf } from '../../../../kube/resources.ts';
 import { phaseOfPlan, recordedStateOf } from '../states.ts';
 import * as shardRecords from './merge.ts';

@@ -1,7 +1,7 @@
 /** Decides when the record of a large rollout needs status shards, and how much of it fits into one object. */
 import type { KubeObject } from '../../kube/resources.ts';
 import { onceForEach } from '../../util/memo.ts';
-import { isFinal, type Rollout, type Target } from '../model/rollout.ts';
+import { isFinal, type Rollout, type Target } from './rollout.ts';
 
 /** The most targets that are recorded in a plan itself. The record of a larger rollout is spread over status shards. */
 export const PLAN_HOLDS = 5_000;

@@ -8,9 +8,9 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later } from '../../../test/support/clock/times.ts';
 import { nodes } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { type Rollout, type Target, withTargets } from '../model/rollout.ts';
+import { areUnchanged } from '../execute/writes.ts';
+import { type Rollout, type Target, withTargets } from './rollout.ts';
 import { exceedPlan, mostInFlight, restingOn } from './status-shards.ts';
-import { areUnchanged } from './writes.ts';
 
 const named = (count: number, length: number): { name: string }[] =>
   Array.from({ length: count }, (_, index) => ({ name: String(index).padStart(length, 'w') }));
