@@ -17,7 +17,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     sentence:
       'While a signal is open and its agent has not given up, a Node whose service runs another file than the one at the path has no pods that a drain evicts.',
     upheldBy:
-      '`src/engine/turn/choose-drain-action.ts`: cordon, then drain, then acknowledge; `src/agent/steps/update-steps.ts`: no swap before that',
+      '`src/engine/assess/choose-drain-action.ts`: cordon, then drain, then acknowledge; `src/agent/steps/update-steps.ts`: no swap before that',
     holds: ({ nodes }) =>
       nodes.every((node) => !node.host.hasPods || !runsAnother(node.host) || !isSwapping(node)),
   },
@@ -26,7 +26,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     sentence:
       'While a signal is open and its agent has not given up, a Node whose service runs another file than the one at the path is cordoned.',
     upheldBy:
-      '`src/engine/turn/choose-drain-action.ts`, `src/agent/steps/update-steps.ts`: cordon before the swap, uncordon after the proof; `src/engine/turn/choose-node-actions.ts`: never uncordons a node at work',
+      '`src/engine/assess/choose-drain-action.ts`, `src/agent/steps/update-steps.ts`: cordon before the swap, uncordon after the proof; `src/engine/turn/choose-node-actions.ts`: never uncordons a node at work',
     holds: ({ nodes }) =>
       nodes
         .filter(({ spec, host }) => spec.role === 'worker' && runsAnother(host))

@@ -183,7 +183,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       yes('No reboot', [`${T}/agent.test.ts`, `${T}/kubeadm-drain.test.ts`]),
       yes(
         'Without a drain',
-        ['src/engine/turn/choose-drain-action.test.ts'],
+        ['src/engine/assess/choose-drain-action.test.ts'],
         '`drain.enabled: false`',
       ),
       yes(

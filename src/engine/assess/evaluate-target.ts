@@ -25,8 +25,8 @@ import { because, isUnasked, type Reason, type ReasonCode, RUNS_AGAIN } from '..
 import { isSettled, type RecordedState, SECOND, type Target, targetsIn } from '../model/rollout.ts';
 import { hooksMs, type RolloutPolicy, type TimedStep } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
-import { chooseDrainAction } from '../turn/choose-drain-action.ts';
 import { isUnsettled } from './budget.ts';
+import { chooseDrainAction } from './choose-drain-action.ts';
 import { isUnclaimed } from './claims.ts';
 import { isSupersededByRetry } from './retry.ts';
 

@@ -1,6 +1,7 @@
 /** Chooses node actions for targets that wait for the leader, for targets that must stop, and to clean up. */
 import { isPendingFor } from '../../drain/cordon-marks.ts';
 import type { Assessment } from '../assess/assess.ts';
+import { chooseDrainAction, uncordonOf } from '../assess/choose-drain-action.ts';
 import { failureReason, touchedIn } from '../assess/evaluate-target.ts';
 import { factsOf, type TargetContext } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
@@ -23,7 +24,6 @@ import {
   targetsIn,
 } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { chooseDrainAction, uncordonOf } from './choose-drain-action.ts';
 import { announcementsOf } from './lifecycle-conditions.ts';
 import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 import { protectionsOf } from './protect-nodes.ts';

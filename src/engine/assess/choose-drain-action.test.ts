@@ -8,13 +8,13 @@ import { buildStage, PAYLOAD } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { formatDuration } from '../../util/duration.ts';
-import { assess } from '../assess/assess.ts';
 import { AFTER_TARGET } from '../gates/registry.ts';
 import { type Gate, stop } from '../gates/types.ts';
 import type { NodeView, Observation, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { assess } from './assess.ts';
 
 const OWNER = `plan-uid/${later(0)}/Plan`;
 const NODE: NodeView = {

@@ -7,12 +7,12 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Hook, HookMoment, HookResult, HookState } from '../../hooks/rules.ts';
-import { assess } from '../assess/assess.ts';
 import { hookRunOf } from '../gates/hook-runs.ts';
 import type { NodeView, TargetFacts } from '../model/decision.ts';
 import type { DrainPolicy } from '../policy/rollout-policy.ts';
-import { nodeActionsOf } from './choose-node-actions.ts';
-import { commandsFor } from './commands.ts';
+import { nodeActionsOf } from '../turn/choose-node-actions.ts';
+import { commandsFor } from '../turn/commands.ts';
+import { assess } from './assess.ts';
 
 const OWNER = `plan-uid/${later(0)}/Plan`;
 const NODE: NodeView = {
