@@ -1,8 +1,7 @@
 /** Implements `refit retry --skipped`: takes up all nodes that a plan has left out. */
-import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
-import { targetsIn, withStages } from '../../engine/model/rollout.ts';
+import { isUpgradedByLaterStage, targetsIn, withStages } from '../../engine/model/rollout.ts';
 import { isHeld } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';

@@ -1,10 +1,15 @@
 /** Implements `refit retry`: tries one failed node or the failed hooks of a plan again, and continues the plan. */
 import { isUnsettled } from '../../engine/assess/budget.ts';
-import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { controlKey, RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
-import { type Stage, type Target, targetsIn, withStages } from '../../engine/model/rollout.ts';
+import {
+  isUpgradedByLaterStage,
+  type Stage,
+  type Target,
+  targetsIn,
+  withStages,
+} from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';

@@ -4,7 +4,6 @@ import { describeEndByBudget, isStopping } from '../../engine/assess/budget.ts';
 import { isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
 import { stepEnd } from '../../engine/assess/evaluate-target.ts';
 import { includedReason, joinedNodes } from '../../engine/assess/late-targets.ts';
-import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
 import { rollBackSentence } from '../../engine/explain/roll-back.ts';
@@ -24,6 +23,7 @@ import { isUnasked, remedyOf } from '../../engine/model/reasons.ts';
 import {
   activeStage,
   isFinal,
+  isUpgradedByLaterStage,
   type Rollout,
   type Stage,
   type Target,

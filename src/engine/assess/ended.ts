@@ -9,6 +9,7 @@ import type { PlanPhase, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
 import {
   isFinal,
+  isUpgradedByLaterStage,
   type Rollout,
   type Stage,
   type Target,
@@ -16,7 +17,6 @@ import {
   withStages,
 } from '../model/rollout.ts';
 import { isStillUnverified, type RolloutPolicy } from '../policy/rollout-policy.ts';
-import { isUpgradedByLaterStage } from './retry.ts';
 
 export interface PlanEnd {
   readonly phase: PlanPhase;

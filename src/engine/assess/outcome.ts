@@ -1,13 +1,13 @@
 /** Describes in one sentence how far a rollout came, for the reason of its end. */
 import { listed } from '../../util/phrases.ts';
 import {
+  isUpgradedByLaterStage,
   type RecordedState,
   type Rollout,
   type Target,
   targetsIn,
   withStages,
 } from '../model/rollout.ts';
-import { isUpgradedByLaterStage } from './retry.ts';
 
 /** Returns a sentence such as `6 of 8 targets done; failed: worker2; not started: worker8`. */
 export function outcomeOf(rollout: Rollout): string {

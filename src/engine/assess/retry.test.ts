@@ -17,8 +17,8 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
 import type { Observation, Snapshot } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { RecordedState, Stage } from '../model/rollout.ts';
-import { isSupersededByRetry, isUpgradedByLaterStage, momentOf, withRetries } from './retry.ts';
+import { isUpgradedByLaterStage, type RecordedState, type Stage } from '../model/rollout.ts';
+import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 
 const w1 = buildTarget('w1', 'failed');
 const w2 = buildTarget('w2', 'failed');

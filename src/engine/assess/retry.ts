@@ -4,9 +4,10 @@ import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { ReasonCode } from '../model/reasons.ts';
 import {
+  isUpgradedByLaterStage,
   type Rollout,
   SECOND,
-  type Stage,
+  stagesAfter,
   type Target,
   targetsIn,
   withStages,
@@ -37,8 +38,7 @@ export function withRetries(snapshot: Snapshot, now: number): Rollout {
     )
     // If a later stage is at work, that work finishes first, because slots are counted only in one stage.
     .filter(
-      ({ stage }) =>
-        targetsIn({ stages: laterThan(rollout.stages, stage) }, 'intended').length === 0,
+      ({ stage }) => targetsIn({ stages: stagesAfter(rollout, stage) }, 'intended').length === 0,
     )
     .map(
       ({ target }): Target => ({
@@ -79,21 +79,6 @@ export function momentOf(
   now: number,
 ): string {
   return rfc3339(Math.max(now, (controls.retries.get(name) ?? Number.NEGATIVE_INFINITY) + SECOND));
-}
-
-/** Returns true if a later stage has upgraded the target since it failed, so that a retry would downgrade it. */
-export function isUpgradedByLaterStage({ stages }: Rollout, own: Stage, { name }: Target): boolean {
-  if (own.keepsVersion === true) return false;
-  return laterThan(stages, own).some(
-    ({ role, keepsVersion, targets }) =>
-      role === own.role &&
-      keepsVersion !== true &&
-      targets.some((other) => other.name === name && other.state === 'done'),
-  );
-}
-
-function laterThan(stages: readonly Stage[], { id }: Stage): readonly Stage[] {
-  return stages.slice(stages.findIndex((each) => each.id === id) + 1);
 }
 
 function isDue(snapshot: Snapshot, target: Target): boolean {

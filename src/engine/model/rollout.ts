@@ -194,6 +194,22 @@ export function stagesBefore({ stages }: Pick<Rollout, 'stages'>, { id }: Stage)
   return stages.slice(0, Math.max(0, own));
 }
 
+/** Returns the stages after this one, in order. */
+export function stagesAfter({ stages }: Pick<Rollout, 'stages'>, { id }: Stage): readonly Stage[] {
+  return stages.slice(stages.findIndex((stage) => stage.id === id) + 1);
+}
+
+/** Returns true if a later stage has upgraded the target since it failed, so that a retry would downgrade it. */
+export function isUpgradedByLaterStage(rollout: Rollout, own: Stage, { name }: Target): boolean {
+  if (own.keepsVersion === true) return false;
+  return stagesAfter(rollout, own).some(
+    ({ role, keepsVersion, targets }) =>
+      role === own.role &&
+      keepsVersion !== true &&
+      targets.some((other) => other.name === name && other.state === 'done'),
+  );
+}
+
 /** Returns the targets of all stages with one of these recorded states, sorted by state. */
 export function targetsIn(
   { stages }: Pick<Rollout, 'stages'>,

@@ -5,11 +5,17 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { ownMember } from '../../util/own-member.ts';
-import { isUpgradedByLaterStage } from '../assess/retry.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import { inState, type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
+import {
+  inState,
+  isUpgradedByLaterStage,
+  type Rollout,
+  type Stage,
+  type Target,
+  withStages,
+} from '../model/rollout.ts';
 import type { RetryRule, RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /** The longest pause between two attempts in milliseconds, however often it was doubled. */

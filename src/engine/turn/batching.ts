@@ -1,5 +1,4 @@
 /** Decides how changes of a large rollout are batched, so that it is recorded seldom, but no record is late. */
-
 import { activeStage, type Rollout, type Target, withStages } from '../model/rollout.ts';
 import { isLarge } from '../model/status-shards.ts';
 import { limitOf } from '../schedule/slots.ts';
