@@ -1,6 +1,7 @@
 /** Implements `refit approve PLAN --wave` and `refit accept`: writes what a person decided about a run into its NodeRollout. */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import { type Place, placeOf } from '../../engine/contract/node-rollout-place.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
 import {
   acceptanceOf,
@@ -12,7 +13,6 @@ import {
 } from '../../engine/model/decisions-of-people.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { type Place, placeOf } from '../../engine/report/node-rollout-object.ts';
 import { wavesOf } from '../../engine/schedule/waves.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import { rfc3339 } from '../../util/clock.ts';

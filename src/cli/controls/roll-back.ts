@@ -1,8 +1,8 @@
 /** What `refit rollback` does for plans of every dialect: which plan and run, the question, and a write that survives the leader's. */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
+import { placeOf } from '../../engine/contract/node-rollout-place.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
-import { placeOf } from '../../engine/report/node-rollout-object.ts';
 import { ifFound, isConflict } from '../../kube/status-error.ts';
 import { failing, RefitError, unlessError } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';

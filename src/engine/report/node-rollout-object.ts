@@ -1,34 +1,8 @@
-/** Places, names and patches of NodeRollouts. */
-import { hash } from 'node:crypto';
+/** The label of NodeRollouts, and the patches of their status. */
 import type { NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
-import type { KubeObject } from '../../kube/resources.ts';
-import { defined, isRecord, sameJson } from '../../util/json.ts';
-import type { Dialect } from '../contract/dialect.ts';
+import { isRecord, sameJson } from '../../util/json.ts';
 
 export const DIALECT_LABEL = 'upgrade.refit.dev/dialect';
-const LONGEST_NAME = 253;
-
-export interface Place {
-  readonly namespace: string;
-  /** The name of the NodeRollout. */
-  readonly name: string;
-  /** The plan as people know it. */
-  readonly subject: { readonly name: string; readonly namespace?: string };
-}
-
-/** Returns where the NodeRollout of the plan is; undefined if the plan has none. */
-export function placeOf(dialect: Dialect, plan: KubeObject): Place | undefined {
-  const { nodeRollouts: feature } = dialect;
-  const subject = feature?.subjectOf ? feature.subjectOf(plan) : plan.metadata;
-  const namespace = subject?.namespace ?? feature?.namespace;
-  if (subject === undefined || namespace === undefined) return undefined;
-  const named = defined({ name: subject.name, namespace: subject.namespace });
-  const whole = `${dialect.name}-${subject.name}`;
-  if (whole.length <= LONGEST_NAME) return { namespace, name: whole, subject: named };
-  const digest = hash('sha256', whole).slice(0, 8);
-  const kept = whole.slice(0, LONGEST_NAME - digest.length - 1);
-  return { namespace, name: `${kept}-${digest}`, subject: named };
-}
 
 /** The fields of the status that come from assessments. */
 const OWN_FIELDS = [

@@ -6,7 +6,8 @@ import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { type Clock, DAY_MS } from '../../util/clock.ts';
 import type { Dialect } from '../contract/dialect.ts';
-import { DIALECT_LABEL, patchOf, placeOf } from './node-rollout-object.ts';
+import { placeOf } from '../contract/node-rollout-place.ts';
+import { DIALECT_LABEL, patchOf } from './node-rollout-object.ts';
 import { statusOfDeleted } from './node-rollout-status.ts';
 
 /** How long the NodeRollout of a deleted plan is kept. */

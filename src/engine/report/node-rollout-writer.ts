@@ -11,10 +11,11 @@ import { messageOf } from '../../util/errors.ts';
 import { type Logger, sparingly } from '../../util/log.ts';
 import { soonest } from '../../util/soonest.ts';
 import { aborted } from '../../util/waits.ts';
+import { type Place, placeOf } from '../contract/node-rollout-place.ts';
 import type { Wait } from '../model/decision.ts';
 import type { Source } from '../model/rollout.ts';
 import { settledAfter } from './conditions.ts';
-import { DIALECT_LABEL, type Place, patchOf, placeOf, showsAll } from './node-rollout-object.ts';
+import { DIALECT_LABEL, patchOf, showsAll } from './node-rollout-object.ts';
 import {
   type Outside,
   type RolloutView,

@@ -17,8 +17,8 @@ import { createListeners } from '../../util/listeners.ts';
 import { type Logger, sparingly } from '../../util/log.ts';
 import { soonest } from '../../util/soonest.ts';
 import { aborted } from '../../util/waits.ts';
+import type { Place } from '../contract/node-rollout-place.ts';
 import { because, type ReportedEvent } from '../model/reasons.ts';
-import type { Place } from './node-rollout-object.ts';
 import { type Standing, toldOf } from './notifications.ts';
 import {
   laneOf,

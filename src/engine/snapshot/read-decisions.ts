@@ -5,6 +5,7 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import { RefitError } from '../../util/errors.ts';
 import type { Dialect } from '../contract/dialect.ts';
+import { placeOf } from '../contract/node-rollout-place.ts';
 import {
   acceptancesIn,
   approvalsIn,
@@ -12,7 +13,6 @@ import {
 } from '../model/decisions-of-people.ts';
 import { earlierRunsIn } from '../model/earlier-versions.ts';
 import { planReference } from '../model/plan-reference.ts';
-import { placeOf } from '../report/node-rollout-object.ts';
 
 /**
  * Resolves with what people decided; with nothing if the NodeRollout does not exist yet. Rejects if the API server does not serve

@@ -12,13 +12,13 @@ import { HOUR, later, T0 } from '../../../../test/support/clock/times.ts';
 import { plans } from '../../../api/autopilot/plan.ts';
 import { nodeRollouts } from '../../../api/kinds.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
+import { placeOf } from '../../../engine/contract/node-rollout-place.ts';
 import { orderRestart } from '../../../engine/execute/restart.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../../engine/model/controls.ts';
 import {
   ROLLS_BACK_ANNOTATION,
   ROLLS_BACK_REASON_ANNOTATION,
 } from '../../../engine/model/earlier-versions.ts';
-import { placeOf } from '../../../engine/report/node-rollout-object.ts';
 import { viewsOf } from '../../../engine/snapshot/world.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { decodeSignal } from '../../../signal/annotations.ts';
