@@ -70,7 +70,7 @@ export const FEATURES: readonly FeatureGroup[] = [
         [
           `${T}/cattle-suite.test.ts`,
           `${T}/new-nodes.test.ts`,
-          'src/engine/assess/late-targets.test.ts',
+          'src/engine/assess/joined-targets.test.ts',
         ],
         'Plans of Rancher take them; a Plan of k0s takes workers with `newNodes: Include`',
       ),

@@ -3,7 +3,7 @@ import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
 import { describeEndByBudget, isStopping } from '../../engine/assess/budget.ts';
 import { isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
 import { stepEnd } from '../../engine/assess/evaluate-target.ts';
-import { includedReason, joinedNodes } from '../../engine/assess/late-targets.ts';
+import { includedReason, joinedNodes } from '../../engine/assess/joined-targets.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
 import { rollBackSentence } from '../../engine/explain/roll-back.ts';
@@ -261,9 +261,9 @@ function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
 /** Returns the nodes that joined after the plan began; undefined if there are none, or the dialect takes up nodes by itself. */
 function joinedViews(look: ViewInput): readonly JoinedView[] | undefined {
   const { snapshot } = look;
-  const { rollout, late } = snapshot;
+  const { rollout, joined } = snapshot;
   const start = Date.parse(startOf(snapshot) ?? '');
-  if (late === undefined || rollout.phase !== 'running') return undefined;
+  if (joined === undefined || rollout.phase !== 'running') return undefined;
   const takenUp = [...targetsIn(rollout, 'pending'), ...targetsIn(rollout, 'intended')]
     .filter((target) => Date.parse(factsOf(snapshot, target).created ?? '') > start)
     .map(({ name }) => ({ name, included: true, message: includedReason(name).message }));

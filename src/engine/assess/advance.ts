@@ -28,7 +28,7 @@ import { type Assessment, assess } from './assess.ts';
 import { FAILURES, stops, tooManyBlocked } from './budget.ts';
 import { NOTHING_DONE } from './ended.ts';
 import { isAtRest, refusedState } from './evaluate-target.ts';
-import { withJoinedNodes } from './late-targets.ts';
+import { withJoinedNodes } from './joined-targets.ts';
 import { targetsToLeaveOut } from './left-out.ts';
 import { lastingFailures, outcomeOf } from './outcome.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';

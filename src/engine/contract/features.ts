@@ -6,7 +6,7 @@ import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type {
   ClaimNeed,
   ForeignWork,
-  LateTarget,
+  JoinedTarget,
   Obstacle,
   UnnamedCordon,
 } from '../model/decision.ts';
@@ -31,7 +31,7 @@ export interface Features<P extends KubeObject> {
    * Returns the targets that the plan selects or lists, while it runs, and that its record lacks. Their state is `pending` since `now`
    * (ms). Without it, `resolve` itself adds such targets, or they are unknown.
    */
-  lateTargets?(plan: P, world: World, now: number): readonly LateTarget[];
+  joinedTargets?(plan: P, world: World, now: number): readonly JoinedTarget[];
   /** True if the leader may try failed targets again by itself, as a policy says. Without it, only a person does. */
   readonly ordersRetries?: true;
   /** Adds to what users read about plans. Without it, they read only what the engine says about every plan. */

@@ -226,7 +226,7 @@ export interface ObservedForeignWork extends ForeignWork {
 }
 
 /** A target that a running plan selects or lists, but that its record lacks, because it joined after the plan began. */
-export interface LateTarget {
+export interface JoinedTarget {
   /** The id of the stage that it would belong to. */
   readonly stage: string;
   readonly role: Role;
@@ -238,7 +238,7 @@ export interface LateTarget {
 export interface Snapshot {
   readonly rollout: Rollout;
   /** The targets that joined after the plan began; undefined if the dialect takes up such targets by itself. */
-  readonly late?: readonly LateTarget[] | undefined;
+  readonly joined?: readonly JoinedTarget[] | undefined;
   readonly facts: Pick<ReadonlyMap<string, TargetFacts>, 'get'> & {
     /** Returns the labels of one target without its other facts; undefined if it has no object. A snapshot that was read back has none. */
     readonly labelsOf?: (key: string) => Readonly<Record<string, string>> | undefined;

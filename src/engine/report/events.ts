@@ -3,7 +3,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
-import { includedReason } from '../assess/late-targets.ts';
+import { includedReason } from '../assess/joined-targets.ts';
 import { outcomeOf } from '../assess/outcome.ts';
 import { factsOf } from '../gates/types.ts';
 import { describeOpening, isTimetableOpen, openingFor } from '../gates/window-open.ts';

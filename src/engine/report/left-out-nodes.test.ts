@@ -12,13 +12,13 @@ import { leftOutMemory } from './left-out-nodes.ts';
 
 function assessmentOf(names: readonly string[], policy: Partial<RolloutPolicy> = {}): Assessment {
   const rollout = buildRollout([buildStage('worker', ['w1'])], { phase: 'running' });
-  const late = names.map((name) => ({
+  const joined = names.map((name) => ({
     stage: '0/workers',
     role: 'worker' as const,
     target: buildTarget(name),
   }));
   const facts = { get: () => buildFacts({ platform: 'linux-s390x' }) };
-  return assess({ ...buildSnapshot(rollout), facts, late }, buildPolicy(policy), T0);
+  return assess({ ...buildSnapshot(rollout), facts, joined }, buildPolicy(policy), T0);
 }
 
 test('a node is reported once, and again for another reason or after it was away', () => {

@@ -2,7 +2,7 @@
 
 import { listedSentences } from '../../util/phrases.ts';
 import type { Assessment } from '../assess/assess.ts';
-import { joinedNodes } from '../assess/late-targets.ts';
+import { joinedNodes } from '../assess/joined-targets.ts';
 import { because, type Reason } from '../model/reasons.ts';
 
 /** Remembers for one term of leadership what was reported. */

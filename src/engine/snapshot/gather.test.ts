@@ -13,7 +13,7 @@ import { growthOf } from '../../../test/support/growth.ts';
 import { type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import { ownMember } from '../../util/own-member.ts';
 import type { World } from '../contract/world.ts';
-import type { LateTarget, TargetFacts } from '../model/decision.ts';
+import type { JoinedTarget, TargetFacts } from '../model/decision.ts';
 import { type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
 import { gather, platformOf } from './gather.ts';
 import { isRelevant } from './predicates.ts';
@@ -34,12 +34,12 @@ test('the facts of many nodes that joined cost no more for each of them than tho
   const world = buildWorld([], []);
   const plan = buildTablePlan({ workers: ['w1'] });
   const factsOfAll = (count: number): void => {
-    const late = Array.from({ length: count }, (_, index): LateTarget => {
+    const joined = Array.from({ length: count }, (_, index): JoinedTarget => {
       const name = `n${index}`;
       return { stage: 'workers', role: 'worker', target: buildTarget(name) };
     });
-    const { facts } = gather({ ...tableDialect, lateTargets: () => late }, plan, world, T0);
-    for (const { target } of late) facts.get(target.key);
+    const { facts } = gather({ ...tableDialect, joinedTargets: () => joined }, plan, world, T0);
+    for (const { target } of joined) facts.get(target.key);
   };
   expect(growthOf(factsOfAll, 1_000, 16)).toBeLessThan(64);
 });

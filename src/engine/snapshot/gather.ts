@@ -140,16 +140,16 @@ interface Scene {
 export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls'> {
   const { dialect, rollout, world } = scene;
   const facts = new Map<string, TargetFacts | undefined>();
-  const late = dialect.lateTargets?.(scene.plan, world, now);
-  const joinedByKey = new Map(late?.map((each) => [each.target.key, each]));
+  const joined = dialect.joinedTargets?.(scene.plan, world, now);
+  const joinedByKey = new Map(joined?.map((each) => [each.target.key, each]));
   const placeOf = (key: string): [Stage, Target] | undefined => {
     for (const stage of rollout.stages.toReversed()) {
       const target = targetIn(stage, key);
       if (target) return [stage, target];
     }
-    const joined = joinedByKey.get(key);
-    const stage = rollout.stages.find(({ id }) => id === joined?.stage);
-    return joined && stage && [stage, joined.target];
+    const found = joinedByKey.get(key);
+    const stage = rollout.stages.find(({ id }) => id === found?.stage);
+    return found && stage && [stage, found.target];
   };
   // Facts are gathered when they are asked for, because most targets may be done, and few decisions need the facts of all others.
   const find = (key: string): TargetFacts | undefined => {
@@ -167,7 +167,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
   const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
   return {
     rollout,
-    late,
+    joined,
     facts: { get: (key) => facts.getOrInsertComputed(key, find), labelsOf, nodeNameOf },
     observable: dialect.signal.observable?.(world),
     canSkip: dialect.recordsSkips,

@@ -37,7 +37,7 @@ import {
   withRecordedSpec,
 } from './recorded-run.ts';
 import { preconditions } from './removed-apis.ts';
-import { lateTargets, resolve } from './resolve-autopilot-plan.ts';
+import { joinedTargets, resolve } from './resolve-autopilot-plan.ts';
 import { planBackOf } from './roll-back-by-leader.ts';
 import { PLAN_STATES, phaseOfPlan, planStateOf, TARGET_STATES, textOf } from './states.ts';
 import { withoutCounts, withoutShards } from './status-shards/merge.ts';
@@ -62,7 +62,7 @@ export const autopilot: Dialect<Plan> = {
   ],
   resolve,
   project,
-  lateTargets,
+  joinedTargets,
   recordsSkips: true,
   ordersRetries: true,
   objectOf: ({ role }, { name }, world) => world.get(OBJECTS[role], name),

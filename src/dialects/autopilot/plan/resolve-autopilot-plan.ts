@@ -1,7 +1,7 @@
 /** Resolves a Plan into a rollout: as its status records it, or with newly found targets. */
 import * as api from '../../../api/autopilot/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import type { LateTarget } from '../../../engine/model/decision.ts';
+import type { JoinedTarget } from '../../../engine/model/decision.ts';
 import { rollBackReasonOn, rolledBackBy } from '../../../engine/model/earlier-versions.ts';
 import type { Reason } from '../../../engine/model/reasons.ts';
 import {
@@ -70,12 +70,12 @@ function readPlan(stored: api.Plan, world: World) {
 }
 
 /** Returns the nodes that a running Plan selects or lists, that exist, and that its record lacks. */
-export function lateTargets(stored: api.Plan, world: World, now: number): LateTarget[] {
+export function joinedTargets(stored: api.Plan, world: World, now: number): JoinedTarget[] {
   const { plan, phase, problems, unread } = readPlan(stored, world);
   if (phase !== 'running' || problems.length > 0 || unread !== undefined) return [];
   const since = rfc3339(now);
   const found = (plan.status?.commands ?? []).flatMap((recorded) =>
-    partsOf(plan.spec.commands[recorded.id] ?? {}).flatMap((part): LateTarget[] => {
+    partsOf(plan.spec.commands[recorded.id] ?? {}).flatMap((part): JoinedTarget[] => {
       const known = new Set(entriesIn(recorded, listOf(part)).map(({ name }) => name));
       const names = namesOf(part, world).filter(
         (name) => !known.has(name) && world.get(OBJECTS[part.role], name) !== undefined,
@@ -93,7 +93,7 @@ export function lateTargets(stored: api.Plan, world: World, now: number): LateTa
 }
 
 /** Returns true if the status of the Plan itself can take up the targets. StatusShards keep the targets that they began with. */
-function hasRoomFor(stored: api.Plan, plan: api.Plan, found: readonly LateTarget[]): boolean {
+function hasRoomFor(stored: api.Plan, plan: api.Plan, found: readonly JoinedTarget[]): boolean {
   if (shardReferenceOf(stored) !== undefined) return false;
   const recorded = recordedStages(plan).flatMap(({ targets }) => targets);
   const all = [...recorded, ...found.map(({ target }) => target)];

@@ -2,7 +2,7 @@
 import { onceForEach } from '../../util/memo.ts';
 import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
-import type { LateTarget } from '../model/decision.ts';
+import type { JoinedTarget } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { type Role, type Rollout } from '../model/rollout.ts';
 import { freeSlots } from '../schedule/slots.ts';
@@ -12,7 +12,7 @@ export interface JoinedNode {
   readonly name: string;
   readonly role: Role;
   /** Its places in the stages that it matches. */
-  readonly places: readonly LateTarget[];
+  readonly places: readonly JoinedTarget[];
   /** True if it becomes a target of the plan. */
   readonly isIncluded: boolean;
   /** Says that it joined, whether it is included, and what to do if it is not. */
@@ -21,10 +21,10 @@ export interface JoinedNode {
 
 /** Returns the nodes that match the running plan, need its version and are not in its record. */
 export function joinedNodes(context: DecisionContext): readonly JoinedNode[] {
-  const { rollout, late = [] } = context.snapshot;
-  if (late.length === 0 || rollout.phase !== 'running' || rollout.unread) return [];
+  const { rollout, joined = [] } = context.snapshot;
+  if (joined.length === 0 || rollout.phase !== 'running' || rollout.unread) return [];
   const known = new Set(rollout.stages.flatMap(({ targets }) => targets.map(({ key }) => key)));
-  const missing = late.filter(({ target }) => !known.has(target.key));
+  const missing = joined.filter(({ target }) => !known.has(target.key));
   const byNode = Map.groupBy(missing, ({ role, target }) => `${role}/${target.name}`);
   return [...byNode.values()].flatMap((places) => {
     const [first] = places;
@@ -78,7 +78,7 @@ function leftOut(name: string, role: Role, cause: string): Reason {
 /** Returns a clause that says why the node is left out; undefined if it is included. */
 function causeToLeaveOut(
   context: DecisionContext,
-  places: readonly LateTarget[],
+  places: readonly JoinedTarget[],
 ): string | undefined {
   const { snapshot, policy } = context;
   const { rollout } = snapshot;

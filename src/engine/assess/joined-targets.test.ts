@@ -7,13 +7,13 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
 import { growthOf } from '../../../test/support/growth.ts';
-import type { LateTarget, Snapshot, TargetFacts } from '../model/decision.ts';
+import type { JoinedTarget, Snapshot, TargetFacts } from '../model/decision.ts';
 import { inState, type RecordedState, type Role, type Rollout } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { planEvents } from '../report/events.ts';
 import { settle } from './advance.ts';
 import { assess } from './assess.ts';
-import { joinedNodes } from './late-targets.ts';
+import { joinedNodes } from './joined-targets.ts';
 
 const INCLUDE: Partial<RolloutPolicy> = { includesNew: true };
 
@@ -40,7 +40,7 @@ function assessmentOf(scene: Scene) {
     { phase },
   );
   const target = { ...buildTarget('n9'), key: `0/${role}/n9` };
-  const late: LateTarget = { stage, role, target, ...(obstacle !== undefined && { obstacle }) };
+  const joined: JoinedTarget = { stage, role, target, ...(obstacle !== undefined && { obstacle }) };
   const snapshot = buildSnapshot(rollout);
   const facts = new Map([
     ...rollout.stages.flatMap(({ targets }) =>
@@ -48,7 +48,7 @@ function assessmentOf(scene: Scene) {
     ),
     [target.key, buildFacts(scene.facts)] as const,
   ]);
-  return assess({ ...snapshot, facts, late: [late], ...scene.more }, buildPolicy(policy), T0);
+  return assess({ ...snapshot, facts, joined: [joined], ...scene.more }, buildPolicy(policy), T0);
 }
 
 function namesAfter(scene: Scene): string[] {
@@ -156,12 +156,12 @@ test('to judge many joined nodes costs no more for each of them than to judge fe
       buildStage('worker', targets),
       { ...buildStage('worker', targets), id: '1/workers' },
     ];
-    const late = names.map((name): LateTarget => {
-      const target = { ...buildTarget(name), key: `late/${name}` };
+    const joined = names.map((name): JoinedTarget => {
+      const target = { ...buildTarget(name), key: `joined/${name}` };
       return { stage: stages[0]?.id ?? '', role: 'worker', target };
     });
-    const facts = new Map(late.map(({ target }) => [target.key, buildFacts()]));
-    const snapshot = { ...buildSnapshot(buildRollout(stages)), facts, late };
+    const facts = new Map(joined.map(({ target }) => [target.key, buildFacts()]));
+    const snapshot = { ...buildSnapshot(buildRollout(stages)), facts, joined };
     const nodes = joinedNodes(assess(snapshot, buildPolicy(INCLUDE), T0));
     expect(nodes.filter(({ isIncluded }) => isIncluded)).toHaveLength(count);
   };

@@ -13,7 +13,7 @@ import { T0 } from '../../../../test/support/clock/times.ts';
 import type { Plan, TargetSpec } from '../../../api/autopilot/plan.ts';
 import { withStages } from '../../../engine/model/rollout.ts';
 import { autopilot } from './autopilot-dialect.ts';
-import { lateTargets, resolve } from './resolve-autopilot-plan.ts';
+import { joinedTargets, resolve } from './resolve-autopilot-plan.ts';
 
 const WORLD = buildWorld(
   [buildControlNode('c1'), buildControlNode('c2')],
@@ -31,7 +31,7 @@ function planOf(
 }
 
 const shown = (plan: Plan): string[] =>
-  lateTargets(plan, WORLD, T0).map(({ target: { key } }) => key);
+  joinedTargets(plan, WORLD, T0).map(({ target: { key } }) => key);
 
 test.each<[string, Plan, string[]]>([
   ['a selector', planOf(selected('')), ['0/controller/c2', '0/worker/w2']],
@@ -48,7 +48,7 @@ test.each<[string, Plan, string[]]>([
 test('a node that was taken up is recorded as k0s records those of the start', () => {
   const plan = planOf(selected(''));
   const rollout = resolve(plan, WORLD, T0);
-  const [, joined] = lateTargets(plan, WORLD, T0);
+  const [, joined] = joinedTargets(plan, WORLD, T0);
   const stages = rollout.stages.map((stage) =>
     joined && stage.id === joined.stage
       ? { ...stage, targets: [...stage.targets, joined.target] }
@@ -72,8 +72,8 @@ test('a record that is full takes up no node', () => {
       'SignalCompleted',
     ]),
   ) as { w1: string };
-  const late = lateTargets(planOf(selected(''), 'SchedulableWait', names), WORLD, T0);
-  expect(late.map(({ obstacle }) => obstacle)).toEqual([
+  const joined = joinedTargets(planOf(selected(''), 'SchedulableWait', names), WORLD, T0);
+  expect(joined.map(({ obstacle }) => obstacle)).toEqual([
     'the record of the plan has no room for it',
     'the record of the plan has no room for it',
   ]);
