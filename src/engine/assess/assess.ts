@@ -4,13 +4,13 @@
  */
 import type { DecisionContext } from '../gates/types.ts';
 import type { Snapshot, TargetPhase } from '../model/decision.ts';
-import type { TargetEvaluation } from '../model/evaluation.ts';
 import { activeStage, type Stage, type Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { awaitedRetries } from '../schedule/awaited-retries.ts';
 import { openSlots } from '../schedule/slots.ts';
 import { isOverBudget, isStopping, withBudgetOf } from './budget.ts';
 import { evaluateTarget, isAtRest } from './evaluate-target.ts';
+import type { TargetEvaluation } from './evaluation.ts';
 
 export interface Assessment extends DecisionContext {
   /** The stage whose targets may move; undefined once every stage is over. */

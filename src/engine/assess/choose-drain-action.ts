@@ -15,11 +15,11 @@ import {
   type TargetFacts,
   untilAsked,
 } from '../model/decision.ts';
-import type { TargetEvaluation } from '../model/evaluation.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { ownerOf } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
+import type { TargetEvaluation } from './evaluation.ts';
 
 /** Returns what the leader must do for the target; undefined if the target does not wait for the leader. */
 export function chooseDrainAction(

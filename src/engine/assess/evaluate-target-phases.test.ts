@@ -15,11 +15,11 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { Observation, Snapshot, TargetFacts } from '../model/decision.ts';
-import type { TargetEvaluation } from '../model/evaluation.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
 import { assess } from './assess.ts';
 import { isLate, stepEnd } from './evaluate-target.ts';
+import type { TargetEvaluation } from './evaluation.ts';
 
 interface Situation {
   readonly state?: RecordedState;

@@ -20,7 +20,6 @@ import {
   type TargetContext,
 } from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
-import type { Effect, ObservedState, Row, TargetEvaluation } from '../model/evaluation.ts';
 import { because, isUnasked, type Reason, type ReasonCode, RUNS_AGAIN } from '../model/reasons.ts';
 import { isSettled, type RecordedState, SECOND, type Target, targetsIn } from '../model/rollout.ts';
 import { hooksMs, type RolloutPolicy, type TimedStep } from '../policy/rollout-policy.ts';
@@ -28,6 +27,7 @@ import { freeSlots } from '../schedule/slots.ts';
 import { isUnsettled } from './budget.ts';
 import { chooseDrainAction } from './choose-drain-action.ts';
 import { isUnclaimed } from './claims.ts';
+import type { Effect, ObservedState, Row, TargetEvaluation } from './evaluation.ts';
 import { isSupersededByRetry } from './retry.ts';
 
 /**

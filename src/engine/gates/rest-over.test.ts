@@ -8,8 +8,8 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
+import type { TargetEvaluation } from '../assess/evaluation.ts';
 import type { TargetFacts } from '../model/decision.ts';
-import type { TargetEvaluation } from '../model/evaluation.ts';
 
 /** Returns the evaluation of a node that succeeded at the start and settles for an hour, watched all the time. */
 function settling(now: number, facts: Partial<TargetFacts> = {}, restMs = 0): TargetEvaluation {

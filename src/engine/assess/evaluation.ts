@@ -1,8 +1,8 @@
 /** What the evaluation of a target says: its phase, what happens to it now, the state to record, and the reason. */
 import type { Waiting } from '../gates/types.ts';
-import type { NodeAction, Observation, TargetPhase } from './decision.ts';
-import type { Reason } from './reasons.ts';
-import type { RecordedState } from './rollout.ts';
+import type { NodeAction, Observation, TargetPhase } from '../model/decision.ts';
+import type { Reason } from '../model/reasons.ts';
+import type { RecordedState } from '../model/rollout.ts';
 
 /**
  * What is observed of a target: the kind of the node's own report, or that it waits for the leader (`asking`), does not exist any
