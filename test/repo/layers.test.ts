@@ -3,7 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import {
   BELOW,
+  ENGINE_ORDER,
   importCycles,
+  importsAgainstTurn,
   packagesOfAgent,
   undeclaredPackages,
   upwardImports,
@@ -85,6 +87,24 @@ test('an import downward, a package and a module of Node are allowed', () => {
   const text =
     "import { a } from '../engine/a.ts';\nimport z from 'zod';\nimport { join } from 'node:path';";
   expect(upwardImports([sourceFile('src/dialects/x.ts', text)])).toEqual([]);
+});
+
+test('each folder of the engine has a place in the order of one turn', () => {
+  const folders = readdirSync(`${ROOT}src/engine`, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+  expect([...ENGINE_ORDER].toSorted()).toEqual(folders.toSorted());
+});
+
+test('a folder of the engine imports none that comes later in a turn', () => {
+  expect(importsAgainstTurn(files)).toEqual([]);
+});
+
+test('a snapshot that imports the commands of a turn: found', () => {
+  const planted = sourceFile('src/engine/snapshot/a.ts', "import type { B } from '../turn/b.ts';");
+  expect(importsAgainstTurn([planted])).toEqual([
+    'src/engine/snapshot/a.ts imports src/engine/turn/b.ts',
+  ]);
 });
 
 test('no file imports itself through others', () => {

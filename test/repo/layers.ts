@@ -120,6 +120,54 @@ function mayImport(from: Place, path: string): boolean {
   return to.layer === from.layer || BELOW[from.layer]?.includes(to.layer) === true;
 }
 
+/** The folders of the engine in the order of one turn, as in the table of the architecture page. */
+export const ENGINE_ORDER = [
+  'contract',
+  'model',
+  'policy',
+  'snapshot',
+  'gates',
+  'schedule',
+  'assess',
+  'turn',
+  'explain',
+  'execute',
+  'report',
+] as const;
+
+type EngineFolder = (typeof ENGINE_ORDER)[number];
+
+/** The later folders that a folder of the engine may import all the same. */
+const ENGINE_EXCEPTIONS: Readonly<Partial<Record<EngineFolder, readonly EngineFolder[]>>> = {
+  contract: ['model', 'policy'],
+  model: ['policy'],
+  snapshot: ['gates', 'schedule'],
+  turn: ['explain'],
+  execute: ['report'],
+};
+
+/** Imports from a folder of the engine to one that comes later in a turn, each as one line. */
+export function importsAgainstTurn(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, imports }) => {
+    const from = engineFolderOf(path);
+    if (from === undefined) return [];
+    const isEarly = (folder: EngineFolder): boolean =>
+      ENGINE_ORDER.indexOf(folder) <= ENGINE_ORDER.indexOf(from) ||
+      ENGINE_EXCEPTIONS[from]?.includes(folder) === true;
+    return pathsOf(imports)
+      .filter((to) => {
+        const folder = engineFolderOf(to);
+        return folder !== undefined && !isEarly(folder);
+      })
+      .map((to) => `${path} imports ${to}`);
+  });
+}
+
+/** Returns the folder of the engine that the file is in; undefined for a file elsewhere. */
+function engineFolderOf(path: string): EngineFolder | undefined {
+  return ENGINE_ORDER.find((folder) => path.startsWith(`src/engine/${folder}/`));
+}
+
 interface Place {
   /** The folder at the top of the repository. */
   readonly top: string;
