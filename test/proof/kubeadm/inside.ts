@@ -21,7 +21,8 @@ import { skipMinors, upgradeByHops } from './hops/hops.ts';
 import { upgradeByManagers } from './managers/upgrade.ts';
 import { Operator } from './operator.ts';
 import { type InsideOptions, type Part, resultOf } from './options.ts';
-import { goBack } from './patch-back/patch-back.ts';
+import { packagedWay } from './patch-back/packaged.ts';
+import { goBack, goBackByPackages } from './patch-back/patch-back.ts';
 import { recordKubeadm } from './recordings.ts';
 import { type Scene, upgrade } from './upgrade.ts';
 
@@ -94,6 +95,8 @@ const PARTS: Readonly<Record<Part, () => Promise<void>>> = {
   'roll-back': async () => await withCluster('rolled-back', options, rollBackKubelet),
   'static-pods-back': async () => await withCluster('restored', options, rollBackStaticPods),
   'patch-back': async () => await withCluster('back', options, goBack),
+  'packages-back': async () =>
+    await withCluster('packaged', options, goBackByPackages, packagedWay),
   'replace-host': async () => await withCluster('replaced', options, replaceHost),
   certificates: async () => await withCluster('renewed', options, renewCertificates),
   hops: async () => await withCluster('hopped', options, upgradeByHops),

@@ -8,6 +8,7 @@ export type Part =
   | 'faults'
   | 'roll-back'
   | 'patch-back'
+  | 'packages-back'
   | 'static-pods-back'
   | 'another-way'
   | 'agents'

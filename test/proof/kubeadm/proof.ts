@@ -20,6 +20,7 @@ import { makeRefitImage } from './images/refit.ts';
 import { type InsideOptions, type Part, resultOf } from './options.ts';
 import { gatherPackages } from './parts/packages.ts';
 import { EARLIER, FROM, gatherPrograms, TO } from './parts/programs.ts';
+import { makeRepository } from './patch-back/packaged.ts';
 import { demandHost } from './requirements.ts';
 
 const HELP = `Usage: npm run proof:kubeadm -- [--size N+M] [--only PART]
@@ -28,7 +29,8 @@ Builds Kubernetes ${FROM} and ${TO}, makes machines of namespaces and a kubeadm 
 \`refit kubeadm apply\`, and looks at everything afterwards; beside it once more, with faults. Needs root. Nothing is left
 behind.
 
-  --size N+M       control planes and workers (default 3+2; \`daemonset\`, \`static-pods-back\`, \`patch-back\` and the last two: 1+1)
+  --size N+M       control planes and workers (default 3+2; \`daemonset\`, the last two, and the parts with \`back\` in their name but
+                   \`roll-back\`: 1+1)
   --only PART      \`upgrade\`: the first cluster; \`faults\`: the second one;
                    \`another-way\`: a cluster that is made as differently as can be;
                    \`agents\`: a cluster that agents upgrade, led by the extension for Cluster API;
@@ -38,6 +40,7 @@ behind.
                    \`roll-back\`: a kubelet that does not run, which takes Refit five minutes to be sure of;
                    \`static-pods-back\`: a scheduler that does not run, which takes Refit as long;
                    \`patch-back\`: a whole cluster that goes back to ${FROM};
+                   \`packages-back\`: the same, with packages of Debian instead of files;
                    \`replace-host\`: members of etcd that are lost for good;
                    \`certificates\`: a cluster of ${TO} whose certificates end soon;
                    \`hops\`: one minor version after the other, from ${EARLIER[0]}, which is built, too;
@@ -58,6 +61,7 @@ const PARTS: readonly Part[] = [
   'roll-back',
   'static-pods-back',
   'patch-back',
+  'packages-back',
   'replace-host',
   'certificates',
   'hops',
@@ -69,6 +73,7 @@ const VERSIONS: Readonly<Partial<Record<Part, readonly string[]>>> = {
   certificates: [TO, TO],
   // There and back.
   'patch-back': [FROM, TO, FROM],
+  'packages-back': [FROM, TO, FROM],
   hops: [...EARLIER, TO],
   'skipped-minors': [...EARLIER, TO],
 };
@@ -79,8 +84,16 @@ interface Command {
   readonly chosen: readonly Part[];
 }
 
-const isSmall = (only = ''): boolean =>
-  ['daemonset', 'hops', 'patch-back', 'skipped-minors', 'static-pods-back'].includes(only);
+const SMALL: readonly Part[] = [
+  'daemonset',
+  'hops',
+  'packages-back',
+  'patch-back',
+  'skipped-minors',
+  'static-pods-back',
+];
+
+const isSmall = (only = ''): boolean => SMALL.some((part) => part === only);
 
 function parseCommand(args: string[]): Command | undefined {
   const options = {
@@ -128,6 +141,7 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   await makeImages({ archives: join(parts, 'images'), versions, parts, ...programs });
   const refit = await buildRefit(join(directory, 'refit'), 'readable');
   if (command.chosen.includes('daemonset')) await makeRefitImage(parts);
+  if (command.chosen.includes('packages-back')) await makeRepository(parts, versions);
   const shared = {
     ...command,
     managers,

@@ -5,6 +5,8 @@ import { startLasting } from '../containers.ts';
 import type { Operator } from '../operator.ts';
 import type { Scene } from '../upgrade.ts';
 import { settled, verify } from '../verify.ts';
+import { type Seen, watched, wrongOrder } from './order.ts';
+import { NAMES, offer, withdraw, wrongPackages } from './packaged.ts';
 
 /** Keys of the large objects. */
 const KEYS = 600;
@@ -24,11 +26,61 @@ const KINDS = [
   'clusterrolebindings.rbac.authorization.k8s.io',
 ];
 
+/** Where the programs come from. */
+interface Source {
+  readonly binaries: (version: string) => object;
+  /** What else must be right once all hosts have the version. */
+  readonly verifyMore: (title: string, version: string) => Promise<void>;
+  /** What else must be right before the way back to the version begins. */
+  readonly beforeWayBack: (version: string) => Promise<void>;
+}
+
+/** From files that lie on the hosts. */
 export async function goBack(scene: Scene): Promise<void> {
+  const nothing = async (): Promise<void> => await Promise.resolve();
+  await goThereAndBack(scene, {
+    binaries: (version) => scene.operator.binaries(version),
+    verifyMore: nothing,
+    beforeWayBack: nothing,
+  });
+}
+
+/** From packages: no file that the manifest names exists. */
+export async function goBackByPackages(scene: Scene): Promise<void> {
+  const { cluster, operator, checks } = scene;
+  await goThereAndBack(scene, {
+    binaries: () => Object.fromEntries(NAMES.map((name) => [name, { path: `/none/${name}` }])),
+    async verifyMore(title, version) {
+      await checks.check(
+        `${title}: dpkg has complete and unchanged packages of ${version}, and holds the kubelet`,
+        async () => await wrongPackages(cluster, version),
+      );
+    },
+    async beforeWayBack(version) {
+      const [worker] = cluster.workers;
+      if (worker === undefined) throw new Error('this proof needs a worker');
+      await withdraw(worker);
+      await checks.check('plan --back without the old packages: is refused', async () => {
+        const { ok, stdout, stderr } = await operator.kubeadm('plan', '--back');
+        const said = stdout + stderr;
+        const isRefused = said.includes(`apt-get knows no kubelet ${version.slice(1)}`);
+        return !ok && isRefused ? [] : [lastLines(said)];
+      });
+      await offer(worker);
+      await checks.check('plan --back: says that apt-get replaces the kubelet', async () => {
+        const { ok, stdout, stderr } = await operator.kubeadm('plan', '--back');
+        const said = stdout + stderr;
+        return ok && said.includes('apt-get replaces it') ? [] : [lastLines(said)];
+      });
+    },
+  });
+}
+
+async function goThereAndBack(scene: Scene, source: Source): Promise<void> {
   const { cluster, operator, checks, hops, to: from } = scene;
   const [to] = hops;
   if (to === undefined) throw new Error('this proof needs a version to come back from');
-  await operator.prepare({ version: to, binaries: operator.binaries(to) });
+  await operator.prepare({ version: to, binaries: source.binaries(to) });
   await settled(cluster, operator);
   await startLasting(operator, dirname(operator.manifest));
   await checks.check(
@@ -36,9 +88,10 @@ export async function goBack(scene: Scene): Promise<void> {
     async () => await operator.succeeds('apply', '--yes'),
   );
   await verify(`at ${to}`, checks, cluster, operator, to);
+  await source.verifyMore(`at ${to}`, to);
   await makeObjects(operator);
   const before = await objects(operator);
-  await operator.prepare({ version: from, binaries: operator.binaries(from) });
+  await operator.prepare({ version: from, binaries: source.binaries(from) });
   await checks.check('plan without --back: is refused', async () => {
     const { ok, stdout, stderr } = await operator.kubeadm('plan');
     const said = stdout + stderr;
@@ -52,11 +105,16 @@ export async function goBack(scene: Scene): Promise<void> {
     const isInOrder = new RegExp(rows.join(''), 'm').test(stdout);
     return ok && isInOrder ? [] : [lastLines(stdout + stderr)];
   });
-  await checks.check(
-    'apply --back: ends with exit code 0',
-    async () => await operator.succeeds('apply', '--back', '--yes'),
+  await source.beforeWayBack(from);
+  const seen = await applyBack(scene);
+  await checks.check('workers went first, then the control planes one at a time', () =>
+    wrongOrder(cluster, seen),
   );
+  await checks.check('never were two API servers or two members of etcd away at once', () => [
+    ...new Set(seen.outages),
+  ]);
   await verify(`back at ${from}`, checks, cluster, operator, from);
+  await source.verifyMore(`back at ${from}`, from);
   await checks.check('no object is lost', async () => {
     const after = new Set(await objects(operator));
     if (before.length < KEYS / 10) return [`only ${before.length} objects were there before`];
@@ -66,6 +124,17 @@ export async function goBack(scene: Scene): Promise<void> {
     const { ok, stdout, stderr } = await operator.kubeadm('apply', '--back', '--yes');
     return ok && /nothing/i.test(stdout) ? [] : [lastLines(stdout + stderr)];
   });
+}
+
+async function applyBack({ cluster, operator, checks, log }: Scene): Promise<Seen> {
+  const seen = await watched(cluster, async () => {
+    await checks.check(
+      'apply --back: ends with exit code 0',
+      async () => await operator.succeeds('apply', '--back', '--yes'),
+    );
+  });
+  log(seen.events.map(({ name, what }) => `${name} ${what}`).join(', '));
+  return seen;
 }
 
 /** Written by the newer API server. */

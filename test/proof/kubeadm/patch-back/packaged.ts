@@ -1,0 +1,105 @@
+/** A cluster whose kubeadm, kubelet and kubectl are packages of Debian: real apt-get and dpkg on each machine, and a repository of files. */
+import { createHash } from 'node:crypto';
+import { chmod, copyFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { must } from '../../../../tools/release/commands.ts';
+import { differing } from '../../checks.ts';
+import { type Cluster, type ClusterOptions, USUAL, type Way } from '../cluster.ts';
+import type { Machine } from '../machine/machine.ts';
+
+export const NAMES = ['kubeadm', 'kubectl', 'kubelet'] as const;
+/** Where the machines see the repository, which only `parts` brings to them. */
+const REPOSITORY = '/opt/parts/repository';
+const SOURCES = '/etc/apt/sources.list';
+
+/** The machines begin with packages of the first version, and the kubelet is held. */
+export const packagedWay: Way = {
+  ...USUAL,
+  async make(cluster, options) {
+    for (const machine of cluster.machines) await install(machine, options);
+    await USUAL.make(cluster, options);
+  },
+};
+
+/** As the repositories of Kubernetes number their packages. */
+const revisionOf = (version: string): string => `${version.slice(1)}-1.1`;
+
+/** Makes a package of each program and version. They have no scripts, because the machines have services of their own. */
+export async function makeRepository(parts: string, versions: readonly string[]): Promise<void> {
+  const repository = join(parts, 'repository');
+  const listed: string[] = [];
+  await mkdir(repository);
+  for (const version of versions)
+    for (const name of NAMES) {
+      const folder = join(parts, 'package');
+      const program = join(folder, 'usr/bin', name);
+      await mkdir(join(folder, 'DEBIAN'), { recursive: true });
+      await mkdir(join(folder, 'usr/bin'), { recursive: true });
+      await copyFile(join(parts, version, name), program);
+      await chmod(program, 0o755);
+      const control = `Package: ${name}\nVersion: ${revisionOf(version)}\nArchitecture: all\nMaintainer: none\nDescription: none\n`;
+      await writeFile(join(folder, 'DEBIAN/control'), control);
+      const sum = createHash('md5')
+        .update(await readFile(program))
+        .digest('hex');
+      await writeFile(join(folder, 'DEBIAN/md5sums'), `${sum}  usr/bin/${name}\n`);
+      const file = `${name}_${revisionOf(version)}_all.deb`;
+      const deb = join(repository, file);
+      await must('dpkg-deb', ['-Znone', '--build', '--root-owner-group', folder, deb]);
+      await rm(folder, { recursive: true });
+      const { size } = await stat(deb);
+      const hash = createHash('sha256')
+        .update(await readFile(deb))
+        .digest('hex');
+      listed.push(`${control}Filename: ./${file}\nSize: ${size}\nSHA256: ${hash}\n`);
+    }
+  await writeFile(join(repository, 'Packages'), listed.join('\n'));
+}
+
+async function install(machine: Machine, { from, log }: ClusterOptions): Promise<void> {
+  const wanted = NAMES.map((name) => `${name}=${revisionOf(from)}`).join(' ');
+  // As on a host: images of containers let apt read all packages at each start, and other programs look at what it did.
+  await machine.must(`set -e
+rm -f /etc/apt/apt.conf.d/docker-clean /etc/apt/apt.conf.d/20packagekit /etc/apt/apt.conf.d/50appstream
+rm -rf /etc/apt/sources.list.d/*
+mkdir -p /var/lib/dpkg/info /var/lib/dpkg/updates /var/lib/dpkg/triggers /var/lib/apt/lists/partial /var/cache/apt/archives/partial
+touch /var/lib/dpkg/status /var/lib/dpkg/available`);
+  await offer(machine);
+  await machine.must(
+    `DEBIAN_FRONTEND=noninteractive apt-get -qqy -o APT::Sandbox::User=root install ${wanted}
+apt-mark -qq hold kubelet`,
+  );
+  log(`${machine.name} has packages of ${from}`);
+}
+
+/** The repository that a machine reads from now on. */
+export async function offer(machine: Machine): Promise<void> {
+  await writeFile(join(machine.root, SOURCES), `deb [trusted=yes] file:${REPOSITORY} ./\n`);
+  await machine.must('apt-get -qq -o APT::Sandbox::User=root update');
+}
+
+/** As where a mirror has dropped what it had. */
+export async function withdraw(machine: Machine): Promise<void> {
+  await writeFile(join(machine.root, SOURCES), '');
+  await machine.must('apt-get -qq -o APT::Sandbox::User=root update');
+}
+
+/** Says what is wrong with the packages of each machine, which are complete, unchanged and of this version; the kubelet is held. */
+export async function wrongPackages({ machines }: Cluster, version: string): Promise<string[]> {
+  const expected = [
+    ...NAMES.map((name) => `${name} ${revisionOf(version)} ii `),
+    'held: kubelet',
+    'changed:',
+  ].join('\n');
+  const found = await Promise.all(
+    machines.map(async (machine): Promise<[string, string]> => {
+      const said = await machine.must(
+        `dpkg-query -W -f '\${Package} \${Version} \${db:Status-Abbrev}\\n' ${NAMES.join(' ')}
+echo held: $(apt-mark showhold)
+echo changed: $(dpkg --audit) $(dpkg --verify ${NAMES.join(' ')})`,
+      );
+      return [machine.name, said.trim()];
+    }),
+  );
+  return differing(Object.fromEntries(found), expected);
+}
