@@ -8,6 +8,7 @@ import { type Cluster, type ClusterOptions, USUAL, type Way } from '../cluster.t
 import type { Machine } from '../machine/machine.ts';
 
 export const NAMES = ['kubeadm', 'kubectl', 'kubelet'] as const;
+const HELD = 'kubelet';
 /** Where the machines see the repository, which only `parts` brings to them. */
 const REPOSITORY = '/opt/parts/repository';
 const SOURCES = '/etc/apt/sources.list';
@@ -67,7 +68,7 @@ touch /var/lib/dpkg/status /var/lib/dpkg/available`);
   await offer(machine);
   await machine.must(
     `DEBIAN_FRONTEND=noninteractive apt-get -qqy -o APT::Sandbox::User=root install ${wanted}
-apt-mark -qq hold kubelet`,
+apt-mark -qq hold ${HELD}`,
   );
   log(`${machine.name} has packages of ${from}`);
 }
@@ -87,15 +88,13 @@ export async function withdraw(machine: Machine): Promise<void> {
 /** Says what is wrong with the packages of each machine, which are complete, unchanged and of this version; the kubelet is held. */
 export async function wrongPackages({ machines }: Cluster, version: string): Promise<string[]> {
   const expected = [
-    ...NAMES.map((name) => `${name} ${revisionOf(version)} ii `),
-    'held: kubelet',
+    ...NAMES.map((name) => `${name} ${revisionOf(version)} ${name === HELD ? 'hi' : 'ii'} `),
     'changed:',
   ].join('\n');
   const found = await Promise.all(
     machines.map(async (machine): Promise<[string, string]> => {
       const said = await machine.must(
         `dpkg-query -W -f '\${Package} \${Version} \${db:Status-Abbrev}\\n' ${NAMES.join(' ')}
-echo held: $(apt-mark showhold)
 echo changed: $(dpkg --audit) $(dpkg --verify ${NAMES.join(' ')})`,
       );
       return [machine.name, said.trim()];
