@@ -121,7 +121,7 @@ export async function startMachines(options: ClusterOptions): Promise<Cluster> {
 async function importImages(machine: Machine, names: readonly string[]): Promise<void> {
   await until(
     `containerd on ${machine.name}`,
-    60,
+    180,
     async () => (await machine.run('ctr version')).ok,
   );
   for (const name of names)

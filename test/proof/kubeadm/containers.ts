@@ -45,7 +45,7 @@ export async function startLasting(operator: Operator, directory: string): Promi
     JSON.stringify({ apiVersion: 'apps/v1', kind: 'DaemonSet', metadata, spec }),
   );
   await operator.administer('apply', '-f', file);
-  await until('the lasting pods to run', 120, async () => {
+  await until('the lasting pods to run', 300, async () => {
     const found = Object.values(await lastingContainers(operator));
     return found.length === items.length && found.every((container) => container.includes('since'));
   });

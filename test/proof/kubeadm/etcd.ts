@@ -37,7 +37,7 @@ async function ask(machine: Machine, path: string): Promise<unknown> {
       ca,
       cert,
       key,
-      timeout: 10_000,
+      timeout: 60_000,
     };
     const call = request(options, (response) => {
       let text = '';

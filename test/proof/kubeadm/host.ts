@@ -33,7 +33,7 @@ export function cgroupsOf(group: string): string[] {
 
 /** A group is removed from the inside out, once its processes are gone. */
 export async function removeCgroups(group: string): Promise<void> {
-  await until(`the cgroups ${group} to be empty`, 60, () => {
+  await until(`the cgroups ${group} to be empty`, 180, () => {
     for (const path of cgroupsOf(group)) removeTree(path);
     return cgroupsOf(group).length === 0;
   });

@@ -113,7 +113,7 @@ export async function staticPods(
   version: string,
 ): Promise<string[]> {
   let wrong: string[] = [];
-  await until('static pods to be ready', 120, async () => {
+  await until('static pods to be ready', 300, async () => {
     wrong = await staticPodsNow(cluster, operator, version);
     return wrong.length === 0;
   }).catch((error: unknown) => wrong.push(messageOf(error)));
@@ -166,7 +166,7 @@ export async function rolledOut(operator: Operator, version: string): Promise<st
 
 /** A cluster that was just made is not quite there yet. */
 export async function settled(cluster: Cluster, operator: Operator): Promise<void> {
-  await until('all Nodes to be Ready', 180, async () => {
+  await until('all Nodes to be Ready', 300, async () => {
     const { items } = await operator.get<{ items: Node[] }>('nodes');
     return items.length === cluster.machines.length && items.every(isReady);
   });

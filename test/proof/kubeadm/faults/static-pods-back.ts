@@ -125,7 +125,7 @@ async function configureScheduler(operator: Operator, extraArgs: readonly object
 async function newPods(operator: Operator): Promise<void> {
   const before = await lastingContainers(operator);
   await operator.administer('-n', 'kube-system', 'delete', 'pods', '-l', 'app=lasting');
-  await until('new pods to run', 120, async () => {
+  await until('new pods to run', 300, async () => {
     const now = Object.entries(await lastingContainers(operator));
     const isNew = ([name, container]: [string, string]): boolean =>
       !(name in before) && container.includes('since');

@@ -64,7 +64,7 @@ export class Machine {
     });
     const { pid } = child;
     if (pid === undefined) throw new Error(`${this.name}: sh cannot be started`);
-    await until(`${this.name} to start`, 30, () => {
+    await until(`${this.name} to start`, 180, () => {
       if (child.exitCode !== null) throw new Error(`${this.name} did not start: ${said.trim()}`);
       this.#init = Number(
         readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0],
@@ -85,7 +85,7 @@ export class Machine {
       String(this.#init),
     ]);
     await must('ip', ['link', 'set', end, 'master', 'machines', 'up']);
-    await until(`${this.name} to boot`, 60, async () => {
+    await until(`${this.name} to boot`, 180, async () => {
       if (child.exitCode !== null) throw new Error(`${this.name} did not boot: ${said.trim()}`);
       return (await this.run('test -e /run/booted')).ok;
     });
@@ -100,7 +100,7 @@ export class Machine {
     await ended;
     this.#process = undefined;
     // Its first process ends after all others, and nobody collects it here.
-    await until(`${this.name} to be off`, 60, async () => {
+    await until(`${this.name} to be off`, 180, async () => {
       const state = await readFile(`/proc/${this.#init}/stat`, 'utf8').catch(() => ') Z');
       return state.includes(') Z');
     });
