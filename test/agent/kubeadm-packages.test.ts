@@ -257,13 +257,13 @@ function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh 
     );
     return problems.map(({ severity, message }) => `${severity} ${message}`);
   };
-  const upgrade = async (rollout: string): Promise<void> => {
+  const upgrade = async (rollout: string, version = NEW): Promise<void> => {
     for (const [step, body] of [
       ['stage', stageBody(manifest)],
       ['kubeadm', kubeadmBody('node', 'worker', {})],
       ['kubelet', kubeletBody({})],
     ] as const)
-      await here(stepScript({ ...context, rollout, step }, body));
+      await here(stepScript({ rollout, version, step }, body));
   };
 
   beforeAll(async () => {
@@ -311,6 +311,13 @@ function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh 
     expect(await here('kubelet')).toBe(`Kubernetes ${OLD}\n`);
     if (manager === 'apt-get') await failOnce(here);
     await upgrade('r2');
+    expect(await here(state)).toBe(stateAt(NEW));
+  });
+
+  test('the same steps take the packages back to the patch before, and a hold stays', async () => {
+    await upgrade('r3', OLD);
+    expect(await here(state)).toBe(stateAt(OLD));
+    await upgrade('r4');
     expect(await here(state)).toBe(stateAt(NEW));
   });
 
@@ -400,7 +407,7 @@ function ofRpm(
 ): void {
   test('a package that lacks what it needs stops the run before any host is touched', async () => {
     const said = await here(
-      stepScript({ rollout: 'r4', version: LACKING, step: 'stage' }, stageBody(manifest)),
+      stepScript({ rollout: 'r5', version: LACKING, step: 'stage' }, stageBody(manifest)),
     );
     expect(said).toMatch(
       /conntrack-tools.* needed by kubeadm-1\.36\.4[^]* cannot fetch kubeadm 1\.36\.4\n/,
