@@ -82,13 +82,13 @@ const OTHERS: readonly Row[] = [
   [
     'apt',
     'that of the host',
-    'the real program upgrades packages on an overlay',
+    'the real program upgrades packages on an overlay, and takes them back a patch; those of a real kubeadm cluster only in `npm run proof:kubeadm -- --only packages-back`',
     'test/agent/kubeadm-packages.test.ts',
   ],
   [
     'dnf, zypper and rpm',
     "Debian's",
-    'the real programs upgrade packages on an overlay',
+    'the real programs upgrade packages on an overlay, and take them back a patch',
     'test/agent/kubeadm-packages.test.ts',
   ],
   ['promtool', "Debian's", 'the real program checks the alerts', 'tools/deploy/monitoring.test.ts'],

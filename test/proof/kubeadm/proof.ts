@@ -23,14 +23,23 @@ import { EARLIER, FROM, gatherPrograms, TO } from './parts/programs.ts';
 import { makeRepository } from './patch-back/packaged.ts';
 import { demandHost } from './requirements.ts';
 
+/** Parts that show what they are for with one control plane and one worker. */
+const SMALL: readonly Part[] = [
+  'daemonset',
+  'hops',
+  'packages-back',
+  'patch-back',
+  'skipped-minors',
+  'static-pods-back',
+];
+
 const HELP = `Usage: npm run proof:kubeadm -- [--size N+M] [--only PART]
 
 Builds Kubernetes ${FROM} and ${TO}, makes machines of namespaces and a kubeadm cluster on them, upgrades it with
 \`refit kubeadm apply\`, and looks at everything afterwards; beside it once more, with faults. Needs root. Nothing is left
 behind.
 
-  --size N+M       control planes and workers (default 3+2; \`daemonset\`, the last two, and the parts with \`back\` in their name but
-                   \`roll-back\`: 1+1)
+  --size N+M       control planes and workers (default 3+2; ${SMALL.join(', ')}: 1+1)
   --only PART      \`upgrade\`: the first cluster; \`faults\`: the second one;
                    \`another-way\`: a cluster that is made as differently as can be;
                    \`agents\`: a cluster that agents upgrade, led by the extension for Cluster API;
@@ -83,15 +92,6 @@ interface Command {
   readonly workers: number;
   readonly chosen: readonly Part[];
 }
-
-const SMALL: readonly Part[] = [
-  'daemonset',
-  'hops',
-  'packages-back',
-  'patch-back',
-  'skipped-minors',
-  'static-pods-back',
-];
 
 const isSmall = (only = ''): boolean => SMALL.some((part) => part === only);
 
