@@ -4,7 +4,7 @@ import { lastLines } from '../../../../tools/controlplane/run.ts';
 import { startLasting } from '../containers.ts';
 import type { Operator } from '../operator.ts';
 import type { Scene } from '../upgrade.ts';
-import { settled, verify } from '../verify.ts';
+import { settled, staticPods, verify } from '../verify.ts';
 import { type Seen, watched, wrongOrder } from './order.ts';
 import { NAMES, offer, withdraw, wrongPackages } from './packaged.ts';
 
@@ -121,6 +121,9 @@ async function goThereAndBack(scene: Scene, source: Source): Promise<void> {
     return before.filter((each) => !after.has(each)).map((each) => `${each} is gone`);
   });
   await checks.check('apply --back once more: nothing is to be done', async () => {
+    // A busy machine may have restarted a static pod since, and then the command rightly fails.
+    const wrong = await staticPods(cluster, operator, from);
+    if (wrong.length > 0) return wrong;
     const { ok, stdout, stderr } = await operator.kubeadm('apply', '--back', '--yes');
     return ok && /nothing/i.test(stdout) ? [] : [lastLines(stdout + stderr)];
   });
