@@ -177,43 +177,6 @@ test('an UpgradePolicy: it is valid, or every wrong field is listed', async () =
   );
 });
 
-test.each([
-  [
-    'the manifest of kubeadm',
-    () => MANIFEST.replace('kubeadm:', 'kubeamd:'),
-    'has no member kubeamd (did you mean kubeadm?)',
-  ],
-  [
-    'a Plan of system-upgrade-controller',
-    () => stringify({ ...buildCattlePlan('k3s'), spec: { upgrade: { imgae: 'a' } } }),
-    'spec.upgrade: it has no member imgae (did you mean image?)',
-  ],
-])('a misspelt field of %s: the field that it resembles', async (_name, text, message) => {
-  expect(await lineOf(await file(text()))).toContain(message);
-});
-
-test.each([
-  [
-    'hooks',
-    '{hooks: [{name: a, when: BeforePlan, webhook: {url: "https://a", secretName: "Bad Name"}}]}',
-  ],
-  [
-    'hooks',
-    '{hooks: [{name: a, when: BeforePlan, job: {namespace: "Bad Name", template: {spec: {containers: [{name: a, image: b}]}}}}]}',
-  ],
-  ['notify', '{notify: [{name: a, type: Slack, secretRef: {name: "Bad Name", key: url}}]}'],
-  [
-    'health.metrics',
-    '{health: {metrics: [{name: a, url: "http://a", query: up, max: "1", secretName: "Bad Name"}]}}',
-  ],
-  ['plans', '{plans: [{dialect: cattle, namespace: "Bad Name"}]}'],
-])('%s: a name that no object can have is refused', async (field, spec) => {
-  const text = `apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: a}\nspec: ${spec}\n`;
-  const line = await lineOf(await file(text));
-  expect(line).toContain(`spec.${field}[0].`);
-  expect(line).toMatch(/[nN]ame.* must consist of lower-case letters, digits/s);
-});
-
 test('an UpdateConfig as the documentation of k0s has it: what would be right', async () => {
   const text = (kind: string, metadata: string, day: string): string =>
     `apiVersion: autopilot.k0sproject.io/v1beta2\nkind: ${kind}\nmetadata: {${metadata}}\nspec: {upgradeStrategy: {type: periodic, periodic: {days: [${day}], startTime: "00:00", length: 24h}}}\n`;

@@ -1,0 +1,70 @@
+/** Tests how `refit validate` judges names: misspelt fields, and names of objects that no object can have. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { buildCattlePlan } from '../../test/support/builders/cattle-plans.ts';
+import { RefitError } from '../util/errors.ts';
+import { validate } from './validate.ts';
+
+const MANIFEST = `version: v1.36.3
+hosts: [{ name: c1, role: controlPlane }]
+binaries: { kubeadm: { path: /opt/kubeadm }, kubelet: { path: /opt/kubelet } }
+`;
+
+let directory = '';
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-validate-names-'));
+});
+afterAll(async () => await rm(directory, { recursive: true }));
+
+/** Returns the problems of a file with this text; fails if it has none. */
+async function problemsOf(text: string): Promise<string> {
+  const path = join(directory, 'file.yaml');
+  await writeFile(path, text);
+  const error = await validate([path], () => {}).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(RefitError);
+  return (error as RefitError).line;
+}
+
+test.each([
+  [
+    'the manifest of kubeadm',
+    () => MANIFEST.replace('kubeadm:', 'kubeamd:'),
+    'has no member kubeamd (did you mean kubeadm?)',
+  ],
+  [
+    'a Plan of system-upgrade-controller',
+    () => stringify({ ...buildCattlePlan('k3s'), spec: { upgrade: { imgae: 'a' } } }),
+    'spec.upgrade: it has no member imgae (did you mean image?)',
+  ],
+])('a misspelt field of %s: the field that it resembles', async (_name, text, message) => {
+  expect(await problemsOf(text())).toContain(message);
+});
+
+test.each([
+  [
+    'hooks',
+    '{hooks: [{name: a, when: BeforePlan, webhook: {url: "https://a", secretName: "Bad Name"}}]}',
+  ],
+  [
+    'hooks',
+    '{hooks: [{name: a, when: BeforePlan, job: {namespace: "Bad Name", template: {spec: {containers: [{name: a, image: b}]}}}}]}',
+  ],
+  ['notify', '{notify: [{name: a, type: Slack, secretRef: {name: "Bad Name", key: url}}]}'],
+  [
+    'health.metrics',
+    '{health: {metrics: [{name: a, url: "http://a", query: up, max: "1", secretName: "Bad Name"}]}}',
+  ],
+  ['plans', '{plans: [{dialect: cattle, namespace: "Bad Name"}]}'],
+])('%s: a name that no object can have is refused', async (field, spec) => {
+  const text = `apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: a}\nspec: ${spec}\n`;
+  const line = await problemsOf(text);
+  expect(line).toContain(`spec.${field}[0].`);
+  expect(line).toMatch(/[nN]ame.* must consist of lower-case letters, digits/s);
+});
