@@ -1,12 +1,18 @@
-/** The tests that mutants are tried against: those that tools/mutate.ts names for a part of the product. */
+/** How `npm run mutate` runs tests: one file stays alive, and runs those that tools/mutate.ts names for a part of the product. */
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: (process.env['MUTATE_TESTS'] ?? 'src/**/*.test.ts').split(' '),
+    include: ['tools/mutate/serve-orders.ts'],
+    passWithNoTests: true,
+    runner: './tools/mutate/outer-runner.ts',
+    // A worker thread, which a BroadcastChannel reaches.
+    pool: 'threads',
+    maxWorkers: 1,
     // As in the project `unit`.
     isolate: false,
-    testTimeout: 30_000,
+    includeTaskLocation: true,
+    testTimeout: 15_000,
     hookTimeout: 60_000,
   },
 });

@@ -1,0 +1,9 @@
+/** Vitest's own runner, which the test in serve-orders.ts needs at hand to start other tests. */
+import { TestRunner } from 'vitest';
+
+export default class OuterRunner extends TestRunner {
+  constructor(config: ConstructorParameters<typeof TestRunner>[0]) {
+    super(config);
+    (globalThis as { mutateRunner?: unknown }).mutateRunner = this;
+  }
+}
