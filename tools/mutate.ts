@@ -1,8 +1,11 @@
-/** The command behind `npm run mutate`: changes the code in thousands of places, and shows which changes no test notices. */
+/**
+ * The command behind `npm run mutate`: changes the code in thousands of places, and shows which changes no test notices.
+ * `npm run mutate -- act record.ts` does that for one file of the part `act`.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { EXIT, RefitError } from '../src/util/errors.ts';
 import { runMain } from './main.ts';
@@ -90,11 +93,16 @@ const STRYKER = join(ROOT, 'node_modules', '.bin', 'stryker');
 const RESULTS = join(ROOT, '.mutate');
 
 async function main(args: string[], abort: AbortSignal): Promise<number> {
-  const { positionals: names, values } = parseArgs({
+  const { positionals, values } = parseArgs({
     args,
     allowPositionals: true,
     options: { concurrency: { type: 'string', default: '2' } },
   });
+  const names = positionals.filter((name) => !name.endsWith('.ts'));
+  const only = positionals.filter((name) => name.endsWith('.ts'));
+  if (only.length > 0 && names.length !== 1) {
+    throw new RefitError('REFIT_USAGE', `name the one part that contains ${only.join(', ')}`);
+  }
   const unknown = names.find((name) => PARTS[name] === undefined);
   if (unknown !== undefined) {
     throw new RefitError(
@@ -105,26 +113,45 @@ async function main(args: string[], abort: AbortSignal): Promise<number> {
   const low: string[] = [];
   for (const [name, part] of Object.entries(PARTS)) {
     if (names.length > 0 && !names.includes(name)) continue;
-    const report = await mutate(name, part, values.concurrency, abort);
-    const { score, lines } = resultOf(name, report);
+    const files = filesOf(part).filter(
+      (path) => only.length === 0 || only.includes(basename(path)),
+    );
+    if (files.length === 0) {
+      throw new RefitError('REFIT_USAGE', `the part "${name}" has no file ${only.join(', ')}`);
+    }
+    const report = await mutate(name, part, { files, concurrency: values.concurrency }, abort);
+    const { score, lines } = resultOf(name, report, files);
     for (const line of lines) process.stdout.write(`${line}\n`);
-    if (score < part.least)
+    // The least is that of the whole part.
+    if (only.length === 0 && score < part.least)
       low.push(`${name} is at ${score.toFixed(1)} %: tests must notice ${part.least} %`);
   }
   for (const line of low) process.stderr.write(`${line}\n`);
   return low.length === 0 ? EXIT.ok : EXIT.failed;
 }
 
-/** Stryker keeps the results of each part, so that the next run tries only what changed and what no test noticed. */
+function filesOf({ code }: Part): string[] {
+  const glob = (path: string): string => (path.endsWith('.ts') ? path : `${path}/**/*.ts`);
+  const isLeftOut = (path: string): boolean => path.startsWith('!');
+  const leftOut = code.filter(isLeftOut).map((path) => glob(path.slice(1)));
+  return globSync(code.filter((path) => !isLeftOut(path)).map(glob), {
+    cwd: ROOT,
+    exclude: ['**/*.test.ts', ...leftOut],
+  }).toSorted();
+}
+
+/**
+ * Stryker keeps the results of each part, also when a signal ends it. So the next run tries only what changed and what no test
+ * noticed, and results of files that a run leaves out stay.
+ */
 async function mutate(
   name: string,
-  { code, tests }: Part,
-  concurrency: string,
+  { tests }: Part,
+  { files, concurrency }: { readonly files: readonly string[]; readonly concurrency: string },
   abort: AbortSignal,
 ): Promise<Report> {
-  const globs = code.map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.ts`));
   const results = join(RESULTS, `${name}.json`);
-  const options = ['--mutate', [...globs, '!**/*.test.ts'].join(','), '--incrementalFile', results];
+  const options = ['--mutate', files.join(','), '--incrementalFile', results];
   const child = spawn(STRYKER, ['run', ...options, '--concurrency', concurrency], {
     cwd: ROOT,
     env: { ...process.env, MUTATE_TESTS: tests.join(' ') },
@@ -139,10 +166,11 @@ async function mutate(
 /** The share of changes that a test noticed, then each one that none did. */
 function resultOf(
   name: string,
-  { files }: Report,
+  report: Report,
+  files: readonly string[],
 ): { readonly score: number; readonly lines: readonly string[] } {
-  const mutants = Object.entries(files).flatMap(([path, file]) =>
-    file.mutants.map((mutant) => ({ path, ...mutant })),
+  const mutants = files.flatMap((path) =>
+    (report.files[path]?.mutants ?? []).map((mutant) => ({ path, ...mutant })),
   );
   const withStatus = (status: string): typeof mutants =>
     mutants.filter((mutant) => mutant.status === status);
