@@ -10,11 +10,12 @@ import {
 } from '../../../src/dialects/capi/hooks/can-update.ts';
 import { type CanHook, canUpdate } from '../../../src/dialects/capi/hooks/updaters/answer-can.ts';
 import { applyPatches } from '../../../src/dialects/capi/hooks/updaters/hook-patch.ts';
+import type { UpdaterAnswer } from '../../../src/dialects/capi/hooks/updaters/updater-client.ts';
 import type { NodeCluster } from '../../../src/dialects/capi/plan/progress.ts';
 import { nodes } from '../../../src/kube/resources.ts';
 import { encodePresence } from '../../../src/signal/agent-presence.ts';
 import { AGENT_ANNOTATION } from '../../../src/signal/names.ts';
-import { silentLogger } from '../../../src/util/log.ts';
+import { type Logger, silentLogger } from '../../../src/util/log.ts';
 import { untilAborted } from '../../../src/util/waits.ts';
 import { MemoryApi } from '../builders/memory-api.ts';
 import { buildNode } from '../builders/nodes.ts';
@@ -28,7 +29,7 @@ export const presence = {
   [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0) }),
 };
 
-type Answer = Claim | Error | 'nothing';
+type Answer = Claim | UpdaterAnswer | Error | 'nothing';
 
 interface Asked {
   readonly updater: string;
@@ -38,6 +39,7 @@ interface Asked {
 export class Scene {
   readonly api = new MemoryApi();
   readonly asked: Asked[] = [];
+  log: Logger = silentLogger;
   readonly #answers: Readonly<Record<string, Answer>>;
 
   constructor(
@@ -77,7 +79,7 @@ export class Scene {
       management: this.api.client,
       clusterOf: ({ spec }: Machine) => this.clusterOf(spec?.clusterName),
       clock: new FakeClock(T0),
-      log: silentLogger,
+      log: this.log,
       callUpdater: async ({ name }: Updater, _hook: string, body: object, abort: AbortSignal) => {
         const { current: from } = body as { current: Triple };
         this.asked.push({ updater: name, current: from });
@@ -85,7 +87,7 @@ export class Scene {
         if (answer === 'nothing')
           return await untilAborted(Promise.withResolvers<never>().promise, abort);
         if (answer instanceof Error) return await Promise.reject(answer);
-        return { status: 'Success', ...answer } as const;
+        return { status: 'Success' as const, ...answer };
       },
     };
     const request = { current, desired, settings };

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { buildNode } from '../../../../../test/support/builders/nodes.ts';
 import { later, T0 } from '../../../../../test/support/clock/times.ts';
 import type { Node, NodeCondition } from '../../../../kube/resources.ts';
-import { encodePresence, type Heartbeat } from '../../../../signal/agent-presence.ts';
+import { encodePresence, type Heartbeat, SILENT_MS } from '../../../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../../../signal/names.ts';
 import { lackOfRoom, stalenessOf } from './answer-can.ts';
 
@@ -103,4 +103,19 @@ test.each<[string, Node, string | undefined]>([
   ],
 ])('an agent that %s', (_name, node, lack) => {
   expect(lackOfRoom(node)).toBe(lack);
+});
+
+test('silence counts from the first millisecond after its limit, and a node that is silent for five minutes stays away', () => {
+  expect(
+    stalenessOf(nodeWith({ at: later(-SILENT_MS), room: 2 ** 30, since }), T0),
+  ).toBeUndefined();
+  const away = { status: 'Unknown', lastTransitionTime: later(-5 * MINUTE) } as const;
+  expect(stalenessOf(nodeWith(beat(4), away), T0)).toBe(
+    `node w1 has been silent since ${later(-5 * MINUTE)}`,
+  );
+});
+
+test('256 MiB are enough for a payload', () => {
+  expect(lackOfRoom(nodeWith(beat(4, 256 * 2 ** 20)))).toBeUndefined();
+  expect(lackOfRoom(nodeWith(beat(4, 256 * 2 ** 20 - 1)))).toContain('has 255 MiB free');
 });

@@ -1,5 +1,6 @@
 /** Tests what several updaters cover together, and what becomes of the rest. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { refusal } from '../../../../../test/support/builders/memory-api.ts';
 import {
   buildUpdater,
   buildUpdaterSet,
@@ -18,6 +19,7 @@ import { captured } from '../../../../../test/support/capi/captured.ts';
 import { buildTriple, jsonPatch, mergePatch } from '../../../../../test/support/capi/triples.ts';
 import type { CanUpdateResponse, Patches, Triple } from '../../../../api/capi/hooks.ts';
 import { updaterSets } from '../../../../api/refit/updater-set.ts';
+import { silentLogger } from '../../../../util/log.ts';
 import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE } from '../can-update.ts';
 import { applyPatches } from './hook-patch.ts';
 
@@ -123,6 +125,23 @@ describe('what no updater covers', () => {
     );
   });
 
+  test.each(['Refuse', 'Ask'] as const)(
+    '%s matters only where something is left',
+    async (uncovered) => {
+      const answers = { filer: filesPatch, sizer: infraPatch };
+      const scene = new Scene(answers, [FILER, REFIT, SIZER], { uncovered });
+      expect(leftBy(await scene.ask('CanUpdateMachine', current, desired))).toEqual([]);
+    },
+  );
+
+  test('with Ask it waits also where nobody has approved anything yet', async () => {
+    const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER], { uncovered: 'Ask' });
+    scene.api.change(updaterSets, 'all', (set) => ({ ...set, status: { conditions: [] } }));
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+      'UpdaterSet all: waits for approval',
+    );
+  });
+
   test('with Ask it waits until somebody approves the replacement of this Machine, and then leaves it to Cluster API', async () => {
     const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER], { uncovered: 'Ask' });
     const approve = (...approved: string[]): void =>
@@ -192,6 +211,27 @@ describe('an updater that does not answer', () => {
     );
   });
 
+  test('each has its own policy, whatever the first of them has', async () => {
+    const scene = new Scene({ sizer: gone, filer: filesPatch }, [
+      { ...FILER, onUnavailable: 'Skip' },
+      SIZER,
+      REFIT,
+    ]);
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+      'waiting for updater sizer',
+    );
+  });
+
+  test.each([
+    [{ status: 'Failure', message: 'no disk' } as const, 'no disk'],
+    [{ status: 'Failure' } as const, 'it answered Failure without a message'],
+  ])('is one that answers %j', async (failure, reason) => {
+    const scene = new Scene({ sizer: failure }, [{ ...SIZER, onUnavailable: 'Skip' }, REFIT]);
+    const answer = await scene.ask('CanUpdateMachine', ...small);
+    expect(leftBy(answer, ...small)).toEqual([]);
+    expect(answer.message).toContain(`no answer from sizer: ${reason}`);
+  });
+
   test('Skip: what is left counts as uncovered', async () => {
     const scene = new Scene({ sizer: gone, filer: filesPatch }, [
       { ...SIZER, onUnavailable: 'Skip' },
@@ -210,6 +250,35 @@ test('an updater that keeps still does not use the time of the others', async ()
   const answer = await scene.ask('CanUpdateMachine', from, to, {}, 200);
   expect(leftBy(answer, from, to)).toEqual([]);
   expect(answer.message).toContain('no answer from sizer: ');
+});
+
+test('nine tenths of the time are shared by the updaters that are still to be asked', async () => {
+  const timeout = vi.spyOn(AbortSignal, 'timeout');
+  try {
+    const scene = new Scene({ filer: filesPatch, sizer: infraPatch }, [FILER, REFIT, SIZER]);
+    await scene.ask('CanUpdateMachine', current, desired, {}, 60_000);
+    expect(timeout.mock.calls).toEqual([[18_000], [27_000], [54_000]]);
+  } finally {
+    timeout.mockRestore();
+  }
+});
+
+test('a status of the UpdaterSet that cannot be written is logged, and changes no answer', async () => {
+  const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER], { uncovered: 'Refuse' });
+  const told: unknown[] = [];
+  scene.log = { ...silentLogger, warn: (...words) => void told.push(words) };
+  scene.api.before('patch updatersets', () => {
+    throw refusal(403, 'Forbidden');
+  });
+  await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+    'UpdaterSet all: refused',
+  );
+  expect(told).toEqual([
+    [
+      'cannot write the status of the UpdaterSet',
+      { updaterSet: 'all', reason: expect.objectContaining({ message: expect.any(String) }) },
+    ],
+  ]);
 });
 
 describe('patches that are not believed', () => {
@@ -275,6 +344,20 @@ describe('patches that are not believed', () => {
     const { message } = (await refused.catch((error: unknown) => error)) as Error;
     expect(message.length).toBeLessThan(500);
     expect(message).not.toContain('\u001b');
+  });
+
+  test('many names: the message has five of them', async () => {
+    const spec = Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`k${index}`, 1]));
+    const scene = new Scene({ sizer: { bootstrapConfigPatch: mergePatch({ spec }) } }, [SIZER]);
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+      /for bootstrap.spec.k0, bootstrap.spec.k1, bootstrap.spec.k2, bootstrap.spec.k3, bootstrap.spec.k4$/,
+    );
+  });
+
+  test('an empty value of a Machine is none, as for Cluster API', async () => {
+    const empty = { machinePatch: mergePatch({ spec: { readinessGates: [] } }), ...infraPatch };
+    const scene = new Scene({ filer: filesPatch, sizer: empty }, [FILER, REFIT, SIZER]);
+    expect(leftBy(await scene.ask('CanUpdateMachine', current, desired))).toEqual([]);
   });
 
   test('outside of the spec nothing is taken over', async () => {

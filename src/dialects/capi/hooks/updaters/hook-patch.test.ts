@@ -5,6 +5,8 @@ import type { Patch } from '../../../../api/capi/hooks.ts';
 import type { Json } from '../../../../util/json.ts';
 import { applyPatch } from './hook-patch.ts';
 
+const values = (count: number): number[] => Array.from({ length: count }, () => 0);
+
 describe('patches of others', () => {
   const list = { a: [1, 2, 3] };
   test.each<[string, Json, Patch, Json]>([
@@ -32,6 +34,7 @@ describe('patches of others', () => {
     ['nothing', list, jsonPatch(), list],
     ['merge: null takes away', { a: 1, b: 2 }, mergePatch({ a: null }), { b: 2 }],
     ['merge: lists are replaced', list, mergePatch({ a: [4] }), { a: [4] }],
+    ['merge: as many as 5000 values', list, mergePatch({ a: values(4998) }), { a: values(4998) }],
     ['merge: an empty text', list, { patchType: 'JSONMergePatch', patch: '' }, list],
   ])('%s', (_name, object, patch, wanted) => {
     expect(applyPatch(object, patch)).toEqual(wanted);
@@ -69,6 +72,20 @@ describe('patches of others', () => {
       'patchType "Merge" is unknown',
     ],
     ['no pointer', jsonPatch({ op: 'add', path: 'a', value: 1 }), '0.path: '],
+    [
+      'one operation that applies and one that does not',
+      jsonPatch({ op: 'remove', path: '/a' }, { op: 'remove', path: '/b' }),
+      'does not apply: Value required at path: /b',
+    ],
+    [
+      'more levels than fit on the stack',
+      {
+        patchType: 'JSONMergePatch',
+        patch: Buffer.from('['.repeat(100_000) + ']'.repeat(100_000)).toString('base64'),
+      },
+      'its patch is nested too deeply',
+    ],
+    ['more than 5000 values', mergePatch({ a: values(4999) }), 'more than 5000 values'],
   ])('%s: refused', (_name, patch, message) => {
     expect(() => applyPatch(list, patch)).toThrow(message);
   });

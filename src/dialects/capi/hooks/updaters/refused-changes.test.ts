@@ -35,8 +35,12 @@ class Scene {
     return this.set.status?.conditions?.find(({ type }) => type === 'Covered')?.status;
   }
 
-  async refuse(object: string): Promise<void> {
-    await tellRefused(this.#parts(), this.set, object, 'nobody covers files');
+  async refuse(object: string, why?: string): Promise<void> {
+    await tellRefused(this.#parts(), this.set, object, why ?? 'nobody covers files');
+  }
+
+  async accept(object: string): Promise<void> {
+    await tellRefused(this.#parts(), this.set, object);
   }
 
   async discover(): Promise<void> {
@@ -48,9 +52,12 @@ class Scene {
     const patch = async (
       _resource: unknown,
       name: string,
-      { status }: Pick<UpdaterSet, 'status'>,
+      { metadata, status }: Pick<UpdaterSet, 'status' | 'metadata'>,
+      options: unknown,
     ) => {
       this.writes += 1;
+      expect(metadata).toEqual({ resourceVersion: this.set.metadata.resourceVersion });
+      expect(options).toEqual({ type: 'merge', subresource: 'status', abort: ABORT });
       api.change(updaterSets, name, (set) => ({ ...set, ...(status && { status }) }));
       return await Promise.resolve(this.set);
     };
@@ -87,4 +94,31 @@ test('the status is not written with every call', async () => {
     await scene.clock.advance(10_000);
   }
   expect(scene.writes).toBe(1);
+});
+
+test('each object has one entry, which the next refusal replaces and an acceptance removes', async () => {
+  const scene = new Scene();
+  await scene.refuse('Machine default/m1');
+  await scene.refuse('Machine default/m2');
+  await scene.refuse('Machine default/m1', 'nobody covers keys');
+  expect(scene.told).toEqual(['Machine default/m2', 'Machine default/m1']);
+  expect(scene.set.status?.conditions).toMatchObject([
+    { type: 'Covered', message: 'Machine default/m1: nobody covers keys' },
+  ]);
+  await scene.accept('Machine default/m1');
+  expect([scene.told, scene.covered]).toEqual([['Machine default/m2'], 'False']);
+  await scene.accept('Machine default/m2');
+  expect([scene.told, scene.covered]).toEqual([[], 'True']);
+});
+
+test('the newest twenty are kept, each with a short message', async () => {
+  const scene = new Scene();
+  for (let count = 1; count <= 21; count++)
+    await scene.refuse(`Machine default/m${count}`, 'x'.repeat(2000));
+  expect(scene.told).toHaveLength(20);
+  expect(scene.told.at(0)).toBe('Machine default/m2');
+  expect(scene.told.at(-1)).toBe('Machine default/m21');
+  expect(scene.set.status?.uncovered?.map(({ message }) => message.length)).toEqual(
+    Array.from({ length: 20 }, () => 1000),
+  );
 });
