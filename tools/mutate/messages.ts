@@ -7,6 +7,8 @@ export interface Order {
   readonly kind: 'order';
   /** The change that is switched on while the tests run; undefined for the run that finds out which test executes what. */
   readonly mutant: string | undefined;
+  /** The file of the change. */
+  readonly source?: string | undefined;
   /** The tests to run; undefined for all. */
   readonly tests: readonly string[] | undefined;
   /** The number of times that the changed place may be executed: more is an endless loop. */

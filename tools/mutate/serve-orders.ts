@@ -90,13 +90,21 @@ async function serve(): Promise<void> {
   channel.close();
 }
 
-async function carryOut(outer: Runner, { mutant, tests, hitLimit }: Order): Promise<Answer> {
+/** How often each test file noticed a change of each file: the one that notices most runs first. */
+const noticed = new Map<string, number>();
+
+async function carryOut(outer: Runner, order: Order): Promise<Answer> {
+  const { mutant, source = '', tests, hitLimit } = order;
   namespace.hitCount = 0;
   namespace.hitLimit = hitLimit;
-  const outcomes = await runTests(outer, mutant, tests);
+  const keyOf = (path: string): string => `${source} ${path}`;
+  const timesOf = (id: string): number => noticed.get(keyOf(fileOf(id))) ?? 0;
+  const wanted = tests?.toSorted((one, other) => timesOf(other) - timesOf(one));
+  const outcomes = await runTests(outer, mutant, wanted);
   const hitCount = namespace.hitCount;
   namespace.hitLimit = undefined;
   const failed = outcomes.filter(({ failure }) => failure !== undefined).map(({ id }) => id);
+  for (const id of failed) noticed.set(keyOf(fileOf(id)), timesOf(id) + 1);
   const again =
     mutant === undefined || failed.length === 0 ? [] : await runTests(outer, undefined, failed);
   return {

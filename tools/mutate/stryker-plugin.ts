@@ -2,12 +2,13 @@
 import { join } from 'node:path';
 import { BroadcastChannel } from 'node:worker_threads';
 import { createVitest, type Vitest } from 'vitest/node';
-import { type Answer, CHANNEL, type Message, type TestOutcome } from './messages.ts';
+import { type Answer, CHANNEL, type Message, type Order, type TestOutcome } from './messages.ts';
 
 interface MutantRun {
   readonly testFilter?: readonly string[];
   readonly hitLimit?: number;
   readonly activeMutant: { readonly id: string };
+  readonly sandboxFileName?: string;
 }
 
 class InProcessRunner {
@@ -28,7 +29,11 @@ class InProcessRunner {
   }
 
   async dryRun(): Promise<object> {
-    const { tests, coverage } = await this.#order(undefined, undefined, undefined);
+    const { tests, coverage } = await this.#order({
+      mutant: undefined,
+      tests: undefined,
+      hitLimit: undefined,
+    });
     return {
       status: 'complete',
       tests: tests.map(({ failure, ...test }) =>
@@ -40,29 +45,31 @@ class InProcessRunner {
     };
   }
 
-  async mutantRun({ testFilter, hitLimit, activeMutant }: MutantRun): Promise<object> {
-    let answer = await this.#order(activeMutant.id, testFilter, hitLimit);
+  async mutantRun(run: MutantRun): Promise<object> {
+    const { testFilter: tests, hitLimit, activeMutant, sandboxFileName: source } = run;
+    const order = { mutant: activeMutant.id, source, tests, hitLimit };
+    let answer = await this.#order(order);
     if (answer.spoilt) {
       await this.#close();
       await this.#open();
-      answer = await this.#order(activeMutant.id, testFilter, hitLimit);
+      answer = await this.#order(order);
       if (answer.spoilt) {
         await this.#close();
         await this.#open();
       }
     }
-    const { tests, hitCount } = answer;
+    const { tests: ran, hitCount } = answer;
     if (hitLimit !== undefined && hitCount > hitLimit) {
       return { status: 'timeout', reason: `executed ${hitCount} times, of ${hitLimit} allowed` };
     }
-    const failed = tests.filter(isFailed);
+    const failed = ran.filter(isFailed);
     const [first] = failed;
-    if (first === undefined) return { status: 'survived', nrOfTests: tests.length };
+    if (first === undefined) return { status: 'survived', nrOfTests: ran.length };
     return {
       status: 'killed',
       killedBy: failed.map(({ id }) => id),
       failureMessage: first.failure,
-      nrOfTests: tests.length,
+      nrOfTests: ran.length,
     };
   }
 
@@ -89,13 +96,9 @@ class InProcessRunner {
     await this.#vitest?.close();
   }
 
-  async #order(
-    mutant: string | undefined,
-    tests: readonly string[] | undefined,
-    hitLimit: number | undefined,
-  ): Promise<Answer> {
+  async #order(order: Omit<Order, 'kind'>): Promise<Answer> {
     const answer = this.#next();
-    this.#channel.postMessage({ kind: 'order', mutant, tests, hitLimit });
+    this.#channel.postMessage({ kind: 'order', ...order } satisfies Order);
     const message = await answer;
     if (message.kind === 'answer') return message;
     throw new Error(message.kind === 'broken' ? message.reason : `unexpected ${message.kind}`);
