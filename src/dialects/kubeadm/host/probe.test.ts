@@ -119,3 +119,58 @@ test('what a binary prints instead of its version is none', () => {
   const { kubeadm, kubelet } = parseFacts('kubeadm=WARNING: cgo disabled\nkubelet=garbage\n');
   expect([kubeadm, kubelet]).toEqual([undefined, undefined]);
 });
+
+test.each([
+  ['1', 1],
+  ['65535', 65_535],
+  ['65536', undefined],
+  ['0', undefined],
+  ['-1', undefined],
+  ['64.5', undefined],
+  ['any', undefined],
+])('the port %s of an API server', (text, port) => {
+  expect(parseFacts(`apiPort=${text}`).apiPort).toBe(port);
+});
+
+test('the backups of missing manifests, by who made them', () => {
+  const lines = ['run', 'hand', 'refused', 'other'].map(
+    (backup) => `missing=kube-scheduler ${backup} of ${backup} today`,
+  );
+  expect(parseFacts([...lines, 'missing=a b run c'].join('\n')).missing).toEqual(
+    ['run', 'hand', 'refused'].map((backup) => ({
+      name: 'kube-scheduler',
+      backup,
+      detail: `of ${backup} today`,
+    })),
+  );
+});
+
+test.each([
+  ['12 panic: no disk', { times: 12, line: 'panic: no disk' }],
+  ['1 ', { times: 1, line: '' }],
+  ['at least 2 times', undefined],
+])('the crashes of a kubelet in the line "%s"', (text, crashes) => {
+  expect(parseFacts(`kubeletCrashes=${text}`).kubeletCrashes).toEqual(crashes);
+});
+
+test('a warning about pods, the phases that are left out, and the answer of etcd', () => {
+  const text =
+    'pod=w is on no node\nleaves=apply:etcdUpgrade:\netcd=404 page not found\nignores=Mem';
+  expect(parseFacts(text)).toMatchObject({
+    problems: [warn('pod', 'w is on no node')],
+    leaves: ['apply:etcdUpgrade:'],
+    etcd: false,
+    ground: { ignores: ['Mem'] },
+  });
+});
+
+test('a kernel begins with its version, and a text that is none is kept in short', () => {
+  expect(parseFacts('kernel=10.12.3-ours').ground.kernel).toBe('10.12');
+  expect(parseFacts('kernel=linux 5.10').ground.kernel).toBe('linux 5.10');
+  expect(parseFacts(`kernel=${'x'.repeat(100)}`).ground.kernel).toBe('x'.repeat(60));
+});
+
+test('the image of a tag is its last part, where a mark within it is none', () => {
+  expect(tagOf(`r/a"b"c:v1.36.3`)).toBe('v1.36.3');
+  expect(tagOf('r:5000/one/two/kube-apiserver:v1.36.3')).toBe('v1.36.3');
+});

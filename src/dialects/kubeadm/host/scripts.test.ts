@@ -316,3 +316,14 @@ test('no character of a URL begins another option of curl, nor another line of t
   const doubled = String.raw`kubeadm curl url = "https://h/\\"a\\\\b\\nc\\rd\\te\\vf"`;
   expect(lines).toContain(doubled);
 });
+
+test('each binary of a host replaces the one for all hosts, and names its field', () => {
+  const forAll = { kubeadm: { path: '/a' }, kubelet: { path: '/b' }, kubectl: { path: '/c' } };
+  const own = { path: '/own' };
+  const field = 'hosts[cp1].binaries';
+  const binaries = (of?: Host['binaries']) =>
+    scripts.binariesFor({ binaries: forAll }, { name: 'cp1', ...(of ? { binaries: of } : {}) });
+  expect(binaries()).toEqual(forAll);
+  for (const name of ['kubeadm', 'kubelet', 'kubectl'] as const)
+    expect(binaries({ [name]: own })).toEqual({ ...forAll, [name]: { ...own, field } });
+});

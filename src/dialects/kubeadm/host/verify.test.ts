@@ -1,9 +1,19 @@
 /** Proves what verification says of a host and of the addons. */
 import { expect, test } from 'vitest';
-import type { Node, Pod } from '../../../kube/resources.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { type Node, type Pod, pods } from '../../../kube/resources.ts';
 import { endingSoon } from './certificates.ts';
 import type { HostFacts } from './probe.ts';
-import { addonCheck, etcdChecks, hostChecks, problemsOf, STATIC_PODS } from './verify.ts';
+import {
+  absentOf,
+  addonCheck,
+  controlPlanePods,
+  etcdChecks,
+  hostChecks,
+  problemsOf,
+  STATIC_PODS,
+  staticPodChecks,
+} from './verify.ts';
 
 const VERSION = 'v1.36.3';
 const NOW = Date.parse('2026-11-21T00:00:00Z');
@@ -297,4 +307,58 @@ test.each<[string, object, boolean, string | undefined]>([
   expect(
     endingSoon([certificate as typeof LEAF], NOW, isRenewed).map((problem) => problem.cure),
   ).toEqual(cure === undefined ? [] : [cure]);
+});
+
+test('Nodes that are not Ready, or say nothing of that, need no pod of an addon', () => {
+  const withReady = (name: string, status: 'True' | 'False' | 'Unknown'): Node => ({
+    metadata: { name },
+    status: { conditions: [{ type: 'Ready', status }] },
+  });
+  const nodes = [
+    withReady('w1', 'True'),
+    withReady('w2', 'False'),
+    withReady('w3', 'Unknown'),
+    { metadata: { name: 'w4' } },
+  ];
+  expect(absentOf(nodes)).toEqual(['w2', 'w3', 'w4']);
+});
+
+test('the pods of the control plane are found by their label', async () => {
+  const asked: unknown[] = [];
+  const listAll = async (resource: unknown, options: unknown) => {
+    asked.push([resource, options]);
+    return await Promise.resolve({ items: PODS });
+  };
+  expect(await controlPlanePods({ listAll } as unknown as KubeClient)).toBe(PODS);
+  expect(asked).toEqual([
+    [pods, { namespace: 'kube-system', labelSelector: 'tier=control-plane' }],
+  ]);
+});
+
+test('without a version, static pods must have that of their manifests', () => {
+  const state = { facts: facts(), node: undefined, pods: PODS };
+  expect(problemsOf(staticPodChecks(state))).toEqual([]);
+  const older = { ...state, pods: without('kube-scheduler', pod('kube-scheduler', 'v1.35.9')) };
+  expect(problemsOf(staticPodChecks(older))).toEqual([
+    `kube-scheduler: its pod still has v1.35.9; ${KUBELET_LOG}`,
+  ]);
+  const bare: Pod = {
+    metadata: { name: 'x', labels: { component: 'kube-scheduler' } },
+    spec: { nodeName: 'cp1' },
+  };
+  expect(problemsOf(staticPodChecks({ ...state, pods: without('kube-scheduler', bare) }))).toEqual([
+    `kube-scheduler: its pod still has no image; ${KUBELET_LOG}`,
+  ]);
+});
+
+test('a kubelet of the version whose Node reports none yet is told', () => {
+  const node: Node = { metadata: { name: 'cp1' } };
+  expect(
+    problemsOf(hostChecks({ facts: facts(), node, pods: PODS }, VERSION, ['kubelet'], NOW)),
+  ).toEqual([`kubelet: the Node reports no version; ${KUBELET_LOG}`]);
+});
+
+test('an addon without an image has no version', () => {
+  const { found } = addonCheck({ metadata: { name: 'coredns' } }, 'Deployment');
+  expect(found).toBe('no version on 0 of 0 pods');
 });
