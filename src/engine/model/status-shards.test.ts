@@ -6,11 +6,18 @@ import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later } from '../../../test/support/clock/times.ts';
-import { nodes } from '../../kube/resources.ts';
+import { type KubeObject, nodes } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { areUnchanged } from '../execute/writes.ts';
 import { type Rollout, type Target, withTargets } from './rollout.ts';
-import { exceedPlan, mostInFlight, restingOn } from './status-shards.ts';
+import {
+  entryBytes,
+  exceedPlan,
+  isLarge,
+  mostInFlight,
+  restingOn,
+  roomForTargets,
+} from './status-shards.ts';
 
 const named = (count: number, length: number): { name: string }[] =>
   Array.from({ length: count }, (_, index) => ({ name: String(index).padStart(length, 'w') }));
@@ -109,5 +116,41 @@ describe('asked of the API server, not of a cache', () => {
       throw refusal(500, 'InternalError');
     });
     await expect(areUnchanged(api, seen)).rejects.toBeInstanceOf(StatusError);
+  });
+});
+
+describe('the room in a plan', () => {
+  test('is what the rest of the plan leaves, and may be less than nothing', () => {
+    const plan = { metadata: { name: 'p' }, spec: { text: '' } };
+    const longer = { ...plan, spec: { text: 'é'.repeat(1000) } };
+    expect(roomForTargets(plan) - roomForTargets(longer)).toBe(2000);
+    // 1.5 MiB, less 64 KiB for the API server and 32 KiB for the rest of the status.
+    const empty = Buffer.byteLength(JSON.stringify(plan));
+    expect(roomForTargets(plan)).toBe(1.5 * 1024 ** 2 - 96 * 1024 - empty);
+    expect(roomForTargets({ ...plan, spec: { text: 'x'.repeat(2 ** 21) } })).toBeLessThan(0);
+  });
+
+  test('does not depend on the status that is replaced', () => {
+    const plan = { metadata: { name: 'p' } };
+    const written: KubeObject & { status: unknown } = { ...plan, status: { text: 'x' } };
+    expect(roomForTargets(written)).toBe(roomForTargets(plan));
+  });
+
+  test('is taken by each target with its name and 100 bytes', () => {
+    expect(entryBytes({ name: 'w1' })).toBe(102);
+    expect(entryBytes({ name: 'é' })).toBe(102);
+    expect(entryBytes({ name: '\u0001' })).toBe(106);
+  });
+
+  test('is too small for a rollout with more than 5000 targets in all stages', () => {
+    const rollout = (count: number): Rollout =>
+      buildRollout(
+        [count, 1].map((targets) => ({
+          ...buildStage('worker', []),
+          targets: named(targets, 5).map(({ name }) => buildTarget(name)),
+        })),
+      );
+    expect(isLarge(rollout(4999))).toBe(false);
+    expect(isLarge(rollout(5000))).toBe(true);
   });
 });
