@@ -35,7 +35,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   gates: { least: 98, code: ['src/engine/gates'], tests: ENGINE_TESTS },
   schedule: { least: 97, code: ['src/engine/schedule'], tests: ENGINE_TESTS },
   act: {
-    // This value is a goal, and so are those of `updaters`, `cattle` and `kubeadm`: none of these parts was measured as a whole yet.
+    // A goal, as for `updaters`, `cattle` and `kubeadm`: none of these parts was measured as a whole yet.
     least: 90,
     code: ['src/engine/execute', 'src/engine/model/status-shards.ts'],
     tests: [
