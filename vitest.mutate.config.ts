@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: ['tools/mutate/serve-orders.ts'],
     passWithNoTests: true,
-    runner: './tools/mutate/outer-runner.ts',
+    runner: './tools/mutate/outer-runner.config.ts',
     // A worker thread, which a BroadcastChannel reaches.
     pool: 'threads',
     maxWorkers: 1,

@@ -73,7 +73,7 @@ class OrderRunner extends TestRunner {
 async function serve(): Promise<void> {
   const outer = (globalThis as { mutateRunner?: Runner }).mutateRunner;
   if (outer === undefined)
-    throw new Error('vitest.mutate.config.ts must name tools/mutate/outer-runner.ts');
+    throw new Error('vitest.mutate.config.ts must name tools/mutate/outer-runner.config.ts');
   const channel = new BroadcastChannel(CHANNEL);
   const say = (message: Message): void => channel.postMessage(message);
   await new Promise<void>((resolve) => {

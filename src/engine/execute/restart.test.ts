@@ -24,7 +24,7 @@ import { orderRestart, orderRollBack, withRunBegun } from './restart.ts';
 const NOW = 1234;
 const RESTARTS: RolloutPolicy = { ...DEFAULT_POLICY, restartsEdited: true };
 const ENDED = buildRollout([buildStage('worker', [buildTarget('w1', 'done')])], {
-  phase: 'completed',
+  phase: 'done',
 });
 
 /** Where this dialect records the last run. */
@@ -54,7 +54,12 @@ describe('a run that is ordered', () => {
     policy: RolloutPolicy = RESTARTS,
     dialect: Dialect<TablePlan> = rerunning(),
   ): boolean => {
-    const seen = withRunBegun({ dialect, world: buildWorld([]) }, plan, policy, NOW) as TablePlan;
+    const seen = withRunBegun(
+      { dialect, world: buildWorld([], []) },
+      plan,
+      policy,
+      NOW,
+    ) as TablePlan;
     if (seen === plan) return false;
     expect(seen).toEqual(withoutRecord(plan));
     return true;
@@ -73,7 +78,7 @@ describe('a run that is ordered', () => {
     ['follows one that still runs', withOrder(endedPlan({ ...ENDED, phase: 'running' }), 3)],
     [
       'follows one whose record cannot be read',
-      withOrder(endedPlan({ ...ENDED, unread: 'status.nodes' } as Rollout), 3),
+      withOrder(endedPlan({ ...ENDED, unread: because('TargetRefused', 'it has no phase') }), 3),
     ],
   ])('does not begin if it %s', (_what, plan) => {
     expect(begins(plan)).toBe(false);
@@ -112,7 +117,7 @@ class Scene {
 
   get effects() {
     const { api, dialect, ownWrites, abort } = this;
-    return { dialect, client: api.client, world: buildWorld([]), ownWrites, abort };
+    return { dialect, client: api.client, world: buildWorld([], []), ownWrites, abort };
   }
 
   get annotations() {

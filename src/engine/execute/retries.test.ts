@@ -26,7 +26,7 @@ function sceneWith(annotations: Readonly<Record<string, string>>, planObjects = 
   const plan = api.put(tableDialect.plans, annotated(buildTablePlan({}), annotations));
   const ownWrites = new OwnWrites();
   const dialect: Dialect<ReturnType<typeof buildTablePlan>> = { ...tableDialect, planObjects };
-  const effects = { dialect, client: api.client, world: buildWorld([]), ownWrites };
+  const effects = { dialect, client: api.client, world: buildWorld([], []), ownWrites };
   const order = async (): Promise<boolean> =>
     await orderRetries(effects, plan, buildRollout([]), ORDER);
   return { api, order, written: () => api.read(tableDialect.plans, 'plan'), ownWrites };
