@@ -12,7 +12,7 @@ export default defineConfig({
     // As in the project `unit`.
     isolate: false,
     includeTaskLocation: true,
-    testTimeout: 15_000,
+    testTimeout: 30_000,
     hookTimeout: 60_000,
   },
 });
