@@ -244,10 +244,13 @@ function healthMonitor(config: ClusterConfig, client: KubeClient, clock: Clock):
   return createHealthMonitor(clock, checkAsker({ client, namespace: homeOf(config), environment }));
 }
 
-function silenceKeeper(config: ClusterConfig, client: KubeClient, clock: Clock): SilenceKeeper {
+function silenceKeeper(
+  { config, clock, metrics }: ControllerParts,
+  client: KubeClient,
+): SilenceKeeper {
   const { env: environment } = process;
   const tools = { client, namespace: homeOf(config), environment, clock };
-  return createSilenceKeeper(clock, alertmanager(tools));
+  return createSilenceKeeper(clock, alertmanager(tools), metrics);
 }
 
 function hookRunner(config: ClusterConfig, client: KubeClient, clock: Clock): HookRunner {
@@ -392,7 +395,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   manager.addRunnable({ name: 'hooks', run: async (term) => await hooks.run(term) }, 'leading');
   const budgetPods = createBudgetPodCounter({ client: writer, clock, log: parts.log });
   manager.addRunnable(budgetPods, 'leading');
-  const silences = silenceKeeper(parts.config, writer, clock);
+  const silences = silenceKeeper(parts, writer);
   manager.addRunnable(
     { name: 'silences', run: async (term) => await silences.run(term) },
     'leading',

@@ -48,6 +48,11 @@ interface RequestMetrics {
   readonly updaterCalled: (labels: UpdaterLabels, ms: number) => void;
   /** A message to a receiver was sent, or failed; or a notification was given up. */
   readonly notified: (receiver: string, outcome: 'sent' | 'failed' | 'dropped') => void;
+  /** Replaces the number of silences that the leader has on this Alertmanager. */
+  readonly silenced: (server: string, count: number) => void;
+  readonly silenceFailed: (server: string) => void;
+  /** Removes the numbers of silences. Only the leader knows them. */
+  readonly forgetSilences: () => void;
   /** Spans of traces were taken by the collector, refused by it, or given up. */
   readonly spansEnded: (outcome: 'sent' | 'rejected' | 'dropped', count: number) => void;
 }
@@ -295,7 +300,7 @@ function workMetrics({ gauge, counter, histogram }: Define): WorkMetrics {
   };
 }
 
-function requestMetrics({ counter, histogram }: Define): RequestMetrics {
+function requestMetrics({ gauge, counter, histogram }: Define): RequestMetrics {
   const sent =
     'Requests to the API server by status code, method and host; code `<error>` if no answer came.';
   const requests = counter(
@@ -338,7 +343,24 @@ function requestMetrics({ counter, histogram }: Define): RequestMetrics {
     'Spans of traces by outcome: sent; rejected by the collector; dropped, because it did not answer for 5 minutes.',
     'outcome',
   );
+  const silences = gauge(
+    'refit_silences',
+    'Silences for nodes in progress that the leader has on Alertmanager `server`.',
+    'server',
+  );
+  const unsilenced = counter(
+    'refit_silence_failed_requests_total',
+    'Requests about silences that Alertmanager `server` did not answer, or refused.',
+    'server',
+  );
   return {
+    silenced: (server, count) => {
+      silences.set({ server }, count);
+      // A series that begins at zero lets `increase()` see the first failure.
+      unsilenced.inc({ server }, 0);
+    },
+    silenceFailed: (server) => unsilenced.inc({ server }),
+    forgetSilences: () => silences.reset(),
     spansEnded: (outcome, count) => spans.inc({ outcome }, count),
     notified: (receiver, outcome) => messages.inc({ receiver, outcome }),
     updaterCalled: (labels, ms) => updaters.observe({ ...labels }, ms / 1000),

@@ -29,7 +29,8 @@ async function rig(script: Script) {
     createdBy: 'refit',
     comment: wanted.comment,
   };
-  return { server, wanted, own, am: alertmanager(tools) };
+  const later = (minutes: number): string => new Date(clock.now() + minutes * 60_000).toISOString();
+  return { server, wanted, own, later, am: alertmanager(tools) };
 }
 
 test('a silence is looked for, and made below the path of the server, with the token', async () => {
@@ -37,7 +38,7 @@ test('a silence is looked for, and made below the path of the server, with the t
     response.end(method === 'GET' ? '[]' : '{"silenceID":"1"}'),
   );
   await using server = scene.server;
-  await scene.am.keep(scene.wanted, NEVER);
+  expect(await scene.am.keep(scene.wanted, NEVER)).toMatchObject({ id: '1' });
   const headers = { authorization: `Bearer ${TOKEN}` };
   expect(server.requests).toMatchObject([
     { method: 'GET', url: '/am/api/v2/silences?filter=node%3D%22w1%22', headers },
@@ -48,6 +49,16 @@ test('a silence is looked for, and made below the path of the server, with the t
     },
   ]);
   expect(JSON.parse(server.requests[1]?.body ?? '')).toMatchObject({ createdBy: 'refit' });
+});
+
+test('a silence that lasts long enough is not posted again, and is returned', async () => {
+  const scene = await rig((_request, response) =>
+    response.end(JSON.stringify([{ ...scene.own, endsAt: scene.later(5) }])),
+  );
+  await using server = scene.server;
+  const { id, startsAt } = scene.own;
+  expect(await scene.am.keep(scene.wanted, NEVER)).toMatchObject({ id, startsAt });
+  expect(server.requests).toHaveLength(1);
 });
 
 test('all silences of Refit for the node are ended, and no id changes the address', async () => {

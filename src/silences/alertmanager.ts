@@ -1,12 +1,13 @@
 /** Makes, renews and ends silences with version 2 of the API of Alertmanager. */
 import { answerFrom, apiUrl, type CheckTools } from '../health/ask-server.ts';
 import type { Clock } from '../util/clock.ts';
-import { filtersOf, ownAmong, renewalOf, type Wanted } from './silence.ts';
+import { isRecord } from '../util/json.ts';
+import { filtersOf, lastOf, type Made, ownAmong, renewalOf, type Wanted } from './silence.ts';
 
 /** Makes the silences in Alertmanager match the wanted state. Rejects with one sentence that contains no secret. */
 export interface Alertmanager {
-  /** Makes the silence, or renews it if it ends soon. */
-  keep(wanted: Wanted, abort: AbortSignal): Promise<void>;
+  /** Makes the silence, or renews it if it ends soon. Resolves with the silence, or with undefined if Alertmanager has not said its id. */
+  keep(wanted: Wanted, abort: AbortSignal): Promise<Made | undefined>;
   /** Ends the silence, if there is one. */
   end(wanted: Wanted, abort: AbortSignal): Promise<void>;
 }
@@ -23,10 +24,13 @@ export function alertmanager(parts: AlertmanagerParts): Alertmanager {
     async keep(wanted, abort) {
       const found = ownAmong(await listed(wanted, parts, abort), wanted);
       const posted = renewalOf(wanted, found, clock.now());
-      if (posted === undefined) return;
+      if (posted === undefined) return lastOf(found);
       const { url, secretName } = wanted.rule;
       const sent = { method: 'POST', body: JSON.stringify(posted) } as const;
-      await answerFrom({ url: apiUrl(url, SILENCES), secretName, ...sent }, parts, abort);
+      const request = { url: apiUrl(url, SILENCES), secretName, ...sent };
+      const answer = await answerFrom(request, parts, abort);
+      const id = isRecord(answer) ? answer['silenceID'] : undefined;
+      return typeof id === 'string' ? { ...posted, id } : undefined;
     },
     async end(wanted, abort) {
       const { url, secretName } = wanted.rule;

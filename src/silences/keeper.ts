@@ -8,7 +8,14 @@ import { createListeners } from '../util/listeners.ts';
 import { printable } from '../util/printable.ts';
 import { aborted } from '../util/waits.ts';
 import type { Alertmanager } from './alertmanager.ts';
-import { nextLookMs, type SilenceRule, type Wanted, wantedFor } from './silence.ts';
+import {
+  type Made,
+  nextLookMs,
+  type SilenceRule,
+  serverOf,
+  type Wanted,
+  wantedFor,
+} from './silence.ts';
 
 /** What one plan needs. */
 export interface SilenceScope {
@@ -27,6 +34,32 @@ export interface SilenceState {
   readonly message: string;
 }
 
+/** The silence of one rule for one Node in progress. */
+export interface NodeSilence {
+  /** The name of the Node. */
+  readonly node: string;
+  /** The name of the rule. */
+  readonly silence: string;
+  /** The host and port of Alertmanager. */
+  readonly server: string;
+  /** Milliseconds from a renewal to the end of the silence. */
+  readonly lastsMs: number;
+  /** The silence in Alertmanager; undefined if there is none, or if its id is unknown. */
+  readonly made: Pick<Made, 'id' | 'startsAt'> | undefined;
+  /** Why the last attempt failed; undefined before the first attempt, and empty if it succeeded. */
+  readonly problem: string | undefined;
+}
+
+/** Measures silences. */
+export interface SilenceMeasures {
+  /** Replaces the number of silences that the leader has on this server. */
+  silenced(server: string, count: number): void;
+  /** A request to this server has failed. */
+  silenceFailed(server: string): void;
+  /** Removes the numbers of silences. Only the leader knows them. */
+  forgetSilences(): void;
+}
+
 export interface SilenceKeeper {
   /** Silences these Nodes, and no others, for the plan from now on. */
   follow(plan: string, scope: SilenceScope): void;
@@ -34,7 +67,9 @@ export interface SilenceKeeper {
   forget(plan: string): void;
   /** Returns whether the last attempts succeeded; undefined if no attempt was necessary yet. */
   stateOf(plan: string): SilenceState | undefined;
-  /** Calls the listener when the state of a plan changes. The returned function removes the listener. */
+  /** Returns the silences that the plan needs now, in the order of their nodes. */
+  silencesOf(plan: string): readonly NodeSilence[];
+  /** Calls the listener when the state or the silences of a plan change, but not when a silence is renewed. The returned function removes the listener. */
   onChange(listener: () => void): () => void;
   /** Runs until `stop` aborts. It ends no silence then, because the next leader takes them over. */
   run(stop: AbortSignal): Promise<void>;
@@ -67,10 +102,16 @@ interface Entry {
   failedEnds: number;
   /** The problem of the last attempt; undefined before the first attempt, and empty if it succeeded. */
   problem?: string;
+  /** The silence in Alertmanager, until it has ended. */
+  made?: Made | undefined;
 }
 
-export function createSilenceKeeper(clock: Clock, server: Alertmanager): SilenceKeeper {
-  return new Keeper(clock, server);
+export function createSilenceKeeper(
+  clock: Clock,
+  server: Alertmanager,
+  metrics: SilenceMeasures,
+): SilenceKeeper {
+  return new Keeper(clock, server, metrics);
 }
 
 class Keeper implements SilenceKeeper {
@@ -80,11 +121,15 @@ class Keeper implements SilenceKeeper {
   /** The servers by their addresses. They are separate, so a server that does not answer delays no other server. */
   readonly #lanes = new Map<string, Lane>();
   readonly #states = new Map<string, SilenceState>();
+  readonly #metrics: SilenceMeasures;
+  /** The silences of each plan as the last turn or listener has seen them, as JSON. */
+  readonly #seen = new Map<string, string>();
   #stop: AbortSignal | undefined;
 
-  constructor(clock: Clock, server: Alertmanager) {
+  constructor(clock: Clock, server: Alertmanager, metrics: SilenceMeasures) {
     this.#clock = clock;
     this.#server = server;
+    this.#metrics = metrics;
   }
 
   follow(plan: string, { policy, rules, uid, nodes }: SilenceScope): void {
@@ -106,11 +151,23 @@ class Keeper implements SilenceKeeper {
     for (const url of needed.keys()) this.#laneOf(url);
     for (const [url, lane] of this.#lanes) lane.need(plan, needed.get(url) ?? new Map());
     if (rules.length === 0) this.#states.delete(plan);
+    // The turn that calls this shows the silences itself.
+    this.#seen.set(plan, JSON.stringify(this.silencesOf(plan)));
+    this.#measure();
   }
 
   forget(plan: string): void {
     for (const lane of this.#lanes.values()) lane.need(plan, new Map());
     this.#states.delete(plan);
+    this.#seen.delete(plan);
+    this.#measure();
+  }
+
+  silencesOf(plan: string): readonly NodeSilence[] {
+    return this.#entries()
+      .filter((entry) => entry.plan === plan && entry.isNeeded)
+      .map(silenceOf)
+      .toSorted((a, b) => titleOf(a).localeCompare(titleOf(b)));
   }
 
   stateOf(plan: string): SilenceState | undefined {
@@ -124,27 +181,59 @@ class Keeper implements SilenceKeeper {
   async run(stop: AbortSignal): Promise<void> {
     this.#stop = stop;
     for (const lane of this.#lanes.values()) lane.begin(stop);
+    this.#measure();
     await aborted(stop);
     for (const lane of this.#lanes.values()) lane.cancel();
     this.#lanes.clear();
     this.#states.clear();
+    this.#seen.clear();
+    this.#metrics.forgetSilences();
     this.#stop = undefined;
   }
 
   #laneOf(url: string): Lane {
     return this.#lanes.getOrInsertComputed(url, () => {
-      const lane = new Lane(this.#clock, this.#server, (plan) => this.#judge(plan));
+      const lane = new Lane(this.#clock, this.#server, (entry, problem) => {
+        this.#looked(entry, problem);
+      });
       if (this.#stop !== undefined) lane.begin(this.#stop);
       return lane;
     });
   }
 
-  /** Finds out whether the silences of the plan are kept. Between two Nodes, the last state holds. */
-  #judge(plan: string): void {
-    const tried = [...this.#lanes.values()]
-      .flatMap((lane) => lane.entriesOf(plan))
-      .filter(({ problem }) => problem !== undefined);
-    if (tried.length === 0) return;
+  #entries(): Entry[] {
+    return [...this.#lanes.values()].flatMap((lane) => lane.entries());
+  }
+
+  #looked({ plan, wanted, isNeeded }: Entry, problem: string): void {
+    if (problem !== '') this.#metrics.silenceFailed(serverOf(wanted.rule));
+    this.#measure();
+    if (!isNeeded) return;
+    const hasChanged = this.#judge(plan);
+    const silences = JSON.stringify(this.silencesOf(plan));
+    const isSeen = this.#seen.get(plan) === silences;
+    this.#seen.set(plan, silences);
+    if (hasChanged || !isSeen) this.#listeners.call();
+  }
+
+  /** Measures the silences of each server. Two addresses may have the same host. */
+  #measure(): void {
+    if (this.#stop === undefined) return;
+    const counts = new Map<string, number>();
+    for (const [url, lane] of this.#lanes) {
+      const server = serverOf({ url });
+      const made = lane.entries().filter(({ made }) => made !== undefined);
+      counts.set(server, (counts.get(server) ?? 0) + made.length);
+    }
+    for (const [server, count] of counts) this.#metrics.silenced(server, count);
+  }
+
+  /** Finds out whether the silences of the plan are kept. Between two Nodes, the last state holds. Returns true if the state has changed. */
+  #judge(plan: string): boolean {
+    const tried = this.#entries().filter(
+      (entry) => entry.plan === plan && entry.isNeeded && entry.problem !== undefined,
+    );
+    if (tried.length === 0) return false;
     const bad = tried.find(({ problem }) => problem !== '');
     const state: SilenceState =
       bad === undefined
@@ -155,7 +244,7 @@ class Keeper implements SilenceKeeper {
           };
     const before = this.#states.get(plan);
     this.#states.set(plan, state);
-    if (before?.isGood !== state.isGood || before.message !== state.message) this.#listeners.call();
+    return before?.isGood !== state.isGood || before.message !== state.message;
   }
 }
 
@@ -163,16 +252,17 @@ class Keeper implements SilenceKeeper {
 class Lane {
   readonly #clock: Clock;
   readonly #server: Alertmanager;
-  readonly #judge: (plan: string) => void;
+  readonly #onLook: (entry: Entry, problem: string) => void;
   readonly #entries = new Map<string, Entry>();
   #stop: AbortSignal | undefined;
   #cancel: (() => void) | undefined;
   #isAtWork = false;
 
-  constructor(clock: Clock, server: Alertmanager, judge: (plan: string) => void) {
+  /** `onLook` is called after each attempt. The problem is empty if it succeeded. */
+  constructor(clock: Clock, server: Alertmanager, onLook: (entry: Entry, problem: string) => void) {
     this.#clock = clock;
     this.#server = server;
-    this.#judge = judge;
+    this.#onLook = onLook;
   }
 
   begin(stop: AbortSignal): void {
@@ -184,8 +274,8 @@ class Lane {
     this.#cancel?.();
   }
 
-  entriesOf(plan: string): Entry[] {
-    return [...this.#entries.values()].filter((entry) => entry.plan === plan && entry.isNeeded);
+  entries(): Entry[] {
+    return [...this.#entries.values()];
   }
 
   need(plan: string, needed: ReadonlyMap<string, Entry>): void {
@@ -241,8 +331,9 @@ class Lane {
   async #look(key: string, entry: Entry, stop: AbortSignal): Promise<boolean> {
     const { wanted, isNeeded } = entry;
     entry.mayExist = true;
-    const problem = await this.#ask(wanted, isNeeded, stop);
+    const problem = await this.#ask(entry, stop);
     if (stop.aborted) return true;
+    if (Date.parse(entry.made?.endsAt ?? '') <= this.#clock.now()) entry.made = undefined;
     const isCurrent = this.#entries.get(key) === entry;
     if (isNeeded) {
       entry.problem = problem;
@@ -250,13 +341,13 @@ class Lane {
       if (entry.isNeeded)
         entry.dueAt =
           this.#clock.monotonic() + (problem === '' ? nextLookMs(wanted.rule) : AGAIN_MS);
-      this.#judge(entry.plan);
     } else {
       entry.failedEnds += problem === '' ? 0 : 1;
       entry.dueAt = this.#clock.monotonic() + AGAIN_MS;
       const isOver = problem === '' || entry.failedEnds >= ATTEMPTS_TO_END;
       if (isCurrent && isOver) this.#entries.delete(key);
     }
+    this.#onLook(entry, problem);
     // A silence that failed goes to the end of the queue, so that it delays no other silence.
     if (problem !== '' && this.#entries.get(key) === entry) {
       this.#entries.delete(key);
@@ -266,7 +357,8 @@ class Lane {
   }
 
   /** Resolves with the problem; it is empty if there is none. */
-  async #ask(wanted: Wanted, isNeeded: boolean, stop: AbortSignal): Promise<string> {
+  async #ask(entry: Entry, stop: AbortSignal): Promise<string> {
+    const { wanted, isNeeded } = entry;
     const late = new AbortController();
     const { promise, resolve } = Promise.withResolvers<string>();
     const cancel = this.#clock.schedule(WITHIN_MS, () => {
@@ -276,13 +368,26 @@ class Lane {
     const abort = AbortSignal.any([late.signal, stop]);
     const asked = isNeeded ? this.#server.keep(wanted, abort) : this.#server.end(wanted, abort);
     const told = asked.then(
-      () => '',
+      (made) => {
+        entry.made = made ?? undefined;
+        return '';
+      },
       (error: unknown) => messageOf(error),
     );
     // A request that ignores its abort signal must not delay the others either.
     const problem = await Promise.race([told, promise]).finally(cancel);
     return printable(problem).slice(0, LONGEST_MESSAGE);
   }
+}
+
+function silenceOf({ wanted: { node, rule }, made, problem }: Entry): NodeSilence {
+  const { name: silence, lastsMs } = rule;
+  const shown = made && { id: made.id, startsAt: made.startsAt };
+  return { node, silence, server: serverOf(rule), lastsMs, made: shown, problem };
+}
+
+function titleOf({ node, silence, server }: NodeSilence): string {
+  return [node, silence, server].join(' ');
 }
 
 function keyOf({ rule, matchers, comment }: Wanted): string {

@@ -22,6 +22,8 @@ export interface SilenceRule {
 /** The silence that one Node needs for one plan. */
 export interface Wanted {
   readonly rule: SilenceRule;
+  /** The name of the Node. */
+  readonly node: string;
   readonly matchers: readonly AlertMatcher[];
   /** Says what the silence is for. It is the same for every leader, so that the next one finds the silence. */
   readonly comment: string;
@@ -46,6 +48,9 @@ export interface Found {
   readonly endsAt: string;
 }
 
+/** A silence that Alertmanager has. The times are those at which it starts, and ends unless it is renewed. */
+export type Made = Pick<Found, 'id' | 'startsAt' | 'endsAt'>;
+
 export const NODE = '{node}';
 export const CREATOR = 'refit';
 
@@ -63,7 +68,7 @@ export function wantedFor(rule: SilenceRule, plan: string, uid: string, node: st
     isRegex,
   }));
   const comment = `Refit upgrades node ${node}: plan ${plan} (${uid}), silence ${rule.name}`;
-  return { rule, matchers, comment };
+  return { rule, node, matchers, comment };
 }
 
 /** Returns the filters with which Alertmanager lists the silences that have these matchers. */
@@ -87,13 +92,23 @@ export function ownAmong(listed: readonly unknown[], wanted: Wanted): Found[] {
   });
 }
 
+/** Returns the silence that ends last; undefined if there is none. */
+export function lastOf(found: readonly Found[]): Found | undefined {
+  return found.toSorted((a, b) => Date.parse(b.endsAt) - Date.parse(a.endsAt))[0];
+}
+
+/** Returns the host and port of the Alertmanager of this rule. Messages and metrics name it, because an address may contain secrets. */
+export function serverOf({ url }: Pick<SilenceRule, 'url'>): string {
+  return URL.parse(url)?.host ?? '';
+}
+
 /** Returns the silence that must be posted now; undefined if an existing silence lasts long enough. */
 export function renewalOf(
   { rule, matchers, comment }: Wanted,
   found: readonly Found[],
   now: number,
 ): Posted | undefined {
-  const latest = found.toSorted((a, b) => Date.parse(b.endsAt) - Date.parse(a.endsAt))[0];
+  const latest = lastOf(found);
   const endsAt = new Date(now + rule.lastsMs).toISOString();
   if (latest === undefined) {
     const startsAt = new Date(now).toISOString();
