@@ -13,6 +13,7 @@ export const MOST = {
   checks: 100,
   checkNodes: 100,
   hooks: 50,
+  silences: 100,
   before: 50,
   namesBefore: 500,
   downloads: 20,
@@ -130,6 +131,22 @@ const hookSchema = object('One hook that runs or has failed.', {
   state: z.enum(['Running', 'Failed']).describe('How the run stands.'),
   message: sentence('What the Job or the server said.'),
   since: optional('Since when the run is in this state.', time('Its begin.')),
+});
+
+const silenceSchema = object('One silence in Alertmanager for a node in progress.', {
+  node: nameSchema.describe('The name of the Node.'),
+  silence: z.string().max(LONGEST.word).describe('The name of the silence in the policy.'),
+  server: z.string().max(LONGEST.reference).describe('The host and port of Alertmanager.'),
+  id: text(
+    'The id of the silence in Alertmanager; absent if there is none, or if Alertmanager has not said it.',
+    LONGEST.name,
+  ),
+  since: optional('Since when the silence is active.', time('Its start.')),
+  durationSeconds: z
+    .int()
+    .min(1)
+    .describe('The seconds from each renewal to the end of the silence. The ends are not shown.'),
+  problem: sentence('Why the last attempt to make or renew it failed; absent if it succeeded.'),
 });
 
 const wayBackSchema = object(
@@ -282,6 +299,10 @@ const statusSchema = object('Written by the controller only.', {
   hooks: optional(
     'The hooks of the policy that run or have failed, at most 50. A failure stays until its target is tried again.',
     z.array(hookSchema).max(MOST.hooks).meta(byKey('id')),
+  ),
+  silences: optional(
+    'The silences of the policy for the nodes in progress, at most 100, those with a problem first.',
+    z.array(silenceSchema).max(MOST.silences),
   ),
   wayBack: wayBackSchema.exactOptional(),
   notifications: notificationsSchema.exactOptional(),

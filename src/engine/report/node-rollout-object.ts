@@ -20,6 +20,7 @@ const OWN_FIELDS = [
   'conditions',
   'checks',
   'hooks',
+  'silences',
   'wayBack',
   'history',
 ] as const satisfies readonly (keyof NodeRolloutStatus)[];

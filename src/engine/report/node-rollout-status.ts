@@ -13,7 +13,7 @@ import {
 } from '../../api/refit/node-rollout.ts';
 import type { Delivery } from '../../notify/receivers.ts';
 import { type Conditions, type ConditionUpdate, withCondition } from '../../runtime/conditions.ts';
-import type { SilenceState } from '../../silences/keeper.ts';
+import type { NodeSilence, SilenceState } from '../../silences/keeper.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { defined } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
@@ -39,6 +39,7 @@ import { type RunSnapshot, snapshotsSince } from './run-snapshots.ts';
 import { downloadsSince, type RunVersions, runVersions } from './run-versions.ts';
 import { checksShown, steadyChecks } from './shown-checks.ts';
 import { hooksShown, withEarlierFailures } from './shown-hooks.ts';
+import { silencesShown } from './shown-silences.ts';
 import type { Turn } from './turn.ts';
 
 type Counts = NonNullable<NodeRolloutStatus['counts']>;
@@ -89,6 +90,8 @@ export interface Outside {
   readonly delivery?: Delivery | undefined;
   /** Whether alerts are silenced; undefined if no alert needs a silence. */
   readonly silencing?: SilenceState | undefined;
+  /** The silences for the nodes in progress. */
+  readonly silences?: readonly NodeSilence[] | undefined;
   /** The id of the trace of the run; undefined if no traces are sent. */
   readonly traceId?: string | undefined;
 }
@@ -255,6 +258,7 @@ export function statusOf(
     waiting: waitingOf(view, now),
     checks: steadyChecks(view.checks, isSame ? before.checks : undefined),
     hooks: withEarlierFailures(view.hooks, isSame ? before.hooks : undefined, view.settled),
+    silences: silencesShown(view.outside.silences, isSame ? before.silences : undefined),
     wayBack: view.wayBack,
     conditions: [...conditionsAt(view, known, previous?.metadata.generation, now)],
     history: historyOf(view, before.history ?? [], now),
@@ -404,6 +408,7 @@ export function statusOfDeleted(
     wave: _wave,
     checks: _checks,
     hooks: _hooks,
+    silences: _silences,
     ...kept
   } = status;
   const isOpen = status.history?.some(({ ended }) => ended === undefined) === true;

@@ -20,7 +20,7 @@ import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { gather } from '../snapshot/gather.ts';
 import { viewsOf } from '../snapshot/world.ts';
-import { statusOf, viewOf } from './node-rollout-status.ts';
+import { type Outside, statusOf, viewOf } from './node-rollout-status.ts';
 import { KEPT_MS, MOST_KEPT, tooOld } from './node-rollout-sweep.ts';
 import { nodeRolloutWriter } from './node-rollout-writer.ts';
 import type { Turn } from './turn.ts';
@@ -225,6 +225,41 @@ test('the condition Silenced is there while a plan has needed silences', () => {
   expect(silenced()).toEqual([]);
 });
 
+test('silences are shown while their nodes are in progress, and neither a renewal nor a new leader causes a write', async () => {
+  const { clock, writer, show, read, writes } = scene();
+  const rollout = rolloutOf(['intended', 'pending']);
+  const rule = { silence: 'nodes', server: 'am:9093', lastsMs: 300_000 };
+  const untried = { ...rule, node: 'w1', made: undefined, problem: undefined };
+  const made = { ...untried, made: { id: 's1', startsAt: later(0) }, problem: '' };
+  await show(rollout, [], { silences: [made] });
+  const shown = [
+    {
+      node: 'w1',
+      silence: 'nodes',
+      server: 'am:9093',
+      id: 's1',
+      since: later(0),
+      durationSeconds: 300,
+    },
+  ];
+  expect(read().status?.silences).toEqual(shown);
+  const { length } = writes();
+  for (let round = 0; round < 10; round++) {
+    await clock.advance(100_000);
+    await show(rollout, [], { silences: [made] });
+  }
+  writer.begin();
+  await show(rollout, [], { silences: [untried] });
+  expect(writes()).toHaveLength(length);
+  expect(read().status?.silences).toEqual(shown);
+  await clock.advance(20_000);
+  await show(rolloutOf(['done', 'intended']), [], { silences: [{ ...made, node: 'w2' }] });
+  expect(read().status?.silences).toMatchObject([{ node: 'w2' }]);
+  writer.gone('plan');
+  await writer.flush();
+  expect(read().status?.silences).toBeUndefined();
+});
+
 test('the size is bounded at 15,000 targets that all failed with a long message', () => {
   const message = 'x'.repeat(10_000);
   const states = Array.from({ length: 15_000 }, () => 'failed' as const);
@@ -253,8 +288,8 @@ function scene() {
   // The in-memory API server keys objects by name only.
   const parts = { dialect, client: api.client, clock, log: buildLog(lines, 'info') };
   const writer = nodeRolloutWriter({ ...parts, plans: () => plans });
-  const show = async (rollout: Rollout, waits: readonly Wait[] = []) => {
-    const again = writer.show(turnOf(rollout, clock.now()), waits);
+  const show = async (rollout: Rollout, waits: readonly Wait[] = [], outside: Outside = {}) => {
+    const again = writer.show(turnOf(rollout, clock.now()), waits, outside);
     await writer.flush();
     return again;
   };

@@ -80,7 +80,7 @@ export interface ReporterParts extends AnnouncerParts, Pick<Effects, 'client' | 
   /** Undefined if no notifications are sent. */
   readonly notifier?: Pick<Notifier, 'follow' | 'forget' | 'deliveryOf'> | undefined;
   /** Undefined if no alerts are silenced. */
-  readonly silences?: Pick<SilenceKeeper, 'stateOf'> | undefined;
+  readonly silences?: Pick<SilenceKeeper, 'stateOf' | 'silencesOf'> | undefined;
   /** Undefined if no traces are sent. */
   readonly tracer?: Pick<Tracer, 'follow' | 'forget'> | undefined;
 }
@@ -216,8 +216,10 @@ function show(
 ): number | undefined {
   const { dialect, nodeRollouts, notifier } = parts;
   const longMs = notify(parts, turn, waits);
-  const delivery = notifier?.deliveryOf(titleOf(dialect, keyOf(turn.plan)));
-  return soonest([longMs, nodeRollouts?.show(turn, waits, { delivery, silencing })]);
+  const title = titleOf(dialect, keyOf(turn.plan));
+  const delivery = notifier?.deliveryOf(title);
+  const silences = parts.silences?.silencesOf(title);
+  return soonest([longMs, nodeRollouts?.show(turn, waits, { delivery, silencing, silences })]);
 }
 
 /**
