@@ -1,14 +1,75 @@
 /** Renders whether alerts about the nodes in progress are silenced. */
+import { MOST } from '../../api/refit/node-rollout.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { defined } from '../../util/json.ts';
 import { age } from '../phrases.ts';
-import type { PlanView } from './view.ts';
+import type { PlanView, SilenceView, SilencingView } from './view.ts';
+
+/** A section of the text that `refit status` and `why` print. */
+interface SilenceSection {
+  readonly heading: string;
+  readonly lines: readonly string[];
+}
 
 /** Returns the section about the silences; without lines if the policy has none, or if the leader has shown nothing. */
-export function silenceSection({ silencing }: Pick<PlanView, 'silencing'>, now: number) {
-  const lines: string[] = [];
-  if (silencing !== undefined) {
-    const { isGood, message, since } = silencing;
-    const past = since === undefined ? '' : `, for ${age(since, now)}`;
-    lines.push(isGood ? `${message}${past}` : `not silenced${past}: ${message}`);
+export function silenceSection(
+  { silencing }: Pick<PlanView, 'silencing'>,
+  now: number,
+): SilenceSection {
+  return { heading: 'alerts', lines: silencing === undefined ? [] : [stateLine(silencing, now)] };
+}
+
+/** Returns the same for one target in progress, with the silences of its node. */
+export function targetSilenceSection(
+  { silencing }: Pick<PlanView, 'silencing'>,
+  target: string,
+  now: number,
+): SilenceSection {
+  const own = silencing && silencingOf(silencing, target);
+  const lines = own?.silences?.map((each) => silenceLine(each, now));
+  return lines ? { heading: 'alerts', lines } : silenceSection({ silencing: own }, now);
+}
+
+/**
+ * Returns the silences of this target in progress, with their own problem. If the leader has shown none of them, returns what it has
+ * shown of the plan.
+ */
+export function silencingOf(silencing: SilencingView, target: string): SilencingView {
+  const { silences: all = [], ...ofPlan } = silencing;
+  const silences = all.filter((each) => each.target === target);
+  if (silences.length === 0) {
+    // A full list may lack the target.
+    const isComplete = all.length > 0 && all.length < MOST.silences;
+    const message = 'the leader has not looked for a silence of this node yet';
+    return ofPlan.isGood && isComplete ? { isGood: false, message } : ofPlan;
   }
-  return { heading: 'alerts', lines };
+  const bad = silences.find(({ problem }) => problem !== undefined);
+  if (bad !== undefined) {
+    const message = `silence ${bad.silence} at ${bad.server}: ${bad.problem}`;
+    return { isGood: false, message, silences };
+  }
+  const since = silences
+    .flatMap((each) => each.since ?? [])
+    .toSorted()
+    .at(-1);
+  return { isGood: true, message: 'its alerts are silenced', ...defined({ since }), silences };
+}
+
+function stateLine({ isGood, message, since }: SilencingView, now: number): string {
+  const past = since === undefined ? '' : `, for ${age(since, now)}`;
+  return isGood ? `${message}${past}` : `not silenced${past}: ${message}`;
+}
+
+function silenceLine(
+  { silence, server, id, since, durationSeconds, problem }: SilenceView,
+  now: number,
+): string {
+  const name = id === undefined ? `${silence} at ${server}` : `${silence} at ${server} (id ${id})`;
+  if (problem !== undefined)
+    return id === undefined
+      ? `not silenced by ${name}: ${problem}`
+      : `silence ${name} could not be renewed, and ends soon: ${problem}`;
+  const past = since === undefined ? '' : ` for ${age(since, now)}`;
+  const end = `${formatDuration(durationSeconds * 1000)} after its last renewal`;
+  return `silenced${past} by ${name}, which ends ${end}`;
 }

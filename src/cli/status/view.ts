@@ -9,7 +9,7 @@ import type { FullExplanation } from '../../engine/explain/explain.ts';
 import { rollBackSentence } from '../../engine/explain/roll-back.ts';
 import { wayBackOf, wayBackOfRollout } from '../../engine/explain/way-back.ts';
 import { isTargetHeld } from '../../engine/gates/held-targets.ts';
-import { factsOf, labelsOf } from '../../engine/gates/types.ts';
+import { factsOf, labelsOf, nodeNameOf } from '../../engine/gates/types.ts';
 import type {
   Cordoned,
   PlanPhase,
@@ -32,6 +32,7 @@ import {
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { checksShown, type ShownCheck } from '../../engine/report/shown-checks.ts';
 import { hooksShown, type ShownHook } from '../../engine/report/shown-hooks.ts';
+import type { ShownSilence } from '../../engine/report/shown-silences.ts';
 import type { ShownSilencing } from '../../engine/report/shown-silencing.ts';
 import { groupsOf } from '../../engine/schedule/order.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
@@ -138,7 +139,7 @@ export interface PlanView
   /** The hooks of the policy that run or have failed, as the leader has shown last. `since` is an RFC 3339 time. */
   readonly hooks?: readonly HookView[] | undefined;
   /** Whether alerts about the nodes in progress are silenced, as the leader has shown last. */
-  readonly silencing?: ShownSilencing | undefined;
+  readonly silencing?: SilencingView | undefined;
   /** Checks that could not run, one sentence each. */
   readonly unseen?: readonly string[] | undefined;
   /** Whether all targets that are done can go back to their earlier versions. */
@@ -154,6 +155,15 @@ export interface JoinedView {
 
 export type CheckView = Pick<ShownCheck, 'name' | 'state' | 'message' | 'since'>;
 
+/** A silence of the node of `target`. */
+export interface SilenceView extends ShownSilence {
+  readonly target: string;
+}
+
+export interface SilencingView extends Omit<ShownSilencing, 'silences'> {
+  readonly silences?: readonly SilenceView[] | undefined;
+}
+
 export type HookView = Omit<ShownHook, 'id'>;
 
 export interface StatusView {
@@ -166,9 +176,8 @@ export interface StatusView {
 }
 
 /** What a view is made from: the assessment of the current state, and the state that the controller would record next. */
-export interface ViewInput
-  extends Assessment,
-    Pick<PlanView, 'namespace' | 'cluster' | 'silencing'> {
+export interface ViewInput extends Assessment, Pick<PlanView, 'namespace' | 'cluster'> {
+  readonly silencing?: ShownSilencing | undefined;
   readonly explanation: Pick<FullExplanation, 'waits' | 'cordoned'>;
   readonly upcoming: Rollout;
   readonly warnings: readonly string[];
@@ -223,10 +232,25 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     joined: joinedViews(look),
     checks: checksShown(snapshot.health)?.map(({ at: _at, nodes: _nodes, ...check }) => check),
     hooks: hooksShown(snapshot.hooks)?.map(({ id: _id, ...hook }) => hook),
-    silencing: look.silencing,
+    silencing: silencingView(look),
     unseen: unseen.length === 0 ? undefined : unseen,
     wayBack: wayBackOfRollout(look),
   });
+}
+
+/** Returns what is known of the silences, with the targets whose nodes they are for. */
+function silencingView({ silencing, snapshot }: ViewInput): SilencingView | undefined {
+  if (silencing === undefined) return undefined;
+  const { silences, ...state } = silencing;
+  if (silences === undefined) return state;
+  const targets = new Map(
+    targetsIn(snapshot.rollout, 'intended').map((target) => [
+      nodeNameOf(target, factsOf(snapshot, target)),
+      target.name,
+    ]),
+  );
+  const shown = silences.map((each) => ({ ...each, target: targets.get(each.node) ?? each.node }));
+  return { ...state, silences: shown };
 }
 
 /** Replaces control characters in all strings of a view, and removes undefined fields. Nodes write some of the strings, and their control characters must not reach a terminal. */

@@ -20,9 +20,13 @@ const NOW = T0 + 10 * MINUTE;
 const PIPE = mediumOf({ hasColours: false, size: () => ({ columns: Infinity, rows: Infinity }) });
 const PROBLEM = 'silence nodes of UpgradePolicy careful: am.example answered 503';
 
-async function statusWith(silencing: Sources['silencing'], hasSilences = true) {
+async function statusWith(
+  silencing: Sources['silencing'],
+  hasSilences = true,
+  second: 'SignalPending' | 'SignalSent' = 'SignalPending',
+) {
   const update = buildUpdate({ targets: { workers: listed('w1', 'w2') } });
-  const states = recorded({ w1: 'SignalSent', w2: 'SignalPending' }, later(MINUTE));
+  const states = recorded({ w1: 'SignalSent', w2: second }, later(MINUTE));
   const silences = hasSilences ? [{ name: 'nodes', url: 'http://am.example' }] : [];
   const plans = await lookAt(
     [buildPlan({ commands: [{ k0supdate: update }] }, statusOf('SchedulableWait', [], states))],
@@ -45,11 +49,65 @@ test('why says of a plan and of a node in progress that alerts are not silenced,
     expect(whyLines(status, node, NOW, PIPE).join('\n')).toContain(line);
   expect(whyLines(status, 'w2', NOW, PIPE).join('\n')).not.toContain(PROBLEM);
   expect(whyView(status, 'w1').plans[0]?.silencing).toEqual(BAD);
+  expect(whyView(status, 'w2').plans[0]?.silencing).toBeUndefined();
 });
 
 test('why says of a node in progress that its alerts are silenced', async () => {
   const status = await statusWith(async () => await Promise.resolve(GOOD));
   expect(whyLines(status, 'w1', NOW, PIPE).join('\n')).toContain(`alerts  ${GOOD.message}`);
+});
+
+const SILENCE = {
+  node: 'w1',
+  silence: 'nodes',
+  server: 'am.example',
+  id: 'id-1',
+  since: later(8 * MINUTE),
+  durationSeconds: 300,
+};
+const FAILED = {
+  node: 'w2',
+  silence: 'nodes',
+  server: 'am.example',
+  durationSeconds: 300,
+  problem: 'answered 503',
+};
+
+test('why names the silence of a node that is silenced, and the problem of another node that is not', async () => {
+  const shown = { ...BAD, silences: [FAILED, SILENCE] };
+  const status = await statusWith(async () => await Promise.resolve(shown), true, 'SignalSent');
+  const first = whyLines(status, 'w1', NOW, PIPE).join('\n');
+  expect(first).toContain(
+    'alerts  silenced for 2 min by nodes at am.example (id id-1), which ends 5 min after its last renewal',
+  );
+  expect(first).not.toContain('503');
+  expect(whyLines(status, 'w2', NOW, PIPE).join('\n')).toContain(
+    'alerts  not silenced by nodes at am.example: answered 503',
+  );
+  expect(whyView(status, 'w1').plans[0]?.silencing).toEqual({
+    isGood: true,
+    message: 'its alerts are silenced',
+    since: SILENCE.since,
+    silences: [{ ...SILENCE, target: 'w1' }],
+  });
+  expect(whyView(status, 'w2').plans[0]?.silencing).toMatchObject({
+    isGood: false,
+    message: 'silence nodes at am.example: answered 503',
+    silences: [{ node: 'w2', target: 'w2', problem: 'answered 503' }],
+  });
+  expect(whyView(status, undefined).plans[0]?.silencing).toMatchObject(BAD);
+});
+
+test('a silence that could not be renewed is named, and a node that the leader has not looked at is not called silenced', async () => {
+  const late = { ...SILENCE, problem: 'answered 503' };
+  const shown = { ...GOOD, silences: [late] };
+  const status = await statusWith(async () => await Promise.resolve(shown), true, 'SignalSent');
+  expect(whyLines(status, 'w1', NOW, PIPE).join('\n')).toContain(
+    'alerts  silence nodes at am.example (id id-1) could not be renewed, and ends soon: answered 503',
+  );
+  expect(whyLines(status, 'w2', NOW, PIPE).join('\n')).toContain(
+    'alerts  not silenced: the leader has not looked for a silence of this node yet',
+  );
 });
 
 test('a policy without silences asks nothing, and an answer that is refused is named', async () => {
@@ -58,6 +116,13 @@ test('a policy without silences asks nothing, and an answer that is refused is n
   const refused = await statusWith(async () => await Promise.reject(new Error('forbidden')));
   const lines = whyLines(refused, 'w1', NOW, PIPE).join('\n');
   expect(lines).toContain('unknown whether alerts are silenced: forbidden');
+});
+
+test('the silences of the NodeRollout are read with its condition', () => {
+  const conditions = [{ type: 'Silenced', status: 'True', message: GOOD.message }];
+  const status = { conditions, silences: [SILENCE] };
+  const shown = { spec: { plan: { uid: 'u' } }, status } as unknown as NodeRollout;
+  expect(silencingIn(shown, 'u')).toMatchObject({ ...GOOD, silences: [SILENCE] });
 });
 
 test('the condition of the NodeRollout counts for its own plan only', () => {

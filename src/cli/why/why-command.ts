@@ -10,7 +10,7 @@ import { planFlag, runnerOf } from '../plan-runners.ts';
 import { hookSection } from '../status/hook-section.ts';
 import type { PlanFilter } from '../status/plan-names.ts';
 import * as sentences from '../status/sentences.ts';
-import { silenceSection } from '../status/silence-section.ts';
+import { silenceSection, silencingOf, targetSilenceSection } from '../status/silence-section.ts';
 import { inSession, observeOnce, plansIn, type SessionParts } from '../status/status-session.ts';
 import * as text from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
@@ -57,6 +57,7 @@ export function whyView(status: StatusView, node: string | undefined): StatusVie
       ({ target, ofStage }) => target === undefined || ofStage === true || names.has(target),
     );
     const cordoned = plan.cordoned?.filter(({ target }) => names.has(target));
+    const moving = stages.flatMap(({ targets }) => targets).find(sentences.isMoving);
     const next = plan.next.filter((name) => names.has(name));
     const hooks = plan.hooks?.filter(({ target }) => target !== undefined && names.has(target));
     return [
@@ -67,6 +68,8 @@ export function whyView(status: StatusView, node: string | undefined): StatusVie
         next,
         ...(joined?.length ? { joined } : { joined: undefined }),
         hooks: hooks?.length ? hooks : undefined,
+        // Only alerts about nodes in progress are silenced.
+        silencing: moving && plan.silencing && silencingOf(plan.silencing, moving.name),
         ...(cordoned?.length ? { cordoned } : { cordoned: undefined }),
       },
     ];
@@ -175,7 +178,7 @@ export function nodeSections(status: StatusView, plan: PlanView, node: string, n
         ...sectionsOf(status, plan, stage, target, now),
         hookSection(plan, now, target.name),
         // Only alerts about nodes in progress are silenced.
-        ...(sentences.isMoving(target) ? [silenceSection(plan, now)] : []),
+        ...(sentences.isMoving(target) ? [targetSilenceSection(plan, target.name, now)] : []),
         text.wayBackSection(target.wayBack),
         text.snapshotSection([target]),
         cordonSection(plan, target),

@@ -1,11 +1,15 @@
 /** Reads in a NodeRollout whether alerts about the plan are silenced. Commands read it there, because only the leader knows. */
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import type { SilenceState } from '../../silences/keeper.ts';
+import { defined } from '../../util/json.ts';
+import type { ShownSilence } from './shown-silences.ts';
 
 /** What the leader has shown last about the silences of a plan. */
 export interface ShownSilencing extends SilenceState {
   /** RFC 3339 time since when the alerts are silenced, or are not. */
   readonly since?: string | undefined;
+  /** The silences for the nodes in progress; undefined if the leader has shown none. */
+  readonly silences?: readonly ShownSilence[] | undefined;
 }
 
 /** Returns what the leader has shown for this plan; undefined if it has shown nothing. */
@@ -17,5 +21,6 @@ export function silencingIn(
   const condition = shown?.status?.conditions?.find(({ type }) => type === 'Silenced');
   if (condition === undefined) return undefined;
   const { status, message = '', lastTransitionTime } = condition;
-  return { isGood: status === 'True', message, since: lastTransitionTime };
+  const silences = defined({ silences: shown?.status?.silences });
+  return { isGood: status === 'True', message, since: lastTransitionTime, ...silences };
 }
