@@ -5,10 +5,10 @@ import type { ControllerFlags } from '../cli/options.ts';
 import { VERSION } from '../cli/version.ts';
 import {
   type ControllerProcessOptions,
-  keepHeapSmall,
   type LeaderTools,
   prepareControllerProcess,
 } from '../composition/controller-process.ts';
+import { keepHeapSmall } from '../composition/small-heap.ts';
 import { targetProblems } from '../dialects/autopilot/plan/problems.ts';
 import { phaseOfPlan } from '../dialects/autopilot/plan/states.ts';
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';

@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { upgradePolicies } from '../api/kinds.ts';
 import type { UpgradePolicy } from '../api/refit/upgrade-policy.ts';
 import { lockHolder } from '../coordination/lock-holder.ts';
@@ -121,24 +120,6 @@ const FORBIDDEN_PAUSE_MS = 1_000;
 const LOOK_AGAIN_MS = 60_000;
 /** The most concurrent requests, enough to keep an API server busy. The first wave of a large plan would send thousands. */
 const REQUESTS_AT_ONCE = 32;
-
-/**
- * Bytes of garbage that a small heap may contain. This is little memory, and each collection costs
- * as much CPU time as several decisions.
- */
-const GARBAGE = 40 * 1024 * 1024;
-const LOOK_AT_HEAP_MS = 100;
-
-/**
- * Makes V8 collect garbage before a large heap grows much. The flag is set while the process runs,
- * because with a flag at the start V8 would compile the built-in code of Node.js again.
- */
-export function keepHeapSmall(): void {
-  setInterval(() => {
-    const percent = Math.round((100 * GARBAGE) / getHeapStatistics().used_heap_size);
-    setFlagsFromString(`--heap-growing-percent=${Math.min(100, Math.max(30, percent))}`);
-  }, LOOK_AT_HEAP_MS).unref();
-}
 
 /** Returns a function that adds the excluded roles to a policy. The result is cached, because values computed from a policy are. */
 function exclusionsOf({

@@ -11,7 +11,8 @@ import {
 } from '../kube/status-error.ts';
 import { sleep } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
-import { ifPossible, messageOf } from '../util/errors.ts';
+import { messageOf } from '../util/errors.ts';
+import { parseJson } from '../util/json.ts';
 import type { Tools } from '../util/tools.ts';
 import { onAbort, semaphore } from '../util/waits.ts';
 import { nameSome } from './budgets.ts';
@@ -141,9 +142,10 @@ class NodeRequests implements RequestedPods {
   blockedBy(): string | undefined {
     const open = this.#open().filter(({ describe }) => describe !== undefined);
     const alike = Map.groupBy(open, ({ describe }) => describe?.(''));
-    const texts = [...alike.values()].map((entries) =>
-      entries[0]?.describe?.(nameSome(entries.map(({ pod }) => keyOf(pod)))),
-    );
+    const texts = [...alike.values()].flatMap((entries) => {
+      const [first] = entries;
+      return first?.describe?.(nameSome(entries.map(({ pod }) => keyOf(pod)))) ?? [];
+    });
     return texts.length === 0 ? undefined : texts.toSorted().join('; ');
   }
 
@@ -289,7 +291,7 @@ function isAbout({ metadata: { uid } }: Pod) {
 async function askWhetherServed(client: KubeClient, abort: AbortSignal): Promise<boolean> {
   const answer = await client.raw(LIFECYCLE_PATH, { abort }).catch(() => undefined);
   if (answer === undefined || answer.status >= 500 || answer.status === 429) return true;
-  const list: unknown = answer.status === 200 ? ifPossible(() => JSON.parse(answer.body)) : {};
+  const list = answer.status === 200 ? parseJson(answer.body) : {};
   return resourceIn(list, 'lifecycle.k8s.io/v1alpha1', 'EvictionRequest') !== undefined;
 }
 

@@ -158,7 +158,7 @@ function definitions({ registry, exemplars }: Store): Define {
       buckets: number[],
       ...labelNames: L[]
     ) => new Histogram<L>({ name, help, buckets, labelNames, registers }),
-    keepExemplar: exemplars.keep,
+    keepExemplar: (series, labels, exemplar) => exemplars.keep(series, labels, exemplar),
   };
 }
 

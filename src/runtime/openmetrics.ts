@@ -38,7 +38,7 @@ export interface Exemplars {
 export function createExemplars(): Exemplars {
   const bySeries = new Map<string, Exemplar>();
   const keyOf = (series: string, labels: Labels): string =>
-    `${series}${labelText(Object.fromEntries(Object.entries(labels).toSorted()))}`;
+    `${series}${labelText(Object.fromEntries(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))))}`;
   return {
     keep: (series, labels, exemplar) => void bySeries.set(keyOf(series, labels), exemplar),
     get: (series, labels) =>
@@ -88,8 +88,9 @@ export function openMetricsSamples(
 }
 
 function exemplarText({ labelSet, value, timestamp }: Exemplar): string {
-  const characters = Object.entries(labelSet).flatMap(([name, text]) => [...name, ...`${text}`]);
-  if (characters.length > LONGEST_EXEMPLAR) return '';
+  const texts = Object.entries(labelSet).flatMap(([name, text]) => [name, String(text)]);
+  const characters = texts.reduce((sum, text) => sum + Array.from(text).length, 0);
+  if (characters > LONGEST_EXEMPLAR) return '';
   const at = timestamp === undefined ? '' : ` ${numberText(timestamp)}`;
   return ` # ${labelText(labelSet) || '{}'} ${numberText(value)}${at}`;
 }

@@ -1,6 +1,6 @@
 /** Runs the server of the hooks with the limits of `refit capi-extension`, but for patience: on a busy machine it cuts off nobody. */
 import { join } from 'node:path';
-import { keepHeapSmall } from '../../src/composition/controller-process.ts';
+import { keepHeapSmall } from '../../src/composition/small-heap.ts';
 import { DEFAULT_LIMITS } from '../../src/dialects/capi/hooks/connection-limits.ts';
 import { startExtensionServer } from '../../src/dialects/capi/hooks/extension-server.ts';
 import { hookService, type ServiceParts } from '../../src/dialects/capi/hooks/hook-service.ts';

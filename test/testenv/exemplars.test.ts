@@ -37,7 +37,7 @@ async function asked<T>(url: string, path: string, query: Record<string, string>
   const start = new Date(Date.now() - around).toISOString();
   const end = new Date(Date.now() + around).toISOString();
   const parameters = new URLSearchParams({ ...query, start, end });
-  const response = await fetch(`${url}/api/v1/${path}?${parameters}`);
+  const response = await fetch(`${url}/api/v1/${path}?${parameters.toString()}`);
   const { data } = (await response.json()) as { data: T };
   return data;
 }

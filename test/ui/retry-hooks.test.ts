@@ -69,7 +69,7 @@ async function startClusterWithFailedHook() {
       kind: 'NodeRollout',
       metadata: { name: place.name, namespace },
       spec: { plan: { apiVersion: plan.apiVersion ?? '', kind: 'Plan', name, uid } },
-    } as NodeRollout,
+    },
     { namespace },
   );
   const toStatus = { namespace, type: 'merge', subresource: 'status' } as const;

@@ -61,10 +61,6 @@ export function createRoutes(parts: RouteParts): Answer {
     if (found.kind === 'refused') failures.note(from);
     return found;
   };
-  const askToSignIn = (request: IncomingMessage, response: ServerResponse, why?: string): void => {
-    const isFromElsewhere = request.headers['sec-fetch-site'] === 'cross-site';
-    send(response, 401, 'text/html', signInPage(why, isFromElsewhere), SIGN_IN_HEADERS);
-  };
   const signIn: Answer = async (request, response) => {
     // A broken connection cannot take an answer.
     const body = await bodyOf(request, LONGEST_FORM).catch(() => '');
@@ -122,6 +118,12 @@ export function createRoutes(parts: RouteParts): Answer {
     const code = found?.kind === 'unanswered' ? 503 : 401;
     return send(response, code, 'text/plain', `${found?.why ?? 'Sign in first.'}\n`);
   };
+}
+
+/** Answers with the page that asks for a token, and says why if there is a reason. */
+function askToSignIn(request: IncomingMessage, response: ServerResponse, why?: string): void {
+  const isFromElsewhere = request.headers['sec-fetch-site'] === 'cross-site';
+  send(response, 401, 'text/html', signInPage(why, isFromElsewhere), SIGN_IN_HEADERS);
 }
 
 /**

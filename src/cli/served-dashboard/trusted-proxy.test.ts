@@ -78,8 +78,14 @@ test('a scheme is allowed, and Authorization needs it', () => {
 
 const wrongHeaders = ['', 'a b', 'Cookie', 'host', 'Origin', 'Sec-Fetch-Site', 'X-Refit-Action'];
 const wrongRanges = [
-  ...['', 'proxy', '10.1.2.3/33', '10.1.2.3/', '10.1.2.3/8/8'],
-  ...['0.0.0.0/0', '::/0', 'fd00::/129'],
+  '',
+  'proxy',
+  '10.1.2.3/33',
+  '10.1.2.3/',
+  '10.1.2.3/8/8',
+  '0.0.0.0/0',
+  '::/0',
+  'fd00::/129',
 ];
 const wrong: [TrustedProxyOptions, string][] = [
   [{ trustedProxies: [PROXY] }, '--ui-trusted-proxy needs --ui-token-header'],

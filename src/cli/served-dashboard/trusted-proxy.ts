@@ -5,6 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { RefitError } from '../../util/errors.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { isToken } from './gate.ts';
 
 /** Characters of the longest token that a proxy may send. All headers together must fit into 16 KiB. */
@@ -13,6 +14,9 @@ const LONGEST_PROXIED_TOKEN = 12 * 1024;
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 /** Headers that the server reads for another purpose. */
 const RESERVED = /^(cookie|host|origin|sec-fetch-.*|x-refit-action)$/i;
+
+/** The name of the authentication scheme before a token. */
+const SCHEME = /^Bearer /i;
 
 /** How a request says who the viewer is. */
 export type Arrival =
@@ -50,7 +54,7 @@ export function arrivals({ tokenHeader, trustedProxies = [] }: TrustedProxyOptio
     );
   const trusted = rangesIn(trustedProxies);
   return ({ headersDistinct, socket }) => {
-    const values = headersDistinct[tokenHeader.toLowerCase()] ?? [];
+    const values = ownMember(headersDistinct, tokenHeader.toLowerCase()) ?? [];
     if (isAmong(trusted, socket.remoteAddress)) return proxiedBy(tokenHeader, values);
     if (values.length === 0) return { kind: 'direct' };
     const why = `The header ${tokenHeader} is accepted only from the addresses of --ui-trusted-proxy, and ${socket.remoteAddress ?? 'this address'} is not one of them.`;
@@ -68,12 +72,13 @@ function proxiedBy(header: string, values: readonly string[]): Arrival {
     return refused(
       `The proxy sent the header ${header} ${values.length} times: it must replace it.`,
     );
-  const [, scheme, token = ''] = /^(Bearer +)?(.*)$/i.exec(value) ?? [];
+  const isBearer = SCHEME.test(value);
+  const token = isBearer ? value.replace(SCHEME, '').trim() : value;
   if (token.length > LONGEST_PROXIED_TOKEN)
     return refused(
       `The token in the header ${header} is longer than ${LONGEST_PROXIED_TOKEN} characters.`,
     );
-  if (!isToken(token) || (scheme === undefined && /^authorization$/i.test(header)))
+  if (!isToken(token) || (!isBearer && header.toLowerCase() === 'authorization'))
     return refused(`The header ${header} does not hold one bearer token.`);
   return { kind: 'proxied', token };
 }

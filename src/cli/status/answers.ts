@@ -80,19 +80,7 @@ export function inspectionAnswers(
   const delegations = new Map<string, boolean>();
   const drains = new Map<string, DrainState>();
   const unseen = new Set<string>();
-  const known = {
-    controlPlane: undefined as Known['controlPlane'],
-    preconditions: undefined as Known['preconditions'],
-    decisions: 'unasked' as Known['decisions'],
-    health: undefined as Known['health'],
-    locks: undefined as Known['locks'],
-    hooks: undefined as Known['hooks'],
-    budgetPods: undefined as Known['budgetPods'],
-    drainPreviews: new Map<string, DrainPreview>(),
-    drainDelegationOf: ({ key }: Target) => delegations.get(key),
-    drainOf: (node: string) => drains.get(node),
-    refusalOf: (_rollout: Rollout, { name }: Target) => refusalOn(dialect, plan, name),
-  } satisfies Known;
+  const known = nothingKnown({ dialect, plan }, delegations, drains);
   const ask = askingInto(unseen);
   const answer = async (question: Question, isAsked: boolean): Promise<void> => {
     const asking = isAsked ? ask : neutrally;
@@ -154,6 +142,27 @@ export function inspectionAnswers(
     return await ask('whether alerts are silenced', question, undefined);
   };
   return { known, unseen, add, addHealth, addHooks, silencing, addLocks, addBudgetPods };
+}
+
+/** Returns what is known before any question is answered. Answers about delegations and drains are looked up in the maps. */
+function nothingKnown(
+  { dialect, plan }: Pick<Subject, 'dialect' | 'plan'>,
+  delegations: ReadonlyMap<string, boolean>,
+  drains: ReadonlyMap<string, DrainState>,
+) {
+  return {
+    controlPlane: undefined as Known['controlPlane'],
+    preconditions: undefined as Known['preconditions'],
+    decisions: 'unasked' as Known['decisions'],
+    health: undefined as Known['health'],
+    locks: undefined as Known['locks'],
+    hooks: undefined as Known['hooks'],
+    budgetPods: undefined as Known['budgetPods'],
+    drainPreviews: new Map<string, DrainPreview>(),
+    drainDelegationOf: ({ key }: Target) => delegations.get(key),
+    drainOf: (node: string) => drains.get(node),
+    refusalOf: (_rollout: Rollout, { name }: Target) => refusalOn(dialect, plan, name),
+  } satisfies Known;
 }
 
 /** Has all questions answered at the same time. Of many questions of one kind, only the first ones are asked. */

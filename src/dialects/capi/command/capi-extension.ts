@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { ControllerFlags } from '../../../cli/options.ts';
 import { VERSION } from '../../../cli/version.ts';
 import * as processes from '../../../composition/controller-process.ts';
+import { keepHeapSmall } from '../../../composition/small-heap.ts';
 import { policyWithin } from '../../../engine/policy/rollout-policy.ts';
 import { askControlPlane } from '../../../engine/snapshot/api-server-health.ts';
 import type { KubeClient } from '../../../kube/client.ts';
@@ -65,7 +66,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
         hint: 'pass --client-ca with the CA of the managers: whoever calls the hooks can upgrade nodes',
       },
     );
-  processes.keepHeapSmall();
+  keepHeapSmall();
   await using started = new AsyncDisposableStack();
   const log = stderrLogger(flags.logLevel);
   const metrics = createMetrics(VERSION);

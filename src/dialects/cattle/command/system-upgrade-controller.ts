@@ -5,10 +5,8 @@
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import { VERSION } from '../../../cli/version.ts';
-import {
-  keepHeapSmall,
-  prepareControllerProcess,
-} from '../../../composition/controller-process.ts';
+import { prepareControllerProcess } from '../../../composition/controller-process.ts';
+import { keepHeapSmall } from '../../../composition/small-heap.ts';
 import type { Environment } from '../../../http/proxy-choice.ts';
 import { deployFile } from '../../../install/deploy-files.ts';
 import { objectsIn } from '../../../install/manifests.ts';
