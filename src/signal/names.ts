@@ -64,7 +64,15 @@ export const SIGNAL_STATUSES = [
   'UnCordoning',
   'Completed',
 ] as const;
-export type SignalStatus = (typeof SIGNAL_STATUSES)[number] | 'RollingBack' | FinalStatus;
+
+/** Every status that an agent reports. */
+export const REPORTED_STATUSES = [
+  ...SIGNAL_STATUSES,
+  'RollingBack',
+  'Failed',
+  'FailedDownload',
+] as const;
+export type SignalStatus = (typeof REPORTED_STATUSES)[number];
 
 const FINAL = ['Completed', 'Failed', 'FailedDownload'] as const;
 export type FinalStatus = (typeof FINAL)[number];

@@ -60,6 +60,8 @@ export interface Configuration {
   readonly replacedBy: readonly string[];
   /** True where the first plan has ended at the beginning: every node with a good payload was upgraded, and every other one failed. */
   readonly startsUpgraded: boolean;
+  /** True where the first plan has just upgraded the controllers, and no worker has begun: the way there is explored elsewhere. */
+  readonly startsAtWorkers: boolean;
   /** When somebody may put its way back in the place of the plan: as `refit rollback` does, or while it runs, with kubectl. */
   readonly wayBack: 'never' | 'once it has ended' | 'at any moment';
   /** Where a person turns the plan back. Until then only what is fair happens: other configurations explore the way there. */
@@ -108,30 +110,50 @@ export const NOW = T0 + MINUTE;
 
 export function firstPlan(configuration: Configuration): Plan {
   const plan = planFor(configuration, 1, configuration.versions);
-  return configuration.startsUpgraded ? { ...plan, status: endedStatus(configuration) } : plan;
+  const { startsUpgraded, startsAtWorkers } = configuration;
+  if (startsUpgraded) return { ...plan, status: endedStatus(configuration) };
+  return startsAtWorkers ? { ...plan, status: statusAtWorkers(configuration) } : plan;
 }
 
 /** The version that the node runs at first. */
-export function versionAtFirst({ payload }: NodeSpec, configuration: Configuration): string {
+export function versionAtFirst(spec: NodeSpec, configuration: Configuration): string {
   const [version = OLD] = configuration.versions;
-  return configuration.startsUpgraded && payload === 'good' ? version : OLD;
+  return isUpgradedAtFirst(spec, configuration) ? version : OLD;
+}
+
+function isUpgradedAtFirst(
+  { payload, role }: NodeSpec,
+  { startsUpgraded, startsAtWorkers }: Configuration,
+): boolean {
+  if (startsAtWorkers) return role === 'controller';
+  return startsUpgraded && payload === 'good';
 }
 
 function endedStatus({ nodes }: Configuration): NonNullable<Plan['status']> {
   const hasFailed = nodes.some(({ payload }) => payload !== 'good');
+  const stateOf = ({ payload }: NodeSpec): string =>
+    payload === 'good' ? 'SignalCompleted' : 'SignalApplyFailed';
+  return statusWith(hasFailed ? 'ApplyFailed' : 'Completed', nodes, stateOf);
+}
+
+function statusAtWorkers({ nodes }: Configuration): NonNullable<Plan['status']> {
+  return statusWith('SchedulableWait', nodes, ({ role }) =>
+    role === 'controller' ? 'SignalCompleted' : 'SignalPending',
+  );
+}
+
+function statusWith(
+  state: string,
+  nodes: readonly NodeSpec[],
+  stateOf: (spec: NodeSpec) => string,
+): NonNullable<Plan['status']> {
   const statesOf = (role: Role) =>
     recorded(
       Object.fromEntries(
-        nodes
-          .filter((node) => node.role === role)
-          .map(({ name, payload }) => [
-            name,
-            payload === 'good' ? 'SignalCompleted' : 'SignalApplyFailed',
-          ]),
+        nodes.filter((node) => node.role === role).map((node) => [node.name, stateOf(node)]),
       ),
       rfc3339(T0),
     );
-  const state = hasFailed ? 'ApplyFailed' : 'Completed';
   return statusOf(state, statesOf('controller'), statesOf('worker'));
 }
 
@@ -167,10 +189,11 @@ export function maySeeWayBack({ wayBack, rules }: Configuration): boolean {
 export function objectOf(spec: NodeSpec, configuration: Configuration): KubeObject | Node {
   const { role, isClosed, isHeld, isPinned, wave } = spec;
   const { fetchesAhead, startsUpgraded } = configuration;
+  const isOfPlan = startsUpgraded || isUpgradedAtFirst(spec, configuration);
   const annotations = {
     // Leaders ask only agents of Refit.
     ...(fetchesAhead && { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: '' }) }),
-    ...(startsUpgraded && { [ROLLOUT_ANNOTATION]: 'plan-1/run-1' }),
+    ...(isOfPlan && { [ROLLOUT_ANNOTATION]: 'plan-1/run-1' }),
     ...(isHeld && { [HOLD_ANNOTATION]: 'it is on a call' }),
   };
   const labels = {

@@ -1,62 +1,10 @@
 /** The clusters to explore: the small ones in every test run, the large ones on demand. */
-import type { Configuration, NodeSpec } from './cluster.ts';
+import type { Configuration } from './cluster.ts';
 import { NOW } from './cluster.ts';
-import type { Quality } from './host.ts';
+import { configure, V2, V3 } from './configure.ts';
+import { TURNED_BACK, TURNED_BACK_LARGE } from './turned-back.ts';
 
-export const V2 = 'v1.36.2+k0s.0';
-export const V3 = 'v1.36.3+k0s.0';
 const HOUR_MS = 3_600_000;
-
-/**
- * Names that begin with c are controllers; after a colon follows what the payload is worth there: `w2:dead`. A number after an
- * at sign is its wave. At the end, an exclamation mark says that somebody else keeps the node cordoned, a circumflex that
- * somebody holds it, and an equals sign that the policy pins it: `w2@1^`.
- */
-export function configure(
-  name: string,
-  nodes: string,
-  more: Partial<Configuration> = {},
-): Configuration {
-  return {
-    name,
-    nodes: nodes.split(' ').map(nodeOf),
-    versions: [V2],
-    replacedBy: [],
-    wayBack: 'never',
-    startsUpgraded: false,
-    leaders: 'any',
-    concurrent: 1,
-    faults: 1,
-    crashesEach: 0,
-    cordoner: 'leader',
-    controls: [],
-    othersCordon: false,
-    times: [NOW],
-    targetDeadlineMs: Infinity,
-    fetchesAhead: false,
-    maxFailures: 0,
-    rules: {},
-    theirs: 'off',
-    ownAgent: 'unknown',
-    power: 'returns',
-    ...more,
-  };
-}
-
-function nodeOf(text: string): NodeSpec {
-  const [words = '', wave] = text.replace(/[!^=]$/, '').split('@');
-  const [name = '', payload = 'good'] = words.split(':');
-  return {
-    name,
-    role: name.startsWith('c') ? 'controller' : 'worker',
-    payload: payload as Quality,
-    isClosed: text.endsWith('!'),
-    isHeld: text.endsWith('^'),
-    isPinned: text.endsWith('='),
-    wave,
-  };
-}
-
 const DEADLINE = { times: [NOW, NOW + 3 * HOUR_MS], targetDeadlineMs: 2 * HOUR_MS };
 /** Shorter than it takes an intent to get old, and than any deadline. */
 export const A_MOMENT_LATER = [NOW, NOW + 30_000];
@@ -245,16 +193,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     rules: { rollsBackOnFailure: true },
     startsUpgraded: true,
   }),
-  configure(
-    '1 worker is at ApplyingUpdate when its plan is replaced by the way back, 1 leader',
-    'c1 w1',
-    {
-      wayBack: 'at any moment',
-      turnsBack: { node: 'w1', phase: 'ApplyingUpdate', by: 'replacement' },
-      leaders: 'one',
-      faults: 0,
-    },
-  ),
+  ...TURNED_BACK,
 ];
 
 /** Three controllers and four workers: as many as a cluster of that kind usually has. */
@@ -377,4 +316,5 @@ export const LARGE: readonly Configuration[] = [
   configure('the leader takes 1 controller back, its worker cannot be upgraded', 'c1 w1:garbage', {
     rules: { rollsBackOnFailure: true },
   }),
+  ...TURNED_BACK_LARGE,
 ];

@@ -1,25 +1,20 @@
 /** The phases of a node on the way forward: at each of them a person may turn the plan back. */
+import { REPORTED_STATUSES } from '../../src/signal/names.ts';
 import type { Configuration } from './cluster.ts';
 import type { Glance, NodeGlance } from './glance.ts';
 
 /**
  * pending: the plan has not recorded the node · intended: recorded, and nothing is sent · asked: the signal is on its way · signalled:
- * its agent has not answered · restoring: its agent puts the old file back · then the statuses that its agent reports.
+ * its agent has not answered · restoring: its agent puts the old file back, and nobody has read so · then every status that an agent
+ * reports.
  */
 export const FORWARD_PHASES = [
   'pending',
   'intended',
   'asked',
   'signalled',
-  'Downloading',
-  'Cordoning',
-  'ApplyingUpdate',
-  'Restart',
   'restoring',
-  'UnCordoning',
-  'Completed',
-  'FailedDownload',
-  'Failed',
+  ...REPORTED_STATUSES,
 ] as const;
 
 export type ForwardPhase = (typeof FORWARD_PHASES)[number];

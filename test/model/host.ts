@@ -7,11 +7,11 @@ import { isSameProcess } from '../../src/agent/service/host.ts';
 import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
 
 /**
- * What a payload turns out to be: good · garbage: cannot be executed · dead: executes, shows its version, and never
+ * What a payload turns out to be: good · missing: nobody can download it · garbage: cannot be executed · dead: executes, shows its version, and never
  * comes up as a service · impostor: shows the wanted version in the trial run, and another one as a service · brief:
  * comes up once, may fall while it is watched, and never comes up again after that.
  */
-export type Quality = 'good' | 'garbage' | 'dead' | 'impostor' | 'brief';
+export type Quality = 'good' | 'missing' | 'garbage' | 'dead' | 'impostor' | 'brief';
 
 /** Files are named by the version they should be; a file is the same file wherever it lies. */
 export type File = string;
@@ -167,6 +167,7 @@ export function afterStep(
   switch (step.kind) {
     case 'download':
       if (host.staged === version) return { host, outcome: DONE };
+      if (qualityOf(version) === 'missing') return { host, outcome: failure('404 Not Found') };
       return {
         host: { ...host, staged: version, fetched: [...host.fetched, `${version} for ${created}`] },
         outcome: DONE,

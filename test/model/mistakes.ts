@@ -1,7 +1,8 @@
 /** The planted mistakes: each with the cluster that shows it, and the invariant that it breaks there. */
 import type { Configuration } from './cluster.ts';
 import { OLD } from './cluster.ts';
-import { A_MOMENT_LATER, configure, V2 } from './configurations.ts';
+import { A_MOMENT_LATER } from './configurations.ts';
+import { configure, V2 } from './configure.ts';
 import type { Model, Violation } from './explorer.ts';
 import { EVERY_RUN_ENDS, explore } from './explorer.ts';
 import * as hosts from './planted-hosts.ts';
@@ -106,6 +107,12 @@ const afterPlan = configure('1 worker with a Job after the plan', 'w1', {
 const goesBack = configure('1 controller, 1 worker, taken back once it has ended', 'c1 w1', {
   wayBack: 'once it has ended',
   startsUpgraded: true,
+  leaders: 'one',
+  faults: 0,
+});
+const turnedWhileDrained = configure('1 controller, 1 worker, replaced by its way back', 'c1 w1', {
+  wayBack: 'at any moment',
+  turnsBack: { node: 'w1', phase: 'ApplyingUpdate', by: 'replacement' },
   leaders: 'one',
   faults: 0,
 });
@@ -290,6 +297,12 @@ export const MISTAKES: readonly Mistake[] = [
     'controllers go back first',
     goesBack,
     { leader: back.controllersGoBackFirst },
+    'no-worker-newer',
+  ),
+  mistake(
+    'a worker that the way back does not list is overlooked',
+    turnedWhileDrained,
+    { leader: back.seesItsOwnWorkersOnly },
     'no-worker-newer',
   ),
   mistake(

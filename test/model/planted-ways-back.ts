@@ -3,6 +3,8 @@ import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import { ROLLS_BACK_ANNOTATION } from '../../src/engine/model/earlier-versions.ts';
 import { type KubeObject, withoutAnnotations } from '../../src/kube/resources.ts';
+import { decodeSignal } from '../../src/signal/annotations.ts';
+import { SIGNAL_DATA_ANNOTATION } from '../../src/signal/names.ts';
 import { type Leader, leaderWith, realLeader } from './leader.ts';
 import { begun } from './ways-back.ts';
 
@@ -39,6 +41,24 @@ function withoutVersion<T extends KubeObject>(object: T): T {
   const { status, ...more } = object as KubeObject & { status?: Record<string, unknown> };
   const { nodeInfo: _info, k0sVersion: _version, ...kept } = status ?? {};
   return { ...more, status: kept } as KubeObject as T;
+}
+
+/** Sees what became of the workers of the plan, and of no other worker. */
+export const seesItsOwnWorkersOnly: Leader = async (view) => {
+  if (view.plan.metadata.annotations?.[ROLLS_BACK_ANNOTATION] === undefined)
+    return await realLeader(view);
+  const worker = view.objects.worker.map((object) => {
+    const { status } = decodeSignal(object.metadata.annotations) ?? {};
+    if (isWorkerOf(view.plan, object) || status?.status !== 'Completed') return object;
+    return withoutAnnotations(object, SIGNAL_DATA_ANNOTATION);
+  });
+  return await realLeader({ ...view, objects: { ...view.objects, worker } });
+};
+
+function isWorkerOf({ spec }: Plan, { metadata: { name } }: KubeObject): boolean {
+  return spec.commands.some(({ k0supdate }) =>
+    k0supdate?.targets.workers?.discovery.static?.nodes?.includes(name),
+  );
 }
 
 /** Records a target of the way back as done as soon as it has started. */

@@ -1,7 +1,7 @@
 /** Tests that the explorer finds each planted mistake within a few steps, with and without the reduction. */
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/resources.ts';
-import { configure } from './configurations.ts';
+import { configure } from './configure.ts';
 import { printViolation } from './explorer.ts';
 import { INVARIANTS } from './invariants.ts';
 import { realLeader } from './leader.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { WHOLE } from '../support/whole.ts';
 import { type Configuration, NOW } from './cluster.ts';
-import { configure } from './configurations.ts';
+import { configure } from './configure.ts';
 import { explore, type Model } from './explorer.ts';
 import { World } from './world.ts';
 

@@ -7,7 +7,7 @@ import { freshWorld, OwnWrites } from '../../src/engine/snapshot/world.ts';
 import { type Command, commandsFor } from '../../src/engine/turn/commands.ts';
 import { turnFromJson, turnToJson } from '../support/turn-json.ts';
 import { type Configuration } from './cluster.ts';
-import { configure, V2, V3 } from './configurations.ts';
+import { configure, V2, V3 } from './configure.ts';
 import { explore } from './explorer.ts';
 import { type LeaderView, realLeader, viewsOfRoles } from './leader.ts';
 import { World } from './world.ts';

@@ -17,7 +17,7 @@ import { controlNodes } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { buildWorldOf } from '../support/builders/worlds-of-kinds.ts';
 import { type Configuration, NOW, OLD } from './cluster.ts';
-import { V2 } from './configurations.ts';
+import { V2 } from './configure.ts';
 
 const FIRST_RUN = 'run-1';
 const FIRST_PLAN = 'plan-1';

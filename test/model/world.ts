@@ -191,6 +191,11 @@ export class World implements Model {
     return [...straight, ...turns].filter(({ to }) => to !== text);
   }
 
+  /** True where the way back has taken the place of the plan. */
+  isOnWayBack(text: string): boolean {
+    return this.#look(text).rollsBack !== undefined;
+  }
+
   /** True while only what is fair happens, until a person turns the plan back. */
   #isBeforeTurn(text: string): boolean {
     if (this.#configuration.turnsBack === undefined) return false;

@@ -1,6 +1,7 @@
 /** The command behind `npm run safety`: explores every configuration and writes the tables of docs/internals/safety.md. */
 import type { Configuration } from './cluster.ts';
 import { CONFIGURATIONS, LARGE } from './configurations.ts';
+import { exploreConfiguration } from './explore-configuration.ts';
 import { explore, printViolation } from './explorer.ts';
 import { counterexample, MISTAKES } from './mistakes.ts';
 import {
@@ -22,12 +23,11 @@ import {
 import { ShardsWorld } from './status-shards/shards-world.ts';
 import { WORK_CONFIGURATIONS, WORK_HEAD, workRow } from './works/configurations.ts';
 import { WorksWorld } from './works/works-world.ts';
-import { World } from './world.ts';
 
 async function configurationRows(configurations: readonly Configuration[]): Promise<string[]> {
   const rows = [...CONFIGURATION_HEAD];
   for (const configuration of configurations) {
-    const exploration = await explore(new World(configuration).model());
+    const exploration = await exploreConfiguration(configuration);
     if (exploration.violation)
       throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
     if (!exploration.isWhole)

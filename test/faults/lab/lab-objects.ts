@@ -13,7 +13,7 @@ import {
   pods,
 } from '../../../src/kube/resources.ts';
 import { OLD } from '../../model/cluster.ts';
-import { V2 } from '../../model/configurations.ts';
+import { V2 } from '../../model/configure.ts';
 import { buildNode } from '../../support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../support/builders/plans.ts';
 import { buildPod } from '../../support/builders/pods.ts';

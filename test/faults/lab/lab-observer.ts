@@ -5,7 +5,7 @@ import { cordonOwner, pendingOwner } from '../../../src/drain/cordon-marks.ts';
 import type { KubeObject, Node, Pod } from '../../../src/kube/resources.ts';
 import { decodeSignal } from '../../../src/signal/annotations.ts';
 import { SIGNAL_STATUSES } from '../../../src/signal/names.ts';
-import { V2 } from '../../model/configurations.ts';
+import { V2 } from '../../model/configure.ts';
 import { isInMotion } from '../../model/host.ts';
 import type { LabHost } from './lab-host.ts';
 import { toldBy, untruths, wholePlan } from './told-record.ts';

@@ -1,7 +1,7 @@
 /** Proves that a record which tells of a target what was not done there, or nothing, or twice, is found out. */
 import { expect, test } from 'vitest';
 import { OLD } from '../../model/cluster.ts';
-import { V2 } from '../../model/configurations.ts';
+import { V2 } from '../../model/configure.ts';
 import { FakeClock } from '../../support/clock/fake-clock.ts';
 import { LabHost } from './lab-host.ts';
 import { type Told, untruths } from './told-record.ts';

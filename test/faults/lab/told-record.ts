@@ -6,7 +6,7 @@ import { mergeShards } from '../../../src/dialects/autopilot/plan/status-shards/
 import { listsOf } from '../../../src/dialects/autopilot/plan/status-shards/target-lists.ts';
 import type { World } from '../../../src/engine/contract/world.ts';
 import type { KubeObject, Resource } from '../../../src/kube/resources.ts';
-import { V2 } from '../../model/configurations.ts';
+import { V2 } from '../../model/configure.ts';
 import type { LabHost } from './lab-host.ts';
 
 export interface Told {

@@ -1,0 +1,58 @@
+/** Says in a few words which small cluster is to be explored. */
+import type { Configuration, NodeSpec } from './cluster.ts';
+import { NOW } from './cluster.ts';
+import type { Quality } from './host.ts';
+
+export const V2 = 'v1.36.2+k0s.0';
+export const V3 = 'v1.36.3+k0s.0';
+
+/**
+ * Names that begin with c are controllers; after a colon follows what the payload is worth there: `w2:dead`. A number after an
+ * at sign is its wave. At the end, an exclamation mark says that somebody else keeps the node cordoned, a circumflex that
+ * somebody holds it, and an equals sign that the policy pins it: `w2@1^`.
+ */
+export function configure(
+  name: string,
+  nodes: string,
+  more: Partial<Configuration> = {},
+): Configuration {
+  return {
+    name,
+    nodes: nodes.split(' ').map(nodeOf),
+    versions: [V2],
+    replacedBy: [],
+    wayBack: 'never',
+    startsUpgraded: false,
+    startsAtWorkers: false,
+    leaders: 'any',
+    concurrent: 1,
+    faults: 1,
+    crashesEach: 0,
+    cordoner: 'leader',
+    controls: [],
+    othersCordon: false,
+    times: [NOW],
+    targetDeadlineMs: Infinity,
+    fetchesAhead: false,
+    maxFailures: 0,
+    rules: {},
+    theirs: 'off',
+    ownAgent: 'unknown',
+    power: 'returns',
+    ...more,
+  };
+}
+
+function nodeOf(text: string): NodeSpec {
+  const [words = '', wave] = text.replace(/[!^=]$/, '').split('@');
+  const [name = '', payload = 'good'] = words.split(':');
+  return {
+    name,
+    role: name.startsWith('c') ? 'controller' : 'worker',
+    payload: payload as Quality,
+    isClosed: text.endsWith('!'),
+    isHeld: text.endsWith('^'),
+    isPinned: text.endsWith('='),
+    wave,
+  };
+}
