@@ -110,12 +110,17 @@ const goesBack = configure('1 controller, 1 worker, taken back once it has ended
   leaders: 'one',
   faults: 0,
 });
-const turnedWhileDrained = configure('1 controller, 1 worker, replaced by its way back', 'c1 w1', {
-  wayBack: 'at any moment',
-  turnsBack: { node: 'w1', phase: 'ApplyingUpdate', by: 'replacement' },
-  leaders: 'one',
-  faults: 0,
-});
+const turnedWhileDrained = configure(
+  '1 upgraded controller, 1 worker, replaced by its way back',
+  'c1 w1',
+  {
+    startsAtWorkers: true,
+    wayBack: 'at any moment',
+    turnsBack: { node: 'w1', phase: 'ApplyingUpdate', by: 'replacement' },
+    leaders: 'one',
+    faults: 0,
+  },
+);
 const failsAgain = configure('the leader takes 1 worker back, 1 fault', 'w1 w2:garbage', {
   rules: { rollsBackOnFailure: true },
   startsUpgraded: true,

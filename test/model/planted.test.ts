@@ -12,7 +12,7 @@ import { readPage } from './safety-page-file.ts';
 import { World } from './world.ts';
 
 /** More than the longest needs; a way from start to finish takes about fifty for two nodes. */
-const A_FEW_STEPS = 28;
+const A_FEW_STEPS = 40;
 
 /** What is found within fewer states than the longest ways need. */
 const SHALLOW = MISTAKES.filter(
