@@ -37,6 +37,14 @@ export function decodeSignal(annotations: Annotations | undefined): SignalData |
   return annotations && decode(annotations);
 }
 
+/** Returns the version whose installation the agent reported as completed; undefined if the last signal brought none. */
+export function installedVersion(annotations: Annotations | undefined): string | undefined {
+  const { command, status } = decodeSignal(annotations) ?? {};
+  // A bundle of images changes no version.
+  const isInstalled = command?.kind === 'k0supdate' && status?.status === 'Completed';
+  return isInstalled ? command.version : undefined;
+}
+
 /** Thousands of nodes are read every second, and almost none has changed. */
 const decode = onceForEach((annotations: Annotations): SignalData | undefined =>
   annotations[names.SIGNAL_VERSION_ANNOTATION] === 'v2'

@@ -13,8 +13,8 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { gateInput, type Verdict } from './types.ts';
 import { workersFirst } from './workers-first.ts';
 
-const OLD = 'v1.36.1+k0s.0';
-const NEW = 'v1.36.2+k0s.0';
+const OLD = 'v1.36.1';
+const NEW = 'v1.36.2';
 
 function verdictOn(
   signal: OriginalSignal,

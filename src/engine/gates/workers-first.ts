@@ -1,6 +1,6 @@
 /** Gate: on the way back to an older version, no controller moves before every worker has gone back. */
 import type { Node } from '../../kube/resources.ts';
-import { decodeSignal } from '../../signal/annotations.ts';
+import { installedVersion } from '../../signal/annotations.ts';
 import { isOlder } from '../../versions/release-parts.ts';
 import { because } from '../model/reasons.ts';
 import { inState, type Rollout, type Stage } from '../model/rollout.ts';
@@ -54,10 +54,9 @@ function newerWorker(
 ): { readonly name: string; readonly installed: string } | undefined {
   const listed = new Set(workers.flatMap(({ targets }) => targets.map(({ name }) => name)));
   for (const { metadata } of fleet) {
-    const { command, status } = decodeSignal(metadata.annotations) ?? {};
-    if (command?.kind !== 'k0supdate' || status?.status !== 'Completed') continue;
-    if (listed.has(metadata.name) || !isOlder(version, command.version)) continue;
-    return { name: metadata.name, installed: command.version };
+    const installed = installedVersion(metadata.annotations);
+    if (installed === undefined || listed.has(metadata.name)) continue;
+    if (isOlder(version, installed)) return { name: metadata.name, installed };
   }
   return undefined;
 }

@@ -11,7 +11,7 @@ import {
 import type { Role } from '../../../engine/model/rollout.ts';
 import { platformOf } from '../../../engine/snapshot/gather.ts';
 import { apiVersionOf, kubeletVersionOf, nodes } from '../../../kube/resources.ts';
-import { type Annotations, decodeSignal } from '../../../signal/annotations.ts';
+import { type Annotations, installedVersion } from '../../../signal/annotations.ts';
 import { controlNodes, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { inRepository } from '../../../util/home.ts';
@@ -86,12 +86,9 @@ export function presentNodes(world: World): PresentNode[] {
 function lastSignalOn(
   annotations: Annotations = {},
 ): Pick<PresentNode, 'signalledBy' | 'installed'> {
-  const { command, status } = decodeSignal(annotations) ?? {};
-  // A bundle of images changes no version.
-  const isInstalled = command?.kind === 'k0supdate' && status?.status === 'Completed';
   return {
     signalledBy: annotations[ROLLOUT_ANNOTATION]?.split('/')[0],
-    installed: isInstalled ? command.version : undefined,
+    installed: installedVersion(annotations),
   };
 }
 
