@@ -2,24 +2,20 @@
  * Keeps the binary to which a node can go back: what it is, whether it is unchanged, and how long it stays. The record
  * is in the state directory, which only root can change.
  */
-import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { KeptFacts } from '../../signal/agent-presence.ts';
-import { anAmount, aText, exactly, type Members, readMembers } from '../../signal/members.ts';
-import { type Clock, rfc3339 } from '../../util/clock.ts';
+import { aText, type Members, readMembers } from '../../signal/members.ts';
+import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined, isRecord, parseJson } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
+import { changeFinder } from '../download/file-change.ts';
 import { hashFile, stampIn } from '../download/hash-file.ts';
 import { type Files, replaceDurably, syncPath, writeDurably } from './durable-files.ts';
+import { STAY, stayCounter } from './kept-stay.ts';
 
 const RECORD = {
-  /** Milliseconds that the binary still stays, counted while an agent runs. Absent: until the next upgrade. */
-  leftMs: anAmount,
-  /** When the binary goes, by the wall clock, in RFC 3339 format. It is for people: `leftMs` decides. */
-  until: aText,
-  /** True once the upgrade has succeeded. Before that the binary is never removed, because a roll-back needs it. */
-  settled: exactly(true),
+  ...STAY,
   /** The stamp of the file when its hash last matched the record. Absent in records of older agents. */
   stamp: aText,
   /** Says why the agent has removed the binary. */
@@ -63,11 +59,6 @@ export interface KeptParts {
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }
 
-/** The counted time is saved this often, so a restart of the agent keeps the binary at most that much longer. */
-const SAVE_MS = 3_600_000;
-/** `until` is corrected only if it is wrong by more, because each change is a write to the API server. */
-const DRIFT_MS = 600_000;
-
 /** Returns functions that work one after the other. Use one instance for each record. */
 export function keptBinary(parts: KeptParts): KeptBinary {
   const { files, log } = parts;
@@ -77,7 +68,7 @@ export function keptBinary(parts: KeptParts): KeptBinary {
     turn = mine.catch(() => undefined);
     return await mine;
   };
-  const load = async () => await loadRecord(parts.record);
+  const load = async () => await loadRecord(parts.record, files);
   const save = async (next: KeptRecord): Promise<void> =>
     await writeDurably(parts.record, `${JSON.stringify(next)}\n`, files);
   const remove = async (known: KeptRecord, gone: 'Expired' | 'DiskFull'): Promise<void> => {
@@ -106,7 +97,7 @@ interface Desk extends KeptParts {
 /** Returns what decides how long the binary stays. */
 function lifeOf(desk: Desk): Pick<KeptBinary, 'replace' | 'settle' | 'tend'> {
   const { record, files, clock, log, alone, load, save, remove } = desk;
-  let counted = clock.monotonic();
+  const counter = stayCounter(clock);
   return {
     replace: async ({ path, version, keepMs }, keep) =>
       await alone(async () => {
@@ -125,25 +116,17 @@ function lifeOf(desk: Desk): Pick<KeptBinary, 'replace' | 'settle' | 'tend'> {
       await alone(async () => {
         const known = await load();
         if (known === undefined || known.settled === true || known.gone !== undefined) return;
-        counted = clock.monotonic();
-        if (known.leftMs === 0) return await remove(known, 'Expired');
-        await save({ ...known, settled: true, ...untilOf(known.leftMs, clock.now()) });
+        const begun = { ...known, ...counter.begin(known) };
+        await (begun.leftMs === 0 ? remove(known, 'Expired') : save(begun));
       }),
     tend: async () =>
       await alone(async () => {
         const known = await load();
-        const { settled, gone, leftMs } = known ?? {};
-        if (known === undefined || settled !== true || gone !== undefined || leftMs === undefined)
-          return;
-        // Only the steady clock counts: if the wall clock jumps, the binary does not go early.
-        const passed = clock.monotonic() - counted;
-        const left = Math.max(0, leftMs - passed);
-        if (left === 0) return await remove(known, 'Expired');
-        const expected = clock.now() + left;
-        const isRight = Math.abs(Date.parse(known.until ?? '') - expected) <= DRIFT_MS;
-        if (isRight && passed < SAVE_MS) return;
-        await save({ ...known, leftMs: left, ...(isRight ? {} : untilOf(left, clock.now())) });
-        counted += passed;
+        if (known === undefined || known.gone !== undefined) return;
+        await counter.pass(known, {
+          over: async () => await remove(known, 'Expired'),
+          save: async (next) => await save({ ...known, ...next }),
+        });
       }),
   };
 }
@@ -151,7 +134,7 @@ function lifeOf(desk: Desk): Pick<KeptBinary, 'replace' | 'settle' | 'tend'> {
 /** Returns what reads, uses or gives up the binary. */
 function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacrifice'> {
   const { files, log, alone, load, remove } = desk;
-  const changeOf = changeFinder(desk);
+  const changeOf = changeRecorder(desk);
   return {
     facts: async () =>
       await alone(async () => {
@@ -202,38 +185,23 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
   };
 }
 
-/**
- * Returns a function that says whether somebody else changed or removed the kept file. It hashes the file only if the stamp has changed
- * since the last comparison: a new name of the same file changes the stamp, but not the hash.
- */
-function changeFinder({ files, log, save }: Desk) {
-  let wrong: string | undefined;
+/** Returns a function that says whether somebody else changed or removed the kept file. It records the stamp of an unchanged file. */
+function changeRecorder({ files, log, save }: Desk) {
+  const changeOf = changeFinder(files);
   return async (known: KeptRecord): Promise<'Changed' | 'Removed' | undefined> => {
-    const found = await files.lstat(known.path, { bigint: true }).catch(() => undefined);
-    if (found === undefined) return 'Removed';
-    if (!found.isFile()) return 'Changed';
-    const stamp = stampIn(found);
-    if (stamp === known.stamp) return undefined;
-    if (stamp === wrong) return 'Changed';
-    const sha256 = await hashFile(known.path, files).catch(() => undefined);
-    if (sha256 !== known.sha256) {
-      wrong = stamp;
-      return 'Changed';
-    }
-    await save({ ...known, ...defined({ stamp }) }).catch((error: unknown) =>
+    const change = await changeOf(known);
+    if (typeof change === 'string') return change;
+    if (change.stamp === known.stamp) return undefined;
+    await save({ ...known, ...change }).catch((error: unknown) =>
       log.warn('cannot record that the kept binary is unchanged', { reason: messageOf(error) }),
     );
     return undefined;
   };
 }
 
-function untilOf(leftMs: number | undefined, now: number): Pick<KeptRecord, 'until'> {
-  return leftMs === undefined ? {} : { until: rfc3339(now + leftMs) };
-}
-
 /** Returns undefined if there is no record, or if it is damaged. */
-async function loadRecord(path: string): Promise<KeptRecord | undefined> {
-  const value = parseJson(await readFile(path, 'utf8').catch(() => undefined));
+async function loadRecord(path: string, files: Files): Promise<KeptRecord | undefined> {
+  const value = parseJson(await files.readFile(path, 'utf8').catch(() => undefined));
   if (!isRecord(value)) return undefined;
   const { path: at, version, sha256 } = value;
   if (typeof at !== 'string' || typeof version !== 'string' || typeof sha256 !== 'string')

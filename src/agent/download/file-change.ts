@@ -1,0 +1,34 @@
+/** Finds out whether somebody else changed or removed a file that the agent keeps. */
+import type { Files } from '../state/durable-files.ts';
+import { hashFile, stampIn } from './hash-file.ts';
+
+export interface KnownFile {
+  readonly path: string;
+  readonly sha256: string;
+  /** The stamp of the file when its hash last matched. Absent in records of older agents. */
+  readonly stamp?: string;
+}
+
+export type FileChange = 'Changed' | 'Removed' | { readonly stamp: string };
+
+/**
+ * Returns a function that says whether somebody else changed or removed the file, or which stamp it has. It hashes the
+ * file only if the stamp has changed since the last comparison: a new name of the same file changes the stamp, but not
+ * the hash.
+ */
+export function changeFinder(
+  files: Pick<Files, 'lstat' | 'open'>,
+): (known: KnownFile) => Promise<FileChange> {
+  const wrong = new Map<string, string>();
+  return async ({ path, sha256, stamp: before }) => {
+    const found = await files.lstat(path, { bigint: true }).catch(() => undefined);
+    if (found === undefined) return 'Removed';
+    if (!found.isFile()) return 'Changed';
+    const stamp = stampIn(found);
+    if (stamp === before) return { stamp };
+    if (stamp === wrong.get(path)) return 'Changed';
+    if ((await hashFile(path, files).catch(() => undefined)) === sha256) return { stamp };
+    wrong.set(path, stamp);
+    return 'Changed';
+  };
+}

@@ -1,0 +1,63 @@
+/**
+ * Counts how long a file stays that the agent keeps for a way back: the previous binary, or the airgap bundles of the
+ * previous version. The time begins when the upgrade has succeeded, and counts only while an agent runs.
+ */
+import { anAmount, aText, exactly, type Members } from '../../signal/members.ts';
+import { type Clock, rfc3339 } from '../../util/clock.ts';
+
+export const STAY = {
+  /** Milliseconds that the file still stays, counted while an agent runs. Absent: until the next upgrade. */
+  leftMs: anAmount,
+  /** When the file goes, by the wall clock, in RFC 3339 format. It is for people: `leftMs` decides. */
+  until: aText,
+  /** True once the upgrade has succeeded. Before that the file is never removed, because a roll-back needs it. */
+  settled: exactly(true),
+};
+export type Stay = Members<typeof STAY>;
+
+export interface StayCounter {
+  /** The upgrade has succeeded: returns the stay that begins now. */
+  readonly begin: (stay: Stay) => Stay;
+  /**
+   * Counts the time that has passed. Calls `over` if the stay has ended, and `save` with the members to save if the
+   * record is out of date. If `save` rejects, the same time is counted again.
+   */
+  readonly pass: (
+    stay: Stay,
+    then: {
+      readonly over: () => Promise<void>;
+      readonly save: (next: Stay) => Promise<void>;
+    },
+  ) => Promise<void>;
+}
+
+/** The counted time is saved this often, so a restart of the agent keeps the file at most that much longer. */
+const SAVE_MS = 3_600_000;
+/** `until` is corrected only if it is wrong by more, because each change is a write to the API server. */
+const DRIFT_MS = 600_000;
+
+/** Returns a counter that counts from now. Use one for each record. */
+export function stayCounter(clock: Pick<Clock, 'now' | 'monotonic'>): StayCounter {
+  let counted = clock.monotonic();
+  const untilOf = (leftMs: number | undefined): Pick<Stay, 'until'> =>
+    leftMs === undefined ? {} : { until: rfc3339(clock.now() + leftMs) };
+  return {
+    begin(stay) {
+      counted = clock.monotonic();
+      return { ...stay, settled: true, ...untilOf(stay.leftMs) };
+    },
+    async pass(stay, { over, save }) {
+      const { settled, leftMs } = stay;
+      if (settled !== true || leftMs === undefined) return;
+      // Only the steady clock counts: if the wall clock jumps, the file does not go early.
+      const passed = clock.monotonic() - counted;
+      const left = Math.max(0, leftMs - passed);
+      if (left === 0) return await over();
+      const expected = clock.now() + left;
+      const isRight = Math.abs(Date.parse(stay.until ?? '') - expected) <= DRIFT_MS;
+      if (isRight && passed < SAVE_MS) return;
+      await save({ ...stay, leftMs: left, ...(isRight ? {} : untilOf(left)) });
+      counted += passed;
+    },
+  };
+}
