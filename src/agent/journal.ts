@@ -55,6 +55,8 @@ export interface Failure extends Pick<AgentReport, 'late' | 'refused'> {
 interface Progress {
   /** The version of the kept binary that was removed to make room for the download. */
   readonly removed?: string;
+  /** The version whose airgap bundles were removed to make room for the download. */
+  readonly removedBundle?: string;
   readonly failure?: Failure | undefined;
   /**
    * The current status on the object, and when the object got it, in milliseconds of the steady

@@ -6,6 +6,7 @@ import { backoffDelay, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { type FetchRequest, type FetchTools, limitsFor } from './download/fetch.ts';
 import { hashFile, stampOf } from './download/hash-file.ts';
+import type { KeptBundles } from './download/kept-bundles.ts';
 import { wantedHash } from './download/partial-file.ts';
 import { discardBundle, placeBundle } from './download/place-bundle.ts';
 import { type DownloadRequest, discardDownload, download } from './download/stage-binary.ts';
@@ -25,7 +26,7 @@ import { copyAttributes } from './state/file-attributes.ts';
 import type { KeptBinary } from './state/kept-binary.ts';
 import { pathsIn, upgradePathsOf } from './state/state-directory.ts';
 import type { FileTrust } from './state/trusted-path.ts';
-import type { Step, StepOutcome } from './steps/step.ts';
+import type { Removals, Step, StepOutcome } from './steps/step.ts';
 import { runTrial } from './trial/trial-run.ts';
 
 export interface EffectTools
@@ -49,6 +50,8 @@ export interface EffectTools
   readonly tried?: Map<string, string>;
   /** Knows the previous binary. Without it that binary is neither recorded nor verified. */
   readonly kept?: KeptBinary;
+  /** Knows the airgap bundles. Without it the previous ones stay until the next bundle. */
+  readonly keptBundles?: KeptBundles;
 }
 
 const TRIAL_TIMEOUT_MS = 10_000;
@@ -65,9 +68,9 @@ export async function perform(
   tools: EffectTools,
   abort: AbortSignal,
 ): Promise<StepOutcome> {
-  let lost: { removed?: string } = {};
-  const onRemoved = (removed: string): void => {
-    lost = { removed };
+  let lost: Removals = {};
+  const onRemoved = (more: Removals): void => {
+    lost = { ...lost, ...more };
   };
   try {
     const limits = limitsFor(tools.limits, journal.work.policy);
@@ -87,8 +90,8 @@ export async function perform(
 
 type RunningTools = EffectTools &
   FetchTools & {
-    /** Is called with the version of the kept binary after the agent removed that binary to make room. */
-    readonly onRemoved: (version: string) => void;
+    /** Is called after the agent removed what the host kept for a way back, to make room. */
+    readonly onRemoved: (removals: Removals) => void;
   };
 
 /** Takes the snapshot of etcd. Rejects if the snapshot fails and the policy requires one. */
@@ -181,9 +184,10 @@ async function updateEffectOf(
 
 /** Returns how a download can use the kept binary, or its room. */
 function spareFor(
-  { binary, signal: { created } }: UpdateJournal['work'],
-  { kept, fileTrust, onRemoved }: RunningTools,
+  { binary, signal: { created, command } }: UpdateJournal['work'],
+  tools: RunningTools,
 ): Pick<DownloadRequest, 'takeKept' | 'makeRoom'> {
+  const { kept, fileTrust, onRemoved } = tools;
   const { previous } = upgradePathsOf(binary);
   if (kept === undefined) return {};
   return {
@@ -194,14 +198,28 @@ function spareFor(
     // A download ahead has no signal. Nobody needs it yet, so it does not cost the way back.
     ...(created !== '' && {
       makeRoom: async () => {
+        // The bundle goes first: the node usually has its images in its container runtime as well.
+        if (await sacrificeBundle(dirname(binary), command.version, tools)) return true;
         // The record is read first, because it may not be writable on a full disk.
         const { version } = (await kept.facts()) ?? {};
         const isRemoved = await kept.sacrifice(binary, previous);
-        if (isRemoved && version !== undefined) onRemoved(version);
+        if (isRemoved && version !== undefined) onRemoved({ removed: version });
         return isRemoved;
       },
     }),
   };
+}
+
+/** Removes the previous airgap bundles to make room in the directory. Returns true if that freed room. */
+async function sacrificeBundle(
+  directory: string,
+  version: string,
+  { keptBundles, onRemoved }: RunningTools,
+): Promise<boolean> {
+  const removedBundle = await keptBundles?.sacrifice(directory, version);
+  if (removedBundle === undefined) return false;
+  onRemoved({ removedBundle });
+  return true;
 }
 
 /**
@@ -313,7 +331,12 @@ async function bundleEffectOf(
   const { imagesDirectory, userAgent, limits, files, fileTrust } = tools;
   const { bundleRecord: record, bundles: list } = pathsIn(tools.stateDirectory);
   if (step.kind === 'fetch-bundle') {
-    const place = { imagesDirectory, record, list, fileTrust };
+    const makeRoom = async (): Promise<boolean> =>
+      await sacrificeBundle(dirname(imagesDirectory), version, tools);
+    const keepMs = work.policy?.keepPreviousMs;
+    const { keptBundles } = tools;
+    const kept = { keepMs, makeRoom, ...(keptBundles && { keptBundles }) };
+    const place = { imagesDirectory, record, list, fileTrust, ...kept };
     await placeBundle({ url, sha256, version, ...place, userAgent, limits }, tools);
   }
   if (step.kind === 'clean-up') await discardBundle({ imagesDirectory, record }, files);

@@ -1,6 +1,7 @@
 /** Changes the journal before each step, and after its outcome. */
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import type { SignalData } from '../signal/annotations.ts';
+import { defined } from '../util/json.ts';
 import type { ActiveJournal, BundleJournal, Failure, Journal, UpdateJournal } from './journal.ts';
 import * as journals from './journal.ts';
 import type { ProcessId } from './service/host.ts';
@@ -52,9 +53,15 @@ export function journalAfter(
   if (journal.phase === 'idle' || step.kind === 'clean-up' || step.kind === 'stand-aside')
     return journals.IDLE;
   if (outcome.ok && step.kind === 'report') return entering(journal, step.status, now);
-  if (journals.isBundle(journal)) return bundleAfter(step, journal, outcome);
-  const { removed } = outcome;
-  return updateAfter(step, removed === undefined ? journal : { ...journal, removed }, outcome);
+  const { removed, removedBundle } = outcome;
+  if (removed === undefined && removedBundle === undefined) return after(step, journal, outcome);
+  return after(step, { ...journal, ...defined({ removed, removedBundle }) }, outcome);
+}
+
+function after(step: Step, journal: ActiveJournal, outcome: StepOutcome): Journal {
+  return journals.isBundle(journal)
+    ? bundleAfter(step, journal, outcome)
+    : updateAfter(step, journal, outcome);
 }
 
 function updateAfter(step: Step, journal: UpdateJournal, outcome: StepOutcome): Journal {

@@ -61,6 +61,11 @@ const KEPT = {
 /** The binary that the host keeps so that the node can go back, or the reason why the host no longer keeps one. */
 export type KeptFacts = Members<typeof KEPT>;
 
+const KEPT_BUNDLE = { version: KEPT.version, until: KEPT.until, gone: KEPT.gone };
+
+/** The airgap bundles of the previous version, or the reason why the host no longer has them. */
+export type KeptBundleFacts = Members<typeof KEPT_BUNDLE>;
+
 const PRESENCE = {
   /** True while the agent leaves every signal to k0s's own agent. */
   aside: exactly(true),
@@ -88,7 +93,12 @@ const PRESENCE = {
       : undefined,
   /** The previous binary of this host. Absent for an agent of a version that does not announce it, and if there is none. */
   kept: recordOf(KEPT),
+  /** The previous airgap bundles of this host. Absent if its agent has placed none. */
+  keptBundle: recordOf(KEPT_BUNDLE),
 };
+
+/** What an agent announces about the files that its host keeps for a way back. */
+export type KeptAnnouncement = Pick<Members<typeof PRESENCE>, 'kept' | 'keptBundle'>;
 
 export interface AgentPresence extends Members<typeof PRESENCE> {
   readonly version: string;
@@ -124,6 +134,8 @@ export interface NodeAgent {
   readonly excluded?: true;
   /** The previous binary of the host, as its agent announces it. */
   readonly kept?: KeptFacts;
+  /** The previous airgap bundles of the host, as its agent announces them. */
+  readonly keptBundle?: KeptBundleFacts;
 }
 
 /** Returns the procedure of the agent that acts on the node's signals; undefined if that is not an agent of Refit. */
@@ -195,7 +207,11 @@ function actingAgent(object: KubeObject, presence: AgentPresence | undefined): N
   if (isAside && presence !== undefined)
     return { ...THEIRS, title: `k0s's own (Refit ${presence.version} stands aside)` };
   if (presence !== undefined)
-    return { ours: true, title: `Refit ${presence.version}`, ...defined({ kept: presence.kept }) };
+    return {
+      ours: true,
+      title: `Refit ${presence.version}`,
+      ...defined({ kept: presence.kept, keptBundle: presence.keptBundle }),
+    };
   return isAside ? { ...THEIRS, title: "k0s's own" } : { ours: false, title: 'unknown' };
 }
 

@@ -169,6 +169,8 @@ const REPORT = {
   refused: exactly(true),
   /** The version of the kept binary that the agent removed, because the download did not fit on the disk beside it. */
   removed: aText,
+  /** The version whose airgap bundles the agent removed, because the download did not fit on the disk beside them. */
+  removedBundle: aText,
   /** The snapshot of etcd that the agent took before it changed the host. */
   etcdSnapshot: toSnapshot,
 };

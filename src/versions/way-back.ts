@@ -12,6 +12,8 @@ export interface UpgradedNode {
   readonly to: string;
   /** The binary that the host keeps, or has removed; undefined if its agent does not say. */
   readonly kept?: KeptForWayBack | undefined;
+  /** The airgap bundles of the previous version; undefined if its agent has placed none, or does not say. */
+  readonly keptBundle?: Pick<KeptForWayBack, 'version' | 'gone'> | undefined;
   /** True if a download of the earlier version is known. */
   readonly hasDownload?: boolean;
 }
@@ -48,7 +50,23 @@ export function wayBackOfNode(
   if (node.role === 'controller' && !isSameMinor(earlier, later))
     return { state: 'closed', message: noReturn(earlier, later) };
   const skew = node.role === 'worker' ? skewOf(earlier, servers) : undefined;
-  return skew === undefined ? wayBackOfBinary(node, from, now) : { state: 'closed', message: skew };
+  if (skew !== undefined) return { state: 'closed', message: skew };
+  const way = wayBackOfBinary(node, from, now);
+  return lacksBundle(node) && way.state !== 'closed'
+    ? { ...way, message: `${way.message}; ${NO_BUNDLE} ${from}, ${ONLY_IMAGES}` }
+    : way;
+}
+
+const NO_BUNDLE = 'the host no longer has the airgap bundle of';
+const ONLY_IMAGES =
+  'so place it again before going back unless the container runtime still has its images';
+
+/**
+ * Returns true if the airgap bundle of the earlier version is gone. That alone does not close the way back, because the
+ * container runtime still has the images unless they were collected.
+ */
+function lacksBundle({ from, keptBundle }: UpgradedNode): boolean {
+  return keptBundle?.gone !== undefined && keptBundle.version === from;
 }
 
 /** Returns whether all of these nodes can go back; undefined without nodes. */

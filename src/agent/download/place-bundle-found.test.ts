@@ -11,8 +11,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { buildBundleRequest, buildFetchTools } from '../../../test/support/builders/downloads.ts';
 import type { Files } from '../state/durable-files.ts';
+import type { PlacedBundle } from './bundle-list.ts';
 import { PARTIAL_BUNDLE } from './bundle-name.ts';
-import { type BundleRequest, type PlacedBundle, placeBundle } from './place-bundle.ts';
+import { type BundleRequest, placeBundle } from './place-bundle.ts';
 
 const BYTES = 'the bundle';
 const LIMITS = { maxBytes: 1_000_000, reserveBytes: 0, totalMs: 1e9, stallMs: 1e9 };

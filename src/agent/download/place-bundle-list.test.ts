@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { loadBundles, type PlacedBundle, saveBundles, withBundle } from './place-bundle.ts';
+import { loadBundles, type PlacedBundle, saveBundles, withBundle } from './bundle-list.ts';
 
 let directory: string;
 let list: string;
@@ -25,9 +25,9 @@ const bundle = (name: string, more: object = {}): PlacedBundle => ({
 
 test('a list is read as it was written', async () => {
   const bundles = [bundle('a.tar'), bundle('b.tar', { validator: '"b"' })];
-  await saveBundles(list, bundles, files);
+  await saveBundles(list, { bundles }, files);
   expect(JSON.parse(await readFile(list, 'utf8'))).toEqual({ bundles });
-  expect(await loadBundles(list, files)).toEqual(bundles);
+  expect(await loadBundles(list, files)).toEqual({ bundles });
 });
 
 test.each<[string, string | undefined]>([
@@ -38,7 +38,7 @@ test.each<[string, string | undefined]>([
   ['has bundles that are no list', '{"bundles":{"0":{}}}'],
 ])('a list that %s has no bundle of ours, so nothing is removed', async (_name, text) => {
   if (text !== undefined) await writeFile(list, text);
-  expect(await loadBundles(list, files)).toEqual([]);
+  expect(await loadBundles(list, files)).toEqual({ bundles: [] });
 });
 
 test('a list that cannot be read is an error: a new one would forget what is ours', async () => {
@@ -55,12 +55,12 @@ test.each<[string, unknown]>([
   ['no hash', { ...bundle('a.tar'), sha256: null }],
 ])('an entry that somebody changed is not ours: %s', async (_name, entry) => {
   await writeFile(list, JSON.stringify({ bundles: [bundle('b.tar'), entry] }));
-  expect(await loadBundles(list, files)).toEqual([bundle('b.tar')]);
+  expect(await loadBundles(list, files)).toEqual({ bundles: [bundle('b.tar')] });
 });
 
 test('a bundle that is placed again is the newest', () => {
   const a = bundle('a.tar');
   const b = bundle('b.tar');
   const again = bundle('a.tar', { version: 'v2' });
-  expect(withBundle([a, b], again)).toEqual([b, again]);
+  expect(withBundle({ bundles: [a, b] }, again)).toEqual({ bundles: [b, again] });
 });

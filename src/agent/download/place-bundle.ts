@@ -2,10 +2,9 @@
  * Puts an airgap bundle into the directory from which the service imports it: only when it is complete, and only once.
  */
 import { dirname, join } from 'node:path';
-import { isRecord, parseJson } from '../../util/json.ts';
-import { ownMember } from '../../util/own-member.ts';
-import { type Files, syncPath, writeDurably } from '../state/durable-files.ts';
+import { type Files, syncPath } from '../state/durable-files.ts';
 import { type FileTrust, unless } from '../state/trusted-path.ts';
+import type { PlacedBundle } from './bundle-list.ts';
 import { bundleNameFor, bundleNameIn, isBundleName, PARTIAL_BUNDLE } from './bundle-name.ts';
 import { whenThereIsRoom } from './disk-room.ts';
 import {
@@ -16,6 +15,7 @@ import {
   type Inspect,
 } from './fetch.ts';
 import { hashFile } from './hash-file.ts';
+import { type KeptBundles, keptBundles } from './kept-bundles.ts';
 import { openPartial } from './partial-file.ts';
 
 export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
@@ -27,35 +27,42 @@ export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
   readonly imagesDirectory: string;
   /** The path of the JSON file with the record of an incomplete download. */
   readonly record: string;
+  /** The path of the record of bundles that the agent placed. */
   readonly list: string;
+  /** Knows these bundles. If several agents share the list, they must share this, too. */
+  readonly keptBundles?: KeptBundles;
+  /** The bundles of the previous version stay for this many milliseconds after the upgrade; absent: until the next bundle. */
+  readonly keepMs?: number | undefined;
+  /** Removes what the host can do without. Resolves with true if that freed room. */
+  readonly makeRoom?: () => Promise<boolean>;
   readonly fileTrust: Pick<FileTrust, 'assertTrusted'>;
 }
 
-type Placing = BundleRequest & FetchTools;
-
-/** The bundles of this many versions stay: the running version and the next one. */
-const KEPT_VERSIONS = 2;
+type Placing = BundleRequest & FetchTools & { readonly kept: KeptBundles };
 
 /**
  * Resolves once the bundle is in the images directory, even if somebody else put it there, and older bundles of the
  * agent are removed.
  */
 export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {
+  const { list, imagesDirectory } = asked;
+  const kept =
+    asked.keptBundles ?? keptBundles({ ...tools, list, imagesDirectory: () => imagesDirectory });
   const place = async (limits: DownloadLimits): Promise<void> =>
-    await placeOnce({ ...tools, ...asked, limits });
+    await placeOnce({ ...tools, ...asked, kept, limits });
   const discard = async (): Promise<void> => await discardBundle(asked, tools.files);
-  await whenThereIsRoom(place, discard, asked.limits, tools);
+  await whenThereIsRoom(place, discard, asked.limits, tools, asked.makeRoom);
 }
 
 async function placeOnce(asked: Placing): Promise<void> {
   const placing = { ...asked, sha256: asked.sha256?.toLowerCase() };
-  const { imagesDirectory, list, files } = placing;
+  const { imagesDirectory, version, keepMs, kept, files } = placing;
   await makeDirectory(placing);
-  const bundles = await loadBundles(list, files);
+  const bundles = await kept.placed();
   const name = (await findWhole(placing, bundles)) ?? (await fetchBundle(placing, bundles));
   // The process that put the file there may have ended before it was synced to the disk.
   for (const path of [join(imagesDirectory, name), imagesDirectory]) await syncPath(path, files);
-  await settle(name, placing);
+  await kept.arrange(name, version, keepMs);
 }
 
 /** Removes the incomplete download of a bundle and its record. */
@@ -81,7 +88,7 @@ async function findWhole(
 }
 
 async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): Promise<string> {
-  const { url, sha256, version, imagesDirectory, record, list, files } = placing;
+  const { url, sha256, version, imagesDirectory, record, kept, files } = placing;
   const offered = sha256 === undefined ? await findOffered(placing, bundles) : undefined;
   const known = offered?.validator;
   let found = offered?.name ?? '';
@@ -110,7 +117,7 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
   const { name = '', validator } = part.origin;
   const bundle = { name, url, version, sha256: part.sha256, ...(validator && { validator }) };
   // The list is saved first, because a bundle that is not on the list would never be removed.
-  await saveBundles(list, withBundle(bundles, bundle), files);
+  await kept.add(bundle, placing.keepMs);
   await files.rename(paths.part, join(imagesDirectory, name));
   return name;
 }
@@ -127,26 +134,6 @@ async function findOffered(
     ({ url, validator }) => url === placing.url && validator !== undefined,
   );
   return offered !== undefined && (await isPlaced(offered, placing)) ? offered : undefined;
-}
-
-/** Moves a bundle of the agent to the end of the list, and removes those of older versions. */
-async function settle(name: string, placing: Placing): Promise<void> {
-  const { imagesDirectory, list, version, files } = placing;
-  const bundles = await loadBundles(list, files);
-  const newest = bundles.find((bundle) => bundle.name === name);
-  if (newest === undefined || !(await isPlaced(newest, placing))) return;
-  const inOrder = withBundle(bundles, { ...newest, version });
-  const newestFirst = inOrder.map((bundle) => bundle.version).toReversed();
-  const kept = [...new Set(newestFirst)].slice(0, KEPT_VERSIONS);
-  const isKept = (bundle: PlacedBundle): boolean => kept.includes(bundle.version);
-  for (const old of inOrder.filter((bundle) => !isKept(bundle))) {
-    // A file that was changed after the agent placed it does not belong to the agent any more, and stays.
-    if (await isPlaced(old, placing))
-      await files.rm(join(imagesDirectory, old.name), { force: true });
-  }
-  // The list is saved last: after power loss a removed file may be back, and then the list must still name it.
-  await syncPath(imagesDirectory, files);
-  await saveBundles(list, inOrder.filter(isKept), files);
 }
 
 async function isPlaced(
@@ -186,49 +173,4 @@ async function partFor({ imagesDirectory, files }: Placing): Promise<string> {
 
 function partsFor(imagesDirectory: string): [outside: string, inside: string] {
   return [join(dirname(imagesDirectory), PARTIAL_BUNDLE), join(imagesDirectory, PARTIAL_BUNDLE)];
-}
-
-export interface PlacedBundle {
-  readonly name: string;
-  readonly url: string;
-  readonly version: string;
-  /** The hash of the bytes at the time when the agent placed the bundle. */
-  readonly sha256: string;
-  /** The ETag or the date that the server sent. */
-  readonly validator?: string;
-}
-
-/**
- * Returns the bundles in order, the oldest first. A list that cannot be parsed counts as empty, and its bundles are
- * then never removed. Rejects if the list cannot be read.
- */
-export async function loadBundles(path: string, files: Files): Promise<readonly PlacedBundle[]> {
-  const value = parseJson(await unless('ENOENT', files.readFile(path, 'utf8')));
-  return isRecord(value) && Array.isArray(value['bundles'])
-    ? value['bundles'].filter(isBundle)
-    : [];
-}
-
-/** Saves the list of bundles. */
-export async function saveBundles(
-  path: string,
-  bundles: readonly PlacedBundle[],
-  files: Files,
-): Promise<void> {
-  await writeDurably(path, `${JSON.stringify({ bundles })}\n`, files);
-}
-
-/** Returns the list with the bundle at its end. A bundle with the same name is replaced. */
-export function withBundle(
-  bundles: readonly PlacedBundle[],
-  bundle: PlacedBundle,
-): readonly PlacedBundle[] {
-  return [...bundles.filter(({ name }) => name !== bundle.name), bundle];
-}
-
-function isBundle(value: unknown): value is PlacedBundle {
-  const isWhole =
-    isRecord(value) &&
-    ['url', 'version', 'sha256'].every((key) => typeof ownMember(value, key) === 'string');
-  return isWhole && isBundleName(value['name']);
 }

@@ -8,7 +8,7 @@ import {
   encodePresence,
   HEARTBEAT_MS,
   type Heartbeat,
-  type KeptFacts,
+  type KeptAnnouncement,
 } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION, MACHINE_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -23,8 +23,8 @@ export interface PresenceParts extends Tools {
   readonly resource: Resource;
   readonly object: SignalObject;
   readonly presence: () => Promise<AgentPresence>;
-  /** Returns the facts of the kept binary as they are now. */
-  readonly kept: () => Promise<KeptFacts | undefined>;
+  /** Returns the facts of the kept binary and of the previous bundles as they are now. */
+  readonly kept: () => Promise<KeptAnnouncement>;
   /** Returns the bytes that are free for a payload; undefined while that is not known. */
   readonly room: () => Promise<number | undefined>;
 }
@@ -54,17 +54,18 @@ export function presenceKeeper(parts: PresenceParts): PresenceKeeper {
     },
     async current() {
       if (last === undefined) return {};
-      // Only the kept binary is read again. The other facts may need requests, and the report does not wait for those.
+      // Only what the host keeps is read again. The other facts may need requests, and the report does not wait for those.
       const isKeeper = last.aside !== true && last.procedure === undefined;
-      const facts = isKeeper ? defined({ kept: await kept().catch(onError) }) : {};
+      const facts = isKeeper ? await kept().catch(onError) : {};
       return { [AGENT_ANNOTATION]: encodePresence({ ...last, ...facts }) };
     },
   };
 
-  function onError(error: unknown): undefined {
-    log.warn('cannot read the facts of the kept binary for a report', {
+  function onError(error: unknown): KeptAnnouncement {
+    log.warn('cannot read what the host keeps for a way back, for a report', {
       reason: messageOf(error),
     });
+    return {};
   }
 }
 

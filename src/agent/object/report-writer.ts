@@ -58,6 +58,7 @@ function reportOf(
     from,
     spent: Object.keys(spent).length === 0 ? undefined : spent,
     removed: journal.phase === 'idle' ? undefined : journal.removed,
+    removedBundle: journal.phase === 'idle' ? undefined : journal.removedBundle,
     etcdSnapshot: 'snapshot' in journal ? journal.snapshot : undefined,
   };
   return { ...earlier, ...told, ...defined(known) };

@@ -62,19 +62,25 @@ export type Step =
   /** Removes staged and partial files, and forgets the work. The previous binary stays. */
   | { readonly kind: 'clean-up' };
 
+/** The versions that were removed to make room for a download. */
+export interface Removals {
+  /** That of the kept binary. */
+  readonly removed?: string;
+  /** That of the previous airgap bundles. */
+  readonly removedBundle?: string;
+}
+
 /**
- * `late` names the step that exceeded its time limit, and `error` is what was thrown. `removed` is the version of the kept binary that
- * was removed to make room. `snapshot` is the result of the step `snapshot-etcd`.
+ * `late` names the step that exceeded its time limit, and `error` is what was thrown. `snapshot` is the result of the step `snapshot-etcd`.
  */
 export type StepOutcome =
-  | { readonly ok: true; readonly removed?: string; readonly snapshot?: EtcdSnapshot }
-  | {
+  | ({ readonly ok: true; readonly snapshot?: EtcdSnapshot } & Removals)
+  | ({
       readonly ok: false;
-      readonly removed?: string;
       readonly reason: string;
       readonly late?: 'drain';
       readonly error?: unknown;
-    };
+    } & Removals);
 
 /** Returns the step that puts the previous binary back. `reason` is for people. */
 export function rollBack(reason: string): Step {

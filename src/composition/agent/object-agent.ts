@@ -5,6 +5,7 @@ import { Agent, type AgentParts } from '../../agent/agent.ts';
 import { diskRoom } from '../../agent/download/disk-room.ts';
 import { type DownloadChecksParts, downloadChecks } from '../../agent/download/download-checks.ts';
 import type { DownloadLimits } from '../../agent/download/fetch.ts';
+import type { KeptBundles } from '../../agent/download/kept-bundles.ts';
 import { createPrefetcher } from '../../agent/download/prefetcher.ts';
 import { type HostParts, ROOT } from '../../agent/host-parts.ts';
 import { IDLE, type Journal } from '../../agent/journal.ts';
@@ -34,7 +35,7 @@ import { fileTrust } from '../../agent/state/trusted-path.ts';
 import { afterReboot } from '../../agent/transitions.ts';
 import { fetchBinaries } from '../../dialects/kubeadm/agent/fetch-binaries.ts';
 import type { Host } from '../../dialects/kubeadm/host/host.ts';
-import type { AgentPresence, CgroupV1, KeptFacts } from '../../signal/agent-presence.ts';
+import type { AgentPresence, CgroupV1, KeptAnnouncement } from '../../signal/agent-presence.ts';
 import type { SignalCommand, SignalData } from '../../signal/annotations.ts';
 import { type FinalStatus, SIGNAL_OBJECTS } from '../../signal/names.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
@@ -44,6 +45,8 @@ import { defined } from '../../util/json.ts';
 export interface AgentHost extends HostParts {
   /** Knows the previous binary of the host; one for all agents of the host. */
   readonly kept?: KeptBinary;
+  /** Knows the airgap bundles of the host; one for all agents of the host. */
+  readonly keptBundles?: KeptBundles;
   /** The host, if kubeadm manages its kubelet and control plane. */
   readonly kubeadm?: Host;
 }
@@ -120,12 +123,11 @@ export function announcer(host: AgentHost, object: SignalObject): PresenceKeeper
       if (ownAgentDoubt !== undefined)
         return { ...known, ...ground, aside: true, doubt: ownAgentDoubt };
     }
-    const kept = defined({ kept: await keptFacts.recent() });
     return {
       ...own,
       ...ground,
       checked: await checks(object.newest?.metadata.annotations),
-      ...kept,
+      ...(await keptFacts.recent()),
     };
   };
   const keptFacts = factsOfKept(host);
@@ -278,7 +280,7 @@ export function createObjectAgent(
 
 /** Returns what the agent does before its last report on a signal. */
 function lastWork(
-  host: Pick<AgentHost, 'kept' | 'log'>,
+  host: Pick<AgentHost, 'kept' | 'keptBundles' | 'log'>,
   { announcement }: ServedObject,
 ): NonNullable<AgentParts['beforeLastReport']> {
   return async (signal, end) => {
@@ -288,11 +290,11 @@ function lastWork(
 }
 
 /**
- * Starts the time of the previous binary if an update of a binary has succeeded. This happens before the report, because the report
- * says until when the binary is kept. No roll-back follows a success. It never rejects.
+ * Starts the time of the previous binary and bundles if an update of a binary has succeeded. This happens before the report, because the report
+ * says until when they are kept. No roll-back follows a success. It never rejects.
  */
 async function settleKept(
-  { kept, log }: Pick<AgentHost, 'kept' | 'log'>,
+  { kept, keptBundles, log }: Pick<AgentHost, 'kept' | 'keptBundles' | 'log'>,
   { command }: SignalData,
   end: FinalStatus,
 ): Promise<void> {
@@ -303,33 +305,51 @@ async function settleKept(
       reason: messageOf(error),
     }),
   );
+  await keptBundles?.settle(command.version).catch((error: unknown) =>
+    log.warn('cannot record from when on the previous airgap bundle is kept', {
+      reason: messageOf(error),
+    }),
+  );
 }
 
 /** The facts change only with an upgrade or after days, and each change is a write to the API server. */
 const KEPT_FACTS_MS = 55_000;
 
-/** Returns functions that tell what to announce about the previous binary. They never reject for a failed removal. */
+/** Returns functions that tell what to announce about the previous binary and bundles. They never reject for a failed removal. */
 function factsOfKept({
   kept,
+  keptBundles,
   clock,
   log,
-}: Pick<AgentHost, 'kept' | 'log'> & { readonly clock: Clock }) {
-  let last: { readonly at: number; readonly facts: KeptFacts | undefined } | undefined;
-  const current = async (): Promise<KeptFacts | undefined> => {
+}: Pick<AgentHost, 'kept' | 'keptBundles' | 'log'> & { readonly clock: Clock }) {
+  let last: { readonly at: number; readonly facts: KeptAnnouncement } | undefined;
+  const current = async (): Promise<KeptAnnouncement> => {
     const at = clock.monotonic();
     await kept
       ?.tend()
       .catch((error: unknown) =>
         log.warn('cannot remove the kept binary', { reason: messageOf(error) }),
       );
-    last = { at, facts: await kept?.facts() };
+    await keptBundles
+      ?.tend()
+      .catch((error: unknown) =>
+        log.warn('cannot remove the previous airgap bundle', { reason: messageOf(error) }),
+      );
+    // A list of bundles that the disk withholds must not silence the agent.
+    const keptBundle = await keptBundles
+      ?.facts()
+      .catch(
+        (error: unknown) =>
+          void log.warn('cannot read the list of airgap bundles', { reason: messageOf(error) }),
+      );
+    last = { at, facts: defined({ kept: await kept?.facts(), keptBundle }) };
     return last.facts;
   };
   return {
-    /** Tends the previous binary, and returns its facts. */
+    /** Tends the previous binary and bundles, and returns their facts. */
     current,
     /** Returns the facts that were read within the last minute, or reads them. */
-    recent: async (): Promise<KeptFacts | undefined> =>
+    recent: async (): Promise<KeptAnnouncement> =>
       last !== undefined && clock.monotonic() - last.at < KEPT_FACTS_MS
         ? last.facts
         : await current(),

@@ -5,7 +5,9 @@
 
 import { existsSync } from 'node:fs';
 import * as files from 'node:fs/promises';
+import { join } from 'node:path';
 import { keepConfigured } from '../../agent/configuration/keep-configured.ts';
+import { keptBundles } from '../../agent/download/kept-bundles.ts';
 import { ROOT } from '../../agent/host-parts.ts';
 import { leaseDelegation } from '../../agent/maintenance/lease-delegation.ts';
 import { ownObject } from '../../agent/object/own-object.ts';
@@ -54,7 +56,7 @@ const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
 const MOST_ITEMS = 10_000;
 
 async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): Promise<void> {
-  const { options, paths, clock, config, version } = basis;
+  const { options, paths, places, clock, config, version } = basis;
   const log = basis.log.child({ node: name });
   const userAgent = `refit-agent/${version} (${name})`;
   using client = createRoamingClient(config, {
@@ -64,7 +66,18 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
     mostItems: MOST_ITEMS,
   });
   const kept = keptBinary({ record: paths.kept, files, clock, log });
-  const host = { ...basis, client, userAgent, log, kept, delegation: leaseDelegation(client) };
+  const bundles = keptBundles({
+    list: paths.bundles,
+    imagesDirectory: () => join(places.current.dataDirectory, 'images'),
+    files,
+    clock,
+    log,
+    running: async () =>
+      (await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(() => undefined))
+        ?.version,
+  });
+  const own = { kept, keptBundles: bundles };
+  const host = { ...basis, client, userAgent, log, ...own, delegation: leaseDelegation(client) };
   const { phase } = await loadJournal(paths.journal);
   // Work that was started continues without an API server, because the API server may run on this
   // host.

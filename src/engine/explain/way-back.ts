@@ -39,7 +39,8 @@ function upgradedNode(
   const from = observation.kind === 'none' ? undefined : observation.report?.from;
   // A target that had the version before was not upgraded.
   if (from === stage.version) return undefined;
-  return { name: target.name, role: stage.role, from, to: stage.version, kept: agent?.kept };
+  const { kept, keptBundle } = agent ?? {};
+  return { name: target.name, role: stage.role, from, to: stage.version, kept, keptBundle };
 }
 
 function wayOf({ snapshot: { apiServers = [] }, now }: Context, node: UpgradedNode): WayBack {

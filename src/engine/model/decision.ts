@@ -76,6 +76,8 @@ export interface TargetReport {
   readonly rolledBack?: boolean | undefined;
   /** The version of the kept binary that made room for the download. */
   readonly removed?: string | undefined;
+  /** The version whose airgap bundles made room for the download. */
+  readonly removedBundle?: string | undefined;
   /** The snapshot that the target took of its data before it was changed. */
   readonly etcdSnapshot?: EtcdSnapshot | undefined;
   /** The reason why the work failed or has not begun. */

@@ -15,6 +15,8 @@ export const REASONS = {
   NodeLeftOut: 'a node joined after the plan began, and the plan does not upgrade it',
   KeptBinaryRemoved:
     'the agent removed the binary that the node kept for a way back, because a download did not fit beside it',
+  KeptBundleRemoved:
+    'the agent removed the airgap bundle of the previous version, because a download did not fit beside it',
   RestartedAfterEdit: 'the plan was edited after it ended, and starts again, as its policy says',
   VersionDiffers: 'the plan has ended, but a node that it upgraded runs an older version',
   InvalidPlan: 'the plan is invalid',
@@ -137,6 +139,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   KeptBinaryRemoved: {
     act: 'make room on the disk before the next upgrade; going back to that version needs a download of it',
+  },
+  KeptBundleRemoved: {
+    act: 'make room on the disk before the next upgrade; before you go back to that version, place its bundle again',
   },
   RestartedAfterEdit: null,
   VersionDiffers: {

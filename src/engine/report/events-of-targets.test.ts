@@ -53,6 +53,16 @@ test.each<[string, Observation, RecordedState, string[]]>([
       'Normal w1 Completed: Upgraded to v2 (from v1)',
     ],
   ],
+  [
+    'failed, after the download needed the room of the previous airgap bundle as well',
+    { ...failed('404'), report: { removed: 'v0', removedBundle: 'v0' } },
+    'failed',
+    [
+      'Warning w1 KeptBundleRemoved: The agent removed the airgap bundle of v0, because the download of v2 did not fit on the disk beside it',
+      'Warning w1 KeptBinaryRemoved: The agent removed the kept v0, because the download of v2 did not fit on the disk beside it',
+      'Warning w1 TargetFailed: w1: 404',
+    ],
+  ],
   ['failed', failed('404'), 'failed', ['Warning w1 TargetFailed: w1: 404']],
   ['still at work', working('Restart'), 'intended', []],
 ])('%s', (_name, observation, state, told) => {

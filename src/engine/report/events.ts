@@ -37,13 +37,22 @@ export function targetEvents(assessment: Assessment, after: Rollout): TargetEven
   );
 }
 
-/** Returns an Event if the agent removed the kept binary to make room for the download. Large rollouts get this Event, too. */
+/** Returns an Event for each thing that the agent removed to make room for the download. Large rollouts get these Events, too. */
 function removalEvents(snapshot: Snapshot, { stage, target }: OfTarget): TargetEvent[] {
   const { observation } = factsOf(snapshot, target);
-  const removed = 'report' in observation ? observation.report?.removed : undefined;
-  if (removed === undefined) return [];
-  const message = `The agent removed the kept ${printable(removed)}, because the download of ${stage.version} did not fit on the disk beside it`;
-  return [{ type: 'Warning', reason: because('KeptBinaryRemoved', message), stage, target }];
+  const { removed, removedBundle } = ('report' in observation && observation.report) || {};
+  const event = (code: 'KeptBinaryRemoved' | 'KeptBundleRemoved', what: string): TargetEvent => {
+    const message = `The agent removed ${what}, because the download of ${stage.version} did not fit on the disk beside it`;
+    return { type: 'Warning', reason: because(code, message), stage, target };
+  };
+  return [
+    ...(removedBundle === undefined
+      ? []
+      : [event('KeptBundleRemoved', `the airgap bundle of ${printable(removedBundle)}`)]),
+    ...(removed === undefined
+      ? []
+      : [event('KeptBinaryRemoved', `the kept ${printable(removed)}`)]),
+  ];
 }
 
 function doneReason(

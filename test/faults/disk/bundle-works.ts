@@ -1,6 +1,6 @@
 /** Airgap bundles on a disk that fails: what is in the images directory before, and what may be in it then. */
 import { dirname, join } from 'node:path';
-import type { PlacedBundle } from '../../../src/agent/download/place-bundle.ts';
+import type { PlacedBundle } from '../../../src/agent/download/bundle-list.ts';
 import { pathsIn } from '../../../src/agent/state/state-directory.ts';
 import {
   BINARY,

@@ -1,0 +1,106 @@
+/** Reads and changes the record of the airgap bundles that the agent placed. */
+import { aText, type Members, readMembers, recordOf } from '../../signal/members.ts';
+import { defined, isRecord, parseJson } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
+import { type Files, writeDurably } from '../state/durable-files.ts';
+import { STAY, type Stay } from '../state/kept-stay.ts';
+import { unless } from '../state/trusted-path.ts';
+import { isBundleName } from './bundle-name.ts';
+
+export interface PlacedBundle {
+  readonly name: string;
+  readonly url: string;
+  readonly version: string;
+  /** The hash of the bytes at the time when the agent placed the bundle. */
+  readonly sha256: string;
+  /** The ETag or the date that the server sent. */
+  readonly validator?: string;
+  /** The stamp of the file when its hash last matched. Absent until the agent has looked at it. */
+  readonly stamp?: string;
+}
+
+const REMOVED = {
+  version: aText,
+  reason: (value: unknown) => (value === 'Expired' || value === 'DiskFull' ? value : undefined),
+};
+
+const MEMBERS = {
+  /** The version of the last upgrade that succeeded on this host since it has bundles. */
+  runs: aText,
+  /** How long the bundles of all versions but the newest one stay. */
+  stay: recordOf(STAY),
+  /** The version whose bundles the agent removed last before the next bundle came, and why. */
+  gone: recordOf(REMOVED),
+};
+
+export interface BundleRecord extends Members<typeof MEMBERS> {
+  /** The bundles in order: those of the newest version are the last ones. */
+  readonly bundles: readonly PlacedBundle[];
+}
+
+/**
+ * Returns the record. A record that cannot be parsed counts as empty, and its bundles are then never removed. Rejects
+ * if the record cannot be read.
+ */
+export async function loadBundles(path: string, files: Files): Promise<BundleRecord> {
+  const value = parseJson(await unless('ENOENT', files.readFile(path, 'utf8')));
+  if (!isRecord(value)) return { bundles: [] };
+  const bundles = value['bundles'];
+  const known = Array.isArray(bundles) ? bundles.filter(isBundle) : [];
+  return { bundles: known, ...readMembers(value, MEMBERS) };
+}
+
+/** Saves the record. */
+export async function saveBundles(path: string, record: BundleRecord, files: Files): Promise<void> {
+  await writeDurably(path, `${JSON.stringify(record)}\n`, files);
+}
+
+/**
+ * Returns the record with the bundle at its end. A bundle with the same name is replaced. If the bundle is the first
+ * one of its version, the others are from now on those of the previous version, and stay for `keepMs` from the success
+ * of the upgrade on.
+ */
+export function withBundle(
+  record: BundleRecord,
+  bundle: PlacedBundle,
+  keepMs?: number,
+): BundleRecord {
+  const bundles = [...record.bundles.filter(({ name }) => name !== bundle.name), bundle];
+  if (newestVersionIn(record) === bundle.version) return { ...record, bundles };
+  const { gone: _gone, stay: _stay, ...rest } = record;
+  const stay: Stay = defined({ leftMs: keepMs });
+  return { ...rest, bundles, ...(keepMs !== undefined && { stay }) };
+}
+
+/** Returns the version of the bundle that was placed last; undefined without bundles. */
+export function newestVersionIn({ bundles }: BundleRecord): string | undefined {
+  return bundles.at(-1)?.version;
+}
+
+/** Returns the bundles of all versions but the newest one. */
+export function previousIn(record: BundleRecord): readonly PlacedBundle[] {
+  const newest = newestVersionIn(record);
+  return record.bundles.filter(({ version }) => version !== newest);
+}
+
+/**
+ * Returns the bundles that stay when a new one has come: those of its version, and those of the version that runs. If
+ * no bundle of another version runs, those of the second newest version stay.
+ */
+export function keptWithNext(
+  record: BundleRecord,
+  runs: string | undefined,
+): readonly PlacedBundle[] {
+  const previous = previousIn(record);
+  const isThere = previous.some(({ version }) => version === runs);
+  const second = isThere ? runs : previous.at(-1)?.version;
+  const kept = [newestVersionIn(record), second];
+  return record.bundles.filter(({ version }) => kept.includes(version));
+}
+
+function isBundle(value: unknown): value is PlacedBundle {
+  const isWhole =
+    isRecord(value) &&
+    ['url', 'version', 'sha256'].every((key) => typeof ownMember(value, key) === 'string');
+  return isWhole && isBundleName(value['name']);
+}

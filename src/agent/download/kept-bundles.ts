@@ -1,0 +1,276 @@
+/**
+ * Keeps the airgap bundles of the agent: which ones it placed, and how long those of the previous version stay. The
+ * record is in the state directory, which only root can change.
+ */
+import { join } from 'node:path';
+import type { KeptBundleFacts } from '../../signal/agent-presence.ts';
+import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
+import type { Logger } from '../../util/log.ts';
+import { type Files, syncPath } from '../state/durable-files.ts';
+import { type StayCounter, stayCounter } from '../state/kept-stay.ts';
+import { unless } from '../state/trusted-path.ts';
+import {
+  type BundleRecord,
+  keptWithNext,
+  loadBundles,
+  newestVersionIn,
+  type PlacedBundle,
+  previousIn,
+  saveBundles,
+  withBundle,
+} from './bundle-list.ts';
+import { changeFinder } from './file-change.ts';
+import { hashFile } from './hash-file.ts';
+
+export interface KeptBundles {
+  /** Returns the bundles that the agent placed, the newest last. */
+  readonly placed: () => Promise<readonly PlacedBundle[]>;
+  /** Records a bundle that is about to be placed. `keepMs` limits how long those of the version before it stay. */
+  readonly add: (bundle: PlacedBundle, keepMs: number | undefined) => Promise<void>;
+  /**
+   * Records for which version a bundle in the directory is, and removes the bundles of older versions. It leaves a
+   * file alone that the agent did not place.
+   */
+  readonly arrange: (name: string, version: string, keepMs: number | undefined) => Promise<void>;
+  /** The upgrade to this version has succeeded: the time of the previous bundles begins if it came with a bundle. */
+  readonly settle: (version: string) => Promise<void>;
+  /** Removes the previous bundles once their time is over. */
+  readonly tend: () => Promise<void>;
+  /** Returns what is known about the bundles of the previous version; undefined if there are none. */
+  readonly facts: () => Promise<KeptBundleFacts | undefined>;
+  /**
+   * Removes the previous bundles to make room in the directory for the download of a version, unless a roll-back may
+   * need them. Returns the version whose bundles are gone; undefined if that freed nothing.
+   */
+  readonly sacrifice: (directory: string, version: string) => Promise<string | undefined>;
+}
+
+export interface KeptBundlesParts {
+  /** The path of the record. */
+  readonly list: string;
+  readonly imagesDirectory: () => string;
+  readonly files: Files;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+  /**
+   * Returns the version that runs on the host; undefined if the service does not answer. Without this function the last
+   * upgrade that succeeded tells it.
+   */
+  readonly running?: () => Promise<string | undefined>;
+}
+
+/**
+ * Returns functions that work one after the other. Use one instance for each record: on a controller two agents share
+ * it.
+ */
+export function keptBundles(parts: KeptBundlesParts): KeptBundles {
+  const { list, files } = parts;
+  let turn: Promise<unknown> = Promise.resolve();
+  const alone = async <T>(work: () => Promise<T>): Promise<T> => {
+    const mine = turn.then(work);
+    turn = mine.catch(() => undefined);
+    return await mine;
+  };
+  const load = async () => await loadBundles(list, files);
+  const save = async (next: BundleRecord): Promise<void> => await saveBundles(list, next, files);
+  const desk: Desk = {
+    ...parts,
+    alone,
+    load,
+    save,
+    isUnchanged: async ({ name, sha256 }) =>
+      (await hashFile(join(parts.imagesDirectory(), name), files)) === sha256,
+  };
+  const counter = stayCounter(parts.clock);
+  return { ...listOf(desk, counter), ...lifeOf(desk, counter), ...factsOf(desk) };
+}
+
+/** What the functions of one instance share. */
+interface Desk extends KeptBundlesParts {
+  /** Runs the work after all earlier work of the instance. */
+  readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly load: () => Promise<BundleRecord>;
+  readonly save: (next: BundleRecord) => Promise<void>;
+  /** Returns true if the file has the bytes that the agent placed. */
+  readonly isUnchanged: (bundle: PlacedBundle) => Promise<boolean>;
+}
+
+/** Returns what records the bundles that come. */
+function listOf(desk: Desk, counter: StayCounter): Pick<KeptBundles, 'placed' | 'add' | 'arrange'> {
+  const { alone, load, save, isUnchanged, running } = desk;
+  return {
+    placed: async () => await alone(async () => (await load()).bundles),
+    add: async (bundle, keepMs) =>
+      await alone(async () => await save(withBundle(await load(), bundle, keepMs))),
+    arrange: async (name, version, keepMs) =>
+      await alone(async () => {
+        const record = await load();
+        const newest = record.bundles.find((bundle) => bundle.name === name);
+        if (newest === undefined || !(await isUnchanged(newest))) return;
+        const next = withBundle(record, { ...newest, version }, keepMs);
+        const versions = new Set(next.bundles.map((bundle) => bundle.version));
+        // A worker asks the API server before it answers, so the service is asked only if a bundle has to go.
+        const runs = (versions.size > 2 ? await running?.() : undefined) ?? next.runs;
+        const kept = keptWithNext(next, runs);
+        await removeUnchanged(
+          next.bundles.filter((bundle) => !kept.includes(bundle)),
+          desk,
+        );
+        // The record is saved last: after power loss a removed file may be back, and then the record must still name it.
+        // A bundle may come after the upgrade to its version has succeeded.
+        const begins = next.runs === version && kept.length > 1 && next.stay?.settled !== true;
+        await save({
+          ...next,
+          bundles: kept,
+          ...(begins && { stay: counter.begin(next.stay ?? {}) }),
+        });
+      }),
+  };
+}
+
+/** Removes the files that nobody changed, and returns their bundles. A changed file does not belong to the agent any more. */
+async function removeUnchanged(
+  bundles: readonly PlacedBundle[],
+  { imagesDirectory, files, isUnchanged }: Desk,
+): Promise<readonly PlacedBundle[]> {
+  const removed: PlacedBundle[] = [];
+  for (const bundle of bundles) {
+    if (!(await isUnchanged(bundle))) continue;
+    await files.rm(join(imagesDirectory(), bundle.name), { force: true });
+    removed.push(bundle);
+  }
+  await unless('ENOENT', syncPath(imagesDirectory(), files));
+  return removed;
+}
+
+/** Returns what decides how long the previous bundles stay. */
+function lifeOf(
+  desk: Desk,
+  counter: StayCounter,
+): Pick<KeptBundles, 'settle' | 'tend' | 'sacrifice'> {
+  const { files, imagesDirectory, alone, load, save } = desk;
+  const expire = async (record: BundleRecord): Promise<void> => {
+    const runs = await versionOf(record, desk);
+    // The agent asks again a minute later. Until then it does not know which bundles the node needs.
+    if (runs === undefined) return;
+    // Somebody went back by hand: the bundles are not those of a previous version, and stay until the next one.
+    if (previousIn(record).some(({ version }) => version === runs))
+      return await save({ ...record, stay: {} });
+    await give(record, previousIn(record), 'Expired', { settled: true }, desk);
+  };
+  return {
+    settle: async (version) =>
+      await alone(async () => {
+        const record = settledWith(await load(), version);
+        if (record === undefined) return;
+        const isNewest = newestVersionIn(record) === version;
+        const { stay } = record;
+        if (!isNewest || stay?.settled === true) return await save(record);
+        const begun = { ...record, stay: counter.begin(stay ?? {}) };
+        await save(begun);
+        if (begun.stay.leftMs === 0) await expire(begun);
+      }),
+    tend: async () =>
+      await alone(async () => {
+        const record = await load();
+        await counter.pass(record.stay ?? {}, {
+          over: async () => await expire(record),
+          save: async (stay) => await save({ ...record, stay }),
+        });
+      }),
+    sacrifice: async (directory, version) =>
+      await alone(async () => {
+        const record = await load();
+        if (record.stay?.settled !== true || previousIn(record).length === 0) return undefined;
+        const [room, images] = await Promise.all([
+          files.stat(directory),
+          files.stat(imagesDirectory()),
+        ]);
+        if (room.dev !== images.dev) return undefined;
+        const runs = await versionOf(record, desk);
+        if (runs === undefined) return undefined;
+        const needed = [version, runs];
+        const idle = previousIn(record).filter((bundle) => !needed.includes(bundle.version));
+        return await give(record, idle, 'DiskFull', record.stay, desk);
+      }),
+  };
+}
+
+async function versionOf({ runs }: BundleRecord, { running }: Desk): Promise<string | undefined> {
+  return running === undefined ? runs : await running();
+}
+
+/** Removes these bundles, and records why. Returns their version; undefined if no file was removed. */
+async function give(
+  record: BundleRecord,
+  bundles: readonly PlacedBundle[],
+  reason: 'Expired' | 'DiskFull',
+  stay: BundleRecord['stay'],
+  desk: Desk,
+): Promise<string | undefined> {
+  const { log, save } = desk;
+  const removed = await removeUnchanged(bundles, desk);
+  const version = removed.at(-1)?.version;
+  const gone = version === undefined ? record.gone : { version, reason };
+  const left = record.bundles.filter((bundle) => !removed.includes(bundle));
+  if (version !== undefined) log.warn('removed the previous airgap bundle', { version, reason });
+  // On a full disk the record may not be writable. A bundle in it whose file is gone does no harm.
+  await save({ ...record, bundles: left, ...defined({ gone, stay }) }).catch((error: unknown) =>
+    log.warn('cannot record which airgap bundles are left', { reason: messageOf(error) }),
+  );
+  return version;
+}
+
+/**
+ * Returns the record after the upgrade to this version; undefined without bundles. If the node went back to a version
+ * whose bundle is still there, that bundle becomes the newest one.
+ */
+function settledWith(record: BundleRecord, version: string): BundleRecord | undefined {
+  if (record.bundles.length === 0) return undefined;
+  const own = record.bundles.filter((bundle) => bundle.version === version);
+  if (own.length === 0 || newestVersionIn(record) === version) return { ...record, runs: version };
+  const { gone: _gone, ...rest } = record;
+  const others = record.bundles.filter((bundle) => bundle.version !== version);
+  return { ...rest, bundles: [...others, ...own], runs: version, stay: { settled: true } };
+}
+
+/** Returns what tells about the previous bundles. */
+function factsOf({
+  alone,
+  load,
+  save,
+  files,
+  imagesDirectory,
+  log,
+}: Desk): Pick<KeptBundles, 'facts'> {
+  const changeOf = changeFinder(files);
+  return {
+    facts: async () =>
+      await alone(async () => {
+        const record = await load();
+        const { gone } = record;
+        const version = previousIn(record).at(-1)?.version;
+        if (version === undefined)
+          return gone && defined({ version: gone.version, gone: gone.reason });
+        const stamps = new Map<string, string>();
+        for (const bundle of record.bundles.filter((each) => each.version === version)) {
+          const change = await changeOf({ ...bundle, path: join(imagesDirectory(), bundle.name) });
+          if (typeof change === 'string') return { version, gone: change };
+          if (change.stamp !== bundle.stamp) stamps.set(bundle.name, change.stamp);
+        }
+        const bundles = record.bundles.map((each) => ({
+          ...each,
+          ...defined({ stamp: stamps.get(each.name) }),
+        }));
+        if (stamps.size > 0)
+          await save({ ...record, bundles }).catch((error: unknown) =>
+            log.warn('cannot record that the airgap bundles are unchanged', {
+              reason: messageOf(error),
+            }),
+          );
+        return defined({ version, until: record.stay?.until });
+      }),
+  };
+}
