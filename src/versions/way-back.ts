@@ -65,13 +65,13 @@ const ONLY_IMAGES =
  * Returns true if the airgap bundle of the earlier version is gone. That alone does not close the way back, because the
  * container runtime still has the images unless they were collected.
  */
-function lacksBundle({ from, keptBundle }: UpgradedNode): boolean {
+export function lacksBundle({ from, keptBundle }: UpgradedNode): boolean {
   return keptBundle?.gone !== undefined && keptBundle.version === from;
 }
 
 /** Returns whether all of these nodes can go back; undefined without nodes. */
 export function wayBackOfAll(
-  nodes: readonly (WayBack & { readonly name: string })[],
+  nodes: readonly (WayBack & { readonly name: string; readonly needsBundle?: boolean })[],
 ): WayBack | undefined {
   if (nodes.length === 0) return undefined;
   const inState = (state: WayBack['state']) => nodes.filter((node) => node.state === state);
@@ -79,8 +79,15 @@ export function wayBackOfAll(
   const unknown = inState('unknown');
   const closing = inState('closing').toSorted((a, b) => timeOf(a) - timeOf(b));
   const [worst] = [...closed, ...unknown, ...closing];
-  if (worst === undefined)
-    return { state: 'open', message: 'every upgraded node can go back to its earlier version' };
+  if (worst === undefined) {
+    const bare = nodes.filter(({ needsBundle }) => needsBundle === true).map(({ name }) => name);
+    const note =
+      bare.length === 0
+        ? ''
+        : `; the airgap bundle of that version is gone from ${listed(bare)}, ${ONLY_IMAGES}`;
+    const message = `every upgraded node can go back to its earlier version${note}`;
+    return { state: 'open', message };
+  }
   const same = nodes.filter(
     ({ state, message }) => state === worst.state && message === worst.message,
   );

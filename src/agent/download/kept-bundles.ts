@@ -253,7 +253,7 @@ function factsOf({
         const { gone } = record;
         const version = previousIn(record).at(-1)?.version;
         if (version === undefined)
-          return gone && defined({ version: gone.version, gone: gone.reason });
+          return gone && defined<KeptBundleFacts>({ version: gone.version, gone: gone.reason });
         const stamps = new Map<string, string>();
         for (const bundle of record.bundles.filter((each) => each.version === version)) {
           const change = await changeOf({ ...bundle, path: join(imagesDirectory(), bundle.name) });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { ChangingNode } from '../../../test/support/doubles/agent/changing-node.ts';
 import { nodes } from '../../kube/resources.ts';
-import type { AgentPresence, KeptFacts } from '../../signal/agent-presence.ts';
+import type { AgentPresence, KeptAnnouncement, KeptFacts } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION, MACHINE_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseJson } from '../../util/json.ts';
@@ -45,7 +45,7 @@ let presence: AgentPresence;
 let stop: AbortController;
 let done: Promise<void>;
 let room: number | undefined;
-let kept: () => Promise<KeptFacts | undefined>;
+let kept: () => Promise<KeptAnnouncement>;
 let keeper: PresenceKeeper;
 beforeEach(() => {
   clock = new FakeClock();
@@ -53,7 +53,7 @@ beforeEach(() => {
   stop = new AbortController();
   presence = SELF;
   room = 1000;
-  kept = async () => await Promise.resolve(undefined);
+  kept = async () => await Promise.resolve({});
   const object = cell as unknown as SignalObject;
   const parts = { resource: nodes, object, clock, random: () => 0.5, log: silentLogger };
   const client = cell as unknown as PresenceParts['client'];
@@ -139,7 +139,7 @@ test('an agent whose host holds plans back says every five minutes that it lives
 const KEPT: KeptFacts = { version: 'v1.36.2+k0s.0', sha256: 'a'.repeat(64) };
 
 test('a report contains what was announced last, with the binary that is kept now', async () => {
-  kept = async () => await Promise.resolve(KEPT);
+  kept = async () => await Promise.resolve({ kept: KEPT });
   expect(await keeper.current(), 'nothing was announced yet').toEqual({});
   cell.set({});
   await clock.advance(1000);
@@ -153,7 +153,7 @@ test('a report contains what was announced last, with the binary that is kept no
 });
 
 test('an agent that stands aside, or serves kubeadm, announces no kept binary in its report', async () => {
-  kept = async () => await Promise.resolve(KEPT);
+  kept = async () => await Promise.resolve({ kept: KEPT });
   for (const other of [{ aside: true }, { procedure: 'kubeadm' }] as const) {
     presence = { ...SELF, ...other };
     cell.set({});

@@ -271,8 +271,8 @@ export const upgradePolicySpecSchema = object(
       durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),
     ),
     keepPrevious: optional(
-      'How long the agent of a k0s node keeps the previous binary after the upgrade, such as `720h`; until the next upgrade by default. ' +
-        '`0s`: it goes as soon as the upgrade has succeeded.',
+      'How long the agent of a k0s node keeps the previous binary and airgap bundle after the upgrade, such as `720h`; until the next upgrade or bundle by default. ' +
+        '`0s`: they go as soon as the upgrade has succeeded.',
       durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),
     ),
     etcdSnapshot: object(

@@ -25,6 +25,7 @@ interface Situation {
   readonly from: string | undefined;
   readonly to: string;
   readonly kept: Kept | undefined;
+  readonly keptBundle?: NodeAgent['keptBundle'];
   /** Undefined if the dialect knows no API servers. */
   readonly servers: readonly (string | undefined)[] | undefined;
   readonly stage: Partial<Stage>;
@@ -49,14 +50,19 @@ function snapshotOf(situations: readonly Partial<Situation>[]) {
       ...stage,
     }),
   );
-  const facts = all.map(({ from, kept }, index): [string, Partial<TargetFacts>] => [
+  const facts = all.map(({ from, kept, keptBundle }, index): [string, Partial<TargetFacts>] => [
     `n${index}`,
     {
       observation: {
         ...succeeded(),
         ...(from === undefined ? {} : { report: { from } }),
       },
-      agent: { ours: true, title: 'Refit', ...(kept === undefined ? {} : { kept }) },
+      agent: {
+        ours: true,
+        title: 'Refit',
+        ...(kept === undefined ? {} : { kept }),
+        ...(keptBundle && { keptBundle }),
+      },
     },
   ]);
   const snapshot = buildSnapshot(buildRollout(stages), Object.fromEntries(facts));
@@ -83,6 +89,18 @@ test.each<[string, Partial<Situation>, string, string]>([
   ['the binary is kept', {}, 'open', KEEPS],
   ['a worker of another minor version', { to: MINOR, servers: [MINOR] }, 'open', KEEPS],
   ['a controller within its minor version', { role: 'controller' }, 'open', KEEPS],
+  [
+    'the airgap bundle is gone',
+    { keptBundle: { version: OLD, gone: 'DiskFull' } },
+    'open',
+    `${KEEPS}; the host no longer has the airgap bundle of ${OLD}, so place it again before going back unless the container runtime still has its images`,
+  ],
+  [
+    'the airgap bundle of a much older version is gone',
+    { keptBundle: { version: OLDEST, gone: 'Expired' } },
+    'open',
+    KEEPS,
+  ],
   [
     'keepPrevious runs',
     { kept: { version: OLD, until: later(60_000) } },
@@ -201,6 +219,15 @@ describe('of a whole plan', () => {
 
   test.each<[string, Partial<Situation>[], object | undefined]>([
     ['all nodes', [{}, {}], { state: 'open' }],
+    [
+      'all nodes, one of them without its airgap bundle',
+      [{}, { keptBundle: { version: OLD, gone: 'Removed' } }],
+      {
+        state: 'open',
+        message:
+          'every upgraded node can go back to its earlier version; the airgap bundle of that version is gone from n1, so place it again before going back unless the container runtime still has its images',
+      },
+    ],
     [
       'only the upgraded nodes of an unfinished plan count',
       [{}, { state: 'pending' }],

@@ -1,5 +1,6 @@
 /** Says for people whether the upgraded nodes of a rollout can go back. No decision depends on it. */
 import {
+  lacksBundle,
   pointOfNoReturn,
   type UpgradedNode,
   type WayBack,
@@ -25,7 +26,13 @@ export function wayBackOfRollout(context: Context): WayBack | undefined {
     inState(stage, 'done').flatMap((target) => upgradedNode(context, stage, target) ?? []),
   );
   if (upgraded.every(({ from }) => from === undefined)) return undefined;
-  return wayBackOfAll(upgraded.map((node) => ({ ...wayOf(context, node), name: node.name })));
+  return wayBackOfAll(
+    upgraded.map((node) => ({
+      ...wayOf(context, node),
+      name: node.name,
+      needsBundle: lacksBundle(node),
+    })),
+  );
 }
 
 function upgradedNode(

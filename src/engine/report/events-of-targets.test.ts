@@ -55,7 +55,13 @@ test.each<[string, Observation, RecordedState, string[]]>([
   ],
   [
     'failed, after the download needed the room of the previous airgap bundle as well',
-    { ...failed('404'), report: { removed: 'v0', removedBundle: 'v0' } },
+    {
+      kind: 'failed',
+      attempt: later(0),
+      since: later(0),
+      message: '404',
+      report: { removed: 'v0', removedBundle: 'v0' },
+    },
     'failed',
     [
       'Warning w1 KeptBundleRemoved: The agent removed the airgap bundle of v0, because the download of v2 did not fit on the disk beside it',
