@@ -2,6 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { agentOf } from '../../src/signal/agent-presence.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, NEXT, OLD, Rig, type RigOptions } from './rig.ts';
 
@@ -102,7 +103,7 @@ test('somebody who writes the Node all the time costs no second download', async
   expect(rig.server.requests).toMatchObject([{ complete: true }]);
 });
 
-test('a second signal for the same bundle fetches nothing, and the third bundle takes the place of the first', async () => {
+test('a second signal for the same bundle fetches nothing, and the third bundle takes the place of the one that never ran', async () => {
   await using rig = await startRig();
   rig.startAgent();
   await rig.send('/old', OLD, AIRGAP);
@@ -113,16 +114,49 @@ test('a second signal for the same bundle fetches nothing, and the third bundle 
   await rig.send('/new', NEW, AIRGAP);
   await expectPlaced(rig, 'new', 'old');
   await rig.send('/next', NEXT, AIRGAP);
-  await expectPlaced(rig, 'new', 'next');
+  // The service still runs OLD, so its bundle stays.
+  await expectPlaced(rig, 'next', 'old');
   const list = JSON.parse(
     await readFile(join(rig.host.stateDirectory, 'airgap-bundles.json'), 'utf8'),
   ) as object;
   expect(list).toMatchObject({
     bundles: [
-      { name: 'new', version: NEW },
+      { name: 'old', version: OLD },
       { name: 'next', version: NEXT },
     ],
   });
+});
+
+test('0s removes the previous bundle once the upgrade has succeeded, and the agent announces it', async () => {
+  await using rig = await startRig({ policy: { soakMs: 0, keepPreviousMs: 0 } });
+  rig.startAgent();
+  await rig.announced();
+  await rig.send('/old', OLD, AIRGAP);
+  await expectPlaced(rig, 'old');
+  await rig.send('/new', NEW, AIRGAP);
+  await expectPlaced(rig, 'new', 'old');
+  expect(agentOf(await rig.object()).keptBundle).toMatchObject({ version: OLD });
+  await rig.send('/new', NEW);
+  await rig.end();
+  expect(rig.statuses.at(-1)).toBe('Completed');
+  expect(await readdir(imagesOf(rig))).toEqual(['new']);
+  expect(agentOf(await rig.object()).keptBundle).toEqual({ version: OLD, gone: 'Expired' });
+});
+
+test('without a time the previous bundle stays after the upgrade, until the next bundle', async () => {
+  await using rig = await startRig({ policy: { soakMs: 0 } });
+  rig.startAgent();
+  await rig.announced();
+  await rig.send('/old', OLD, AIRGAP);
+  await expectPlaced(rig, 'old');
+  await rig.send('/new', NEW, AIRGAP);
+  await expectPlaced(rig, 'new', 'old');
+  await rig.send('/new', NEW);
+  await rig.end();
+  expect((await readdir(imagesOf(rig))).toSorted()).toEqual(['new', 'old']);
+  expect(agentOf(await rig.object()).keptBundle).toEqual({ version: OLD });
+  await rig.send('/next', NEXT, AIRGAP);
+  await expectPlaced(rig, 'new', 'next');
 });
 
 test.each<[string, Partial<RigOptions>, '/new' | '/none', RegExp]>([

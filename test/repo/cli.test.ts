@@ -219,6 +219,7 @@ const EVERYTHING: Complete<StatusView> = {
                 doubt: '',
                 excluded: true,
                 kept: { version: '', sha256: '', until: '', gone: 'Expired' },
+                keptBundle: { version: '', until: '', gone: 'Expired' },
               },
               drains: 'node',
               isThere: true,

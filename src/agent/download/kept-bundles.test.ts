@@ -72,10 +72,7 @@ test('its time begins with the success of the upgrade, and goes on after a resta
   expect(await there()).toEqual(['v1', 'v2']);
   pass(HOUR);
   await next.tend();
-  expect([await there(), await next.facts()]).toEqual([
-    ['v2'],
-    { version: 'v1', gone: 'Expired' },
-  ]);
+  expect([await there(), await next.facts()]).toEqual([['v2'], { version: 'v1', gone: 'Expired' }]);
 });
 
 test('0s removes it after the success, not before, and not while the service does not answer', async () => {
