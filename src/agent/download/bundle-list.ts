@@ -21,7 +21,7 @@ export interface PlacedBundle {
 
 const REMOVED = {
   version: aText,
-  reason: (value: unknown) => (value === 'Expired' || value === 'DiskFull' ? value : undefined),
+  gone: (value: unknown) => (value === 'Expired' || value === 'DiskFull' ? value : undefined),
 };
 
 const MEMBERS = {

@@ -213,7 +213,7 @@ async function give(
   const { log, save } = desk;
   const removed = await removeUnchanged(bundles, desk);
   const version = removed.at(-1)?.version;
-  const gone = version === undefined ? record.gone : { version, reason };
+  const gone = version === undefined ? record.gone : { version, gone: reason };
   const left = record.bundles.filter((bundle) => !removed.includes(bundle));
   if (version !== undefined) log.warn('removed the previous airgap bundle', { version, reason });
   // On a full disk the record may not be writable. A bundle in it whose file is gone does no harm.
@@ -250,10 +250,8 @@ function factsOf({
     facts: async () =>
       await alone(async () => {
         const record = await load();
-        const { gone } = record;
         const version = previousIn(record).at(-1)?.version;
-        if (version === undefined)
-          return gone && defined<KeptBundleFacts>({ version: gone.version, gone: gone.reason });
+        if (version === undefined) return record.gone;
         const stamps = new Map<string, string>();
         for (const bundle of record.bundles.filter((each) => each.version === version)) {
           const change = await changeOf({ ...bundle, path: join(imagesDirectory(), bundle.name) });
