@@ -6,7 +6,7 @@ import { allFeatures, featureReference } from '../../tools/reference/features.ts
 import type { Feature } from '../../tools/reference/features-data.ts';
 import { ROOT } from './tree.ts';
 
-const ROWS = 87;
+const ROWS = 86;
 
 const SCRIPTS = (
   JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { scripts: Record<string, string> }
