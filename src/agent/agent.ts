@@ -41,12 +41,12 @@ export interface AgentParts extends ObserverParts, Pick<CrashReportParts, 'accou
    */
   readonly watchForSocket?: (listener: () => void) => (() => void) | undefined;
   /**
-   * The agent calls this before its last report on a signal. Returns annotations that announce the agent, which the report gets, too.
-   * It never rejects.
+   * The agent calls this before its last report on a signal. That is UnCordoning if a leader uncordons the node, because the leader then
+   * writes the end. Returns annotations that announce the agent, which the report gets, too. It never rejects.
    */
   readonly beforeLastReport?: (
     signal: SignalData,
-    end: FinalStatus,
+    status: LastReported,
   ) => Promise<Readonly<Record<string, string>>>;
   readonly random: () => number;
 }
@@ -92,6 +92,13 @@ const LONG_STEPS: readonly Step['kind'][] = [
 type Pause = number | 'service' | undefined;
 
 type AwaitStep = Extract<Step, { kind: `await-${string}` }>;
+
+/** A status that may be the last one that the agent reports on a signal. */
+export type LastReported = FinalStatus | 'UnCordoning';
+
+function isLastReported(status: string): status is LastReported {
+  return status === 'UnCordoning' || isFinal(status);
+}
 
 function isAwait(step: Step): step is AwaitStep {
   return step.kind.startsWith('await-');
@@ -288,7 +295,7 @@ export class Agent {
     const after = journalAfter(step, this.#journal, { ok: true }, this.#now());
     try {
       const deadlineMs = step.status === 'RollingBack' ? BEFORE_ROLL_BACK_MS : undefined;
-      const announced = isFinal(step.status)
+      const announced = isLastReported(step.status)
         ? await this.#parts.beforeLastReport?.(signal, step.status)
         : undefined;
       const reported = withReport(newest, signal, step, after, clock.now());

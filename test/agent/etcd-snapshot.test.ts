@@ -3,13 +3,7 @@ import { createHash } from 'node:crypto';
 import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  type AgentPolicy,
-  type AgentSnapshot,
-  decodeSignal,
-  encodeSignal,
-} from '../../src/signal/annotations.ts';
-import { rfc3339 } from '../../src/util/clock.ts';
+import type { AgentPolicy, AgentSnapshot } from '../../src/signal/annotations.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, Rig } from './rig.ts';
 
@@ -115,18 +109,10 @@ test('an agent that loses its journal while its node is drained takes no second 
   await rig.until(async () =>
     expect(await readFile(journal, 'utf8')).toContain('"begunLate":true'),
   );
-  await answer(rig, 'ApplyingUpdate');
+  await rig.answer('ApplyingUpdate');
   await rig.until(() => expect(rig.statuses.at(-1)).toBe('UnCordoning'));
-  await answer(rig, 'Completed');
+  await rig.answer('Completed');
   await rig.end();
   expect((await rig.report())?.etcdSnapshot).toEqual(taken);
   expect(await readdir(folderOf(rig))).toHaveLength(1);
 });
-
-/** Writes the status as a leader does. */
-async function answer(rig: Rig, status: 'ApplyingUpdate' | 'Completed'): Promise<void> {
-  const signal = decodeSignal((await rig.object()).metadata.annotations);
-  if (signal === undefined) throw new Error('there is no signal');
-  const timestamp = rfc3339(Date.now());
-  await rig.annotate(encodeSignal({ ...signal, status: { status, timestamp } }));
-}

@@ -59,6 +59,24 @@ test('the way back needs no download, and the agent announces what it keeps', as
   expect(await rig.leftovers()).toEqual([]);
 });
 
+test('a leader that uncordons the node ends the upgrade, and the time of the binary begins', async () => {
+  await using rig = await startRig({ keepPreviousMs: 3_600_000, cordoning: 'leader' });
+  rig.startAgent();
+  await rig.until(async () => expect(agentOf(await rig.object()).ours).toBe(true));
+  await rig.send('/new', NEW);
+  await rig.until(() => expect(rig.statuses.at(-1)).toBe('Cordoning'));
+  await rig.answer('ApplyingUpdate');
+  await rig.until(() => expect(rig.statuses.at(-1)).toBe('UnCordoning'));
+  expect(agentOf(await rig.object()).kept).toEqual({
+    version: OLD,
+    sha256: rig.server.sha256('/old'),
+  });
+  await rig.answer('Completed');
+  await rig.until(async () =>
+    expect(JSON.parse(await recordOf(rig))).toMatchObject({ settled: true }),
+  );
+});
+
 test('0s removes the previous binary after the success', async () => {
   await using rig = await startRig({ keepPreviousMs: 0 });
   rig.startAgent();

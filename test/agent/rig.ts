@@ -169,6 +169,14 @@ export class Rig implements AsyncDisposable {
     return agent;
   }
 
+  /** Writes the status as a leader does. */
+  async answer(status: 'ApplyingUpdate' | 'Completed'): Promise<void> {
+    const signal = decodeSignal((await this.object()).metadata.annotations);
+    if (signal === undefined) throw new Error('there is no signal');
+    const timestamp = rfc3339(Date.now());
+    await this.annotate(encodeSignal({ ...signal, status: { status, timestamp } }));
+  }
+
   /** `created`: now, for a signal like any other. */
   async send(
     file: '/old' | '/new' | '/next' | '/none',

@@ -27,7 +27,7 @@ import {
   type TrustedAnswer,
 } from '../../agent/service/trusted-service.ts';
 import { type OwnAgentFacts, ownAgentOf } from '../../agent/service/worker-profile.ts';
-import { finishedSignals } from '../../agent/state/finished-signals.ts';
+import { type FinishedSignals, finishedSignals } from '../../agent/state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../../agent/state/journal-file.ts';
 import type { KeptBinary } from '../../agent/state/kept-binary.ts';
 import { upgradePathsOf } from '../../agent/state/state-directory.ts';
@@ -37,7 +37,7 @@ import { fetchBinaries } from '../../dialects/kubeadm/agent/fetch-binaries.ts';
 import type { Host } from '../../dialects/kubeadm/host/host.ts';
 import type { AgentPresence, CgroupV1, KeptAnnouncement } from '../../signal/agent-presence.ts';
 import type { SignalCommand, SignalData } from '../../signal/annotations.ts';
-import { type FinalStatus, SIGNAL_OBJECTS } from '../../signal/names.ts';
+import { SIGNAL_OBJECTS } from '../../signal/names.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
@@ -274,7 +274,10 @@ export function createObjectAgent(
     beside,
     beforeLastReport: lastWork(host, own),
     onRest: () => void clock.schedule(SETTLE_MS, collectGarbage),
-    finished: finishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
+    finished: withKept(
+      finishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
+      host,
+    ),
   });
 }
 
@@ -283,9 +286,23 @@ function lastWork(
   host: Pick<AgentHost, 'kept' | 'keptBundles' | 'log'>,
   { announcement }: ServedObject,
 ): NonNullable<AgentParts['beforeLastReport']> {
-  return async (signal, end) => {
-    await settleKept(host, signal, end);
+  return async (signal, status) => {
+    await settleKept(host, signal, status);
     return (await announcement?.current()) ?? {};
+  };
+}
+
+/** Starts the time of what is kept also if a leader has written the end of the signal. */
+function withKept(
+  finished: FinishedSignals,
+  host: Pick<AgentHost, 'kept' | 'keptBundles' | 'log'>,
+): FinishedSignals {
+  return {
+    ...finished,
+    async add(signal, end) {
+      await finished.add(signal, end);
+      await settleKept(host, signal, end);
+    },
   };
 }
 
@@ -295,10 +312,10 @@ function lastWork(
  */
 async function settleKept(
   { kept, keptBundles, log }: Pick<AgentHost, 'kept' | 'keptBundles' | 'log'>,
-  { command }: SignalData,
-  end: FinalStatus,
+  { command }: Pick<SignalData, 'command'>,
+  status: string,
 ): Promise<void> {
-  if (end !== 'Completed' || command.kind !== 'k0supdate') return;
+  if (status !== 'Completed' || command.kind !== 'k0supdate') return;
   // If this fails, the binary stays until the next upgrade. The signal has ended all the same.
   await kept?.settle().catch((error: unknown) =>
     log.warn('cannot record from when on the previous binary is kept', {
@@ -338,9 +355,8 @@ function factsOfKept({
     // A list of bundles that the disk withholds must not silence the agent.
     const keptBundle = await keptBundles
       ?.facts()
-      .catch(
-        (error: unknown) =>
-          void log.warn('cannot read the list of airgap bundles', { reason: messageOf(error) }),
+      .catch((error: unknown) =>
+        log.warn('cannot read the list of airgap bundles', { reason: messageOf(error) }),
       );
     last = { at, facts: defined({ kept: await kept?.facts(), keptBundle }) };
     return last.facts;
