@@ -220,10 +220,12 @@ export class Agent {
     this.#awaited = undefined;
     const before = this.#journal;
     await this.#save(journalBefore(step, before, this.#now()));
+    const announced = await this.#announced(step, signal);
     // The API server would refuse this version of the object: a kubelet that starts writes the Node at the same moment.
     if (step.kind === 'report' && this.#parts.object.newest !== newest) return 0;
     if (step.kind !== 'report') await this.#act(step, stop);
-    else if (newest !== undefined && signal !== undefined) await this.#report(step, newest, signal);
+    else if (newest !== undefined && signal !== undefined)
+      await this.#report(step, annotated(newest, announced), signal);
     this.#failures = 0;
     this.#refusals = 0;
     this.#isUnheard = false;
@@ -286,6 +288,15 @@ export class Agent {
     if (step.kind === 'cordon-and-drain' || step.kind === 'uncordon') await object.refresh();
   }
 
+  /** Returns the annotations that announce the agent if the step may be its last report on the signal. */
+  async #announced(
+    step: Step,
+    signal: SignalData | undefined,
+  ): Promise<Readonly<Record<string, string>>> {
+    if (step.kind !== 'report' || signal === undefined || !isLastReported(step.status)) return {};
+    return (await this.#parts.beforeLastReport?.(signal, step.status)) ?? {};
+  }
+
   async #report(
     step: Extract<Step, { kind: 'report' }>,
     newest: KubeObject,
@@ -295,11 +306,7 @@ export class Agent {
     const after = journalAfter(step, this.#journal, { ok: true }, this.#now());
     try {
       const deadlineMs = step.status === 'RollingBack' ? BEFORE_ROLL_BACK_MS : undefined;
-      const announced = isLastReported(step.status)
-        ? await this.#parts.beforeLastReport?.(signal, step.status)
-        : undefined;
-      const reported = withReport(newest, signal, step, after, clock.now());
-      await object.write(annotated(reported, announced ?? {}), deadlineMs);
+      await object.write(withReport(newest, signal, step, after, clock.now()), deadlineMs);
     } catch (error) {
       // The write may have succeeded without an answer, so the next decision needs the object as it is now.
       if (step.status !== 'RollingBack' || isConflict(error)) await object.refresh();

@@ -353,11 +353,10 @@ function factsOfKept({
         log.warn('cannot remove the previous airgap bundle', { reason: messageOf(error) }),
       );
     // A list of bundles that the disk withholds must not silence the agent.
-    const keptBundle = await keptBundles
-      ?.facts()
-      .catch((error: unknown) =>
-        log.warn('cannot read the list of airgap bundles', { reason: messageOf(error) }),
-      );
+    const keptBundle = await keptBundles?.facts().catch((error: unknown) => {
+      log.warn('cannot read the list of airgap bundles', { reason: messageOf(error) });
+      return undefined;
+    });
     last = { at, facts: defined({ kept: await kept?.facts(), keptBundle }) };
     return last.facts;
   };
