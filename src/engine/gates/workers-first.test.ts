@@ -36,7 +36,7 @@ test('a worker that reported a newer version, and that the plan does not list, e
     kind: 'stop',
     reason: {
       code: 'KubeletAhead',
-      message: `w1 reported that ${NEW} is installed, newer than ${OLD}, and the plan does not take it back: run refit rollback again, with --run and the run that installed ${NEW}; or put w1 back by hand and remove its signal`,
+      message: `w1 reported that ${NEW} is installed, newer than ${OLD}, and the plan does not take it back: run refit rollback again, with --run and the run that installed ${NEW}; put w1 back by hand and remove its signal; or set \`versions.allow: [KubeletAhead]\` in the policy, if it may stay newer`,
     },
     ofPlan: true,
   });

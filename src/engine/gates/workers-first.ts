@@ -33,7 +33,7 @@ export const workersFirst: Gate = {
     const newer = newerWorker(stage, workers, fleet);
     if (newer === undefined) return PASS;
     const { name, installed } = newer;
-    const message = `${name} reported that ${installed} is installed, newer than ${stage.version}, and the plan does not take it back: run refit rollback again, with --run and the run that installed ${installed}; or put ${name} back by hand and remove its signal`;
+    const message = `${name} reported that ${installed} is installed, newer than ${stage.version}, and the plan does not take it back: run refit rollback again, with --run and the run that installed ${installed}; put ${name} back by hand and remove its signal; or set \`versions.allow: [KubeletAhead]\` in the policy, if it may stay newer`;
     return { kind: 'stop', reason: because('KubeletAhead', message), ofPlan: true };
   },
 };

@@ -41,6 +41,7 @@ export const REASONS = {
   NoFreeSlot: 'all slots are taken',
   EarlierStage: 'an earlier stage is not done',
   EarlierNodes: 'nodes that come first in the order of the policy are not done',
+  OrderUnknown: 'the pods that decide the order of the nodes are not counted yet',
   FinishingInFlight: 'nothing new starts after a failure or broken rule; nodes in progress finish',
   ControlPlaneUnknown: 'the API servers have not been probed yet',
   ControlPlaneNotReady: 'an API server is not ready',
@@ -191,6 +192,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   NoFreeSlot: { ends: 'a target in progress is done' },
   EarlierStage: { ends: 'every target of the earlier stage is done' },
   EarlierNodes: { ends: 'the nodes that come first in the order of the policy are done' },
+  OrderUnknown: { ends: 'the pods are counted, or cannot be counted' },
   FinishingInFlight: { act: 'fix what the message names; the nodes in progress finish meanwhile' },
   ControlPlaneUnknown: { ends: 'the API servers have been probed, within the same turn' },
   ControlPlaneNotReady: {
@@ -294,7 +296,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'name a newer version, or set `versions.allow: [Downgrade]` in the policy',
   },
   KubeletAhead: {
-    act: 'upgrade the API servers first, or set `versions.allow: [KubeletAhead]` in the policy',
+    act: 'upgrade the API servers first (on the way back: take the newer workers back first), or set `versions.allow: [KubeletAhead]` in the policy',
   },
   RemovedApis: {
     act: 'migrate the objects that the message names to a version that is still served, or delete them',

@@ -94,12 +94,12 @@ test('the order is that of the Node where the target has another name', () => {
 
 test.each<[string, Scene, string[], string[]]>([
   ['counted', {}, ['w5', 'w4'], []],
-  ['not counted yet', { budgetPods: 'unasked' }, [], ['w1: EarlierNodes']],
+  ['not counted yet', { budgetPods: 'unasked' }, [], ['w1: OrderUnknown']],
   [
     'not counted yet, in groups',
     { budgetPods: 'unasked', policy: { order: ['early=true'] } },
     [],
-    ['w2: EarlierNodes'],
+    ['w2: OrderUnknown'],
   ],
   ['not counted, and never will be', { budgetPods: { problem: 'forbidden' } }, ['w1', 'w2'], []],
   [
@@ -113,7 +113,7 @@ test.each<[string, Scene, string[], string[]]>([
     'a node of the control plane',
     { budgetPods: 'unasked', labels: { c1: CONTROL_PLANE, w1: {} } },
     ['c1'],
-    ['w1: EarlierNodes'],
+    ['w1: OrderUnknown'],
   ],
 ])('who starts: %s', (_name, scene, starts, waits) => {
   const { stage, context } = contextOf(scene);

@@ -62,7 +62,7 @@ export function uncountedWait(
   return (target) => {
     if (isOfControlPlane(objectOf(snapshot, target))) return undefined;
     const message = `the pods that PodDisruptionBudgets cover are being counted, because \`drain.startWith\` of UpgradePolicy ${policy.name} puts nodes in order by them`;
-    const verdict = wait('EarlierNodes', message, 'they are counted', { isPassing: true });
+    const verdict = wait('OrderUnknown', message, 'they are counted', { isPassing: true });
     return { ...verdict, gate: 'order', ofRollout: true };
   };
 }
