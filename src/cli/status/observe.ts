@@ -44,6 +44,8 @@ export interface ViewParts {
   readonly fromFiles?: readonly KubeObject[];
   /** Which plans to inspect; absent for all. */
   readonly filter?: PlanFilter;
+  /** True if the pods of PodDisruptionBudgets are counted where the order depends on them. That lists every pod of the cluster. */
+  readonly countsPods?: boolean;
 }
 
 /** A plan with everything that its view, its preview and its explanation are made from. */
@@ -158,7 +160,7 @@ export async function inspect(
   now: number,
 ): Promise<Inspection> {
   const { dialect, world } = of;
-  const { sources, policies, fromFiles = [] } = parts;
+  const { sources, policies, fromFiles = [], countsPods = false } = parts;
   const compared = [...(of.plans?.() ?? []), ...fromFiles];
   const warnings = readingPlan(
     of,
@@ -185,7 +187,7 @@ export async function inspect(
     if ((policy.silences ?? []).length > 0) silencing = await answers.silencing();
     await answers.addHealth((policy.health?.checks ?? []).map((check) => check.name));
     await answers.addLocks(policy.coordinate ?? []);
-    if (needsBudgetPods(look(), policy)) await answers.addBudgetPods();
+    if (countsPods && needsBudgetPods(look(), policy)) await answers.addBudgetPods();
   }
   let snapshot = look();
   for (let round = 0; round < MAX_ROUNDS; round++) {
