@@ -14,7 +14,7 @@ import {
 } from '../dashboard/answers.ts';
 import type { UiFiles } from '../dashboard/bundle.ts';
 import { pageOf } from '../dashboard/page.ts';
-import { createFailures } from './failures.ts';
+import { createFailures, type Sender } from './failures.ts';
 import { isOfOwnPage, isOwnName, isToken, LONGEST_TOKEN, tokenIn } from './gate.ts';
 import { SIGN_IN_HEADERS, signInPage } from './sign-in-page.ts';
 import type { Arrival, ArrivalOf } from './trusted-proxy.ts';
@@ -53,7 +53,7 @@ export function createRoutes(parts: RouteParts): Answer {
    * Resolves with the owner of the token. Each refused token counts as a failure of the address. Behind an Ingress, all viewers have the
    * same address, so the failures of others must not lock out a viewer whose token was confirmed before.
    */
-  const ownerOf = async (token: string, from: string): Promise<FoundViewer> => {
+  const ownerOf = async (token: string, from: Sender): Promise<FoundViewer> => {
     const seconds = viewers.knows(token) ? 0 : failures.waitOf(from);
     if (seconds > 0)
       return { kind: 'unanswered', why: `Too many tokens were refused: wait ${seconds} s.` };
@@ -77,7 +77,7 @@ export function createRoutes(parts: RouteParts): Answer {
         response,
         'This is not a token: it is empty, or has other characters than a bearer token.',
       );
-    const found = await ownerOf(token, request.socket.remoteAddress ?? '');
+    const found = await ownerOf(token, { address: request.socket.remoteAddress ?? '' });
     if (found.kind !== 'known') return askToSignIn(request, response, found.why);
     const headers = { ...HEADERS, location: './', 'set-cookie': cookieOf(token) };
     response.writeHead(303, headers).end();
@@ -126,12 +126,10 @@ function askToSignIn(request: IncomingMessage, response: ServerResponse, why?: s
   send(response, 401, 'text/html', signInPage(why, isFromElsewhere), SIGN_IN_HEADERS);
 }
 
-/**
- * Returns for whom refused tokens are counted. All viewers behind a proxy have its address, so there each token counts for itself: a token
- * that has expired must not lock out other viewers.
- */
-function senderOf({ socket }: IncomingMessage, arrival: Arrival): string {
-  return arrival.kind === 'proxied' ? hash('sha256', arrival.token) : (socket.remoteAddress ?? '');
+/** Returns for whom refused tokens are counted. */
+function senderOf({ socket }: IncomingMessage, arrival: Arrival): Sender {
+  const proxied = arrival.kind === 'proxied' ? hash('sha256', arrival.token) : undefined;
+  return { address: socket.remoteAddress ?? '', proxied };
 }
 
 interface Asked {

@@ -50,7 +50,7 @@ export function arrivals({ tokenHeader, trustedProxies = [] }: TrustedProxyOptio
     throw new RefitError(
       'REFIT_USAGE',
       '--ui-token-header needs --ui-trusted-proxy, because only a proxy may set that header',
-      { hint: 'add the address or range of the proxy, such as --ui-trusted-proxy 10.244.0.0/16' },
+      { hint: 'add the address of the proxy, such as --ui-trusted-proxy 10.244.1.7' },
     );
   const trusted = rangesIn(trustedProxies);
   return ({ headersDistinct, socket }) => {
@@ -95,7 +95,7 @@ function rangesIn(texts: readonly string[]): BlockList {
       throw new RefitError(
         'REFIT_USAGE',
         `--ui-trusted-proxy ${JSON.stringify(text)} is not an IP address, or a range that is smaller than all addresses`,
-        { hint: 'write an address such as 10.244.1.7, or a range such as 10.244.0.0/16' },
+        { hint: 'write an address such as 10.244.1.7, or a small range such as 10.244.1.0/28' },
       );
     list.addSubnet(network, length, type);
   }
