@@ -35,7 +35,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   gates: { least: 98, code: ['src/engine/gates'], tests: ENGINE_TESTS },
   schedule: { least: 97, code: ['src/engine/schedule'], tests: ENGINE_TESTS },
   act: {
-    // A goal, as for `updaters`, `cattle` and `kubeadm`: none of these parts was measured as a whole yet.
+    // A goal, as for `cattle`: neither part was measured as a whole yet.
     least: 90,
     code: ['src/engine/execute', 'src/engine/model/status-shards.ts'],
     tests: [
@@ -46,7 +46,7 @@ const PARTS: Readonly<Record<string, Part>> = {
     ],
   },
   updaters: {
-    least: 90,
+    least: 92,
     code: ['src/dialects/capi/hooks/updaters'],
     tests: ['src/dialects/capi/plan/*.test.ts', 'src/dialects/capi/hooks/updaters/*.test.ts'],
   },
@@ -67,7 +67,7 @@ const PARTS: Readonly<Record<string, Part>> = {
     tests: ['src/dialects/cattle/plan/*.test.ts'],
   },
   kubeadm: {
-    least: 90,
+    least: 91,
     // Tests of the agent and of SSH, which start processes, check the code that starts programs.
     code: ['src/dialects/kubeadm/host', '!src/util/run-program.ts'],
     tests: ['src/dialects/kubeadm/host/*.test.ts'],
