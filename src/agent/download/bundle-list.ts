@@ -3,7 +3,7 @@ import { aText, type Members, readMembers, recordOf } from '../../signal/members
 import { defined, isRecord, parseJson } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { type Files, writeDurably } from '../state/durable-files.ts';
-import { STAY, type Stay } from '../state/kept-stay.ts';
+import { aRemovalReason, STAY, type Stay } from '../state/kept-stay.ts';
 import { unless } from '../state/trusted-path.ts';
 import { isBundleName } from './bundle-name.ts';
 
@@ -19,10 +19,7 @@ export interface PlacedBundle {
   readonly stamp?: string;
 }
 
-const REMOVED = {
-  version: aText,
-  gone: (value: unknown) => (value === 'Expired' || value === 'DiskFull' ? value : undefined),
-};
+const REMOVED = { version: aText, gone: aRemovalReason };
 
 const MEMBERS = {
   /** The version of the last upgrade that succeeded on this host since it has bundles. */

@@ -8,8 +8,9 @@ import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
+import { semaphore } from '../../util/waits.ts';
 import { type Files, syncPath } from '../state/durable-files.ts';
-import { type StayCounter, stayCounter } from '../state/kept-stay.ts';
+import { type RemovalReason, type StayCounter, stayCounter } from '../state/kept-stay.ts';
 import { unless } from '../state/trusted-path.ts';
 import {
   type BundleRecord,
@@ -67,12 +68,7 @@ export interface KeptBundlesParts {
  */
 export function keptBundles(parts: KeptBundlesParts): KeptBundles {
   const { list, files } = parts;
-  let turn: Promise<unknown> = Promise.resolve();
-  const alone = async <T>(work: () => Promise<T>): Promise<T> => {
-    const mine = turn.then(work);
-    turn = mine.catch(() => undefined);
-    return await mine;
-  };
+  const alone = semaphore(1);
   const load = async () => await loadBundles(list, files);
   const save = async (next: BundleRecord): Promise<void> => await saveBundles(list, next, files);
   const desk: Desk = {
@@ -206,7 +202,7 @@ async function versionOf({ runs }: BundleRecord, { running }: Desk): Promise<str
 async function give(
   record: BundleRecord,
   bundles: readonly PlacedBundle[],
-  reason: 'Expired' | 'DiskFull',
+  reason: RemovalReason,
   stay: BundleRecord['stay'],
   desk: Desk,
 ): Promise<string | undefined> {

@@ -9,17 +9,18 @@ import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined, isRecord, parseJson } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
+import { semaphore } from '../../util/waits.ts';
 import { changeFinder } from '../download/file-change.ts';
 import { hashFile, stampIn } from '../download/hash-file.ts';
 import { type Files, replaceDurably, syncPath, writeDurably } from './durable-files.ts';
-import { STAY, stayCounter } from './kept-stay.ts';
+import { aRemovalReason, type RemovalReason, STAY, stayCounter } from './kept-stay.ts';
 
 const RECORD = {
   ...STAY,
   /** The stamp of the file when its hash last matched the record. Absent in records of older agents. */
   stamp: aText,
   /** Says why the agent has removed the binary. */
-  gone: (value: unknown) => (value === 'Expired' || value === 'DiskFull' ? value : undefined),
+  gone: aRemovalReason,
 };
 
 interface KeptRecord extends Members<typeof RECORD> {
@@ -62,16 +63,11 @@ export interface KeptParts {
 /** Returns functions that work one after the other. Use one instance for each record. */
 export function keptBinary(parts: KeptParts): KeptBinary {
   const { files, log } = parts;
-  let turn: Promise<unknown> = Promise.resolve();
-  const alone = async <T>(work: () => Promise<T>): Promise<T> => {
-    const mine = turn.then(work);
-    turn = mine.catch(() => undefined);
-    return await mine;
-  };
+  const alone = semaphore(1);
   const load = async () => await loadRecord(parts.record, files);
   const save = async (next: KeptRecord): Promise<void> =>
     await writeDurably(parts.record, `${JSON.stringify(next)}\n`, files);
-  const remove = async (known: KeptRecord, gone: 'Expired' | 'DiskFull'): Promise<void> => {
+  const remove = async (known: KeptRecord, gone: RemovalReason): Promise<void> => {
     const { leftMs: _left, until: _until, ...rest } = known;
     await files.rm(known.path, { force: true });
     await syncPath(dirname(known.path), files);
@@ -91,7 +87,7 @@ interface Desk extends KeptParts {
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
   readonly load: () => Promise<KeptRecord | undefined>;
   readonly save: (next: KeptRecord) => Promise<void>;
-  readonly remove: (known: KeptRecord, gone: 'Expired' | 'DiskFull') => Promise<void>;
+  readonly remove: (known: KeptRecord, gone: RemovalReason) => Promise<void>;
 }
 
 /** Returns what decides how long the binary stays. */

@@ -15,6 +15,14 @@ export const STAY = {
 };
 export type Stay = Members<typeof STAY>;
 
+/** Says why the agent has removed a file that it kept: its time was over, or a download needed the room. */
+export type RemovalReason = 'Expired' | 'DiskFull';
+
+/** Returns the reason; undefined if the value is none. */
+export function aRemovalReason(value: unknown): RemovalReason | undefined {
+  return value === 'Expired' || value === 'DiskFull' ? value : undefined;
+}
+
 export interface StayCounter {
   /** The upgrade has succeeded: returns the stay that begins now. */
   readonly begin: (stay: Stay) => Stay;
