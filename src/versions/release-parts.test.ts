@@ -1,6 +1,6 @@
 /** Tests the versions that the parts of one k0s release report. */
 import { expect, test } from 'vitest';
-import { kubernetesPartOf, mayBePartOf } from './release-parts.ts';
+import { isSameVersion, kubernetesPartOf, mayBePartOf, mayBeSameVersion } from './release-parts.ts';
 
 test.each([
   ['v1.36.3+k0s.2', 'v1.36.3+k0s'],
@@ -25,4 +25,18 @@ test.each([
 
 test('a controller reports the release itself', () => {
   expect(mayBePartOf('v1.36.3+k0s.2', 'v1.36.3+k0s.2')).toBe(true);
+});
+
+test.each([
+  ['v1.36.3+k0s.2', 'v1.36.3+k0s.2', true, true],
+  ['1.36.3+k0s.2', 'v1.36.3+k0s.2', true, true],
+  ['v1.36.3-k0s.2', 'v1.36.3+k0s.2', true, true],
+  ['v1.36.3', 'v1.36.3+k0s.2', false, true],
+  ['v1.36.3+k0s.1', 'v1.36.3+k0s.2', false, false],
+  ['v1.36.3', 'v1.36.4', false, false],
+  ['unreadable', 'v1.36.4', false, true],
+  ['unreadable', 'unreadable', true, true],
+])('%s and %s: the same %s, maybe the same %s', (a, b, isSame, mayBe) => {
+  expect([isSameVersion(a, b), isSameVersion(b, a)]).toEqual([isSame, isSame]);
+  expect([mayBeSameVersion(a, b), mayBeSameVersion(b, a)]).toEqual([mayBe, mayBe]);
 });

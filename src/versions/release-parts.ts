@@ -2,7 +2,12 @@
  * Knows which version each part of a k0s release reports. k0s reports `v1.36.3+k0s.2`, its kubelet
  * and API server `v1.36.3+k0s`.
  */
-import { compareVersions, parseVersion, type Version } from '../util/version.ts';
+import {
+  compareVersions,
+  compareVersionTexts,
+  parseVersion,
+  type Version,
+} from '../util/version.ts';
 
 /**
  * Returns what kubelet and API server of a release report. For other distributions it is the
@@ -41,4 +46,22 @@ export function isOlder(found: string | undefined, release: string): boolean {
     wanted !== undefined &&
     compareVersions(...equallyPrecise(reported, wanted)) < 0
   );
+}
+
+/**
+ * Returns true if both texts name the same version, also if only one of them begins with `v`. A text that cannot be
+ * read is the same only as itself.
+ */
+export function isSameVersion(a: string, b: string): boolean {
+  return a === b || compareVersionTexts(a, b) === 0;
+}
+
+/**
+ * Returns false if the two texts surely name different versions. It returns true if one of them cannot be read, or says
+ * less than the other.
+ */
+export function mayBeSameVersion(a: string, b: string): boolean {
+  const left = parseVersion(a);
+  const right = parseVersion(b);
+  return !left || !right || compareVersions(...equallyPrecise(left, right)) === 0;
 }

@@ -2,6 +2,7 @@
 import { aText, type Members, readMembers, recordOf } from '../../signal/members.ts';
 import { defined, isRecord, parseJson } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';
+import { isSameVersion, mayBeSameVersion } from '../../versions/release-parts.ts';
 import { type Files, writeDurably } from '../state/durable-files.ts';
 import { aRemovalReason, STAY, type Stay } from '../state/kept-stay.ts';
 import { unless } from '../state/trusted-path.ts';
@@ -63,36 +64,48 @@ export function withBundle(
   keepMs?: number,
 ): BundleRecord {
   const bundles = [...record.bundles.filter(({ name }) => name !== bundle.name), bundle];
-  if (newestVersionIn(record) === bundle.version) return { ...record, bundles };
+  if (isNewest(record, bundle.version)) return { ...record, bundles };
   const { gone: _gone, stay: _stay, ...rest } = record;
   const stay: Stay = defined({ leftMs: keepMs });
   return { ...rest, bundles, ...(keepMs !== undefined && { stay }) };
 }
 
-/** Returns the version of the bundle that was placed last; undefined without bundles. */
-export function newestVersionIn({ bundles }: BundleRecord): string | undefined {
-  return bundles.at(-1)?.version;
+/** Returns true if the bundle that was placed last is for this version. */
+export function isNewest({ bundles }: BundleRecord, version: string): boolean {
+  const newest = bundles.at(-1)?.version;
+  return newest !== undefined && isSameVersion(newest, version);
 }
 
 /** Returns the bundles of all versions but the newest one. */
 export function previousIn(record: BundleRecord): readonly PlacedBundle[] {
-  const newest = newestVersionIn(record);
-  return record.bundles.filter(({ version }) => version !== newest);
+  return record.bundles.filter(({ version }) => !isNewest(record, version));
+}
+
+/** Returns true if there are bundles of more than two versions. Those of two versions stay when a new one has come. */
+export function hasThirdVersion(record: BundleRecord): boolean {
+  const previous = previousIn(record);
+  return previous.some(({ version }) => !isSameVersion(version, previous[0]?.version ?? version));
 }
 
 /**
- * Returns the bundles that stay when a new one has come: those of its version, and those of the version that runs. If
- * no bundle of another version runs, those of the second newest version stay.
+ * Returns the bundles that stay when a new one has come: those of its version, and those of the version that may run. If
+ * no bundle of another version is surely that of the version that runs, those of the second newest version stay, too.
  */
 export function keptWithNext(
   record: BundleRecord,
   runs: string | undefined,
 ): readonly PlacedBundle[] {
   const previous = previousIn(record);
-  const isThere = previous.some(({ version }) => version === runs);
-  const second = isThere ? runs : previous.at(-1)?.version;
-  const kept = [newestVersionIn(record), second];
-  return record.bundles.filter(({ version }) => kept.includes(version));
+  const running = previous.find(
+    ({ version }) => runs !== undefined && isSameVersion(version, runs),
+  );
+  const second = (running ?? previous.at(-1))?.version;
+  return record.bundles.filter(
+    ({ version }) =>
+      isNewest(record, version) ||
+      (second !== undefined && isSameVersion(version, second)) ||
+      (runs !== undefined && mayBeSameVersion(version, runs)),
+  );
 }
 
 function isBundle(value: unknown): value is PlacedBundle {

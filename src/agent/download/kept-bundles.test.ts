@@ -9,6 +9,10 @@ import { silentLogger } from '../../util/log.ts';
 import { keptBundles } from './kept-bundles.ts';
 
 const HOUR = 3_600_000;
+const V1 = 'v1.36.1+k0s.0';
+const V2 = 'v1.36.2+k0s.0';
+const V3 = 'v1.36.3+k0s.0';
+const V4 = 'v1.36.4+k0s.0';
 const sha = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** A host on which v1 runs, with a bundle for it, and a clock whose two times are set by hand. */
@@ -18,7 +22,7 @@ async function place() {
   const images = join(directory, 'images');
   await files.mkdir(images);
   const time = { wall: Date.parse('2026-11-20T10:00:00Z'), steady: 0 };
-  const host: { runs: string | undefined } = { runs: 'v1' };
+  const host: { runs: string | undefined } = { runs: V1 };
   const parts = {
     list: join(directory, 'list.json'),
     imagesDirectory: () => images,
@@ -44,101 +48,141 @@ async function place() {
     time.steady += ms;
   };
   const there = async () => (await files.readdir(images)).toSorted();
-  await come('v1');
+  await come(V1);
   return { bundles, open, host, come, upgrade, pass, time, there, directory, images };
 }
 
 test('without a time it stays until the next bundle', async () => {
   const { bundles, come, upgrade, pass, there } = await place();
-  await come('v2');
-  await upgrade('v2');
+  await come(V2);
+  await upgrade(V2);
   pass(9_000 * HOUR);
   await bundles.tend();
-  expect([await there(), await bundles.facts()]).toEqual([['v1', 'v2'], { version: 'v1' }]);
-  await come('v3');
-  expect(await there()).toEqual(['v2', 'v3']);
+  expect([await there(), await bundles.facts()]).toEqual([[V1, V2], { version: V1 }]);
+  await come(V3);
+  expect(await there()).toEqual([V2, V3]);
 });
 
 test('its time begins with the success of the upgrade, and goes on after a restart of the agent', async () => {
   const { bundles, open, come, upgrade, pass, there, time } = await place();
-  await come('v2', 3 * HOUR);
+  await come(V2, 3 * HOUR);
   pass(5 * HOUR);
   await bundles.tend();
-  await upgrade('v2');
-  expect(await bundles.facts()).toEqual({ version: 'v1', until: rfc3339(time.wall + 3 * HOUR) });
+  await upgrade(V2);
+  expect(await bundles.facts()).toEqual({ version: V1, until: rfc3339(time.wall + 3 * HOUR) });
   pass(2 * HOUR);
   await bundles.tend();
   const next = open();
-  expect(await there()).toEqual(['v1', 'v2']);
+  expect(await there()).toEqual([V1, V2]);
   pass(HOUR);
   await next.tend();
-  expect([await there(), await next.facts()]).toEqual([['v2'], { version: 'v1', gone: 'Expired' }]);
+  expect([await there(), await next.facts()]).toEqual([[V2], { version: V1, gone: 'Expired' }]);
 });
 
 test('0s removes it after the success, not before, and not while the service does not answer', async () => {
   const { bundles, come, upgrade, host, there } = await place();
-  await come('v2', 0);
+  await come(V2, 0);
   await bundles.tend();
-  expect(await there()).toEqual(['v1', 'v2']);
+  expect(await there()).toEqual([V1, V2]);
   host.runs = undefined;
-  await bundles.settle('v2');
+  await bundles.settle(V2);
   await bundles.tend();
-  expect(await there()).toEqual(['v1', 'v2']);
-  host.runs = 'v2';
+  expect(await there()).toEqual([V1, V2]);
+  host.runs = V2;
   await bundles.tend();
-  expect(await there()).toEqual(['v2']);
-  await upgrade('v2');
+  expect(await there()).toEqual([V2]);
+  await upgrade(V2);
 });
 
 test('a bundle that comes after its upgrade starts the time, too', async () => {
   const { bundles, come, upgrade, there } = await place();
-  await upgrade('v2');
-  await come('v2', 0);
+  await upgrade(V2);
+  await come(V2, 0);
   await bundles.tend();
-  expect(await there()).toEqual(['v2']);
+  expect(await there()).toEqual([V2]);
 });
 
 test('the bundle of the version that runs is never removed', async () => {
   const { bundles, come, upgrade, host, there, directory } = await place();
-  await come('v2');
-  await come('v3');
-  expect(await there()).toEqual(['v1', 'v3']);
-  await upgrade('v3');
-  host.runs = 'v1';
-  expect(await bundles.sacrifice(directory, 'v4')).toBeUndefined();
-  expect(await there()).toEqual(['v1', 'v3']);
+  await come(V2);
+  await come(V3);
+  expect(await there()).toEqual([V1, V3]);
+  await upgrade(V3);
+  host.runs = V1;
+  expect(await bundles.sacrifice(directory, V4)).toBeUndefined();
+  expect(await there()).toEqual([V1, V3]);
 });
 
 test('after a way back, the bundle of the version that runs again is the newest', async () => {
   const { bundles, come, upgrade } = await place();
-  await come('v2', HOUR);
-  await upgrade('v2');
-  await upgrade('v1');
-  expect(await bundles.facts()).toEqual({ version: 'v2' });
+  await come(V2, HOUR);
+  await upgrade(V2);
+  await upgrade(V1);
+  expect(await bundles.facts()).toEqual({ version: V2 });
 });
 
 test('it makes room only after the success, only for another version, and only if nobody changed it', async () => {
   const { bundles, come, upgrade, there, directory, images } = await place();
-  await come('v2');
-  expect(await bundles.sacrifice(directory, 'v3')).toBeUndefined();
-  await upgrade('v2');
-  expect(await bundles.sacrifice(directory, 'v1')).toBeUndefined();
-  await files.writeFile(join(images, 'v1'), 'theirs');
-  expect(await bundles.sacrifice(directory, 'v3')).toBeUndefined();
-  expect(await bundles.facts()).toEqual({ version: 'v1', gone: 'Changed' });
-  await files.writeFile(join(images, 'v1'), 'v1');
-  expect(await bundles.sacrifice(directory, 'v3')).toBe('v1');
-  expect([await there(), await bundles.facts()]).toEqual([
-    ['v2'],
-    { version: 'v1', gone: 'DiskFull' },
-  ]);
-  expect(await bundles.sacrifice(directory, 'v3')).toBeUndefined();
+  await come(V2);
+  expect(await bundles.sacrifice(directory, V3)).toBeUndefined();
+  await upgrade(V2);
+  expect(await bundles.sacrifice(directory, V1)).toBeUndefined();
+  await files.writeFile(join(images, V1), 'theirs');
+  expect(await bundles.sacrifice(directory, V3)).toBeUndefined();
+  expect(await bundles.facts()).toEqual({ version: V1, gone: 'Changed' });
+  await files.writeFile(join(images, V1), V1);
+  expect(await bundles.sacrifice(directory, V3)).toBe(V1);
+  expect([await there(), await bundles.facts()]).toEqual([[V2], { version: V1, gone: 'DiskFull' }]);
+  expect(await bundles.sacrifice(directory, V3)).toBeUndefined();
 });
 
 test('two agents of a host lose no change of each other', async () => {
   const { bundles, come, upgrade, there } = await place();
-  await come('v2', 0);
-  await Promise.all([upgrade('v2'), come('v3', 0)]);
-  expect(await there()).toEqual(['v2', 'v3']);
-  expect((await bundles.placed()).map(({ name }) => name)).toEqual(['v2', 'v3']);
+  await come(V2, 0);
+  await Promise.all([upgrade(V2), come(V3, 0)]);
+  expect(await there()).toEqual([V2, V3]);
+  expect((await bundles.placed()).map(({ name }) => name)).toEqual([V2, V3]);
+});
+
+test('a bundle whose plan writes the version without its v is that of the version that runs', async () => {
+  const { bundles, come, upgrade, host, pass, there, directory } = await place();
+  await come('1.36.2+k0s.0', HOUR);
+  await upgrade(V2);
+  pass(HOUR);
+  await bundles.tend();
+  expect([await there(), await bundles.facts()]).toEqual([
+    ['1.36.2+k0s.0'],
+    { version: V1, gone: 'Expired' },
+  ]);
+  await come('1.36.3+k0s.0');
+  await come(V3);
+  expect(await there()).toEqual(['1.36.2+k0s.0', '1.36.3+k0s.0', V3]);
+  await come(V4, HOUR);
+  expect(await there()).toEqual(['1.36.2+k0s.0', V4]);
+  await upgrade(V4);
+  host.runs = V2;
+  expect(await bundles.sacrifice(directory, V3)).toBeUndefined();
+  pass(HOUR);
+  await bundles.tend();
+  expect(await there()).toEqual(['1.36.2+k0s.0', V4]);
+});
+
+test('a download does not remove the bundle of its own version, however that is written', async () => {
+  const { bundles, come, upgrade, there, directory } = await place();
+  await come(V2);
+  await upgrade(V2);
+  expect(await bundles.sacrifice(directory, '1.36.1+k0s.0')).toBeUndefined();
+  expect(await there()).toEqual([V1, V2]);
+});
+
+test('no bundle is removed if it is not certain that another version runs', async () => {
+  const { bundles, come, host, there, directory } = await place();
+  host.runs = 'unreadable';
+  await come(V2);
+  await come(V3, 0);
+  expect(await there()).toEqual([V1, V2, V3]);
+  await bundles.settle(V3);
+  expect(await bundles.sacrifice(directory, V4)).toBeUndefined();
+  await bundles.tend();
+  expect(await there()).toEqual([V1, V2, V3]);
 });

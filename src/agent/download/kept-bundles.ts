@@ -9,14 +9,16 @@ import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
 import { semaphore } from '../../util/waits.ts';
+import { isSameVersion, mayBeSameVersion } from '../../versions/release-parts.ts';
 import { type Files, syncPath } from '../state/durable-files.ts';
 import { type RemovalReason, type StayCounter, stayCounter } from '../state/kept-stay.ts';
 import { unless } from '../state/trusted-path.ts';
 import {
   type BundleRecord,
+  hasThirdVersion,
+  isNewest,
   keptWithNext,
   loadBundles,
-  newestVersionIn,
   type PlacedBundle,
   previousIn,
   saveBundles,
@@ -106,9 +108,9 @@ function listOf(desk: Desk, counter: StayCounter): Pick<KeptBundles, 'placed' | 
         const newest = record.bundles.find((bundle) => bundle.name === name);
         if (newest === undefined || !(await isUnchanged(newest))) return;
         const next = withBundle(record, { ...newest, version }, keepMs);
-        const versions = new Set(next.bundles.map((bundle) => bundle.version));
-        // A worker asks the API server before it answers, so the service is asked only if a bundle has to go.
-        const runs = (versions.size > 2 ? await running?.() : undefined) ?? next.runs;
+        // The bundles of two versions stay, whatever runs. The service is asked only if there is a third version,
+        // because that of a worker sends a request to the API server before it answers.
+        const runs = (hasThirdVersion(next) ? await running?.() : undefined) ?? next.runs;
         const kept = keptWithNext(next, runs);
         await removeUnchanged(
           next.bundles.filter((bundle) => !kept.includes(bundle)),
@@ -116,7 +118,8 @@ function listOf(desk: Desk, counter: StayCounter): Pick<KeptBundles, 'placed' | 
         );
         // The record is saved last: after power loss a removed file may be back, and then the record must still name it.
         // A bundle may come after the upgrade to its version has succeeded.
-        const begins = next.runs === version && kept.length > 1 && next.stay?.settled !== true;
+        const isRunning = next.runs !== undefined && isSameVersion(next.runs, version);
+        const begins = isRunning && kept.length > 1 && next.stay?.settled !== true;
         await save({
           ...next,
           bundles: kept,
@@ -151,19 +154,20 @@ function lifeOf(
     const runs = await versionOf(record, desk);
     // The agent asks again a minute later. Until then it does not know which bundles the node needs.
     if (runs === undefined) return;
-    // Somebody went back by hand: the bundles are not those of a previous version, and stay until the next one.
-    if (previousIn(record).some(({ version }) => version === runs))
+    // If somebody went back by hand, the bundles are not those of a previous version, and stay until the next one. That
+    // may be so if a version cannot be read.
+    const previous = previousIn(record);
+    if (previous.some(({ version }) => mayBeSameVersion(version, runs)))
       return await save({ ...record, stay: {} });
-    await give(record, previousIn(record), 'Expired', { settled: true }, desk);
+    await give(record, previous, 'Expired', { settled: true }, desk);
   };
   return {
     settle: async (version) =>
       await alone(async () => {
         const record = settledWith(await load(), version);
         if (record === undefined) return;
-        const isNewest = newestVersionIn(record) === version;
         const { stay } = record;
-        if (!isNewest || stay?.settled === true) return await save(record);
+        if (!isNewest(record, version) || stay?.settled === true) return await save(record);
         const begun = { ...record, stay: counter.begin(stay ?? {}) };
         await save(begun);
         if (begun.stay.leftMs === 0) await expire(begun);
@@ -188,7 +192,9 @@ function lifeOf(
         const runs = await versionOf(record, desk);
         if (runs === undefined) return undefined;
         const needed = [version, runs];
-        const idle = previousIn(record).filter((bundle) => !needed.includes(bundle.version));
+        const idle = previousIn(record).filter(
+          (bundle) => !needed.some((one) => mayBeSameVersion(bundle.version, one)),
+        );
         return await give(record, idle, 'DiskFull', record.stay, desk);
       }),
   };
@@ -225,10 +231,10 @@ async function give(
  */
 function settledWith(record: BundleRecord, version: string): BundleRecord | undefined {
   if (record.bundles.length === 0) return undefined;
-  const own = record.bundles.filter((bundle) => bundle.version === version);
-  if (own.length === 0 || newestVersionIn(record) === version) return { ...record, runs: version };
+  const own = record.bundles.filter((bundle) => isSameVersion(bundle.version, version));
+  if (own.length === 0 || isNewest(record, version)) return { ...record, runs: version };
   const { gone: _gone, ...rest } = record;
-  const others = record.bundles.filter((bundle) => bundle.version !== version);
+  const others = record.bundles.filter((bundle) => !own.includes(bundle));
   return { ...rest, bundles: [...others, ...own], runs: version, stay: { settled: true } };
 }
 
@@ -249,7 +255,9 @@ function factsOf({
         const version = previousIn(record).at(-1)?.version;
         if (version === undefined) return record.gone;
         const stamps = new Map<string, string>();
-        for (const bundle of record.bundles.filter((each) => each.version === version)) {
+        for (const bundle of record.bundles.filter((each) =>
+          isSameVersion(each.version, version),
+        )) {
           const change = await changeOf({ ...bundle, path: join(imagesDirectory(), bundle.name) });
           if (typeof change === 'string') return { version, gone: change };
           if (change.stamp !== bundle.stamp) stamps.set(bundle.name, change.stamp);
