@@ -186,3 +186,46 @@ test('no bundle is removed if it is not certain that another version runs', asyn
   await bundles.tend();
   expect(await there()).toEqual([V1, V2, V3]);
 });
+
+test('after a crash between the removal and its record, the bundle is expired, not removed by somebody', async () => {
+  const { bundles, open, come, upgrade, pass, images } = await place();
+  await come(V2, HOUR);
+  await upgrade(V2);
+  await files.rm(join(images, V1));
+  expect(await bundles.facts()).toEqual({ version: V1, gone: 'Removed' });
+  pass(HOUR);
+  await bundles.tend();
+  expect(await bundles.facts()).toEqual({ version: V1, gone: 'Expired' });
+  expect(await open().facts()).toEqual({ version: V1, gone: 'Expired' });
+});
+
+test('a disk that is not there hides the bundles, but they are not removed', async () => {
+  const { bundles, come, upgrade, pass, images, there } = await place();
+  await come(V2, HOUR);
+  await upgrade(V2);
+  await files.rename(images, `${images}.away`);
+  pass(HOUR);
+  await bundles.tend();
+  await files.rename(`${images}.away`, images);
+  expect([await there(), await bundles.facts()]).toEqual([
+    [V1, V2],
+    expect.objectContaining({ version: V1 }),
+  ]);
+  await bundles.tend();
+  expect([await there(), await bundles.facts()]).toEqual([[V2], { version: V1, gone: 'Expired' }]);
+});
+
+test('a bundle that somebody changed stays, and one that is gone makes no room', async () => {
+  const { bundles, come, upgrade, pass, images, there, directory } = await place();
+  await come(V2, HOUR);
+  await upgrade(V2);
+  await files.rm(join(images, V1));
+  expect(await bundles.sacrifice(directory, V3)).toBeUndefined();
+  await files.writeFile(join(images, V1), 'theirs');
+  pass(HOUR);
+  await bundles.tend();
+  expect([await there(), await bundles.facts()]).toEqual([
+    [V1, V2],
+    { version: V1, gone: 'Changed' },
+  ]);
+});

@@ -144,6 +144,21 @@ async function removeUnchanged(
   return removed;
 }
 
+/** Returns the bundles whose files are missing. */
+async function missingIn(
+  bundles: readonly PlacedBundle[],
+  { imagesDirectory, files }: Desk,
+): Promise<readonly PlacedBundle[]> {
+  const missing: PlacedBundle[] = [];
+  for (const bundle of bundles)
+    if (!(await isThere(join(imagesDirectory(), bundle.name), files))) missing.push(bundle);
+  return missing;
+}
+
+async function isThere(path: string, files: Files): Promise<boolean> {
+  return (await unless('ENOENT', files.lstat(path))) !== undefined;
+}
+
 /** Returns what decides how long the previous bundles stay. */
 function lifeOf(
   desk: Desk,
@@ -154,6 +169,8 @@ function lifeOf(
     const runs = await versionOf(record, desk);
     // The agent asks again a minute later. Until then it does not know which bundles the node needs.
     if (runs === undefined) return;
+    // If the disk with the images is away, the agent does not know which files are gone.
+    if (!(await isThere(imagesDirectory(), files))) return;
     // If somebody went back by hand, the bundles are not those of a previous version, and stay until the next one. That
     // may be so if a version cannot be read.
     const previous = previousIn(record);
@@ -204,7 +221,10 @@ async function versionOf({ runs }: BundleRecord, { running }: Desk): Promise<str
   return running === undefined ? runs : await running();
 }
 
-/** Removes these bundles, and records why. Returns their version; undefined if no file was removed. */
+/**
+ * Removes these bundles, and records why. Returns their version; undefined if no file was removed. A file that is
+ * missing when its time is over counts as removed, because the agent may have crashed before it recorded the removal.
+ */
 async function give(
   record: BundleRecord,
   bundles: readonly PlacedBundle[],
@@ -213,7 +233,8 @@ async function give(
   desk: Desk,
 ): Promise<string | undefined> {
   const { log, save } = desk;
-  const removed = await removeUnchanged(bundles, desk);
+  const missing = reason === 'Expired' ? await missingIn(bundles, desk) : [];
+  const removed = [...missing, ...(await removeUnchanged(bundles, desk))];
   const version = removed.at(-1)?.version;
   const gone = version === undefined ? record.gone : { version, gone: reason };
   const left = record.bundles.filter((bundle) => !removed.includes(bundle));
