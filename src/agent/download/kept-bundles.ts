@@ -170,7 +170,7 @@ function lifeOf(
     // The agent asks again a minute later. Until then it does not know which bundles the node needs.
     if (runs === undefined) return;
     // If the disk with the images is away, the agent does not know which files are gone.
-    if (!(await isThere(imagesDirectory(), files))) return;
+    if ((await unless('ENOENT', files.stat(imagesDirectory()))) === undefined) return;
     // If somebody went back by hand, the bundles are not those of a previous version, and stay until the next one. That
     // may be so if a version cannot be read.
     const previous = previousIn(record);

@@ -42,6 +42,8 @@ const SELF: AgentPresence = { version: '1.2.3', since: '2026-11-20T08:00:00Z' };
 let clock: FakeClock;
 let cell: Cell;
 let presence: AgentPresence;
+/** Answers instead of `presence`. */
+let slowPresence: (() => Promise<AgentPresence>) | undefined;
 let stop: AbortController;
 let done: Promise<void>;
 let room: number | undefined;
@@ -52,13 +54,14 @@ beforeEach(() => {
   cell = new Cell();
   stop = new AbortController();
   presence = SELF;
+  slowPresence = undefined;
   room = 1000;
   kept = async () => await Promise.resolve({});
   const object = cell as unknown as SignalObject;
   const parts = { resource: nodes, object, clock, random: () => 0.5, log: silentLogger };
   const client = cell as unknown as PresenceParts['client'];
   const said = {
-    presence: async () => await Promise.resolve(presence),
+    presence: async () => (await slowPresence?.()) ?? presence,
     room: async () => await Promise.resolve(room),
     kept: async () => await kept(),
   };
@@ -163,10 +166,49 @@ test('an agent that stands aside, or serves kubeadm, announces no kept binary in
   }
 });
 
-test('a kept binary that cannot be read costs the report nothing', async () => {
+test('a report does not announce a kept binary or bundle that is no longer known', async () => {
+  presence = { ...SELF, kept: KEPT, keptBundle: { version: KEPT.version } };
+  cell.set({});
+  await clock.advance(1000);
+  kept = async () => await Promise.resolve({ kept: KEPT });
+  expect(parseJson((await keeper.current())[AGENT_ANNOTATION])).toEqual({ ...SELF, kept: KEPT });
+  kept = async () => await Promise.resolve({});
+  expect(parseJson((await keeper.current())[AGENT_ANNOTATION])).toEqual(SELF);
+});
+
+test('a kept binary that cannot be read leaves the announcement as it is', async () => {
+  presence = { ...SELF, kept: KEPT };
   kept = async () => await Promise.reject(new Error('the disk is gone'));
   cell.set({});
   await clock.advance(1000);
-  const { [AGENT_ANNOTATION]: text } = await keeper.current();
-  expect(parseJson(text)).toEqual(SELF);
+  expect(await keeper.current()).toEqual({});
 });
+
+test.each(['before', 'during'])(
+  'an announcement that began %s the one of a report does not overwrite it',
+  async (began) => {
+    cell.set({});
+    await clock.advance(1000);
+    const facts = Promise.withResolvers<KeptAnnouncement>();
+    kept = async () => await facts.promise;
+    const gathered = Promise.withResolvers<AgentPresence>();
+    const asked = Promise.withResolvers<void>();
+    slowPresence = async () => {
+      asked.resolve();
+      return await gathered.promise;
+    };
+    const { patches } = cell;
+    let report: Promise<Readonly<Record<string, string>>> | undefined;
+    if (began === 'during') report = keeper.current();
+    cell.set({ other: 'changed' });
+    await asked.promise;
+    report ??= keeper.current();
+    facts.resolve({ kept: KEPT });
+    cell.set({ other: 'changed', ...(await report) });
+    slowPresence = undefined;
+    gathered.resolve(SELF);
+    presence = { ...SELF, kept: KEPT };
+    await clock.advance(120_000);
+    expect([cell.patches, cell.said]).toEqual([patches, presence]);
+  },
+);

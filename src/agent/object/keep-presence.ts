@@ -34,7 +34,8 @@ export interface PresenceKeeper {
   readonly keep: (stop: AbortSignal) => Promise<void>;
   /**
    * Returns the annotations that announce the agent now. The agent adds them to its last report on a signal: the upgrade has
-   * changed them, and a write of their own would be one more for each node. Empty before the first announcement. It never rejects.
+   * changed them, and a write of their own would be one more for each node. Empty before the first announcement, and if
+   * what the host keeps cannot be read. It never rejects.
    */
   readonly current: () => Promise<Readonly<Record<string, string>>>;
 }
@@ -46,39 +47,48 @@ const POLL_MS = 60_000;
 export function presenceKeeper(parts: PresenceParts): PresenceKeeper {
   const { kept, log } = parts;
   let last: AgentPresence | undefined;
+  let reports = 0;
+  const onAnnounced = (announced: AgentPresence): void => {
+    last = announced;
+  };
   return {
     async keep(stop) {
-      await keepPresence(parts, stop, (announced) => {
-        last = announced;
-      });
+      await keepPresence({ ...parts, onAnnounced, reports: () => reports }, stop);
     },
     async current() {
       if (last === undefined) return {};
+      const { kept: _kept, keptBundle: _keptBundle, ...known } = last;
       // Only what the host keeps is read again. The other facts may need requests, and the report does not wait for those.
       const isKeeper = last.aside !== true && last.procedure === undefined;
-      const facts = isKeeper ? await kept().catch(onError) : {};
-      return { [AGENT_ANNOTATION]: encodePresence({ ...last, ...facts }) };
+      reports++;
+      try {
+        const facts = isKeeper ? await kept() : {};
+        return { [AGENT_ANNOTATION]: encodePresence({ ...known, ...facts }) };
+      } catch (error) {
+        log.warn('cannot read what the host keeps for a way back, for a report', {
+          reason: messageOf(error),
+        });
+        return {};
+      } finally {
+        reports++;
+      }
     },
   };
-
-  function onError(error: unknown): KeptAnnouncement {
-    log.warn('cannot read what the host keeps for a way back, for a report', {
-      reason: messageOf(error),
-    });
-    return {};
-  }
 }
 
-async function keepPresence(
-  parts: PresenceParts,
-  stop: AbortSignal,
-  onAnnounced: (announced: AgentPresence) => void,
-): Promise<void> {
-  const { client, resource, object, presence, log } = parts;
+interface AnnouncementParts extends PresenceParts {
+  readonly onAnnounced: (announced: AgentPresence) => void;
+  /** Returns a number that changes when `current` begins, and when it ends. */
+  readonly reports: () => number;
+}
+
+async function keepPresence(parts: AnnouncementParts, stop: AbortSignal): Promise<void> {
+  const { client, resource, object, presence, log, onAnnounced, reports } = parts;
   const heartbeat = heartbeats(parts);
   const announce = async (): Promise<number> => {
     const { newest } = object;
     const found = newest?.metadata.annotations ?? {};
+    const before = reports();
     const said = await presence();
     const annotations = {
       [AGENT_ANNOTATION]: encodePresence(said),
@@ -88,6 +98,9 @@ async function keepPresence(
         [HEARTBEAT_ANNOTATION]: await heartbeat(said.since),
       }),
     };
+    // The announcement of a report is newer, and this patch would overwrite it. The report changes the object, so the
+    // agent compares both at once, or after the pause if the report was not written.
+    if (reports() !== before) return POLL_MS;
     if (
       newest !== undefined &&
       Object.entries(annotations).some(([name, text]) => ownMember(found, name) !== text)
