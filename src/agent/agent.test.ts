@@ -149,6 +149,32 @@ test('only the last report on a signal announces the agent, in the same write', 
   expect(announcedAt).toEqual([['Completed', 'yes']]);
 });
 
+test('a slow announcement delays the report by two seconds, and later attempts not at all', async () => {
+  const clock = new FakeClock();
+  let asked = 0;
+  let completedAt: number | undefined;
+  const { statuses, lines } = await runWith(CORDONED, 0, new Error('never'), {
+    clock,
+    beforeLastReport: async () => {
+      asked++;
+      return await new Promise<never>(() => undefined);
+    },
+    meanwhile(store) {
+      store.beforeWrite = () => {
+        if (completedAt === undefined) {
+          completedAt = clock.monotonic();
+          throw new Error('the first attempt gets no answer');
+        }
+      };
+    },
+  });
+  expect(statuses).toContain('Completed');
+  expect(asked).toBe(1);
+  expect(completedAt).toBe(2_000);
+  expect(lines.filter((line) => line.includes('announcement'))).toHaveLength(1);
+  expect(clock.pending).toBe(0);
+});
+
 test('a socket that comes while the agent looks is asked at once', async () => {
   const looks: number[] = [];
   let came: () => void = () => undefined;

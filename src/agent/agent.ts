@@ -42,7 +42,8 @@ export interface AgentParts extends ObserverParts, Pick<CrashReportParts, 'accou
   readonly watchForSocket?: (listener: () => void) => (() => void) | undefined;
   /**
    * The agent calls this before its last report on a signal. That is UnCordoning if a leader uncordons the node, because the leader then
-   * writes the end. Returns annotations that announce the agent, which the report gets, too. It never rejects.
+   * writes the end. Returns annotations that announce the agent, which the report gets, too, unless that takes longer than
+   * two seconds. It never rejects.
    */
   readonly beforeLastReport?: (
     signal: SignalData,
@@ -61,6 +62,8 @@ const NO_SOCKET_POLL_MS = 250;
 const SLOW_POLL_MS = 1_000;
 /** The agent polls, because it does not watch the leader's Lease. */
 const LEADER_POLL_MS = 5_000;
+/** The last report on a signal waits at most this long for what announces the agent, because the next node waits for the report. */
+const ANNOUNCEMENT_MS = 2_000;
 /** A roll-back waits at most this long for its own report to be written. */
 const BEFORE_ROLL_BACK_MS = 5_000;
 /** After a start of the agent a roll-back waits at most this long for the object to be read. */
@@ -112,6 +115,8 @@ export class Agent {
   #journal: Journal = IDLE;
   #failures = 0;
   #refusals = 0;
+  /** The `created` of the last signal whose report did not wait any longer for the announcement of the agent. */
+  #unannounced: SignalData['created'] | undefined;
   readonly #shouldLog: (text: string) => boolean;
   #isUnheard = false;
   /** The `created` of the last signal that was left to k0s's own agent. */
@@ -288,13 +293,30 @@ export class Agent {
     if (step.kind === 'cordon-and-drain' || step.kind === 'uncordon') await object.refresh();
   }
 
-  /** Returns the annotations that announce the agent if the step may be its last report on the signal. */
+  /**
+   * Returns the annotations that announce the agent if the step may be its last report on the signal. The reports on one
+   * signal wait for slow annotations only once.
+   */
   async #announced(
     step: Step,
     signal: SignalData | undefined,
   ): Promise<Readonly<Record<string, string>>> {
     if (step.kind !== 'report' || signal === undefined || !isLastReported(step.status)) return {};
-    return (await this.#parts.beforeLastReport?.(signal, step.status)) ?? {};
+    const { beforeLastReport, clock, log } = this.#parts;
+    const { created } = signal;
+    if (beforeLastReport === undefined || this.#unannounced === created) return {};
+    const late = Promise.withResolvers<undefined>();
+    const cancel = clock.schedule(ANNOUNCEMENT_MS, () => late.resolve(undefined));
+    const announced = await Promise.race([
+      beforeLastReport(signal, step.status),
+      late.promise,
+    ]).finally(cancel);
+    if (announced !== undefined) return announced;
+    log.warn('the announcement of the agent is slow, so the report does not contain it', {
+      status: step.status,
+    });
+    this.#unannounced = created;
+    return {};
   }
 
   async #report(

@@ -139,8 +139,10 @@ test('0s removes the previous bundle once the upgrade has succeeded, and the age
   await rig.send('/new', NEW);
   await rig.end();
   expect(rig.statuses.at(-1)).toBe('Completed');
-  expect(await readdir(imagesOf(rig))).toEqual(['new']);
-  expect(agentOf(await rig.object()).keptBundle).toEqual({ version: OLD, gone: 'Expired' });
+  await rig.until(async () => {
+    expect(await readdir(imagesOf(rig))).toEqual(['new']);
+    expect(agentOf(await rig.object()).keptBundle).toEqual({ version: OLD, gone: 'Expired' });
+  });
 });
 
 test('without a time the previous bundle stays after the upgrade, until the next bundle', async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { rfc3339 } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
+import type { Files } from '../state/durable-files.ts';
 import { keptBundles } from './kept-bundles.ts';
 
 const HOUR = 3_600_000;
@@ -23,10 +24,17 @@ async function place() {
   await files.mkdir(images);
   const time = { wall: Date.parse('2026-11-20T10:00:00Z'), steady: 0 };
   const host: { runs: string | undefined } = { runs: V1 };
+  const opened: string[] = [];
   const parts = {
     list: join(directory, 'list.json'),
     imagesDirectory: () => images,
-    files,
+    files: {
+      ...files,
+      open: async (...args: Parameters<Files['open']>) => {
+        opened.push(String(args[0]));
+        return await files.open(...args);
+      },
+    },
     clock: { now: () => time.wall, monotonic: () => time.steady },
     log: silentLogger,
     running: async () => await Promise.resolve(host.runs),
@@ -49,7 +57,7 @@ async function place() {
   };
   const there = async () => (await files.readdir(images)).toSorted();
   await come(V1);
-  return { bundles, open, host, come, upgrade, pass, time, there, directory, images };
+  return { bundles, open, host, come, upgrade, pass, time, there, opened, directory, images };
 }
 
 test('without a time it stays until the next bundle', async () => {
@@ -92,6 +100,20 @@ test('0s removes it after the success, not before, and not while the service doe
   await bundles.tend();
   expect(await there()).toEqual([V2]);
   await upgrade(V2);
+});
+
+test('the success is recorded without a look at the files, because the last report waits for it', async () => {
+  const { bundles, come, upgrade, there, time, opened, images } = await place();
+  await come(V2, 0);
+  opened.length = 0;
+  await upgrade(V2);
+  expect(opened.filter((path) => path.startsWith(images))).toEqual([]);
+  expect([await there(), await bundles.facts()]).toEqual([
+    [V1, V2],
+    { version: V1, until: rfc3339(time.wall) },
+  ]);
+  await bundles.tend();
+  expect(await there()).toEqual([V2]);
 });
 
 test('a bundle that comes after its upgrade starts the time, too', async () => {

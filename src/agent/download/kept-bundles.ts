@@ -37,7 +37,10 @@ export interface KeptBundles {
    * file alone that the agent did not place.
    */
   readonly arrange: (name: string, version: string, keepMs: number | undefined) => Promise<void>;
-  /** The upgrade to this version has succeeded: the time of the previous bundles begins if it came with a bundle. */
+  /**
+   * The upgrade to this version has succeeded: the time of the previous bundles begins if it came with a bundle. It only
+   * records that, because the last report waits for it.
+   */
   readonly settle: (version: string) => Promise<void>;
   /** Removes the previous bundles once their time is over. */
   readonly tend: () => Promise<void>;
@@ -183,11 +186,8 @@ function lifeOf(
       await alone(async () => {
         const record = settledWith(await load(), version);
         if (record === undefined) return;
-        const { stay } = record;
-        if (!isNewest(record, version) || stay?.settled === true) return await save(record);
-        const begun = { ...record, stay: counter.begin(stay ?? {}) };
-        await save(begun);
-        if (begun.stay.leftMs === 0) await expire(begun);
+        const begins = isNewest(record, version) && record.stay?.settled !== true;
+        await save(begins ? { ...record, stay: counter.begin(record.stay ?? {}) } : record);
       }),
     tend: async () =>
       await alone(async () => {

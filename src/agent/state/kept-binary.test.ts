@@ -79,10 +79,13 @@ test('its time begins with the success of the upgrade, and removes it at its end
 });
 
 test('0s removes it after the success, not before', async () => {
-  const { kept, isThere } = await place(0);
+  const { kept, isThere, time } = await place(0);
   await kept.tend();
   expect(await isThere()).toBe(true);
   await kept.settle();
+  expect(await isThere(), 'the last report waits for this function').toBe(true);
+  expect((await kept.facts())?.until).toBe(rfc3339(time.wall));
+  await kept.tend();
   expect(await isThere()).toBe(false);
 });
 

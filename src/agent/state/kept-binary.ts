@@ -40,7 +40,7 @@ export interface KeptBinary {
     next: { readonly path: string; readonly version: string; readonly keepMs: number | undefined },
     keep: () => Promise<void>,
   ) => Promise<void>;
-  /** The upgrade has succeeded: the time of the binary begins. */
+  /** The upgrade has succeeded: the time of the binary begins. It only records that, because the last report waits for it. */
   readonly settle: () => Promise<void>;
   /** Removes the binary once its time is over. */
   readonly tend: () => Promise<void>;
@@ -112,8 +112,7 @@ function lifeOf(desk: Desk): Pick<KeptBinary, 'replace' | 'settle' | 'tend'> {
       await alone(async () => {
         const known = await load();
         if (known === undefined || known.settled === true || known.gone !== undefined) return;
-        const begun = { ...known, ...counter.begin(known) };
-        await (begun.leftMs === 0 ? remove(known, 'Expired') : save(begun));
+        await save({ ...known, ...counter.begin(known) });
       }),
     tend: async () =>
       await alone(async () => {

@@ -281,9 +281,14 @@ export function createObjectAgent(
   });
 }
 
-/** Returns what the agent does before its last report on a signal. */
+type KeptOfHost = Pick<AgentHost, 'kept' | 'keptBundles' | 'log'>;
+
+/**
+ * Returns what the agent does before its last report on a signal. The next node waits for the report, so this only
+ * records the success, and removes nothing.
+ */
 function lastWork(
-  host: Pick<AgentHost, 'kept' | 'keptBundles' | 'log'>,
+  host: KeptOfHost,
   { announcement }: ServedObject,
 ): NonNullable<AgentParts['beforeLastReport']> {
   return async (signal, status) => {
@@ -292,81 +297,97 @@ function lastWork(
   };
 }
 
-/** Starts the time of what is kept also if a leader has written the end of the signal. */
-function withKept(
-  finished: FinishedSignals,
-  host: Pick<AgentHost, 'kept' | 'keptBundles' | 'log'>,
-): FinishedSignals {
+/**
+ * Starts the time of what is kept also if a leader has written the end of the signal, or if the last report did not wait
+ * for it. What is not kept any longer is removed in the background, because that may be gigabytes.
+ */
+function withKept(finished: FinishedSignals, host: KeptOfHost): FinishedSignals {
   return {
     ...finished,
     async add(signal, end) {
       await finished.add(signal, end);
       await settleKept(host, signal, end);
+      if (endsKept(signal, end)) void tendKept(host);
     },
   };
 }
 
+/** Returns true if an update of a binary has succeeded. No roll-back follows then. */
+function endsKept({ command }: Pick<SignalData, 'command'>, status: string): boolean {
+  return status === 'Completed' && command.kind === 'k0supdate';
+}
+
 /**
  * Starts the time of the previous binary and bundles if an update of a binary has succeeded. This happens before the report, because the report
- * says until when they are kept. No roll-back follows a success. It never rejects.
+ * says until when they are kept. It never rejects.
  */
 async function settleKept(
-  { kept, keptBundles, log }: Pick<AgentHost, 'kept' | 'keptBundles' | 'log'>,
-  { command }: Pick<SignalData, 'command'>,
+  { kept, keptBundles, log }: KeptOfHost,
+  signal: Pick<SignalData, 'command'>,
   status: string,
 ): Promise<void> {
-  if (status !== 'Completed' || command.kind !== 'k0supdate') return;
+  if (!endsKept(signal, status)) return;
   // If this fails, the binary stays until the next upgrade. The signal has ended all the same.
   await kept?.settle().catch((error: unknown) =>
     log.warn('cannot record from when on the previous binary is kept', {
       reason: messageOf(error),
     }),
   );
-  await keptBundles?.settle(command.version).catch((error: unknown) =>
+  await keptBundles?.settle(signal.command.version).catch((error: unknown) =>
     log.warn('cannot record from when on the previous airgap bundle is kept', {
       reason: messageOf(error),
     }),
   );
 }
 
+/** Removes the previous binary and bundles if their time is over. It never rejects. */
+async function tendKept({ kept, keptBundles, log }: KeptOfHost): Promise<void> {
+  await kept
+    ?.tend()
+    .catch((error: unknown) =>
+      log.warn('cannot remove the kept binary', { reason: messageOf(error) }),
+    );
+  await keptBundles
+    ?.tend()
+    .catch((error: unknown) =>
+      log.warn('cannot remove the previous airgap bundle', { reason: messageOf(error) }),
+    );
+}
+
 /** The facts change only with an upgrade or after days, and each change is a write to the API server. */
 const KEPT_FACTS_MS = 55_000;
 
-/** Returns functions that tell what to announce about the previous binary and bundles. They never reject for a failed removal. */
-function factsOfKept({
-  kept,
-  keptBundles,
-  clock,
-  log,
-}: Pick<AgentHost, 'kept' | 'keptBundles' | 'log'> & { readonly clock: Clock }) {
+/** Returns functions that tell what to announce about the previous binary and bundles. */
+function factsOfKept(host: KeptOfHost & { readonly clock: Clock }) {
+  const { kept, keptBundles, clock, log } = host;
   let last: { readonly at: number; readonly facts: KeptAnnouncement } | undefined;
-  const current = async (): Promise<KeptAnnouncement> => {
+  let reads = 0;
+  const tended = async (): Promise<KeptAnnouncement> => {
     const at = clock.monotonic();
-    await kept
-      ?.tend()
-      .catch((error: unknown) =>
-        log.warn('cannot remove the kept binary', { reason: messageOf(error) }),
-      );
-    await keptBundles
-      ?.tend()
-      .catch((error: unknown) =>
-        log.warn('cannot remove the previous airgap bundle', { reason: messageOf(error) }),
-      );
+    const read = ++reads;
+    await tendKept(host);
     // A list of bundles that the disk withholds must not silence the agent.
     const keptBundle = await keptBundles?.facts().catch((error: unknown) => {
       log.warn('cannot read the list of airgap bundles', { reason: messageOf(error) });
       return undefined;
     });
-    last = { at, facts: defined({ kept: await kept?.facts(), keptBundle }) };
-    return last.facts;
+    const facts: KeptAnnouncement = defined({ kept: await kept?.facts(), keptBundle });
+    // If a report has read newer facts meanwhile, these are not told again.
+    if (read === reads) last = { at, facts };
+    return facts;
   };
   return {
-    /** Tends the previous binary and bundles, and returns their facts. */
-    current,
-    /** Returns the facts that were read within the last minute, or reads them. */
+    /** Returns the facts as they are now, and removes nothing. Rejects if they cannot be read. */
+    current: async (): Promise<KeptAnnouncement> => {
+      // The report that contains these facts changes the object, and the next announcement then tends what is kept.
+      last = undefined;
+      reads++;
+      return defined({ kept: await kept?.facts(), keptBundle: await keptBundles?.facts() });
+    },
+    /** Returns the facts that were read within the last minute. Otherwise it tends what is kept, and reads them. It does not reject for a failed removal. */
     recent: async (): Promise<KeptAnnouncement> =>
       last !== undefined && clock.monotonic() - last.at < KEPT_FACTS_MS
         ? last.facts
-        : await current(),
+        : await tended(),
   };
 }
