@@ -22,7 +22,9 @@ class Rig {
 
   constructor(...pods: readonly string[]) {
     for (const [index, name] of pods.entries())
-      this.api.put(buildPod(name, { uid: `0c5dc5a9-8d5e-4b3f-9a5e-00000000000${index}` }));
+      this.api.put(
+        buildPod(name, { uid: `0c5dc5a9-8d5e-4b3f-9a5e-${String(index).padStart(12, '0')}` }),
+      );
     rigs.push(this);
   }
 
@@ -252,6 +254,55 @@ describe('the drain evicts a pod itself', () => {
   });
 });
 
+describe('a request that is being made', () => {
+  /** Lets the API server answer the creates of these pods only when the returned function is called. */
+  function holdCreates(rig: Rig, ...pods: readonly string[]): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    rig.lifecycle.beforeCreate = async ({ spec }) => {
+      if (pods.includes(spec.target.pod?.name ?? '')) await promise;
+    };
+    return resolve;
+  }
+
+  test('is withdrawn after the answer if the pod is no longer on the node', async () => {
+    const rig = new Rig('a', 'b');
+    const answer = holdCreates(rig, 'a');
+    await rig.begin();
+    rig.api.remove('default/a');
+    await rig.clock.advance(0);
+    answer();
+    await rig.clock.advance(0);
+    expect(rig.lifecycle.requested()).toEqual(['b']);
+  });
+
+  test('is withdrawn before the drain evicts the pod itself', async () => {
+    const rig = new Rig('a', 'b');
+    const answer = holdCreates(rig, 'a');
+    rig.lifecycle.onCreate = ({ spec }) => {
+      if (spec.target.pod?.name === 'b') throw refuse({ code: 404, reason: 'NotFound' });
+    };
+    await rig.begin();
+    expect(rig.evicted()).toEqual(['b']);
+    answer();
+    await rig.clock.advance(0);
+    expect(rig.evicted()).toEqual(['b', 'a']);
+    expect(rig.lifecycle.requested()).toEqual([]);
+  });
+
+  test('is not sent if the pod was dropped while the request waited for its turn', async () => {
+    const names = Array.from({ length: 17 }, (_, index) => `p${index}`);
+    const rig = new Rig(...names);
+    const answer = holdCreates(rig, ...names);
+    await rig.begin();
+    rig.api.remove('default/p16');
+    await rig.clock.advance(0);
+    answer();
+    await rig.clock.advance(0);
+    expect(rig.lifecycle.calls.filter((call) => call.startsWith('create'))).toHaveLength(16);
+    expect(rig.lifecycle.requested()).toEqual(names.slice(0, 16).toSorted());
+  });
+});
+
 describe('a drain that ends early', () => {
   test('withdraws its requests, although it was aborted', async () => {
     const rig = await new Rig('a', 'b').begin();
@@ -269,6 +320,17 @@ describe('a drain that ends early', () => {
     };
     await rig.begin();
     expect(await rig.done).toBe('the target was skipped');
+    expect(rig.lifecycle.requested()).toEqual([]);
+  });
+
+  test('withdraws them although the create succeeds only after the abort', async () => {
+    const rig = new Rig('a');
+    rig.lifecycle.answersLate = true;
+    await rig.begin();
+    rig.stop.abort(new Error('the target was skipped'));
+    expect(await rig.done).toBe('the target was skipped');
+    const name = 'default/refit-drain-0c5dc5a9-8d5e-4b3f-9a5e-000000000000';
+    expect(rig.lifecycle.calls.slice(-2)).toEqual([`create ${name}`, `delete ${name}`]);
     expect(rig.lifecycle.requested()).toEqual([]);
   });
 

@@ -75,7 +75,9 @@ interface Held {
   readonly decision: PromiseWithResolvers<boolean>;
   /** False once it is decided whether the drain evicts the pod itself. */
   isOpen: boolean;
-  /** False as long as the API server cannot have stored the request. */
+  /** Is present while the request is being made. Until it resolves, `mayExist` may become true. It never rejects. */
+  sending: Promise<void> | undefined;
+  /** False if the API server cannot have stored the request. */
   mayExist: boolean;
   /** Since when nobody works on the request, in monotonic milliseconds. */
   idleSince: number;
@@ -111,18 +113,21 @@ class NodeRequests implements RequestedPods {
 
   async isLeftToDrain(pod: Pod): Promise<boolean> {
     const { client, clock } = this.#parts;
-    this.#isServed ??= askWhetherServed(client, this.#abort);
-    if (!(await this.#isServed)) this.#giveUp(`the API server does not serve ${LIFECYCLE_PATH}`);
     if (this.#unusable !== undefined || this.#abort.aborted) return !this.#abort.aborted;
     const entry: Held = {
       pod,
       decision: Promise.withResolvers(),
       isOpen: true,
+      sending: undefined,
       mayExist: false,
       idleSince: clock.monotonic(),
     };
+    // The entry is there before the first answer, so that `keepOnly` can drop the pod meanwhile.
     this.#held.set(uidOf(pod), entry);
-    await this.#withFreePlace(async () => await this.#send(entry));
+    this.#isServed ??= askWhetherServed(client, this.#abort);
+    if (!(await this.#isServed)) this.#giveUp(`the API server does not serve ${LIFECYCLE_PATH}`);
+    entry.idleSince = clock.monotonic();
+    await this.#startSending(entry);
     this.#looking ??= this.#lookAgain().finally(() => {
       this.#looking = undefined;
     });
@@ -168,9 +173,18 @@ class NodeRequests implements RequestedPods {
     this.#running.add(ended);
   }
 
+  async #startSending(entry: Held): Promise<void> {
+    entry.sending ??= this.#withFreePlace(async () => await this.#send(entry)).finally(() => {
+      entry.sending = undefined;
+    });
+    await entry.sending;
+  }
+
+  /** Makes the request, unless the drain has dropped or decided the pod while this waited for a free place. */
   async #send(entry: Held): Promise<void> {
     const { client, node, log } = this.#parts;
     const { pod } = entry;
+    if (this.#held.get(uidOf(pod)) !== entry || !entry.isOpen) return;
     const { namespace } = pod.metadata;
     const options = { namespace, abort: this.#abort };
     try {
@@ -183,14 +197,19 @@ class NodeRequests implements RequestedPods {
       // Without a verdict the next look sends the request again.
       if (this.#abort.aborted || isOpenQuestion) return;
       if (isUnserved(error)) this.#giveUp(describeRefusal(error));
-      else await this.#leave(entry, describeRefusal(error));
+      // A withdrawal waits until this function has ended, so this function cannot wait for it.
+      else this.#inBackground(this.#leave(entry, describeRefusal(error)));
     }
   }
 
-  /** Deletes the request. It does so after the drain was aborted, too, so this has a deadline of its own. */
+  /**
+   * Deletes the request. It does so after the drain was aborted, too, so this has a deadline of its own. A request that is being made
+   * is answered first, because an aborted write may still succeed.
+   */
   async #withdraw(entry: Held): Promise<void> {
     const { client, log } = this.#parts;
     this.#held.delete(uidOf(entry.pod));
+    await entry.sending;
     if (!entry.mayExist) return;
     const { namespace } = entry.pod.metadata;
     const options = { namespace, deadlineMs: WITHDRAW_MS };
@@ -205,14 +224,13 @@ class NodeRequests implements RequestedPods {
 
   /** Leaves the pod to plain evictions. The request is withdrawn first, so that only one of both evicts the pod. */
   async #leave(entry: Held, reason: string): Promise<void> {
-    this.#parts.log.info('pod is evicted without EvictionRequest', {
-      pod: keyOf(entry.pod),
-      reason,
-    });
+    const { log, onChange } = this.#parts;
+    if (this.#unusable === undefined)
+      log.info('pod is evicted without EvictionRequest', { pod: keyOf(entry.pod), reason });
     entry.isOpen = false;
     await this.#withdraw(entry);
     decide(entry, !this.#abort.aborted);
-    this.#parts.onChange();
+    onChange();
   }
 
   #giveUp(reason: string): void {
@@ -270,8 +288,7 @@ class NodeRequests implements RequestedPods {
       else this.#inBackground(this.#leave(entry, reason));
       return;
     }
-    if (verdict.kind === 'absent')
-      this.#inBackground(this.#withFreePlace(async () => await this.#send(entry)));
+    if (verdict.kind === 'absent') this.#inBackground(this.#startSending(entry));
     else entry.describe = verdict.describe;
   }
 }

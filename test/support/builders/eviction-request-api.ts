@@ -3,6 +3,7 @@
  * same objects. No controller runs; the test writes what a controller would write.
  */
 
+import { setImmediate as nextMacrotask } from 'node:timers/promises';
 import {
   type EvictionRequest,
   LIFECYCLE_PATH,
@@ -11,6 +12,7 @@ import {
 import type { KubeClient, ListAllOptions, RequestOptions } from '../../../src/kube/client.ts';
 import type { KubeObject, Resource } from '../../../src/kube/resources.ts';
 import { parseLabelSelector } from '../../../src/kube/selectors.ts';
+import { onAbort } from '../../../src/util/waits.ts';
 import { refuse } from './pod-api.ts';
 
 const UID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
@@ -41,6 +43,12 @@ export class EvictionRequestApi {
   isServed = true;
   /** Is called before a request is stored. What it throws is the answer. */
   onCreate: (request: EvictionRequest) => void = () => undefined;
+  /** Is awaited before a create arrives. */
+  beforeCreate: (request: EvictionRequest) => Promise<void> = async () => {
+    await Promise.resolve();
+  };
+  /** True if a create is answered only after it was aborted, with success, as the client of a leader lets a write end. */
+  answersLate = false;
   /** Is called before the requests are listed. What it throws is the answer. */
   onList: () => void = () => undefined;
   onDelete: (key: string) => void = () => undefined;
@@ -61,6 +69,11 @@ export class EvictionRequestApi {
       create: async (_resource: Resource, object: EvictionRequest, options: RequestOptions) => {
         await Promise.resolve();
         options.abort?.throwIfAborted();
+        await this.beforeCreate(object);
+        if (this.answersLate) {
+          await new Promise<void>((resolve) => onAbort(options.abort, resolve));
+          await nextMacrotask();
+        }
         return this.#create(object, options);
       },
       delete: async (_resource: Resource, name: string, options: RequestOptions) => {
