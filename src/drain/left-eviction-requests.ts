@@ -3,7 +3,12 @@ import type { KubeClient } from '../kube/client.ts';
 import { keyOf, nodes } from '../kube/resources.ts';
 import { ifFound } from '../kube/status-error.ts';
 import type { Logger } from '../util/log.ts';
-import { drainedNode, evictionRequests, REQUESTER } from './eviction-request-objects.ts';
+import {
+  drainedNode,
+  type EvictionRequest,
+  evictionRequests,
+  REQUESTER,
+} from './eviction-request-objects.ts';
 
 interface Parts {
   readonly client: KubeClient;
@@ -15,16 +20,32 @@ interface Parts {
  * Deletes the requests whose node is schedulable again or gone: every drain begins after a cordon and ends before the uncordon, so no
  * drain of any process needs them. A request without the name of a node stays.
  */
-export async function withdrawLeftRequests({ client, log, abort }: Parts): Promise<void> {
-  const { items } = await client.listAll(evictionRequests, { labelSelector: REQUESTER, abort });
-  for (const [node, requests] of Map.groupBy(items, drainedNode)) {
+export async function withdrawLeftRequests(parts: Parts): Promise<void> {
+  const { client, abort } = parts;
+  for (const [node, requests] of Map.groupBy(await list(parts), drainedNode)) {
     if (node === undefined) continue;
     const found = await ifFound(client.get(nodes, node, { abort }));
     if (found?.spec?.unschedulable === true) continue;
-    for (const request of requests) {
-      const { name, namespace, uid } = request.metadata;
-      await ifFound(client.delete(evictionRequests, name, { namespace, uid, abort }));
-      log.info('left EvictionRequest withdrawn', { request: keyOf(request), node });
-    }
+    for (const request of requests) await withdraw(request, node, parts);
   }
+}
+
+/** Deletes all requests for the pods of this node, whichever process made them. No drain of the node may run any more. */
+export async function withdrawRequestsFor(node: string, parts: Parts): Promise<void> {
+  for (const request of await list(parts))
+    if (drainedNode(request) === node) await withdraw(request, node, parts);
+}
+
+async function list({ client, abort }: Parts): Promise<readonly EvictionRequest[]> {
+  return (await client.listAll(evictionRequests, { labelSelector: REQUESTER, abort })).items;
+}
+
+async function withdraw(
+  request: EvictionRequest,
+  node: string,
+  { client, log, abort }: Parts,
+): Promise<void> {
+  const { name, namespace, uid } = request.metadata;
+  await ifFound(client.delete(evictionRequests, name, { namespace, uid, abort }));
+  log.info('left EvictionRequest withdrawn', { request: keyOf(request), node });
 }

@@ -119,10 +119,10 @@ test('a forgotten drain ends, tells nobody, and may be begun anew', async () => 
   begin([['a']], 'n1');
   await clock.advance(0);
   const before = told.length;
-  drains.forget('n1');
-  drains.forget('never begun');
+  const ended = drains.forget('n1');
+  await drains.forget('never begun');
   expect(drains.stateOf('n1', OWNER)).toBeUndefined();
-  await clock.advance(0);
+  await ended;
   expect(api.watching).toBe(0);
   expect(told).toHaveLength(before);
   drains.begin('n1', OWNER, DEFAULT_DRAIN);
@@ -182,8 +182,9 @@ test('in the next term a drain begins anew, and its time with it', async () => {
 test('begun anew at once, the old drain does not speak for the new one', async () => {
   begin([['bare', { controller: null }]]);
   drains.begin('n1', OWNER, { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' });
-  drains.forget('n1');
+  const ended = drains.forget('n1');
   drains.begin('n1', OWNER, DEFAULT_DRAIN);
+  await ended;
   await clock.advance(0);
   expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'draining', left: 1 });
 });

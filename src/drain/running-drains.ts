@@ -1,12 +1,13 @@
 /** Runs the drains of many nodes at the same time. */
-import { sleep } from '../util/clock.ts';
+import { type Clock, sleep } from '../util/clock.ts';
+import { formatDuration } from '../util/duration.ts';
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 import { createListeners } from '../util/listeners.ts';
-import { aborted } from '../util/waits.ts';
+import { aborted, untilAborted } from '../util/waits.ts';
 import { type DrainParts, type DrainProgress, drainNode } from './drain-node.ts';
 import { DrainHandedOverError } from './eviction-requests.ts';
-import { withdrawLeftRequests } from './left-eviction-requests.ts';
+import { withdrawLeftRequests, withdrawRequestsFor } from './left-eviction-requests.ts';
 import type { DrainOptions } from './pods.ts';
 
 /**
@@ -23,9 +24,12 @@ type DrainStage =
 export interface Drains {
   /** Returns undefined if no drain was started for `owner`, or if it was forgotten. */
   readonly stateOf: (node: string, owner: string) => DrainState | undefined;
-  /** Ends the drain of the node, if there is one. */
-  readonly forget: (node: string) => void;
-  /** Forgets all drains that are not wanted. */
+  /**
+   * Ends the drain of the node, if there is one. Resolves once nothing evicts pods of the node any more: it has withdrawn the
+   * EvictionRequests of the node. Await it before an uncordon. Never rejects, and does not wait longer than FORGET_MS.
+   */
+  readonly forget: (node: string) => Promise<void>;
+  /** Ends all drains that are not wanted, and forgets them. */
   readonly keep: (isWanted: (node: string, owner: string) => boolean) => void;
   /**
    * Starts a drain, and ends another drain of the node. Does nothing outside of a term, and if the owner already has a
@@ -58,6 +62,22 @@ async function tidyRequests(parts: DrainsParts, abort: AbortSignal): Promise<voi
   }
 }
 
+/** The most milliseconds that `forget` waits. An uncordon that waits for ever would be worse than a request that is left. */
+export const FORGET_MS = 20_000;
+
+/** Settles like `work`, or rejects after this time. Then it also aborts what `work` does. */
+async function within(
+  clock: Clock,
+  ms: number,
+  work: (abort: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const late = new AbortController();
+  const cancel = clock.schedule(ms, () =>
+    late.abort(new Error(`it took longer than ${formatDuration(ms)}`)),
+  );
+  await untilAborted(work(late.signal), late.signal).finally(cancel);
+}
+
 interface Entry {
   readonly owner: string;
   readonly options: DrainOptions;
@@ -69,10 +89,11 @@ interface Entry {
 
 /** Keeps drains in memory only. After a crash they start again, which is harmless. */
 export function createDrains(parts: DrainsParts): Drains {
-  const { clock } = parts;
+  const { client, clock, log, usesRequests } = parts;
   const entries = new Map<string, Entry>();
   const listeners = createListeners<[string]>();
-  const running = new Set<Promise<void>>();
+  /** The keys are the drains that have not ended yet, and the values the names of their nodes. */
+  const running = new Map<Promise<void>, string>();
   /** This signal aborts when this leader's term ends. It is undefined before the first term. */
   let term: AbortSignal | undefined;
 
@@ -104,27 +125,41 @@ export function createDrains(parts: DrainsParts): Drains {
       since: clock.now() - (clock.monotonic() - entry.since),
     };
   };
-  const forget = (node: string): void => {
+  const end = (node: string): void => {
     entries.get(node)?.ending.abort(new Error('the drain was cancelled'));
     entries.delete(node);
+  };
+  const ended = async (node: string): Promise<void> => {
+    const drainsOfNode = [...running].filter(([, drained]) => drained === node);
+    await Promise.all(drainsOfNode.map(([drained]) => drained));
+  };
+  const forget = async (node: string): Promise<void> => {
+    end(node);
+    const withdrawn = within(clock, FORGET_MS, async (abort) => {
+      await ended(node);
+      if (usesRequests?.() === true) await withdrawRequestsFor(node, { client, log, abort });
+    });
+    await withdrawn.catch((error: unknown) =>
+      log.warn('EvictionRequests of the node may be left', { node, problem: messageOf(error) }),
+    );
   };
   return {
     stateOf,
     forget,
     keep(isWanted) {
-      for (const [node, { owner }] of entries) if (!isWanted(node, owner)) forget(node);
+      for (const [node, { owner }] of entries) if (!isWanted(node, owner)) end(node);
     },
     begin(node, owner, options) {
       const known = entries.get(node);
       const own = known?.owner === owner ? known : undefined;
       if (term?.aborted !== false || (own && sameJson(own.options, options))) return;
-      forget(node);
+      end(node);
       const stage: DrainStage = { kind: 'draining', left: 0 };
       const since = own?.since ?? clock.monotonic();
       const entry: Entry = { owner, options, ending: new AbortController(), stage, since };
       entries.set(node, entry);
-      const ended = drain(node, entry).finally(() => running.delete(ended));
-      running.add(ended);
+      const draining = drain(node, entry).finally(() => running.delete(draining));
+      running.set(draining, node);
     },
     onChange: (listener) => listeners.add(listener),
     async run(abort) {
@@ -135,7 +170,7 @@ export function createDrains(parts: DrainsParts): Drains {
       const handedOver = new DrainHandedOverError('another leader continues the drain');
       for (const { ending } of entries.values()) ending.abort(handedOver);
       entries.clear();
-      await Promise.all([...running, tidying]);
+      await Promise.all([...running.keys(), tidying]);
     },
   };
 }

@@ -163,7 +163,8 @@ class SlowDrains implements Drains {
     this.begun.add(`${node} ${owner}`);
   }
 
-  forget(node: string): void {
+  async forget(node: string): Promise<void> {
+    await Promise.resolve();
     for (const each of this.begun) if (each.startsWith(`${node} `)) this.begun.delete(each);
   }
 

@@ -45,13 +45,17 @@ class Memory implements Drains {
     this.done.push(`begin ${node}`);
     this.#states.set(`${node} ${owner}`, { kind: 'draining', since: T0, left: 1 });
   }
-  forget(node: string): void {
+  async forget(node: string): Promise<void> {
+    await Promise.resolve();
+    this.#end(node);
+  }
+  #end(node: string): void {
     if (this.#states.size > 0) this.done.push(`forget ${node}`);
     this.#states.clear();
   }
   keep(isWanted: (node: string, owner: string) => boolean): void {
     for (const [node = '', owner = ''] of [...this.#states.keys()].map((key) => key.split(' ')))
-      if (!isWanted(node, owner)) this.forget(node);
+      if (!isWanted(node, owner)) this.#end(node);
   }
   onChange(): () => void {
     return () => undefined;

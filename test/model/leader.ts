@@ -122,7 +122,7 @@ function drainsIn({ drains, now }: LeaderView, { begun }: { begun: string[] }): 
       return kind === 'draining' ? { kind, since: now, left: 1 } : { kind: 'drained', since: now };
     },
     begin: (node) => void begun.push(node),
-    forget: () => undefined,
+    forget: async () => await Promise.resolve(),
     keep: () => undefined,
     onChange: () => () => undefined,
     run: async () => await Promise.resolve(),

@@ -55,7 +55,10 @@ class Scene {
 
   get #drains(): Drains {
     return {
-      forget: (name: string) => void this.story.push(`forget ${name}`),
+      forget: async (name: string) => {
+        this.story.push(`forget ${name}`);
+        await Promise.resolve();
+      },
       begin: (name: string, owner: string, options: object) =>
         void this.story.push(`begin ${name} for ${owner} with ${JSON.stringify(options)}`),
       stateOf: (name: string, owner: string) =>

@@ -1,4 +1,5 @@
 /** Proves how node actions are carried out: in batches, and each on its object as it was decided on. */
+import { setImmediate as nextMacrotask } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -95,12 +96,22 @@ test.each([
   ['that uncordons ends the drain before it is written', 'ours', ['w1']],
 ] as const)('an acknowledgement %s', async (_, uncordon, ended) => {
   const forgotten: string[] = [];
-  const drains = { forget: (node: string) => void forgotten.push(node) } as unknown as Drains;
+  let isEnded = false;
+  const forget = async (node: string): Promise<void> => {
+    forgotten.push(node);
+    await nextMacrotask();
+    isEnded = true;
+  };
+  const drains = { forget } as unknown as Drains;
   const node = buildNode('w1', { resourceVersion: '1' });
   const dialect = {
     signal: { acknowledge: () => ({ kind: 'replace', resource: nodes, object: node }) },
   } as unknown as Dialect;
-  const replace = async (): Promise<never> => await Promise.reject(refusal(409, 'Conflict'));
+  const writtenAfterEnd: boolean[] = [];
+  const replace = async (): Promise<never> => {
+    writtenAfterEnd.push(isEnded);
+    return await Promise.reject(refusal(409, 'Conflict'));
+  };
   const client = { replace } as unknown as KubeClient;
   const effects = {
     dialect,
@@ -113,4 +124,5 @@ test.each([
   const nodeActions = [{ kind: 'acknowledge', stage, target, node: 'w1', uncordon } as const];
   expect(await doneOf(effects, buildRollout([stage]), nodeActions)).toEqual([]);
   expect(forgotten).toEqual(ended);
+  expect(writtenAfterEnd).toEqual([ended.length > 0]);
 });

@@ -80,7 +80,8 @@ function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<
     (nodeAction.kind === 'clean-up' && nodeAction.cordon);
   const instructions = instructionsFor(scene, nodeAction).filter((each) => each !== undefined);
   return async () => {
-    if (uncordons && nodeAction.node !== undefined) scene.drains?.forget(nodeAction.node);
+    // Pods may only be evicted from a cordoned node, so the drain has ended before the uncordon is written.
+    if (uncordons && nodeAction.node !== undefined) await scene.drains?.forget(nodeAction.node);
     // The writes are made one after the other, because each is correct only after the one before it.
     for (const instruction of instructions) if (!(await carryOut(scene, instruction))) return false;
     return instructions.length > 0;

@@ -47,6 +47,10 @@ export class EvictionRequestApi {
   beforeCreate: (request: EvictionRequest) => Promise<void> = async () => {
     await Promise.resolve();
   };
+  /** Is awaited before a deletion arrives. */
+  beforeDelete: () => Promise<void> = async () => {
+    await Promise.resolve();
+  };
   /** True if a create is answered only after it was aborted, with success, as the client of a leader lets a write end. */
   answersLate = false;
   /** Is called before the requests are listed. What it throws is the answer. */
@@ -77,7 +81,7 @@ export class EvictionRequestApi {
         return this.#create(object, options);
       },
       delete: async (_resource: Resource, name: string, options: RequestOptions) => {
-        await Promise.resolve();
+        await this.beforeDelete();
         options.abort?.throwIfAborted();
         const key = `${options.namespace}/${name}`;
         this.calls.push(`delete ${key}`);

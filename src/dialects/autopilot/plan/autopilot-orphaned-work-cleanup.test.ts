@@ -123,7 +123,10 @@ test('a controller that is deleted while its Node is drained: the plan fails, th
   const drains: Drains = {
     stateOf: () => ({ kind: 'draining', since: T0, left: 1 }),
     begin: () => undefined,
-    forget: (node) => void ended.push(node),
+    forget: async (node) => {
+      ended.push(node);
+      await Promise.resolve();
+    },
     keep: () => undefined,
     onChange: () => () => undefined,
     run: async () => await Promise.resolve(),
