@@ -6,6 +6,7 @@ import { buildPod } from '../../test/support/builders/pods.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Node, nodes, type Resource } from '../kube/resources.ts';
+import { TransportError } from '../kube/status-error.ts';
 import { silentLogger } from '../util/log.ts';
 import { requestFor } from './eviction-request-objects.ts';
 import { createDrains } from './running-drains.ts';
@@ -41,24 +42,28 @@ function setUp() {
   return { lifecycle, cordons, client: lifecycle.over(client) };
 }
 
+/** Begins a term of a leader whose policies let drains use requests only if `isUsed()` is true. */
+function lead(client: KubeClient, isUsed: () => boolean) {
+  const clock = new FakeClock();
+  const parts = { client, clock, random: () => 0.99, log: silentLogger };
+  const drains = createDrains({ ...parts, usesRequests: isUsed });
+  const begin = () => {
+    const stop = new AbortController();
+    const term = drains.run(stop.signal);
+    return async () => {
+      stop.abort();
+      await term;
+      expect(clock.pending).toBe(0);
+    };
+  };
+  return { clock, begin };
+}
+
 test('those of nodes that are schedulable again or gone, once a minute while a policy uses requests', async () => {
   const { lifecycle, cordons, client } = setUp();
-  const clock = new FakeClock();
-  let isUsed = false;
-  const usesRequests = (): boolean => isUsed;
-  const drains = createDrains({
-    client,
-    clock,
-    random: () => 0.99,
-    log: silentLogger,
-    usesRequests,
-  });
-  const stop = new AbortController();
-  const term = drains.run(stop.signal);
-  await clock.advance(60_000);
-  expect(lifecycle.calls).toEqual([]);
-  isUsed = true;
-  await clock.advance(60_000);
+  const { clock, begin } = lead(client, () => true);
+  const end = begin();
+  await clock.advance(0);
   expect(lifecycle.requested()).toEqual(['a', 'd']);
   cordons.set('n1', false);
   lifecycle.onList = () => {
@@ -69,7 +74,51 @@ test('those of nodes that are schedulable again or gone, once a minute while a p
   lifecycle.onList = () => undefined;
   await clock.advance(60_000);
   expect(lifecycle.requested()).toEqual(['d']);
-  stop.abort();
-  await term;
-  expect(clock.pending).toBe(0);
+  await end();
+});
+
+test('although no policy uses requests any more, until none is left', async () => {
+  const { lifecycle, cordons, client } = setUp();
+  const { clock, begin } = lead(client, () => false);
+  const end = begin();
+  await clock.advance(60_000);
+  expect(lifecycle.requested()).toEqual(['a', 'd']);
+  cordons.set('n1', false);
+  await clock.advance(60_000);
+  expect(lifecycle.requested()).toEqual(['d']);
+  const { length } = lifecycle.calls;
+  await clock.advance(10 * 60_000);
+  expect(lifecycle.calls.slice(length)).toEqual([]);
+  await end();
+});
+
+test.each([
+  ['not allowed', 403, 'Forbidden'],
+  ['not served', 404, 'NotFound'],
+])('a leader that is %s to list them asks once in a term', async (_, code, reason) => {
+  const { lifecycle, client } = setUp();
+  lifecycle.onList = () => {
+    throw refuse({ code, reason });
+  };
+  const { clock, begin } = lead(client, () => false);
+  for (const terms of [1, 2]) {
+    const end = begin();
+    await clock.advance(10 * 60_000);
+    expect(lifecycle.calls).toHaveLength(terms);
+    await end();
+  }
+});
+
+test('a leader without an answer asks again', async () => {
+  const { lifecycle, client } = setUp();
+  lifecycle.onList = () => {
+    throw new TransportError('no answer');
+  };
+  const { clock, begin } = lead(client, () => false);
+  const end = begin();
+  await clock.advance(60_000);
+  lifecycle.onList = () => undefined;
+  await clock.advance(60_000);
+  expect(lifecycle.requested()).toEqual(['a', 'd']);
+  await end();
 });

@@ -18,16 +18,19 @@ interface Parts {
 
 /**
  * Deletes the requests whose node is schedulable again or gone: every drain begins after a cordon and ends before the uncordon, so no
- * drain of any process needs them. A request without the name of a node stays.
+ * drain of any process needs them. A request without the name of a node stays. Resolves with the number of requests that name a node
+ * and stay, because it is still cordoned.
  */
-export async function withdrawLeftRequests(parts: Parts): Promise<void> {
+export async function withdrawLeftRequests(parts: Parts): Promise<number> {
   const { client, abort } = parts;
+  let stay = 0;
   for (const [node, requests] of Map.groupBy(await list(parts), drainedNode)) {
     if (node === undefined) continue;
     const found = await ifFound(client.get(nodes, node, { abort }));
-    if (found?.spec?.unschedulable === true) continue;
-    for (const request of requests) await withdraw(request, node, parts);
+    if (found?.spec?.unschedulable === true) stay += requests.length;
+    else for (const request of requests) await withdraw(request, node, parts);
   }
+  return stay;
 }
 
 /** Deletes all requests for the pods of this node, whichever process made them. No drain of the node may run any more. */

@@ -1,4 +1,6 @@
 /** Runs the drains of many nodes at the same time. */
+
+import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import { type Clock, sleep } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import { messageOf } from '../util/errors.ts';
@@ -43,23 +45,47 @@ export interface Drains {
 }
 
 export interface DrainsParts extends Pick<DrainParts, 'client' | 'clock' | 'random' | 'log'> {
-  /** Returns true if a policy lets drains use EvictionRequests. Then those that an earlier process left are withdrawn. */
+  /**
+   * Returns true if a policy lets drains use EvictionRequests. Those that an earlier process left are withdrawn also if it returns
+   * false; only without this function the drains look for none.
+   */
   readonly usesRequests?: () => boolean;
 }
 
 /** Milliseconds between two looks for EvictionRequests that an earlier process left. */
 const LEFT_REQUESTS_MS = 60_000;
 
-/** Withdraws EvictionRequests that are left, until `abort` aborts. */
-async function tidyRequests(parts: DrainsParts, abort: AbortSignal): Promise<void> {
-  const { client, clock, log, usesRequests } = parts;
-  while (!abort.aborted) {
-    if (usesRequests?.() === true)
-      await withdrawLeftRequests({ client, log, abort }).catch((error: unknown) =>
-        log.debug('left EvictionRequests cannot be withdrawn', { problem: messageOf(error) }),
-      );
-    await sleep(clock, LEFT_REQUESTS_MS, abort).catch(() => undefined);
-  }
+/** Withdraws EvictionRequests that are left. */
+interface Tidying {
+  /** Returns true if requests may be left, or if a policy lets drains make some. */
+  readonly isDue: () => boolean;
+  /** Withdraws at the begin of the term and once a minute while it is due, until `abort` aborts. */
+  readonly run: (abort: AbortSignal) => Promise<void>;
+}
+
+function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
+  // A former leader may have had another policy, so each term begins with one look.
+  let mayBeLeft = false;
+  const isDue = (): boolean => mayBeLeft || usesRequests?.() === true;
+  const look = async (abort: AbortSignal): Promise<void> => {
+    try {
+      mayBeLeft = (await withdrawLeftRequests({ client, log, abort })) > 0;
+    } catch (error) {
+      // Where requests are not served or not allowed, another look would get the same answer.
+      if (isForbidden(error) || isNotFound(error)) mayBeLeft = false;
+      log.debug('left EvictionRequests cannot be withdrawn', { problem: messageOf(error) });
+    }
+  };
+  return {
+    isDue,
+    async run(abort) {
+      mayBeLeft = usesRequests !== undefined;
+      while (!abort.aborted) {
+        if (isDue()) await look(abort);
+        await sleep(clock, LEFT_REQUESTS_MS, abort).catch(() => undefined);
+      }
+    },
+  };
 }
 
 /** The most milliseconds that `forget` waits. An uncordon that waits for ever would be worse than a request that is left. */
@@ -89,7 +115,8 @@ interface Entry {
 
 /** Keeps drains in memory only. After a crash they start again, which is harmless. */
 export function createDrains(parts: DrainsParts): Drains {
-  const { client, clock, log, usesRequests } = parts;
+  const { client, clock, log } = parts;
+  const left = tidying(parts);
   const entries = new Map<string, Entry>();
   const listeners = createListeners<[string]>();
   /** The keys are the drains that have not ended yet, and the values the names of their nodes. */
@@ -137,7 +164,7 @@ export function createDrains(parts: DrainsParts): Drains {
     end(node);
     const withdrawn = within(clock, FORGET_MS, async (abort) => {
       await ended(node);
-      if (usesRequests?.() === true) await withdrawRequestsFor(node, { client, log, abort });
+      if (left.isDue()) await withdrawRequestsFor(node, { client, log, abort });
     });
     await withdrawn.catch((error: unknown) =>
       log.warn('EvictionRequests of the node may be left', { node, problem: messageOf(error) }),
@@ -164,13 +191,13 @@ export function createDrains(parts: DrainsParts): Drains {
     onChange: (listener) => listeners.add(listener),
     async run(abort) {
       term = abort;
-      const tidying = tidyRequests(parts, abort);
+      const tidied = left.run(abort);
       await aborted(abort);
       // The next leader drains these nodes again, so their EvictionRequests stay.
       const handedOver = new DrainHandedOverError('another leader continues the drain');
       for (const { ending } of entries.values()) ending.abort(handedOver);
       entries.clear();
-      await Promise.all([...running.keys(), tidying]);
+      await Promise.all([...running.keys(), tidied]);
     },
   };
 }
