@@ -151,7 +151,9 @@ export async function prepareControllerProcess(
   let listPolicies = (): readonly UpgradePolicy[] => [];
   const usesRequests = (): boolean =>
     listPolicies().some(({ spec }) => spec.drain?.evictionRequests === 'Use');
-  const drains = createDrains({ client: writer, clock, random, log, usesRequests });
+  // Only candidates for a Lease follow each other. A process without one, and a run of `refit kubeadm`, may be the last.
+  const handsOver = election !== undefined;
+  const drains = createDrains({ client: writer, clock, random, log, usesRequests, handsOver });
   const events = eventRecorder({ client, component, clock, random, log });
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;

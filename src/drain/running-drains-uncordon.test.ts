@@ -1,4 +1,4 @@
-/** Shows that no EvictionRequest for a node is left when the leader uncordons it. */
+/** Shows when the EvictionRequests of drains are withdrawn: before the leader uncordons a node, and at the end of its term. */
 import { afterEach, expect, test } from 'vitest';
 import { EvictionRequestApi } from '../../test/support/builders/eviction-request-api.ts';
 import { PodApi, refuse } from '../../test/support/builders/pod-api.ts';
@@ -15,7 +15,7 @@ const POD_C = { uid: '0c5dc5a9-8d5e-4b3f-9a5e-00000000000c' };
 let endTerm = async (): Promise<void> => await Promise.resolve();
 
 /** Node `n1` is drained, and its pod `a` has a request. */
-async function begin(isUsed: boolean) {
+async function begin(isUsed: boolean, handsOver = true) {
   const clock = new FakeClock();
   const api = new PodApi();
   const lifecycle = new EvictionRequestApi();
@@ -26,6 +26,7 @@ async function begin(isUsed: boolean) {
     random: () => 0.99,
     log: silentLogger,
     usesRequests: () => isUsed,
+    handsOver,
   });
   const stop = new AbortController();
   const term = drains.run(stop.signal);
@@ -86,4 +87,13 @@ test('a list that is refused does not hold it up', async () => {
   };
   await clock.runUntil(drains.forget('n1'));
   expect(lifecycle.requested()).toEqual([]);
+});
+
+test.each([
+  ['another leader goes on with them', true, ['a']],
+  ['no other leader goes on', false, []],
+])('at the end of the term, if %s', async (_, handsOver, left) => {
+  const { lifecycle } = await begin(true, handsOver);
+  await endTerm();
+  expect(lifecycle.requested()).toEqual(left);
 });

@@ -50,6 +50,8 @@ export interface DrainsParts extends Pick<DrainParts, 'client' | 'clock' | 'rand
    * false; only without this function the drains look for none.
    */
   readonly usesRequests?: () => boolean;
+  /** True if another leader goes on with the drains after the term. Then it also goes on with their EvictionRequests. */
+  readonly handsOver?: boolean;
 }
 
 /** Milliseconds between two looks for EvictionRequests that an earlier process left. */
@@ -89,7 +91,7 @@ function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
 }
 
 /** The most milliseconds that `forget` waits. An uncordon that waits for ever would be worse than a request that is left. */
-export const FORGET_MS = 20_000;
+export const FORGET_MS = 15_000;
 
 /** Settles like `work`, or rejects after this time. Then it also aborts what `work` does. */
 async function within(
@@ -193,9 +195,11 @@ export function createDrains(parts: DrainsParts): Drains {
       term = abort;
       const tidied = left.run(abort);
       await aborted(abort);
-      // The next leader drains these nodes again, so their EvictionRequests stay.
-      const handedOver = new DrainHandedOverError('another leader continues the drain');
-      for (const { ending } of entries.values()) ending.abort(handedOver);
+      const reason =
+        parts.handsOver === true
+          ? new DrainHandedOverError('another leader continues the drain')
+          : new Error('the leader has stopped, and no other one continues the drain');
+      for (const { ending } of entries.values()) ending.abort(reason);
       entries.clear();
       await Promise.all([...running.keys(), tidied]);
     },

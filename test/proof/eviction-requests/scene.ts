@@ -263,7 +263,7 @@ export const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = 
     await controller.create(evictionRequests, requestFor(pod, 'proof-left'), {
       namespace: NAMESPACE,
     });
-    const tidy = async (): Promise<void> =>
+    const tidy = async (): Promise<number> =>
       await withdrawLeftRequests({ client: controller, log: silentLogger, abort: scene.abort });
     await checks.check(
       'a request that a killed process left goes only after the node is schedulable',
