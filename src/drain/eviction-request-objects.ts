@@ -91,10 +91,15 @@ export type RequestVerdict =
   | { readonly kind: 'active'; readonly describe: Describe }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** Judges the request for a pod. `evictions` are the Evictions for the pod; undefined if they cannot be read. */
+/** Says in words why the Evictions cannot be read. */
+export interface Unreadable {
+  readonly problem: string;
+}
+
+/** Judges the request for a pod. `evictions` are the Evictions for the pod, or why they cannot be read. */
 export function judgeRequest(
   request: EvictionRequest | undefined,
-  evictions: readonly RequestedEviction[] | undefined,
+  evictions: readonly RequestedEviction[] | Unreadable,
 ): RequestVerdict {
   if (request === undefined) return { kind: 'absent' };
   const failed = trueOf(request.status?.conditions, 'Failed');
@@ -105,10 +110,11 @@ export function judgeRequest(
     return idle(true, 'is being deleted by somebody else');
   if (request.status?.observedGeneration === undefined)
     return idle(false, 'was not seen by the controller of Kubernetes yet');
-  if (evictions === undefined)
+  if ('problem' in evictions)
     return {
       kind: 'active',
-      describe: (pods) => `the EvictionRequest of ${pods} is accepted; its Eviction cannot be read`,
+      describe: (pods) =>
+        `the EvictionRequest of ${pods} is accepted; its Eviction cannot be read: ${evictions.problem}`,
     };
   const active = evictions.flatMap((each) => activeResponderOf(each) ?? [])[0];
   return active === undefined ? idle(true, 'has no active responder yet') : activeBy(active);

@@ -2,11 +2,11 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { EvictionRequestApi, faultsOf } from '../../test/support/builders/eviction-request-api.ts';
 import { REQUEST_ROWS } from '../../test/support/builders/eviction-request-rows.ts';
+import { buildLog } from '../../test/support/builders/logs.ts';
 import { PodApi, refuse } from '../../test/support/builders/pod-api.ts';
 import { buildPod } from '../../test/support/builders/pods.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { TransportError } from '../kube/status-error.ts';
-import { silentLogger } from '../util/log.ts';
 import { type DrainProgress, drainNode } from './drain-node.ts';
 import { type EvictionRequest, judgeRequest, requestFor } from './eviction-request-objects.ts';
 import { DrainHandedOverError } from './eviction-requests.ts';
@@ -18,6 +18,7 @@ class Rig {
   readonly clock = new FakeClock();
   readonly stop = new AbortController();
   readonly progress: DrainProgress[] = [];
+  readonly log: string[] = [];
   done: Promise<string> = Promise.resolve('not begun');
 
   constructor(...pods: readonly string[]) {
@@ -33,7 +34,14 @@ class Rig {
     const onChange = (state: DrainProgress): void => void progress.push(state);
     const client = this.lifecycle.over(this.api.client);
     const abort = this.stop.signal;
-    const parts = { client, clock, random: () => 0.99, log: silentLogger, abort, onChange };
+    const parts = {
+      client,
+      clock,
+      random: () => 0.99,
+      log: buildLog(this.log, 'warn'),
+      abort,
+      onChange,
+    };
     const all = { ...DEFAULT_DRAIN, evictionRequests: true, ...options };
     this.done = drainNode('n1', all, parts).then(
       () => 'drained',
@@ -47,6 +55,11 @@ class Rig {
     return this.api.evictions.map(({ pod }) => pod.replace('default/', ''));
   }
 
+  /** Returns all warnings of the log. */
+  warnings(): string {
+    return this.log.join('\n');
+  }
+
   blockedBy(): string | undefined {
     return this.progress.at(-1)?.blockedBy;
   }
@@ -57,7 +70,7 @@ class Rig {
     const target = [...this.lifecycle.requests.values()].find(
       ({ spec }) => spec.target.pod?.name === pod,
     )?.spec.target;
-    const before = Array.isArray(this.lifecycle.evictions) ? this.lifecycle.evictions : [];
+    const before = this.lifecycle.evictions;
     this.lifecycle.evictions = [
       ...before.filter(({ spec }) => spec.target.pod?.name !== pod),
       {
@@ -254,6 +267,39 @@ describe('the drain evicts a pod itself', () => {
   });
 });
 
+describe('without a right', () => {
+  const forbidden = (): never => {
+    throw refuse({ code: 403, reason: 'Forbidden', message: 'evictions is forbidden' });
+  };
+  const HINT = '`refit install rights eviction-requests` prints this right';
+
+  test('to list Evictions, the drain waits and names the remedy', async () => {
+    const rig = await new Rig('a').begin();
+    rig.respond('a', 'acme.example/move');
+    rig.lifecycle.onListEvictions = forbidden;
+    await rig.clock.advance(60_000);
+    expect(rig.evicted()).toEqual([]);
+    expect(rig.blockedBy()).toContain('evictions is forbidden');
+    expect(rig.blockedBy()).toContain(HINT);
+  });
+
+  test('to list requests, the drain evicts the pods itself, and the log names the remedy', async () => {
+    const rig = await new Rig('a').begin();
+    rig.lifecycle.onList = forbidden;
+    await rig.clock.advance(5_000);
+    expect(rig.evicted()).toEqual(['a']);
+    expect(rig.warnings()).toContain(HINT);
+  });
+
+  test.each([401, 403])('to ask for the kinds (%i), the first request shows it', async (code) => {
+    const rig = new Rig('a');
+    rig.lifecycle.discovery = { status: code, body: '{}' };
+    await rig.begin();
+    expect(rig.lifecycle.requested()).toEqual(['a']);
+    expect(rig.evicted()).toEqual([]);
+  });
+});
+
 describe('a request that is being made', () => {
   /** Lets the API server answer the creates of these pods only when the returned function is called. */
   function holdCreates(rig: Rig, ...pods: readonly string[]): () => void {
@@ -353,7 +399,7 @@ describe('a drain that ends early', () => {
 
 test('a request whose Eviction cannot be read counts as accepted', () => {
   const made = { ...requestFor(buildPod('a'), 'n1'), status: { observedGeneration: 1 } };
-  expect(judgeRequest(made, undefined).kind).toBe('active');
+  expect(judgeRequest(made, { problem: 'no answer' }).kind).toBe('active');
   expect(judgeRequest({ ...made, spec: { ...made.spec, intent: 'Withdrawn' } }, []).kind).toBe(
     'failed',
   );

@@ -28,6 +28,7 @@ import {
   requestedEvictions,
   requestFor,
   requestName,
+  type Unreadable,
 } from './eviction-request-objects.ts';
 
 /** Milliseconds between two looks at the requests. The pods themselves are watched. */
@@ -217,7 +218,7 @@ class NodeRequests implements RequestedPods {
     const deletion = async (): Promise<void> =>
       await client.delete(evictionRequests, name, options);
     await ifFound(this.#withFreePlace(deletion)).catch((error: unknown) => {
-      const problem = messageOf(error);
+      const problem = withRemedy(error);
       log.warn('an EvictionRequest is left', { request: `${namespace}/${name}`, problem });
     });
   }
@@ -262,14 +263,17 @@ class NodeRequests implements RequestedPods {
     const selection = { labelSelector: REQUESTER, abort: this.#abort };
     const [requests, evictions] = await Promise.all([
       client.listAll(evictionRequests, selection),
-      client.listAll(requestedEvictions, selection).catch(() => undefined),
+      client
+        .listAll(requestedEvictions, selection)
+        .catch((error: unknown): Unreadable => ({ problem: withRemedy(error) })),
     ]);
     for (const entry of open.filter(({ isOpen }) => isOpen)) {
       const isFor = isAbout(entry.pod);
       const request = requests.items.find(
         (each) => each.metadata.name === requestName(entry.pod) && isFor(each),
       );
-      this.#judge(entry, judgeRequest(request, evictions?.items.filter(isFor)));
+      const known = 'problem' in evictions ? evictions : evictions.items.filter(isFor);
+      this.#judge(entry, judgeRequest(request, known));
     }
     onChange();
   }
@@ -304,10 +308,14 @@ function isAbout({ metadata: { uid } }: Pod) {
     spec.target.pod?.uid === uid;
 }
 
-/** Returns false if the API server says that it does not serve the kind. Without an answer, the first request shows it. */
+/**
+ * Returns false if the API server says that it does not serve the kind. Without an answer, or without the right to ask, the first
+ * request shows it.
+ */
 async function askWhetherServed(client: KubeClient, abort: AbortSignal): Promise<boolean> {
   const answer = await client.raw(LIFECYCLE_PATH, { abort }).catch(() => undefined);
-  if (answer === undefined || answer.status >= 500 || answer.status === 429) return true;
+  if (answer === undefined || answer.status >= 500 || [401, 403, 429].includes(answer.status))
+    return true;
   const list = answer.status === 200 ? parseJson(answer.body) : {};
   return resourceIn(list, 'lifecycle.k8s.io/v1alpha1', 'EvictionRequest') !== undefined;
 }
@@ -318,8 +326,13 @@ function isUnserved(error: unknown): boolean {
 }
 
 function describeRefusal(error: unknown): string {
-  const hint = isForbidden(error)
+  return `EvictionRequests are refused: ${withRemedy(error)}`;
+}
+
+/** Returns the message of the error. If a right is missing, it also says how to get it. */
+function withRemedy(error: unknown): string {
+  const remedy = isForbidden(error)
     ? '; `refit install rights eviction-requests` prints this right'
     : '';
-  return `EvictionRequests are refused: ${messageOf(error)}${hint}`;
+  return `${messageOf(error)}${remedy}`;
 }

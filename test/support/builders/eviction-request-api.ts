@@ -38,7 +38,7 @@ export function faultsOf({ metadata, spec }: EvictionRequest): string[] {
 export class EvictionRequestApi {
   /** The keys are `namespace/name`. */
   readonly requests = new Map<string, EvictionRequest>();
-  evictions: RequestedEviction[] | Error = [];
+  evictions: RequestedEviction[] = [];
   /** False if the API server does not serve the group. */
   isServed = true;
   /** Is called before a request is stored. What it throws is the answer. */
@@ -55,6 +55,10 @@ export class EvictionRequestApi {
   answersLate = false;
   /** Is called before the requests are listed. What it throws is the answer. */
   onList: () => void = () => undefined;
+  /** Is called before the Evictions are listed. What it throws is the answer. */
+  onListEvictions: () => void = () => undefined;
+  /** The answer to the question which kinds the group has, if it is not the usual one. */
+  discovery: { status: number; body: string } | undefined;
   onDelete: (key: string) => void = () => undefined;
   /** Each call that is about this group, in order. */
   readonly calls: string[] = [];
@@ -65,6 +69,7 @@ export class EvictionRequestApi {
       raw: async (path: string) => {
         await Promise.resolve();
         this.calls.push(`raw ${path}`);
+        if (this.discovery !== undefined) return this.discovery;
         const resources = [{ kind: 'EvictionRequest', name: 'evictionrequests', namespaced: true }];
         return this.isServed && path === LIFECYCLE_PATH
           ? { status: 200, body: JSON.stringify({ resources }) }
@@ -141,7 +146,7 @@ export class EvictionRequestApi {
 
   #listed({ plural }: Resource, { labelSelector = '' }: ListAllOptions<KubeObject>): KubeObject[] {
     if (plural === 'evictions') {
-      if (this.evictions instanceof Error) throw this.evictions;
+      this.onListEvictions();
       return this.evictions;
     }
     this.onList();
