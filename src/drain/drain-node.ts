@@ -26,6 +26,8 @@ export interface DrainProgress {
   readonly pods?: readonly string[];
   /** A sentence for people that says what blocks which pods. It is absent if nothing blocks any. */
   readonly blockedBy?: string;
+  /** A sentence for people that says who evicts which pods by EvictionRequests. Nothing blocks these pods. */
+  readonly waitingFor?: string;
   /** A clause that says which volumes are still attached. It is present only after the last pod is gone. */
   readonly detaching?: string;
 }
@@ -57,7 +59,7 @@ export function progressOf(
  * sentence does not say where.
  */
 export function describeProgress(
-  { left, pods: named = [], blockedBy, detaching }: DrainProgress,
+  { left, pods: named = [], blockedBy, waitingFor, detaching }: DrainProgress,
   node?: string,
 ): string {
   const where = node === undefined ? '' : ` on node ${node}`;
@@ -65,7 +67,8 @@ export function describeProgress(
   const counted = left === 1 ? '1 pod is left' : `${left} pods are left`;
   const more = left > named.length ? ` and ${left - named.length} more` : '';
   const names = named.length === 0 ? '' : ` (${named.join(', ')}${more})`;
-  return `${counted}${where}${names}${blockedBy === undefined ? '' : `: ${blockedBy}`}`;
+  const why = [blockedBy, waitingFor].filter((each) => each !== undefined).join('; ');
+  return `${counted}${where}${names}${why === '' ? '' : `: ${why}`}`;
 }
 
 /** When `abort` aborts, the drain ends. Pods that are evicted by then stay evicted. */
@@ -216,8 +219,12 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: OwnParts): R
       jobs.length > 0 ? jobsLeftMs : [],
       graceLeftMs > 0 ? graceLeftMs : [],
     ].flat();
+    const waitingFor = evictions.waitingFor();
     report(
-      progressOf(left, graceText, evictions.blockedBy(), ...awaited, text),
+      {
+        ...progressOf(left, graceText, evictions.blockedBy(), ...awaited, text),
+        ...(waitingFor === undefined ? {} : { waitingFor }),
+      },
       nextChecks.length === 0 ? undefined : Math.min(...nextChecks),
     );
     return left.length === 0;

@@ -60,8 +60,10 @@ class Rig {
     return this.log.join('\n');
   }
 
-  blockedBy(): string | undefined {
-    return this.progress.at(-1)?.blockedBy;
+  /** Returns for whom the drain waits. Nobody refuses anything meanwhile. */
+  waitingFor(): string | undefined {
+    expect(this.progress.at(-1)?.blockedBy).toBeUndefined();
+    return this.progress.at(-1)?.waitingFor;
   }
 
   /** Shows an Eviction as the controllers write it: the responder is active and has reported. */
@@ -133,7 +135,7 @@ describe('where the API server serves EvictionRequests', () => {
       message: 'the budget does not allow it',
     });
     await rig.clock.advance(5_000);
-    expect(rig.blockedBy()).toBe(
+    expect(rig.waitingFor()).toBe(
       'responder acme.example/move evicts default/a, default/b (it has not reported yet); ' +
         'responder imperative-eviction.k8s.io/evictor evicts default/c (it reported last at 2026-01-01T00:00:05Z, done by 2026-01-01T00:01:00Z): the budget does not allow it',
     );
@@ -221,7 +223,7 @@ describe('the drain evicts a pod itself', () => {
   test('after 30 seconds in which no controller saw a request, for all pods of the node', async () => {
     const rig = await new Rig('a', 'b').begin();
     await rig.clock.advance(25_000);
-    expect(rig.blockedBy()).toBe(
+    expect(rig.waitingFor()).toBe(
       'the EvictionRequest of default/a, default/b was not seen by the controller of Kubernetes yet',
     );
     expect(rig.evicted()).toEqual([]);
@@ -279,8 +281,8 @@ describe('without a right', () => {
     rig.lifecycle.onListEvictions = forbidden;
     await rig.clock.advance(60_000);
     expect(rig.evicted()).toEqual([]);
-    expect(rig.blockedBy()).toContain('evictions is forbidden');
-    expect(rig.blockedBy()).toContain(HINT);
+    expect(rig.waitingFor()).toContain('evictions is forbidden');
+    expect(rig.waitingFor()).toContain(HINT);
   });
 
   test('to list requests, the drain evicts the pods itself, and the log names the remedy', async () => {

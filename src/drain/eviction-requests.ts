@@ -52,7 +52,7 @@ export interface RequestParts extends Tools {
   readonly client: KubeClient;
   readonly node: string;
   readonly abort: AbortSignal;
-  /** Is called when the result of `blockedBy` may have changed. */
+  /** Is called when the result of `waitingFor` may have changed. */
   readonly onChange: () => void;
 }
 
@@ -65,7 +65,7 @@ export interface RequestedPods {
   /** Withdraws the requests for all other pods. Pods that are `ending` keep their request until they are gone. */
   readonly keepOnly: (wanted: readonly Pod[], ending: readonly Pod[]) => void;
   /** Returns a text for people that says who evicts which pods; undefined if the drain waits for nobody. */
-  readonly blockedBy: () => string | undefined;
+  readonly waitingFor: () => string | undefined;
   /** Ends the watching. Withdraws all requests, unless the drain was handed over. */
   readonly end: () => Promise<void>;
 }
@@ -145,7 +145,7 @@ class NodeRequests implements RequestedPods {
     }
   }
 
-  blockedBy(): string | undefined {
+  waitingFor(): string | undefined {
     const open = this.#open().filter(({ describe }) => describe !== undefined);
     const alike = Map.groupBy(open, ({ describe }) => describe?.(''));
     const texts = [...alike.values()].flatMap((entries) => {

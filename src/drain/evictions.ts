@@ -13,7 +13,7 @@ export interface EvictionParts extends Tools, Reading {
   readonly options: DrainOptions;
   /** The name of the node that is drained. */
   readonly node: string;
-  /** Is called when the result of `blockedBy` may have changed. */
+  /** Is called when the result of `blockedBy` or `waitingFor` may have changed. */
   readonly onChange: () => void;
 }
 
@@ -28,6 +28,8 @@ export interface Evictions {
   readonly want: (pods: readonly Pod[], ending: readonly Pod[]) => void;
   /** Returns a text for people that says which budgets and other reasons block which pods; undefined if nothing does. */
   readonly blockedBy: () => string | undefined;
+  /** Returns a text for people that says who evicts which pods by EvictionRequests; undefined if nobody does. */
+  readonly waitingFor: () => string | undefined;
   /** Withdraws the EvictionRequests. Resolves once no request runs any more, which is soon after `abort` aborts. */
   readonly ended: () => Promise<void>;
 }
@@ -92,10 +94,8 @@ export function startEvictions(parts: EvictionParts): Evictions {
         running.add(evicting);
       }
     },
-    blockedBy() {
-      const texts = [requested?.blockedBy() ?? [], lines.blockedBy() ?? []].flat();
-      return texts.length === 0 ? undefined : texts.join('; ');
-    },
+    blockedBy: () => lines.blockedBy(),
+    waitingFor: () => requested?.waitingFor(),
     async ended() {
       await requested?.end();
       await Promise.all(running);

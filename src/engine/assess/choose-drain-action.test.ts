@@ -28,6 +28,8 @@ const THEIRS: NodeView = { ...NODE, unschedulable: true };
 const HELD = 'shop/web-1 was to end by 2026-11-20T08:00:00Z (held by example.com/backup)';
 const WEB =
   'PodDisruptionBudget default/web blocks default/web-1: it needs 1 healthy pods and has 1 currently';
+const RESPONDER =
+  'responder acme.example/move evicts default/a (it has reported): PodDisruptionBudget default/web is next';
 const DRAIN_MS = buildPolicy().stepDeadlines.drain;
 
 const asking = (waitsFor: 'drain' | 'uncordon', more: object = {}): Observation => ({
@@ -236,6 +238,30 @@ test.each<
       gate: 'drain',
       reason: because('DrainBlocked', `2 pods are left on node n1: ${WEB}`),
       ends: 'the budget allows the eviction: run more replicas, or change the budget',
+      ...UNTIL,
+    },
+  ],
+  [
+    'a responder evicts the pods, and speaks of a budget',
+    draining({ waitingFor: RESPONDER }),
+    {},
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('Draining', `2 pods are left on node n1: ${RESPONDER}`),
+      ends: GONE,
+      ...UNTIL,
+    },
+  ],
+  [
+    'a budget blocks some pods, and a responder evicts others',
+    draining({ blockedBy: HELD, waitingFor: RESPONDER }),
+    {},
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('DrainBlocked', `2 pods are left on node n1: ${HELD}; ${RESPONDER}`),
+      ends: GONE,
       ...UNTIL,
     },
   ],

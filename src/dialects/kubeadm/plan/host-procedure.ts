@@ -108,7 +108,10 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade): Procedure {
       target.name,
       ownerOf({ source: { uid: rollout, kind: configMaps.kind } }, target),
     );
-    const message = state?.kind === 'draining' ? (state.blockedBy ?? state.detaching) : undefined;
+    const message =
+      state?.kind === 'draining'
+        ? (state.blockedBy ?? state.waitingFor ?? state.detaching)
+        : undefined;
     if (isWaiting && message !== report.latest().message) await report.add({ message });
   }
 
