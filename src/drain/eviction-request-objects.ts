@@ -1,5 +1,6 @@
 /** Describes the objects of KEP-4563, by which a drain asks others to evict a pod, and judges what they say about one pod. */
 import { type Condition, type KubeObject, namespaced, type Pod } from '../kube/resources.ts';
+import { printable } from '../util/printable.ts';
 
 const GROUP_VERSION = 'lifecycle.k8s.io/v1alpha1';
 
@@ -96,28 +97,46 @@ export interface Unreadable {
   readonly problem: string;
 }
 
-/** Judges the request for a pod. `evictions` are the Evictions for the pod, or why they cannot be read. */
+/** Milliseconds after which people read when a responder has reported last. */
+const OLD_HEARTBEAT_MS = 5 * 60_000;
+
+/** The most characters of a text that others have written. */
+const MOST_CHARACTERS = 300;
+
+/** Returns a text that others have written, such as a responder, as people may read it. */
+export function foreign(text: string): string {
+  const shown = printable(text.slice(0, MOST_CHARACTERS));
+  return text.length > MOST_CHARACTERS ? `${shown}…` : shown;
+}
+
+/** Judges the request for a pod. `evictions` are the Evictions for the pod, or why they cannot be read. `now` is in milliseconds. */
 export function judgeRequest(
   request: EvictionRequest | undefined,
   evictions: readonly RequestedEviction[] | Unreadable,
+  now: number,
 ): RequestVerdict {
   if (request === undefined) return { kind: 'absent' };
   const failed = trueOf(request.status?.conditions, 'Failed');
-  if (failed) return { kind: 'failed', reason: `it failed: ${textOf(failed)}` };
+  if (failed) return { kind: 'failed', reason: `it failed: ${foreign(textOf(failed))}` };
   if (request.spec.intent !== 'Eviction')
-    return { kind: 'failed', reason: `somebody has set its intent to ${request.spec.intent}` };
+    return {
+      kind: 'failed',
+      reason: `somebody has set its intent to ${foreign(request.spec.intent)}`,
+    };
   if (request.metadata.deletionTimestamp !== undefined)
     return idle(true, 'is being deleted by somebody else');
   if (request.status?.observedGeneration === undefined)
     return idle(false, 'was not seen by the controller of Kubernetes yet');
-  if ('problem' in evictions)
+  if ('problem' in evictions) {
+    const { problem } = evictions;
     return {
       kind: 'active',
       describe: (pods) =>
-        `the EvictionRequest of ${pods} is accepted; its Eviction cannot be read: ${evictions.problem}`,
+        `the EvictionRequest of ${pods} is accepted; its Eviction cannot be read: ${problem}`,
     };
+  }
   const active = evictions.flatMap((each) => activeResponderOf(each) ?? [])[0];
-  return active === undefined ? idle(true, 'has no active responder yet') : activeBy(active);
+  return active === undefined ? idle(true, 'has no active responder yet') : activeBy(active, now);
 }
 
 function idle(isObserved: boolean, what: string): RequestVerdict {
@@ -130,16 +149,25 @@ function activeResponderOf({ status = {} }: RequestedEviction): Responder | unde
   return status.responders?.find(({ name }) => name === active.name) ?? { name: active.name };
 }
 
-function activeBy(responder: Responder): RequestVerdict {
-  const { name, heartbeatTime, expectedCompletionTime, message } = responder;
-  const heartbeat =
-    heartbeatTime === undefined ? 'has not reported yet' : `reported last at ${heartbeatTime}`;
-  const end = expectedCompletionTime === undefined ? '' : `, done by ${expectedCompletionTime}`;
-  const words = message === undefined || message === '' ? '' : `: ${message}`;
+function activeBy(responder: Responder, now: number): RequestVerdict {
+  const { name, expectedCompletionTime: end, message = '' } = responder;
+  const times = [
+    describeHeartbeat(responder, now) ?? [],
+    end === undefined ? [] : `done by ${foreign(end)}`,
+  ].flat();
+  const inBrackets = times.length === 0 ? '' : ` (${times.join(', ')})`;
+  const words = message === '' ? '' : `: ${foreign(message)}`;
   return {
     kind: 'active',
-    describe: (pods) => `responder ${name} evicts ${pods} (it ${heartbeat}${end})${words}`,
+    describe: (pods) => `responder ${foreign(name)} evicts ${pods}${inBrackets}${words}`,
   };
+}
+
+/** Returns undefined for a young heartbeat. Its time would change the text, and so the object of the plan, at each heartbeat. */
+function describeHeartbeat({ heartbeatTime }: Responder, now: number): string | undefined {
+  if (heartbeatTime === undefined) return 'it has not reported yet';
+  const isYoung = now - Date.parse(heartbeatTime) < OLD_HEARTBEAT_MS;
+  return isYoung ? undefined : `it reported last at ${foreign(heartbeatTime)}`;
 }
 
 function trueOf(conditions: readonly Condition[] = [], type: string): Condition | undefined {

@@ -7,6 +7,7 @@ import { PodApi, refuse } from '../../test/support/builders/pod-api.ts';
 import { buildPod } from '../../test/support/builders/pods.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { TransportError } from '../kube/status-error.ts';
+import { printable } from '../util/printable.ts';
 import { type DrainProgress, drainNode } from './drain-node.ts';
 import { type EvictionRequest, judgeRequest, requestFor } from './eviction-request-objects.ts';
 import { DrainHandedOverError } from './eviction-requests.ts';
@@ -137,10 +138,42 @@ describe('where the API server serves EvictionRequests', () => {
     await rig.clock.advance(5_000);
     expect(rig.waitingFor()).toBe(
       'responder acme.example/move evicts default/a, default/b (it has not reported yet); ' +
-        'responder imperative-eviction.k8s.io/evictor evicts default/c (it reported last at 2026-01-01T00:00:05Z, done by 2026-01-01T00:01:00Z): the budget does not allow it',
+        'responder imperative-eviction.k8s.io/evictor evicts default/c (done by 2026-01-01T00:01:00Z): the budget does not allow it',
     );
     await rig.clock.advance(30 * 60_000);
     expect(rig.evicted()).toEqual([]);
+    expect(rig.waitingFor()).toContain(
+      'evicts default/c (it reported last at 2026-01-01T00:00:05Z, done by 2026-01-01T00:01:00Z): the budget',
+    );
+  });
+
+  test('a heartbeat alone changes nothing that people read', async () => {
+    const rig = await new Rig('a').begin();
+    for (const [index, heartbeatTime] of ['00:05', '00:10', '00:15'].entries()) {
+      rig.respond('a', 'acme.example/move', { heartbeatTime: `2026-01-01T00:${heartbeatTime}Z` });
+      await rig.clock.advance(5_000);
+      const told = rig.progress.filter(({ waitingFor }) => waitingFor !== undefined);
+      expect(told, `after heartbeat ${index}`).toHaveLength(1);
+    }
+  });
+
+  test('what others have written is shown without control characters and not at full length', async () => {
+    const rig = await new Rig('a', 'b').begin();
+    const wild = `\u001b[2J\n${'x'.repeat(10_000)}`;
+    rig.respond('a', wild, { message: wild, expectedCompletionTime: wild });
+    await rig.clock.advance(5_000);
+    expect(rig.waitingFor()).toBe(printable(rig.waitingFor() ?? ''));
+    expect(rig.waitingFor()?.length).toBeLessThan(1_100);
+    const failed = { type: 'Failed', status: 'True' as const, reason: 'Bad', message: wild };
+    rig.lifecycle.change('b', { observedGeneration: 1, conditions: [failed] });
+    const [request] = [...rig.lifecycle.requests.values()].filter(
+      ({ spec }) => spec.target.pod?.name === 'b',
+    );
+    const verdict = judgeRequest(request, [], 0);
+    expect(verdict).toEqual({
+      kind: 'failed',
+      reason: expect.stringMatching(/^it failed: Bad, \uFFFD\[2J x{200,300}…$/u),
+    });
   });
 
   test('a request that an earlier leader made counts as its own', async () => {
@@ -401,12 +434,12 @@ describe('a drain that ends early', () => {
 
 test('a request whose Eviction cannot be read counts as accepted', () => {
   const made = { ...requestFor(buildPod('a'), 'n1'), status: { observedGeneration: 1 } };
-  expect(judgeRequest(made, { problem: 'no answer' }).kind).toBe('active');
-  expect(judgeRequest({ ...made, spec: { ...made.spec, intent: 'Withdrawn' } }, []).kind).toBe(
+  expect(judgeRequest(made, { problem: 'no answer' }, 0).kind).toBe('active');
+  expect(judgeRequest({ ...made, spec: { ...made.spec, intent: 'Withdrawn' } }, [], 0).kind).toBe(
     'failed',
   );
   const deleted = { ...made.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
-  expect(judgeRequest({ ...made, metadata: deleted }, []).kind).toBe('idle');
+  expect(judgeRequest({ ...made, metadata: deleted }, [], 0).kind).toBe('idle');
 });
 
 test.each(REQUEST_ROWS)(

@@ -20,6 +20,7 @@ import { uidOf } from './eviction-lines.ts';
 import {
   type EvictionRequest,
   evictionRequests,
+  foreign,
   judgeRequest,
   LIFECYCLE_PATH,
   REQUESTER,
@@ -258,7 +259,7 @@ class NodeRequests implements RequestedPods {
   }
 
   async #look(): Promise<void> {
-    const { client, onChange } = this.#parts;
+    const { client, clock, onChange } = this.#parts;
     const open = this.#open();
     const selection = { labelSelector: REQUESTER, abort: this.#abort };
     const [requests, evictions] = await Promise.all([
@@ -273,7 +274,7 @@ class NodeRequests implements RequestedPods {
         (each) => each.metadata.name === requestName(entry.pod) && isFor(each),
       );
       const known = 'problem' in evictions ? evictions : evictions.items.filter(isFor);
-      this.#judge(entry, judgeRequest(request, known));
+      this.#judge(entry, judgeRequest(request, known, clock.now()));
     }
     onChange();
   }
@@ -334,5 +335,5 @@ function withRemedy(error: unknown): string {
   const remedy = isForbidden(error)
     ? '; `refit install rights eviction-requests` prints this right'
     : '';
-  return `${messageOf(error)}${remedy}`;
+  return `${foreign(messageOf(error))}${remedy}`;
 }
