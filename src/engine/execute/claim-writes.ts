@@ -65,25 +65,73 @@ function claimable(
 
 const replaced = (object: Node): Instruction => ({ kind: 'replace', resource: nodes, object });
 
-/** Returns the Nodes that are claimed for deleted plans, or for the plan of `key` although it no longer needs them. */
+/** What a plan has left on a Node: its claim, its marks or its lifecycle conditions. */
+export interface LeftOnNode {
+  readonly node: Node;
+  /** The plan, in the form of its claim. */
+  readonly owner: string;
+}
+
+/** Returns the claims of deleted plans, and those of the plan of `key` on Nodes that it does not work on. */
 export function claimsLeft(
   on: Knowledge,
   plans: readonly KubeObject[],
   key: string,
   now: number,
-): readonly Node[] {
-  const { dialect, world } = on;
+): readonly LeftOnNode[] {
+  if (!on.dialect.nodeSharing?.claims) return [];
+  return leftBehind(on, claimedAmong, plans, key, (plan) => wantedBy(on, plan, now));
+}
+
+/** Returns the marks for other tools of deleted plans, and those of the plan of `key` on Nodes that it does not work on. */
+export function marksLeft(
+  on: Knowledge,
+  plans: readonly KubeObject[],
+  key: string,
+  now: number,
+): readonly LeftOnNode[] {
+  return leftBehind(on, markedAmong, plans, key, (plan) => wantedBy(on, plan, now));
+}
+
+/**
+ * Returns the lifecycle conditions of deleted plans, and those of the plan of `key` on Nodes that it no longer lists. On the Nodes that
+ * a plan lists, its turns clear the conditions.
+ */
+export function conditionsLeft(
+  on: Knowledge,
+  plans: readonly KubeObject[],
+  key: string,
+  now: number,
+): readonly LeftOnNode[] {
+  return leftBehind(on, announcedAmong, plans, key, (plan) => listedIn(on, plan, now));
+}
+
+/**
+ * Returns what plans of the dialect have left on Nodes: all of plans that were deleted, and of the plan of `key` what is on a Node that
+ * it does not want. Other plans keep everything, and so does a Node at work.
+ */
+function leftBehind(
+  { dialect, world }: Knowledge,
+  findIn: (all: readonly Node[]) => readonly LeftOnNode[],
+  plans: readonly KubeObject[],
+  key: string,
+  wantedFor: (plan: KubeObject) => (node: Node) => boolean,
+): readonly LeftOnNode[] {
+  if (!watchesNodes(dialect)) return [];
   const whose = `${dialect.name}/${dialect.planObjects?.namespace ?? ''}/`;
-  const claims = dialect.nodeSharing?.claims;
-  const all = claims ? claimedAmong(world.list(nodes)) : [];
-  const claimed = all.filter((node) => claimOn(node)?.startsWith(whose));
-  if (claimed.length === 0) return claimed;
-  const wantedFor = (plan: KubeObject) =>
-    keyOf(plan) === key ? wantedBy(on, plan, now) : () => true;
-  const wanted = new Map(plans.map((plan) => [claimOf(dialect.name, plan), wantedFor(plan)]));
-  return claimed.filter(
-    (node) =>
-      wanted.get(claimOn(node) ?? '')?.(node) !== true && claims?.isAtWork(world, node) !== true,
+  const found = findIn(world.list(nodes)).filter(({ owner }) => owner.startsWith(whose));
+  // Usually nothing is left, and then no plan is resolved.
+  if (found.length === 0) return found;
+  const wanted = new Map(
+    plans.map((plan) => [
+      claimOf(dialect.name, plan),
+      keyOf(plan) === key ? wantedFor(plan) : () => true,
+    ]),
+  );
+  return found.filter(
+    ({ node, owner }) =>
+      wanted.get(owner)?.(node) !== true &&
+      dialect.nodeSharing?.claims?.isAtWork(world, node) !== true,
   );
 }
 
@@ -103,84 +151,6 @@ function wantedBy(on: Knowledge, plan: KubeObject, now: number): (node: Node) =>
   return ({ metadata }) => rollout.unread !== undefined || names.includes(metadata.name);
 }
 
-/** The marks of one owner on a Node. */
-export interface MarksOfOwner {
-  readonly node: Node;
-  readonly owner: string;
-}
-
-/** Returns the marks for other tools of deleted plans, and those of the plan of `key` on Nodes that it does not work on. */
-export function marksLeft(
-  on: Knowledge,
-  plans: readonly KubeObject[],
-  key: string,
-  now: number,
-): readonly MarksOfOwner[] {
-  return leftBehind(on, markedAmong, plans, (plan) =>
-    keyOf(plan) === key ? wantedBy(on, plan, now) : () => true,
-  );
-}
-
-/**
- * Returns what plans of the dialect have left on Nodes: all of plans that were deleted, and of any other plan what is on a Node that it
- * does not want. A Node at work keeps everything.
- */
-function leftBehind(
-  { dialect, world }: Knowledge,
-  findIn: (all: readonly Node[]) => readonly MarksOfOwner[],
-  plans: readonly KubeObject[],
-  wantedFor: (plan: KubeObject) => (node: Node) => boolean,
-): readonly MarksOfOwner[] {
-  const whose = `${dialect.name}/${dialect.planObjects?.namespace ?? ''}/`;
-  const found = (watchesNodes(dialect) ? findIn(world.list(nodes)) : []).filter(({ owner }) =>
-    owner.startsWith(whose),
-  );
-  if (found.length === 0) return found;
-  const wanted = new Map(plans.map((plan) => [claimOf(dialect.name, plan), wantedFor(plan)]));
-  return found.filter(
-    ({ node, owner }) =>
-      wanted.get(owner)?.(node) !== true &&
-      dialect.nodeSharing?.claims?.isAtWork(world, node) !== true,
-  );
-}
-
-function watchesNodes({ watched }: Knowledge['dialect']): boolean {
-  return watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
-}
-
-const markedAmong = ownersAmong(marksOn);
-
-/** Returns a function that finds the Nodes with such marks, once for each of their owners. Each list of Nodes is searched once. */
-function ownersAmong(marksOf: (node: Node) => readonly { readonly owner?: string | undefined }[]) {
-  return onceForEach((all: readonly Node[]): readonly MarksOfOwner[] =>
-    all.flatMap((node) => {
-      const owners = new Set(marksOf(node).flatMap(({ owner }) => owner ?? []));
-      return [...owners].map((owner) => ({ node, owner }));
-    }),
-  );
-}
-
-/** Removes the marks of one owner from a Node, in the way of `dropClaim`. */
-export async function dropMarks(effects: Effects, { node, owner }: MarksOfOwner): Promise<boolean> {
-  const dropping = carryOut(effects, replaced(withoutMarks(node, owner)));
-  return (await unlessError(isOfObject)(dropping)) !== undefined;
-}
-
-/**
- * Returns the lifecycle conditions of deleted plans, and those of the plan of `key` on Nodes that it no longer lists. On the Nodes that
- * a plan lists, its turns clear the conditions.
- */
-export function conditionsLeft(
-  on: Knowledge,
-  plans: readonly KubeObject[],
-  key: string,
-  now: number,
-): readonly MarksOfOwner[] {
-  return leftBehind(on, announcedAmong, plans, (plan) =>
-    keyOf(plan) === key ? listedIn(on, plan, now) : () => true,
-  );
-}
-
 /** Returns a function that says whether the plan lists the Node. A plan whose record cannot be read lists every Node. */
 function listedIn(on: Knowledge, plan: KubeObject, now: number): (node: Node) => boolean {
   const rollout = on.dialect.resolve(plan, on.world, now);
@@ -189,28 +159,48 @@ function listedIn(on: Knowledge, plan: KubeObject, now: number): (node: Node) =>
   return ({ metadata }) => rollout.unread !== undefined || names.has(metadata.name);
 }
 
+function watchesNodes({ watched }: Knowledge['dialect']): boolean {
+  return watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
+}
+
+/** Returns a function that finds what is left on Nodes, once for each of its owners. Each list of Nodes is searched once. */
+function ownersAmong(of: (node: Node) => readonly { readonly owner?: string | undefined }[]) {
+  return onceForEach((all: readonly Node[]): readonly LeftOnNode[] =>
+    all.flatMap((node) => {
+      const owners = new Set(of(node).flatMap(({ owner }) => owner ?? []));
+      return [...owners].map((owner) => ({ node, owner }));
+    }),
+  );
+}
+
+const claimedAmong = ownersAmong((node) => [{ owner: claimOn(node) }]);
+const markedAmong = ownersAmong(marksOn);
 const announcedAmong = ownersAmong(lifecycleOn);
+
+/**
+ * Removes the claim of the owner from a Node. Resolves with false if the API server refused that. If the Node has changed, nothing is
+ * written, and the next clean-up tries again.
+ */
+export async function dropClaim(effects: Effects, { node, owner }: LeftOnNode): Promise<boolean> {
+  return await isAccepted(carryOut(effects, replaced(withoutClaim(node, owner))));
+}
+
+/** Removes the marks of one owner from a Node, in the way of `dropClaim`. */
+export async function dropMarks(effects: Effects, { node, owner }: LeftOnNode): Promise<boolean> {
+  return await isAccepted(carryOut(effects, replaced(withoutMarks(node, owner))));
+}
 
 /** Clears the lifecycle conditions of one owner on a Node, in the way of `dropClaim`. */
 export async function dropConditions(
   effects: Effects,
-  { node, owner }: MarksOfOwner,
+  { node, owner }: LeftOnNode,
   now: number,
 ): Promise<boolean> {
   const change = lifecycleChange(lifecycleOn(node), owner, []);
-  const clearing = announce(effects, node, { owner, change }, now);
-  return (await unlessError(isOfObject)(clearing)) !== undefined;
+  return await isAccepted(announce(effects, node, { owner, change }, now));
 }
 
-const claimedAmong = onceForEach((all: readonly Node[]) =>
-  all.filter((node) => claimOn(node) !== undefined),
-);
-
-/**
- * Removes the claim of a Node. Resolves with false if the API server refused that. If the Node has changed, nothing is written, and
- * the next clean-up tries again.
- */
-export async function dropClaim(effects: Effects, node: Node): Promise<boolean> {
-  const dropping = carryOut(effects, replaced(withoutClaim(node, claimOn(node) ?? '')));
-  return (await unlessError(isOfObject)(dropping)) !== undefined;
+/** Resolves with false if the API server refuses the write of this object. */
+async function isAccepted(write: Promise<boolean>): Promise<boolean> {
+  return (await unlessError(isOfObject)(write)) !== undefined;
 }

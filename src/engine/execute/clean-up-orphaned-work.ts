@@ -73,7 +73,7 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
   const found = await ifFound(client.listAll(plans, { abort, namespace, fieldSelector }));
   // If the kind is not found, its CRD was deleted together with all plans.
   const claims = claimsAmong(found?.items ?? known);
-  const dropped = await settleAll(claims.map(async (node) => await dropClaim(parts, node)));
+  const dropped = await settleAll(claims.map(async (left) => await dropClaim(parts, left)));
   const marks = marksAmong(found?.items ?? known);
   const unmarked = await settleAll(marks.map(async (left) => await dropMarks(parts, left)));
   const conditions = conditionsAmong(found?.items ?? known);

@@ -213,7 +213,7 @@ test('a claim is left over once its Plan is gone or does not want the node; thos
       [secrets, []],
     );
     return claimsLeft({ dialect: cattle(config), world }, plans, KEY, T0).map(
-      ({ metadata }) => metadata.name,
+      ({ node: { metadata } }) => metadata.name,
     );
   };
   expect([left([]), left([plan]), left([{ ...plan, status }])]).toEqual([['a'], ['a'], []]);
