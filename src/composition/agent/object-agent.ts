@@ -274,10 +274,7 @@ export function createObjectAgent(
     beside,
     beforeLastReport: lastWork(host, own),
     onRest: () => void clock.schedule(SETTLE_MS, collectGarbage),
-    finished: withKept(
-      finishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
-      host,
-    ),
+    finished: finishedBeside(journal, host),
   });
 }
 
@@ -298,10 +295,12 @@ function lastWork(
 }
 
 /**
- * Starts the time of what is kept also if a leader has written the end of the signal, or if the last report did not wait
- * for it. What is not kept any longer is removed in the background, because that may be gigabytes.
+ * Returns the finished signals, whose file is beside the journal. Each end also starts the time of what is kept: a leader may have
+ * written the end, or the last report may not have waited for it. What is not kept any longer is removed in the background, because that
+ * may be gigabytes.
  */
-function withKept(finished: FinishedSignals, host: KeptOfHost): FinishedSignals {
+function finishedBeside(journal: string, host: KeptOfHost): FinishedSignals {
+  const finished = finishedSignals(join(dirname(journal), `finished-${basename(journal)}`));
   return {
     ...finished,
     async add(signal, end) {
