@@ -90,7 +90,7 @@ class Scene {
     view.catchUp();
     const ownWrites = new OwnWrites(this.clock);
     const parts: ExecuteParts = {
-      dialect: this.dialect as Dialect,
+      dialect: this.dialect,
       client: this.api.client,
       world: freshWorld(viewsOf([[nodes, view]]), ownWrites),
       ownWrites,
@@ -133,7 +133,7 @@ class Scene {
       this.asked.push(...probes.map(({ kind }) => kind));
       return await Promise.resolve(this.unanswered);
     };
-    return { add, now: 0, known: {} } as Answers;
+    return { add, now: 0, known: {} };
   }
 }
 

@@ -58,9 +58,9 @@ describe('the claims that come before a record', () => {
 
   /** The claims that are written for w1. */
   function claimsOf({
-    spoken = dialect as Dialect,
+    spoken = dialect,
     node = buildNode('w1'),
-    policy = LIMITED as RolloutPolicy,
+    policy = LIMITED,
     isRefused = undefined as boolean | undefined,
   } = {}): readonly unknown[] {
     const after = rolloutOf('intended');
@@ -152,7 +152,7 @@ function ownersLeft(what: What, sight: Sight = {}): readonly string[] {
     new OwnWrites(),
   );
   const left = find[what](
-    { dialect: spoken as Dialect, world, ...known },
+    { dialect: spoken, world, ...known },
     sight.plans ?? [plan],
     sight.key ?? 'plan',
     T0,
@@ -276,7 +276,7 @@ describe.each(ALL)('what is dropped from a Node, its %s', (what) => {
     };
     const remains = (): boolean => {
       const world = buildWorld([], [api.read(nodes, 'w1')]);
-      return find[what]({ dialect: dialect as Dialect, world }, [], 'plan', T0).length > 0;
+      return find[what]({ dialect, world }, [], 'plan', T0).length > 0;
     };
     return { api, drop, remains };
   }
