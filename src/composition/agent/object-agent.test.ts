@@ -15,6 +15,7 @@ import { ChangingNode } from '../../../test/support/doubles/agent/changing-node.
 import type { SignalObject } from '../../agent/object/signal-object.ts';
 import { parseAgentOptions } from '../../agent/options.ts';
 import { pathsIn } from '../../agent/state/state-directory.ts';
+import type { KeptFacts } from '../../signal/agent-presence.ts';
 import { silentLogger } from '../../util/log.ts';
 import { type AgentHost, announcer } from './object-agent.ts';
 
@@ -88,6 +89,57 @@ test('an agent that excludes its host from plans says so, and another one does n
   expect(JSON.stringify(excluding)).toContain(String.raw`\"excluded\":true`);
   const other = await changeTenTimes('--exclude-from-plans', 'controller');
   expect(JSON.stringify(other)).not.toContain('excluded');
+});
+
+test('the announcement after a report never has older facts than the report', async () => {
+  const object = new ChangingNode();
+  const patch = vi.fn(async (...args: unknown[]) => await Promise.resolve(args));
+  const facts = { version: 'v1.36.1+k0s.0', sha256: 'a'.repeat(64) };
+  const reads: PromiseWithResolvers<KeptFacts>[] = [];
+  const kept = {
+    tend: async () => await Promise.resolve(),
+    facts: async () => {
+      const read = Promise.withResolvers<KeptFacts>();
+      reads.push(read);
+      return await read.promise;
+    },
+  };
+  const clock = new FakeClock();
+  const host = {
+    clock,
+    random: () => 0.5,
+    log: silentLogger,
+    options: parseAgentOptions([]),
+    client: { patch },
+    places: { current: place },
+    paths: pathsIn(directory),
+    version: '1',
+    userAgent: 'refit',
+    kept,
+  } as unknown as AgentHost;
+  const stop = new AbortController();
+  const announcement = announcer(host, object as unknown as SignalObject);
+  const done = announcement.keep(stop.signal);
+  const readTimes = async (count: number): Promise<void> =>
+    await vi.waitFor(() => expect(reads).toHaveLength(count), 60_000);
+  object.show({ metadata: { name: 'n' } });
+  await readTimes(1);
+  reads[0]?.resolve(facts);
+  await vi.waitFor(() => expect(patch).toHaveBeenCalledTimes(1), 60_000);
+  await clock.advance(60_000);
+  await readTimes(2);
+  const report = announcement.current();
+  await readTimes(3);
+  reads[2]?.resolve({ ...facts, until: '2026-11-20T10:00:00Z' });
+  const annotations = await report;
+  reads[1]?.resolve(facts);
+  object.show({ metadata: { name: 'n', annotations } });
+  await readTimes(4);
+  reads[3]?.resolve({ ...facts, gone: 'Expired' });
+  await vi.waitFor(() => expect(patch).toHaveBeenCalledTimes(2), 60_000);
+  expect(JSON.stringify(patch.mock.calls[1])).toContain('Expired');
+  stop.abort();
+  await done;
 });
 
 test("on a controller each time: it may be started with k0s's own agent", async () => {
