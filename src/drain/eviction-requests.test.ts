@@ -422,6 +422,16 @@ describe('a drain that ends early', () => {
     expect(rig.lifecycle.requested()).toEqual(['a']);
   });
 
+  test('ends 10 seconds later although no deletion of many is answered', async () => {
+    const rig = await new Rig(...Array.from({ length: 40 }, (_, index) => `p${index}`)).begin();
+    rig.lifecycle.beforeDelete = async () => await new Promise(() => undefined);
+    rig.stop.abort(new Error('the target was skipped'));
+    const begun = rig.clock.monotonic();
+    expect(await rig.clock.runUntil(rig.done)).toBe('the target was skipped');
+    expect(rig.clock.monotonic() - begun).toBe(10_000);
+    expect(rig.lifecycle.requested()).toHaveLength(40);
+  });
+
   test('ends also if a request cannot be deleted', async () => {
     const rig = await new Rig('a').begin();
     rig.lifecycle.onDelete = () => {

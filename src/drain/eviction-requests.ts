@@ -38,7 +38,7 @@ const LOOK_MS = 5_000;
 /** Milliseconds after which a pod is evicted without a request if nobody works on its request. */
 const IDLE_MS = 30_000;
 
-/** Milliseconds that the deletion of a request may take, so that the end of a drain is not held up. */
+/** Milliseconds that the end of a drain waits for the deletion of all its requests together. A single deletion gets as long. */
 const WITHDRAW_MS = 10_000;
 
 /** The number of requests in parallel, as for evictions. */
@@ -95,6 +95,8 @@ class NodeRequests implements RequestedPods {
   readonly #parts: RequestParts;
   readonly #ending = new AbortController();
   readonly #abort: AbortSignal;
+  /** Aborts the deletions when the end of the drain has waited for them long enough. */
+  readonly #late = new AbortController();
   readonly #withFreePlace = semaphore(PARALLEL);
   readonly #listening: Disposable;
   /** The keys are the uids of the pods. */
@@ -163,7 +165,11 @@ class NodeRequests implements RequestedPods {
     await this.#looking;
     if (!isHandedOver)
       for (const entry of this.#held.values()) this.#inBackground(this.#withdraw(entry));
+    const tooLate = (): void =>
+      this.#late.abort(new Error(`not deleted within ${formatDuration(WITHDRAW_MS)}`));
+    const cancel = this.#parts.clock.schedule(WITHDRAW_MS, tooLate);
     while (this.#running.size > 0) await Promise.all(this.#running);
+    cancel();
   }
 
   #open(): Held[] {
@@ -205,7 +211,7 @@ class NodeRequests implements RequestedPods {
   }
 
   /**
-   * Deletes the request. It does so after the drain was aborted, too, so this has a deadline of its own. A request that is being made
+   * Deletes the request. It does so after the drain was aborted, too, so this has a limit of its own. A request that is being made
    * is answered first, because an aborted write may still succeed.
    */
   async #withdraw(entry: Held): Promise<void> {
@@ -214,7 +220,7 @@ class NodeRequests implements RequestedPods {
     await entry.sending;
     if (!entry.mayExist) return;
     const { namespace } = entry.pod.metadata;
-    const options = { namespace, deadlineMs: WITHDRAW_MS };
+    const options = { namespace, deadlineMs: WITHDRAW_MS, abort: this.#late.signal };
     const name = requestName(entry.pod);
     const deletion = async (): Promise<void> =>
       await client.delete(evictionRequests, name, options);

@@ -1,6 +1,7 @@
 /** Shows which EvictionRequests of an earlier process a leader withdraws. */
 import { expect, test } from 'vitest';
 import { EvictionRequestApi } from '../../test/support/builders/eviction-request-api.ts';
+import { buildLog } from '../../test/support/builders/logs.ts';
 import { PodApi, refuse } from '../../test/support/builders/pod-api.ts';
 import { buildPod } from '../../test/support/builders/pods.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
@@ -43,9 +44,9 @@ function setUp() {
 }
 
 /** Begins a term of a leader whose policies let drains use requests only if `isUsed()` is true. */
-function lead(client: KubeClient, isUsed: () => boolean) {
+function lead(client: KubeClient, isUsed: () => boolean, log = silentLogger) {
   const clock = new FakeClock();
-  const parts = { client, clock, random: () => 0.99, log: silentLogger };
+  const parts = { client, clock, random: () => 0.99, log };
   const drains = createDrains({ ...parts, usesRequests: isUsed });
   const begin = () => {
     const stop = new AbortController();
@@ -118,6 +119,24 @@ test('a leader without an answer asks again', async () => {
   const end = begin();
   await clock.advance(60_000);
   lifecycle.onList = () => undefined;
+  await clock.advance(60_000);
+  expect(lifecycle.requested()).toEqual(['a', 'd']);
+  await end();
+});
+
+test('a request that cannot be withdrawn holds up no other, and is tried again', async () => {
+  const { lifecycle, client } = setUp();
+  lifecycle.onDelete = (key) => {
+    if (key.endsWith('1')) throw refuse({ code: 403, reason: 'Forbidden' });
+  };
+  const lines: string[] = [];
+  const { clock, begin } = lead(client, () => false, buildLog(lines, 'warn'));
+  const end = begin();
+  await clock.advance(0);
+  expect(lifecycle.requested()).toEqual(['a', 'b', 'd']);
+  await clock.advance(10 * 60_000);
+  expect(lines).toHaveLength(1);
+  lifecycle.onDelete = () => undefined;
   await clock.advance(60_000);
   expect(lifecycle.requested()).toEqual(['a', 'd']);
   await end();

@@ -14,29 +14,57 @@ interface Parts {
   readonly client: KubeClient;
   readonly log: Logger;
   readonly abort: AbortSignal;
+  /** Is called once at the end with the errors of the requests that could not be withdrawn. */
+  readonly onFailures: (errors: readonly unknown[]) => void;
 }
 
 /**
  * Deletes the requests whose node is schedulable again or gone: every drain begins after a cordon and ends before the uncordon, so no
  * drain of any process needs them. A request without the name of a node stays. Resolves with the number of requests that name a node
- * and stay, because it is still cordoned.
+ * and stay, because it is still cordoned or because of a failure.
  */
 export async function withdrawLeftRequests(parts: Parts): Promise<number> {
   const { client, abort } = parts;
+  const failures: unknown[] = [];
   let stay = 0;
   for (const [node, requests] of Map.groupBy(await list(parts), drainedNode)) {
     if (node === undefined) continue;
-    const found = await ifFound(client.get(nodes, node, { abort }));
-    if (found?.spec?.unschedulable === true) stay += requests.length;
-    else for (const request of requests) await withdraw(request, node, parts);
+    try {
+      const found = await ifFound(client.get(nodes, node, { abort }));
+      if (found?.spec?.unschedulable === true) stay += requests.length;
+      else failures.push(...(await withdrawAll(requests, node, parts)));
+    } catch (error) {
+      abort.throwIfAborted();
+      failures.push(error);
+    }
   }
-  return stay;
+  if (failures.length > 0) parts.onFailures(failures);
+  return stay + failures.length;
 }
 
 /** Deletes all requests for the pods of this node, whichever process made them. No drain of the node may run any more. */
 export async function withdrawRequestsFor(node: string, parts: Parts): Promise<void> {
-  for (const request of await list(parts))
-    if (drainedNode(request) === node) await withdraw(request, node, parts);
+  const requests = (await list(parts)).filter((request) => drainedNode(request) === node);
+  const failures = await withdrawAll(requests, node, parts);
+  if (failures.length > 0) parts.onFailures(failures);
+}
+
+/** Resolves with the errors of the requests that could not be deleted. One failure holds up no other request. */
+async function withdrawAll(
+  requests: readonly EvictionRequest[],
+  node: string,
+  parts: Parts,
+): Promise<unknown[]> {
+  const failures: unknown[] = [];
+  for (const request of requests) {
+    try {
+      await withdraw(request, node, parts);
+    } catch (error) {
+      parts.abort.throwIfAborted();
+      failures.push(error);
+    }
+  }
+  return failures;
 }
 
 async function list({ client, abort }: Parts): Promise<readonly EvictionRequest[]> {

@@ -63,15 +63,25 @@ interface Tidying {
   readonly isDue: () => boolean;
   /** Withdraws at the begin of the term and once a minute while it is due, until `abort` aborts. */
   readonly run: (abort: AbortSignal) => Promise<void>;
+  /** Withdraws all requests of this node. */
+  readonly withdrawFor: (node: string, abort: AbortSignal) => Promise<void>;
 }
 
 function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
   // A former leader may have had another policy, so each term begins with one look.
   let mayBeLeft = false;
   const isDue = (): boolean => mayBeLeft || usesRequests?.() === true;
+  // A lasting failure is told once in a term, and not each minute.
+  let isTold = false;
+  const onFailures = ([error, ...others]: readonly unknown[]): void => {
+    const level = isTold ? 'debug' : 'warn';
+    isTold = true;
+    const text = 'EvictionRequests that a drain has left cannot be withdrawn; this is tried again';
+    log[level](text, { problem: messageOf(error), requests: others.length + 1 });
+  };
   const look = async (abort: AbortSignal): Promise<void> => {
     try {
-      mayBeLeft = (await withdrawLeftRequests({ client, log, abort })) > 0;
+      mayBeLeft = (await withdrawLeftRequests({ client, log, abort, onFailures })) > 0;
     } catch (error) {
       // Where requests are not served or not allowed, another look would get the same answer.
       if (isForbidden(error) || isNotFound(error)) mayBeLeft = false;
@@ -80,8 +90,11 @@ function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
   };
   return {
     isDue,
+    withdrawFor: async (node, abort) =>
+      await withdrawRequestsFor(node, { client, log, abort, onFailures }),
     async run(abort) {
       mayBeLeft = usesRequests !== undefined;
+      isTold = false;
       while (!abort.aborted) {
         if (isDue()) await look(abort);
         await sleep(clock, LEFT_REQUESTS_MS, abort).catch(() => undefined);
@@ -117,7 +130,7 @@ interface Entry {
 
 /** Keeps drains in memory only. After a crash they start again, which is harmless. */
 export function createDrains(parts: DrainsParts): Drains {
-  const { client, clock, log } = parts;
+  const { clock, log } = parts;
   const left = tidying(parts);
   const entries = new Map<string, Entry>();
   const listeners = createListeners<[string]>();
@@ -166,7 +179,7 @@ export function createDrains(parts: DrainsParts): Drains {
     end(node);
     const withdrawn = within(clock, FORGET_MS, async (abort) => {
       await ended(node);
-      if (left.isDue()) await withdrawRequestsFor(node, { client, log, abort });
+      if (left.isDue()) await left.withdrawFor(node, abort);
     });
     await withdrawn.catch((error: unknown) =>
       log.warn('EvictionRequests of the node may be left', { node, problem: messageOf(error) }),

@@ -264,7 +264,14 @@ export const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = 
       namespace: NAMESPACE,
     });
     const tidy = async (): Promise<number> =>
-      await withdrawLeftRequests({ client: controller, log: silentLogger, abort: scene.abort });
+      await withdrawLeftRequests({
+        client: controller,
+        log: silentLogger,
+        abort: scene.abort,
+        onFailures: (errors) => {
+          throw new AggregateError(errors);
+        },
+      });
     await checks.check(
       'a request that a killed process left goes only after the node is schedulable',
       async () => {

@@ -12,7 +12,7 @@ import {
 import type { KubeClient, ListAllOptions, RequestOptions } from '../../../src/kube/client.ts';
 import type { KubeObject, Resource } from '../../../src/kube/resources.ts';
 import { parseLabelSelector } from '../../../src/kube/selectors.ts';
-import { onAbort } from '../../../src/util/waits.ts';
+import { onAbort, untilAborted } from '../../../src/util/waits.ts';
 import { refuse } from './pod-api.ts';
 
 const UID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
@@ -86,7 +86,7 @@ export class EvictionRequestApi {
         return this.#create(object, options);
       },
       delete: async (_resource: Resource, name: string, options: RequestOptions) => {
-        await this.beforeDelete();
+        await untilAborted(this.beforeDelete(), options.abort);
         options.abort?.throwIfAborted();
         const key = `${options.namespace}/${name}`;
         this.calls.push(`delete ${key}`);
