@@ -26,14 +26,11 @@ import {
   REQUESTER,
   type RequestedEviction,
   type RequestVerdict,
-  requestedEvictions,
   requestFor,
   requestName,
   type Unreadable,
 } from './eviction-request-objects.ts';
-
-/** Milliseconds between two looks at the requests. The pods themselves are watched. */
-const LOOK_MS = 5_000;
+import { LOOK_MS, type LookAtRequests, sharedLook } from './requests-look.ts';
 
 /** Milliseconds after which a pod is evicted without a request if nobody works on its request. */
 const IDLE_MS = 30_000;
@@ -53,6 +50,8 @@ export interface RequestParts extends Tools {
   readonly client: KubeClient;
   readonly node: string;
   readonly abort: AbortSignal;
+  /** The look that all drains of the process share. Without it the drain looks by itself. */
+  readonly lookAtRequests?: LookAtRequests;
   /** Is called when the result of `waitingFor` may have changed. */
   readonly onChange: () => void;
 }
@@ -81,6 +80,8 @@ interface Held {
   sending: Promise<void> | undefined;
   /** False if the API server cannot have stored the request. */
   mayExist: boolean;
+  /** When the API server answered the last create, in monotonic milliseconds. */
+  sentAt: number;
   /** Since when nobody works on the request, in monotonic milliseconds. */
   idleSince: number;
   describe?: (pods: string) => string;
@@ -97,6 +98,7 @@ class NodeRequests implements RequestedPods {
   readonly #abort: AbortSignal;
   /** Aborts the deletions when the end of the drain has waited for them long enough. */
   readonly #late = new AbortController();
+  readonly #lookAtRequests: LookAtRequests;
   readonly #withFreePlace = semaphore(PARALLEL);
   readonly #listening: Disposable;
   /** The keys are the uids of the pods. */
@@ -109,6 +111,7 @@ class NodeRequests implements RequestedPods {
 
   constructor(parts: RequestParts) {
     this.#parts = parts;
+    this.#lookAtRequests = parts.lookAtRequests ?? sharedLook(parts.client, parts.clock);
     this.#abort = AbortSignal.any([parts.abort, this.#ending.signal]);
     this.#listening = onAbort(this.#abort, () => {
       for (const entry of this.#held.values()) decide(entry, false);
@@ -124,6 +127,7 @@ class NodeRequests implements RequestedPods {
       isOpen: true,
       sending: undefined,
       mayExist: false,
+      sentAt: clock.monotonic(),
       idleSince: clock.monotonic(),
     };
     // The entry is there before the first answer, so that `keepOnly` can drop the pod meanwhile.
@@ -184,6 +188,7 @@ class NodeRequests implements RequestedPods {
   async #startSending(entry: Held): Promise<void> {
     entry.sending ??= this.#withFreePlace(async () => await this.#send(entry)).finally(() => {
       entry.sending = undefined;
+      entry.sentAt = this.#parts.clock.monotonic();
     });
     await entry.sending;
   }
@@ -265,21 +270,17 @@ class NodeRequests implements RequestedPods {
   }
 
   async #look(): Promise<void> {
-    const { client, clock, onChange } = this.#parts;
+    const { clock, onChange } = this.#parts;
     const open = this.#open();
-    const selection = { labelSelector: REQUESTER, abort: this.#abort };
-    const [requests, evictions] = await Promise.all([
-      client.listAll(evictionRequests, selection),
-      client
-        .listAll(requestedEvictions, selection)
-        .catch((error: unknown): Unreadable => ({ problem: withRemedy(error) })),
-    ]);
-    for (const entry of open.filter(({ isOpen }) => isOpen)) {
+    const { begunAt, requests, evictions } = await this.#lookAtRequests(this.#abort);
+    // A request that was made after the shared look began may be missing in it.
+    for (const entry of open.filter(({ isOpen, sentAt }) => isOpen && sentAt <= begunAt)) {
       const isFor = isAbout(entry.pod);
-      const request = requests.items.find(
+      const request = requests.find(
         (each) => each.metadata.name === requestName(entry.pod) && isFor(each),
       );
-      const known = 'problem' in evictions ? evictions : evictions.items.filter(isFor);
+      const known: readonly RequestedEviction[] | Unreadable =
+        'error' in evictions ? { problem: withRemedy(evictions.error) } : evictions.filter(isFor);
       this.#judge(entry, judgeRequest(request, known, clock.now()));
     }
     onChange();

@@ -8,9 +8,12 @@ import { type EvictionLine, evictionLines, uidOf } from './eviction-lines.ts';
 import { refusalOf } from './eviction-refusal.ts';
 import { startEvictionRequests } from './eviction-requests.ts';
 import type { DrainOptions } from './pods.ts';
+import type { LookAtRequests } from './requests-look.ts';
 
 export interface EvictionParts extends Tools, Reading {
   readonly options: DrainOptions;
+  /** The look at EvictionRequests that all drains of the process share. Without it the drain looks by itself. */
+  readonly lookAtRequests?: LookAtRequests;
   /** The name of the node that is drained. */
   readonly node: string;
   /** Is called when the result of `blockedBy` or `waitingFor` may have changed. */

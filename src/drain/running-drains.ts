@@ -11,6 +11,7 @@ import { type DrainParts, type DrainProgress, drainNode } from './drain-node.ts'
 import { DrainHandedOverError } from './eviction-requests.ts';
 import { withdrawLeftRequests, withdrawRequestsFor } from './left-eviction-requests.ts';
 import type { DrainOptions } from './pods.ts';
+import { sharedLook } from './requests-look.ts';
 
 /**
  * `since` is in milliseconds since the Unix epoch. It is computed from the monotonic clock, so a clock that is set does
@@ -132,6 +133,7 @@ interface Entry {
 export function createDrains(parts: DrainsParts): Drains {
   const { clock, log } = parts;
   const left = tidying(parts);
+  const lookAtRequests = sharedLook(parts.client, clock);
   const entries = new Map<string, Entry>();
   const listeners = createListeners<[string]>();
   /** The keys are the drains that have not ended yet, and the values the names of their nodes. */
@@ -150,6 +152,7 @@ export function createDrains(parts: DrainsParts): Drains {
       report(node, entry, { kind: 'draining', ...progress });
     const outcome = await drainNode(node, entry.options, {
       ...parts,
+      lookAtRequests,
       abort: entry.ending.signal,
       onChange,
     }).then(
