@@ -156,6 +156,10 @@ interface OwnParts extends DrainParts {
   readonly node: string;
 }
 
+function withWaiting(progress: DrainProgress, waitingFor: string | undefined): DrainProgress {
+  return waitingFor === undefined ? progress : { ...progress, waitingFor };
+}
+
 /** Checks the node again after each change of its pods, and after each answer to an eviction. */
 function drainOf(view: Informer<Pod>, options: DrainOptions, parts: OwnParts): RunningDrain {
   const { client, clock, abort, onChange } = parts;
@@ -219,12 +223,9 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: OwnParts): R
       jobs.length > 0 ? jobsLeftMs : [],
       graceLeftMs > 0 ? graceLeftMs : [],
     ].flat();
-    const waitingFor = evictions.waitingFor();
+    const progress = progressOf(left, graceText, evictions.blockedBy(), ...awaited, text);
     report(
-      {
-        ...progressOf(left, graceText, evictions.blockedBy(), ...awaited, text),
-        ...(waitingFor === undefined ? {} : { waitingFor }),
-      },
+      withWaiting(progress, evictions.waitingFor()),
       nextChecks.length === 0 ? undefined : Math.min(...nextChecks),
     );
     return left.length === 0;

@@ -23,7 +23,6 @@ import {
   foreign,
   judgeRequest,
   LIFECYCLE_PATH,
-  REQUESTER,
   type RequestedEviction,
   type RequestVerdict,
   requestFor,

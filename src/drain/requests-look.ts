@@ -13,7 +13,7 @@ import {
 /** Milliseconds between two looks at the requests. The pods themselves are watched. */
 export const LOOK_MS = 5_000;
 
-export interface Look {
+export interface SeenRequests {
   /** When the lists were asked for, in monotonic milliseconds. A request that was made later may be missing. */
   readonly begunAt: number;
   readonly requests: readonly EvictionRequest[];
@@ -22,12 +22,12 @@ export interface Look {
 }
 
 /** Rejects if the requests cannot be listed, or if `abort` aborts. */
-export type LookAtRequests = (abort: AbortSignal) => Promise<Look>;
+export type LookAtRequests = (abort: AbortSignal) => Promise<SeenRequests>;
 
 /** Returns a function that lists at most once in LOOK_MS, however many drains call it. A failed look is not kept. */
 export function sharedLook(client: KubeClient, clock: Clock): LookAtRequests {
-  let latest: { readonly begunAt: number; readonly look: Promise<Look> } | undefined;
-  const list = async (begunAt: number): Promise<Look> => {
+  let latest: { readonly begunAt: number; readonly look: Promise<SeenRequests> } | undefined;
+  const list = async (begunAt: number): Promise<SeenRequests> => {
     const selection = { labelSelector: REQUESTER };
     const [requests, evictions] = await Promise.all([
       client.listAll(evictionRequests, selection),

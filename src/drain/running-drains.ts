@@ -120,6 +120,29 @@ async function within(
   await untilAborted(work(late.signal), late.signal).finally(cancel);
 }
 
+/** Withdraws all requests of the node after its drains have ended. Never rejects. */
+async function withdrawAfter(
+  ended: Promise<void>,
+  node: string,
+  left: Tidying,
+  { clock, log }: DrainsParts,
+): Promise<void> {
+  const withdrawn = within(clock, FORGET_MS, async (abort) => {
+    await ended;
+    if (left.isDue()) await left.withdrawFor(node, abort);
+  });
+  await withdrawn.catch((error: unknown) =>
+    log.warn('EvictionRequests of the node may be left', { node, problem: messageOf(error) }),
+  );
+}
+
+/** Returns the reason for which drains end with the term. */
+function endOfTerm({ handsOver }: DrainsParts): Error {
+  return handsOver === true
+    ? new DrainHandedOverError('another leader continues the drain')
+    : new Error('the leader has stopped, and no other one continues the drain');
+}
+
 interface Entry {
   readonly owner: string;
   readonly options: DrainOptions;
@@ -131,7 +154,7 @@ interface Entry {
 
 /** Keeps drains in memory only. After a crash they start again, which is harmless. */
 export function createDrains(parts: DrainsParts): Drains {
-  const { clock, log } = parts;
+  const { clock } = parts;
   const left = tidying(parts);
   const lookAtRequests = sharedLook(parts.client, clock);
   const entries = new Map<string, Entry>();
@@ -180,13 +203,7 @@ export function createDrains(parts: DrainsParts): Drains {
   };
   const forget = async (node: string): Promise<void> => {
     end(node);
-    const withdrawn = within(clock, FORGET_MS, async (abort) => {
-      await ended(node);
-      if (left.isDue()) await left.withdrawFor(node, abort);
-    });
-    await withdrawn.catch((error: unknown) =>
-      log.warn('EvictionRequests of the node may be left', { node, problem: messageOf(error) }),
-    );
+    await withdrawAfter(ended(node), node, left, parts);
   };
   return {
     stateOf,
@@ -211,10 +228,7 @@ export function createDrains(parts: DrainsParts): Drains {
       term = abort;
       const tidied = left.run(abort);
       await aborted(abort);
-      const reason =
-        parts.handsOver === true
-          ? new DrainHandedOverError('another leader continues the drain')
-          : new Error('the leader has stopped, and no other one continues the drain');
+      const reason = endOfTerm(parts);
       for (const { ending } of entries.values()) ending.abort(reason);
       entries.clear();
       await Promise.all([...running.keys(), tidied]);

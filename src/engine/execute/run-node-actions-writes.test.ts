@@ -52,10 +52,7 @@ class Scene {
 
   get #drains(): Drains {
     return {
-      forget: async (name: string) => {
-        this.story.push(`forget ${name}`);
-        await Promise.resolve();
-      },
+      forget: (name: string) => void this.story.push(`forget ${name}`),
       begin: (name: string, owner: string, options: object) =>
         void this.story.push(`begin ${name} for ${owner} with ${JSON.stringify(options)}`),
       stateOf: (name: string, owner: string) =>
