@@ -120,15 +120,21 @@ async function within(
   await untilAborted(work(late.signal), late.signal).finally(cancel);
 }
 
+/** Resolves once no drain of the node runs any more. */
+async function ended(running: ReadonlyMap<Promise<void>, string>, node: string): Promise<void> {
+  const drainsOfNode = [...running].filter(([, drained]) => drained === node);
+  await Promise.all(drainsOfNode.map(([drain]) => drain));
+}
+
 /** Withdraws all requests of the node after its drains have ended. Never rejects. */
 async function withdrawAfter(
-  ended: Promise<void>,
+  drainsEnd: Promise<void>,
   node: string,
   left: Tidying,
   { clock, log }: DrainsParts,
 ): Promise<void> {
   const withdrawn = within(clock, FORGET_MS, async (abort) => {
-    await ended;
+    await drainsEnd;
     if (left.isDue()) await left.withdrawFor(node, abort);
   });
   await withdrawn.catch((error: unknown) =>
@@ -197,13 +203,9 @@ export function createDrains(parts: DrainsParts): Drains {
     entries.get(node)?.ending.abort(new Error('the drain was cancelled'));
     entries.delete(node);
   };
-  const ended = async (node: string): Promise<void> => {
-    const drainsOfNode = [...running].filter(([, drained]) => drained === node);
-    await Promise.all(drainsOfNode.map(([drained]) => drained));
-  };
   const forget = async (node: string): Promise<void> => {
     end(node);
-    await withdrawAfter(ended(node), node, left, parts);
+    await withdrawAfter(ended(running, node), node, left, parts);
   };
   return {
     stateOf,
