@@ -14,6 +14,7 @@ import {
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { annotated, jobs, nodes } from '../../kube/resources.ts';
 import { assess } from '../assess/assess.ts';
 import type { Dialect } from '../contract/dialect.ts';
@@ -39,7 +40,7 @@ const ORDER = { retries: [], moments: new Map([['w1', later(5)]]), counts: { w1:
 const SIGNALS = STAGE.targets.map((target): Signalling => ({ stage: STAGE, target, agent: {} }));
 const SIGNAL_COMMANDS = SIGNALS.map((signalling): Command => ({ kind: 'signal', signalling }));
 
-/** Node actions of a target: the taint for pending targets is written to its Node. */
+/** Returns the command that taints the Node of the target, as of one that is pending. */
 function taint(name: 'w1' | 'w2'): Command {
   const at = SIGNALS.find(({ target }) => target.name === name);
   if (!at) throw new Error(`there is no target ${name}`);
@@ -59,6 +60,7 @@ class Scene {
     this.refused.push(message);
   });
   dialect: Dialect<TablePlan> = tableDialect;
+  client: KubeClient = this.api.client;
   /** The milliseconds after which the reporter has more to report. */
   reportMs: number | undefined;
   /** Why a probe has no answer. */
@@ -74,14 +76,14 @@ class Scene {
     return this.api.read(tableDialect.plans, 'plan');
   }
 
-  /** The next write of an object whose call begins with `prefix` meets this answer of the API server. */
+  /** The next call that begins with `prefix` meets this answer of the API server. */
   answer(prefix: string, code: number, reason: string, message?: string): void {
     this.api.before(prefix, () => {
       throw refusal(code, reason, message);
     });
   }
 
-  /** Carries out the commands, and lets the reporter and the hooks away if `isAlone`. */
+  /** Carries out the commands. With `isAlone`, there is neither a reporter nor anything that carries out hooks. */
   async execute(
     commands: readonly Command[],
     { rollout = RUNNING, isAlone = false }: { rollout?: Rollout; isAlone?: boolean } = {},
@@ -90,8 +92,8 @@ class Scene {
     view.catchUp();
     const ownWrites = new OwnWrites(this.clock);
     const parts: ExecuteParts = {
-      dialect: this.dialect,
-      client: this.api.client,
+      dialect: this.dialect as Dialect,
+      client: this.client,
       world: freshWorld(viewsOf([[nodes, view]]), ownWrites),
       ownWrites,
       clock: this.clock,
@@ -133,7 +135,7 @@ class Scene {
       this.asked.push(...probes.map(({ kind }) => kind));
       return await Promise.resolve(this.unanswered);
     };
-    return { add, now: 0, known: {} };
+    return { add, now: 0, known: {} } as Answers;
   }
 }
 
@@ -380,5 +382,21 @@ describe('node actions', () => {
     scene.api.before('get plans', () => scene.api.put(tableDialect.plans, scene.plan));
     expect(await scene.execute([taint('w1')])).toEqual({ requeueAfterMs: 1000 });
     expect(isTainted(scene, 'w1')).toBe(false);
+  });
+
+  test('end before an error of a signal is passed on', async () => {
+    const scene = new Scene();
+    scene.answer('replace nodes/w1', 500, 'InternalError');
+    const replace: KubeClient['replace'] = async (resource, object, options) => {
+      // The Node of the action takes longer than the signal.
+      if (object.metadata.name === 'w2')
+        for (let turns = 0; turns < 20; turns++) await Promise.resolve();
+      return await scene.api.client.replace(resource, object, options);
+    };
+    scene.client = { ...scene.api.client, replace };
+    const commands = [...SIGNAL_COMMANDS.slice(0, 1), taint('w2')];
+    await expect(scene.execute(commands)).rejects.toThrow('InternalError');
+    expect(scene.told).toEqual(['ran taint of w2']);
+    expect(isTainted(scene, 'w2')).toBe(true);
   });
 });
