@@ -250,6 +250,14 @@ describe.each(['claim', 'marks'] as const)('the %s of the plan itself', (what) =
   });
 });
 
+test.each(ALL)('while no %s is left, no plan is resolved', (what) => {
+  const resolve = (): Rollout => {
+    throw new Error('resolved');
+  };
+  const owner = 'other//gone/gone-uid';
+  expect(ownersLeft(what, { owner, spoken: { ...dialect, resolve } })).toEqual([]);
+});
+
 test.each<RecordedState>(['pending', 'intended', 'failed', 'done'])(
   'the conditions of a Node that the plan lists are left to its turns: %s',
   (state) => {
