@@ -92,7 +92,7 @@ class Scene {
     view.catchUp();
     const ownWrites = new OwnWrites(this.clock);
     const parts: ExecuteParts = {
-      dialect: this.dialect as Dialect,
+      dialect: this.dialect,
       client: this.client,
       world: freshWorld(viewsOf([[nodes, view]]), ownWrites),
       ownWrites,
@@ -135,7 +135,7 @@ class Scene {
       this.asked.push(...probes.map(({ kind }) => kind));
       return await Promise.resolve(this.unanswered);
     };
-    return { add, now: 0, known: {} } as Answers;
+    return { add, now: 0, known: {} };
   }
 }
 

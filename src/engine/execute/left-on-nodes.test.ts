@@ -56,13 +56,20 @@ function refusals(isRefused: boolean) {
 describe('the claims that come before a record', () => {
   const LIMITED = buildPolicy({ maxUnavailable: { nodes: 1 } });
 
+  interface Case {
+    readonly spoken?: Dialect;
+    readonly node?: Node;
+    readonly policy?: RolloutPolicy;
+    readonly isRefused?: boolean;
+  }
+
   /** The claims that are written for w1. */
   function claimsOf({
     spoken = dialect,
     node = buildNode('w1'),
     policy = LIMITED,
-    isRefused = undefined as boolean | undefined,
-  } = {}): readonly unknown[] {
+    isRefused,
+  }: Case = {}): readonly unknown[] {
     const after = rolloutOf('intended');
     const change = { plan: buildTablePlan({}), policy, before: after, after };
     const known = isRefused === undefined ? {} : { refusals: refusals(isRefused) };
