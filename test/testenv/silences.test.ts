@@ -119,6 +119,14 @@ test(
     const made = await untilOne(url, 'silence-w1', 'active');
     expect(made.createdBy).toBe('refit');
     expect(await silencesOf(url, 'silence-w2')).toEqual([]);
+    const shown = await vi.waitFor(async () => {
+      const { items } = await admin.listAll(nodeRollouts);
+      const found = items.flatMap(({ status }) => status?.silences ?? []);
+      expect(found).toMatchObject([
+        { node: 'silence-w1', silence: 'nodes', server: new URL(url).host, id: made.id },
+      ]);
+      return found;
+    }, PATIENCE);
     const notReady = { node: 'silence-w1', alertname: 'KubeNodeNotReady' };
     const isHeard = await fire(url, notReady);
     const isOtherHeard = await fire(url, { ...notReady, node: 'silence-w2' });
@@ -135,6 +143,9 @@ test(
       expect(id).toBe(made.id);
       expect(Date.parse(endsAt)).toBeGreaterThan(Date.parse(made.endsAt));
     });
+    // Neither the renewal nor the next leader has changed what is shown.
+    const { items } = await admin.listAll(nodeRollouts);
+    expect(items.flatMap(({ status }) => status?.silences ?? [])).toEqual(shown);
     await puppets.says('silence-w1', 'Completed');
     await untilOne(url, 'silence-w1', 'expired');
     await puppets.until(async () => expect(await isHeard()).toBe(true));
