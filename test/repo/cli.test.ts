@@ -256,6 +256,7 @@ const EVERYTHING: Complete<StatusView> = {
       joined: [{ name: '', included: true, message: '' }],
       checks: [{ name: '', state: 'Passing', message: '', since: '' }],
       hooks: [{ hook: '', target: '', state: 'Failed', message: '', since: '' }],
+      retryableHooks: [''],
       silencing: {
         isGood: false,
         message: '',

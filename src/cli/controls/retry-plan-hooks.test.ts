@@ -98,6 +98,21 @@ test.each<[string, Case, string]>([
   expect(await said(given)).toBe(expected);
 });
 
+test.each<[string, Case, readonly string[] | undefined]>([
+  ['a hook that failed', {}, ['freeze']],
+  ['a failure that the policy ignores', { onFailure: 'Ignore' }, undefined],
+  [
+    'a failure from before the last retry',
+    { annotations: { [RETRY_HOOKS_ANNOTATION]: later(5 * MINUTE) }, isOld: true },
+    undefined,
+  ],
+  ['an aborted plan', { annotations: { [ABORT_ANNOTATION]: 'no' } }, undefined],
+])('the view offers to retry what retry accepts: %s', async (_what, given, expected) => {
+  const { hooks, retryableHooks } = viewAt(await inspected(given), NOW);
+  expect(hooks).toHaveLength(1);
+  expect(retryableHooks).toEqual(expected);
+});
+
 test('an aborted plan refuses, and so does a name of nothing', async () => {
   expect(await said({ annotations: { [ABORT_ANNOTATION]: 'no' } })).toMatch(
     /^Plan autopilot \(id1\) was aborted, so its hooks cannot run again; to start again: /,

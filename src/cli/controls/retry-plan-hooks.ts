@@ -1,5 +1,5 @@
 /** Runs the hooks of a whole plan again, for `refit retry` with the name of the plan. */
-import { planHookRuns } from '../../engine/gates/hook-runs.ts';
+import { failedPlanHooks, planHookRuns } from '../../engine/gates/hook-runs.ts';
 import { RETRY_HOOKS_ANNOTATION } from '../../engine/model/controls.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
@@ -12,7 +12,7 @@ import type { ControlledPlan, PlanChange } from './control.ts';
 
 /** Returns true if `name` names the plan, and one of its hooks for the whole plan has failed. */
 export function isPlanWithFailedHook(plan: Inspection, name: string): boolean {
-  return isNamed(plan, name) && failedHooks(plan).length > 0;
+  return isNamed(plan, name) && failedPlanHooks(plan.snapshot, plan.policy).length > 0;
 }
 
 /**
@@ -29,7 +29,7 @@ export function retryPlanHooks(controlled: ControlledPlan, now: number): PlanCha
     return refuse(
       `${title} was aborted, so its hooks cannot run again; to start again: ${runnerOf(dialect.name).startOver}`,
     );
-  const failed = failedHooks(controlled);
+  const failed = failedPlanHooks(snapshot, policy);
   if (failed.length > 0)
     return {
       annotations: { [RETRY_HOOKS_ANNOTATION]: rfc3339(now) },
@@ -41,13 +41,4 @@ export function retryPlanHooks(controlled: ControlledPlan, now: number): PlanCha
       ? `no hook of ${title} has failed since its hooks were tried again at ${hooksRetried}`
       : `no hook of ${title} has failed: BeforePlan and AfterPlan hooks run again only after a failure`,
   );
-}
-
-/** Returns the names of the hooks of the whole plan that have failed, although the policy does not ignore that. */
-function failedHooks({ snapshot, policy }: Pick<Inspection, 'snapshot' | 'policy'>): string[] {
-  const moment = snapshot.rollout.phase === 'done' ? 'afterPlan' : 'beforePlan';
-  return planHookRuns(snapshot, policy, moment).flatMap(({ id, hook }) => {
-    const result = snapshot.hooks?.find((each) => each.id === id);
-    return result?.state === 'failed' && hook.ignoresFailure !== true ? [hook.name] : [];
-  });
 }

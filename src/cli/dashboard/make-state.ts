@@ -75,7 +75,7 @@ function planState(
     percent: sentences.percentOf(plan),
     paused: plan.paused,
     unapproved: plan.waits.find(({ unapproved }) => unapproved !== undefined)?.unapproved,
-    failedHooks: failedHooksOf(plan),
+    failedHooks: plan.retryableHooks,
     expected:
       eta === undefined || !text.isOpen(plan)
         ? undefined
@@ -91,12 +91,6 @@ function planState(
     history: rollout === undefined ? [] : endedRunsOf(historyOf(rollout)),
     traceId: recorded?.traceId,
   };
-}
-
-/** Returns the failed hooks of the whole plan; undefined if none has failed. The hooks of nodes run again with their node. */
-function failedHooksOf({ hooks = [] }: PlanView): string[] | undefined {
-  const failed = hooks.filter(({ state, target }) => state === 'Failed' && target === undefined);
-  return failed.length === 0 ? undefined : failed.map(({ hook }) => hook);
 }
 
 /**

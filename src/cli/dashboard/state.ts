@@ -68,7 +68,7 @@ export interface PlanState {
   readonly paused?: 'plan' | 'policy' | undefined;
   /** The number of the wave that waits for an approval. */
   readonly unapproved?: number | undefined;
-  /** Names of failed hooks of the whole plan, which can run again. */
+  /** Names of the failed hooks of the whole plan that can run again. */
   readonly failedHooks?: readonly string[] | undefined;
   /** RFC 3339 times between which the plan probably ends. */
   readonly expected?: Readonly<Record<'earliest' | 'latest', string>> | undefined;

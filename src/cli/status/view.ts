@@ -9,6 +9,7 @@ import type { FullExplanation } from '../../engine/explain/explain.ts';
 import { rollBackSentence } from '../../engine/explain/roll-back.ts';
 import { wayBackOf, wayBackOfRollout } from '../../engine/explain/way-back.ts';
 import { isTargetHeld } from '../../engine/gates/held-targets.ts';
+import { failedPlanHooks } from '../../engine/gates/hook-runs.ts';
 import { factsOf, labelsOf, nodeNameOf } from '../../engine/gates/types.ts';
 import type {
   Cordoned,
@@ -138,6 +139,8 @@ export interface PlanView
   readonly checks?: readonly CheckView[] | undefined;
   /** The hooks of the policy that run or have failed, as the leader has shown last. `since` is an RFC 3339 time. */
   readonly hooks?: readonly HookView[] | undefined;
+  /** The names of the failed hooks of the whole plan that `refit retry` runs again. */
+  readonly retryableHooks?: readonly string[] | undefined;
   /** Whether alerts about the nodes in progress are silenced, as the leader has shown last. */
   readonly silencing?: SilencingView | undefined;
   /** Checks that could not run, one sentence each. */
@@ -232,10 +235,17 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     joined: joinedViews(look),
     checks: checksShown(snapshot.health)?.map(({ at: _at, nodes: _nodes, ...check }) => check),
     hooks: hooksShown(snapshot.hooks)?.map(({ id: _id, ...hook }) => hook),
+    retryableHooks: retryableHooksOf(look),
     silencing: silencingView(look),
     unseen: unseen.length === 0 ? undefined : unseen,
     wayBack: wayBackOfRollout(look),
   });
+}
+
+/** The hooks of an aborted plan never run again. */
+function retryableHooksOf({ snapshot, policy }: ViewInput): string[] | undefined {
+  const failed = snapshot.controls.abort === undefined ? failedPlanHooks(snapshot, policy) : [];
+  return failed.length === 0 ? undefined : failed;
 }
 
 /** Returns what is known of the silences, with the targets whose nodes they are for. */

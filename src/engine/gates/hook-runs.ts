@@ -70,6 +70,21 @@ export function planHookRuns(
     }));
 }
 
+/**
+ * Returns the names of the hooks of the whole plan that have failed since they were tried last, and whose failure the policy does not
+ * ignore. They can be tried again.
+ */
+export function failedPlanHooks(
+  snapshot: Pick<Snapshot, 'rollout' | 'controls' | 'hooks'>,
+  policy: Pick<RolloutPolicy, 'hooks'>,
+): string[] {
+  const moment = snapshot.rollout.phase === 'done' ? 'afterPlan' : 'beforePlan';
+  return planHookRuns(snapshot, policy, moment).flatMap(({ id, hook }) => {
+    const result = snapshot.hooks?.find((each) => each.id === id);
+    return result?.state === 'failed' && hook.ignoresFailure !== true ? [hook.name] : [];
+  });
+}
+
 function nameOf({ name }: Hook, identity: readonly unknown[]): string {
   const hash = createHash('sha256').update(JSON.stringify(identity)).digest('hex');
   return `refit-${name}-${hash.slice(0, HASH_CHARACTERS)}`;
