@@ -89,6 +89,7 @@ export async function writePlans(
     ...FILES.slice(TOLD).map(line),
     '',
     'Each file has a Plan and an UpgradePolicy. `refit status -w` follows it to its end.',
+    '`refit history` names the runs, also those of one file, for `refit rollback --run`.',
   ];
 }
 

@@ -67,7 +67,10 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     options: [
       ...common.CONNECTION_OPTIONS,
       PLAN_OPTION,
-      new Option('--run <id>', 'the run to roll back; default: the last one of the plan'),
+      new Option(
+        '--run <id>',
+        'the run to roll back, as refit history names it; default: the last one of the plan',
+      ),
       new Option(
         '--url <platform=url>',
         'download of the old version, such as linux-amd64=https://…; default: as an earlier run recorded it',

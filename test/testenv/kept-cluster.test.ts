@@ -38,12 +38,19 @@ test('a kept cluster is there for kubectl and refit, advice is given only then, 
     expect((await refit('retry', 'worker2')).ok).toBe(true);
     expect((await refit('status', '-w')).stdout).toContain('Plan autopilot is done');
     const [, plans = ''] = /^ {2}cd (\S+)/m.exec(said) ?? [];
-    for (const file of ['plan.yaml', 'plan-back.yaml']) {
+    for (const file of ['plan.yaml', 'plan-back.yaml', 'plan.yaml']) {
       expect(said).toContain(`  kubectl replace --force -f ${file} `);
       const args = ['replace', '--force', '-f', join(plans, file)];
       await kubectl(controlPlane().kubectl, kubeconfig, args);
       expect((await refit('status', '-w')).stdout, file).toContain('Plan autopilot is done');
     }
+    const names = (await refit('history')).stdout.match(/plan\.yaml@[^)]+/g) ?? [];
+    expect(names).toHaveLength(2);
+    const goBack = async (name: string) =>
+      await refit('rollback', '--run', name, '--reason', 'trial', '--dry-run', 'client');
+    const unclear = await goBack('plan.yaml');
+    expect(unclear.stderr).toContain(`name one of them with --run, as ${names.join(', ')}`);
+    expect((await goBack(names[0] ?? '')).stdout).toContain('Run plan.yaml goes back');
     const [, pid = ''] = /kill (\d+)\n/.exec(said) ?? [];
     expect(Number(pid)).toBe(child.pid);
     process.kill(Number(pid), 'SIGTERM');

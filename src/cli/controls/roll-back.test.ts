@@ -5,6 +5,7 @@ import { buildViewParts, recorded, statusOf } from '../../../test/support/builde
 import { buildWorld } from '../../../test/support/builders/worlds.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
+import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { RefitError } from '../../util/errors.ts';
@@ -55,23 +56,45 @@ test('nothing is written if the spec is another one, or the plan was replaced, o
   await expect(written(planAt('2', 'SchedulableWait'))).rejects.toThrow('the plan still runs');
 });
 
-test('a run that is not in the history: the names of the others, and where to see them', async () => {
+/** Looks for the run in a history, as the command does. */
+async function runIn(runs: readonly Partial<NodeRolloutRun>[], run: string | undefined) {
   const viewParts = buildViewParts({}, []);
   const plan = planAt('1');
-  const seen = await inspect(
-    { dialect: autopilot, world: buildWorld([], []) },
-    plan,
-    viewParts,
-    T0,
-  );
-  const history = [{ id: 'first', planUid: plan.metadata.uid }];
+  const world = buildWorld([], []);
+  const seen = await inspect({ dialect: autopilot, world }, plan, viewParts, T0);
+  const history = runs.map((each) => ({ planUid: plan.metadata.uid, ...each }));
   const client = { get: () => Promise.resolve({ status: { history } }) };
   const session = { client, abort: AbortSignal.abort(), viewParts } as unknown as Session;
-  const error: unknown = await runOf(session, seen, { run: 'second' }).catch(
-    (thrown: unknown) => thrown,
+  return await runOf(session, seen, run === undefined ? {} : { run }).then(
+    (found) => history.findIndex((each) => each === found.run),
+    (error: unknown) => error instanceof RefitError && error.line,
   );
-  expect(error instanceof RefitError && error.line).toBe(
+}
+
+test('a run that is not in the history: the names of the others, and where to see them', async () => {
+  const history = [{ id: 'first' }];
+  expect(await runIn(history, 'second')).toBe(
     'REFIT_CONTROL: the history of the NodeRollout has no run second; it has first (see the runs with `refit history`)',
   );
-  expect((await runOf(session, seen, { run: 'first' })).run).toBe(history[0]);
+  expect(await runIn(history, 'first')).toBe(0);
+});
+
+test('runs with the same id: the start names one of them, and the id alone is refused', async () => {
+  const early = '2026-01-01T00:00:00Z';
+  const late = '2026-01-01T01:00:00Z';
+  const history = [
+    { id: 'plan.yaml', started: late },
+    { id: 'other', started: late },
+    { id: 'plan.yaml', started: early, planUid: 'replaced' },
+  ];
+  expect(await runIn(history, 'plan.yaml')).toBe(
+    `REFIT_CONTROL: the NodeRollout has 2 runs with the id plan.yaml: name one of them with --run, as plan.yaml@${late}, plan.yaml@${early} (see the runs with \`refit history\`)`,
+  );
+  expect(await runIn(history, `plan.yaml@${early}`)).toBe(2);
+  expect(await runIn(history, `plan.yaml@${late}`)).toBe(0);
+  expect(await runIn(history, 'other')).toBe(1);
+  expect(await runIn(history, undefined)).toBe(0);
+  expect(await runIn(history, 'none')).toContain(
+    `it has plan.yaml@${late}, other, plan.yaml@${early}`,
+  );
 });

@@ -8,6 +8,7 @@ import { failing, RefitError, unlessError } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
 import { isConfirmed } from '../confirm.ts';
+import { isNamedRun, runNameIn, startedRunName } from '../history/run-names.ts';
 import { type Inspection, inspect } from '../status/observe.ts';
 import type { Session, SessionParts } from '../status/status-session.ts';
 import { type ControlFlags, say } from './control-command.ts';
@@ -51,10 +52,19 @@ export async function runOf(
     place &&
     (await ifFound(client.get(nodeRollouts, place.name, { namespace: place.namespace, abort })));
   const history: readonly NodeRolloutRun[] = object?.status?.history ?? [];
-  const ids = history.map(({ id }) => id);
-  const run = history.find(({ id, planUid }) =>
-    flags.run === undefined ? planUid === plan.metadata.uid : id === flags.run,
-  );
+  const ids = history.map((each) => runNameIn(history, each));
+  const [run, ...others] =
+    flags.run === undefined
+      ? history.filter(({ planUid }) => planUid === plan.metadata.uid).slice(0, 1)
+      : history.filter((each) => isNamedRun(each, flags.run));
+  if (others.length > 0) {
+    const names = history.filter((each) => isNamedRun(each, flags.run)).map(startedRunName);
+    throw new RefitError(
+      'REFIT_CONTROL',
+      `the NodeRollout has ${names.length} runs with the id ${flags.run}: name one of them with --run, as ${listed(names, names.length)}`,
+      { hint: 'see the runs with `refit history`' },
+    );
+  }
   if (run === undefined)
     throw new RefitError(
       'REFIT_CONTROL',

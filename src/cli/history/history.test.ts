@@ -83,6 +83,12 @@ test.each<[string, Partial<NodeRolloutRun>, readonly string[]]>([
   expect(linesOf({ ...RUN, ...run })).toEqual(lines);
 });
 
+test('runs with the same id are named with their start, as `--run` takes it', () => {
+  const again = { ...RUN, started: later(20 * MINUTE) };
+  const ends = linesOf(again, { ...RUN, id: 'two' }, RUN).map((line) => line.split(' ').at(-1));
+  expect(ends).toEqual([`(one@${later(20 * MINUTE)})`, '(two)', `(one@${later(0)})`]);
+});
+
 test('text of the cluster has no control characters, and a deleted plan says so', () => {
   const hostile = rolloutWith([{ ...RUN, message: 'a\u001B[31mb\nc' }], later(30 * MINUTE));
   const text = historyLines([historyOf(hostile)], NOW, SCREEN).join('\n');

@@ -6,6 +6,7 @@ import { type Medium, mediumOf, type Output } from '../output.ts';
 import { age, wrapped } from '../phrases.ts';
 import { fullNameOf } from '../status/text.ts';
 import { harmless } from '../status/view.ts';
+import { runNameIn } from './run-names.ts';
 
 /** The JSON form of one plan. The runs come newest first, with the fields of `status.history`. */
 export interface PlanHistory {
@@ -56,7 +57,7 @@ function planLines(history: PlanHistory, now: number, medium: Medium): string[] 
   const gone = deleted === undefined ? '' : `  deleted ${age(deleted, now)} ago`;
   const title = `${medium.paint('bold', fullNameOf(history))}${gone}`;
   if (runs.length === 0) return [title, '  no run is recorded'];
-  return [title, ...runs.flatMap((run) => runLines(run, now, medium))];
+  return [title, ...runs.flatMap((run) => runLines(run, runNameIn(runs, run), now, medium))];
 }
 
 /** Returns the message about a failed node without the words that the line begins with: its name, and the step `Failed`. */
@@ -67,8 +68,13 @@ function causeIn(message: string, node: string): string {
   );
 }
 
-function runLines(run: NodeRolloutRun, now: number, { paint, width }: Medium): string[] {
-  const { id, version, started, ended, phase, counts, message, reason, failures = [] } = run;
+function runLines(
+  run: NodeRolloutRun,
+  name: string,
+  now: number,
+  { paint, width }: Medium,
+): string[] {
+  const { version, started, ended, phase, counts, message, reason, failures = [] } = run;
   const { snapshots = [] } = run;
   const end =
     ended === undefined
@@ -91,7 +97,7 @@ function runLines(run: NodeRolloutRun, now: number, { paint, width }: Medium): s
     ...snapshots.map((each) => `snapshot ${snapshotSentence(each.node, each)}`),
   ];
   return [
-    `  ${started}  ${shown} ${end}${to}  (${id})`,
+    `  ${started}  ${shown} ${end}${to}  (${name})`,
     ...causes.flatMap((line) => wrapped(line, width - 6)).map((line) => `      ${line}`),
   ];
 }

@@ -144,7 +144,12 @@ export async function previewNew(
     );
   const uid = (dialect.planObjects?.ordersByUid === true && present?.metadata.uid) || '';
   const metadata = { ...plan.metadata, uid, creationTimestamp: rfc3339(now) };
-  const inspection = await inspect(seen, { ...plan, metadata }, { ...parts, countsPods: true }, now);
+  const inspection = await inspect(
+    seen,
+    { ...plan, metadata },
+    { ...parts, countsPods: true },
+    now,
+  );
   const before = present && gather(dialect, present, world, now, { isReadOnly: true });
   const preview = await previewAt(inspection, parts, now, before && planEndOf(before, now).phase);
   // An aborted plan stays aborted, even if the policy lets an edit start a new rollout.
