@@ -1,7 +1,8 @@
 /** What clients ask a server about itself: versions, groups, resources and health. */
 import type { Cluster } from './cluster.ts';
 import { groupVersion, type Kind } from './kinds/kind.ts';
-import { openApiDocument } from './openapi/documents.ts';
+import { INFO, openApiDocument } from './openapi/documents.ts';
+import { emptyDocument, PROTOBUF_CONTENT_TYPE, prefersProtobuf } from './openapi/protobuf.ts';
 import { jsonReply, type Reply } from './reply.ts';
 
 /** The release whose behaviour this server reproduces. */
@@ -37,13 +38,15 @@ const plain = (code: number, body: string): Reply => ({
 });
 
 /** Answers 404 as plain text for unknown paths, as a real server does. */
-export function discover(cluster: Cluster, path: string): Reply {
+export function discover(cluster: Cluster, path: string, accept = ''): Reply {
   const kinds = cluster.resources().map(({ kind }) => kind);
   const groups = [...new Set(kinds.map(({ group }) => group))]
     .filter((group) => group !== '')
     .toSorted();
   if (['/readyz', '/livez', '/healthz'].includes(path)) return plain(200, 'ok');
   if (path === '/version') return json(VERSION);
+  if (path === '/openapi/v2' && prefersProtobuf(accept))
+    return { code: 200, body: emptyDocument(INFO), contentType: PROTOBUF_CONTENT_TYPE };
   const document = openApiDocument(cluster, path);
   if (document !== undefined) return json(document);
   if (path === '/api')

@@ -27,7 +27,8 @@ export type Outcome =
 /** Throws the Status of a refusal. */
 export function route(cluster: Cluster, request: ApiRequest): Outcome {
   const { target } = request;
-  if (target === undefined || target.plural === '') return discover(cluster, request.path);
+  if (target === undefined || target.plural === '')
+    return discover(cluster, request.path, request.accept);
   const resource = cluster.find(target.group, target.plural);
   if (resource?.kind.version !== target.version || isMisplaced(resource.kind, target))
     return unserved(cluster, request, target);

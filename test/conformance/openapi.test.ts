@@ -212,3 +212,15 @@ test('version 2 has the same kinds and references', async () => {
     withoutDescriptions(other['definitions']?.[kind]),
   );
 });
+
+test('version 2 as protobuf, as kubectl asks for it', async () => {
+  const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+  const read = async (wire: Wire) =>
+    await wire.send({ method: 'GET', path: '/openapi/v2', accept });
+  const [own, other] = await Promise.all([read(embedded), read(real)]);
+  expect([own.code, own.contentType]).toEqual([other.code, other.contentType]);
+  // Field 1 is the version of the format, and field 2 begins with the title.
+  const start = /^\n\u{3}2\.0\u{12}.\n\u{a}Kubernetes\u{12}/su;
+  expect(own.body).toMatch(start);
+  expect(other.body).toMatch(start);
+});

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Plane, startSandboxPlane } from '../../sandbox/cluster/plane.ts';
-import { controlPlane } from './control-plane.ts';
+import { controlPlane, kubectlAs } from './control-plane.ts';
 
 const DEFINITIONS = new URL('../../deploy/crds/', import.meta.url).pathname;
 const PLAN = {
@@ -66,6 +66,14 @@ test('apply changes what was applied before, and finds unknown fields', async ()
   );
   const labelled = { ...NODE, metadata: { ...NODE.metadata, labels: { a: 'b' } } };
   expect(await kubectl('apply', '-f', await file('node.json', labelled))).toContain('configured');
+});
+
+test('apply of a kind that is not served says so, as on a real API server', async () => {
+  const object = { apiVersion: 'nowhere.example/v1', kind: 'Widget', metadata: { name: 'w' } };
+  const path = await file('widget.json', object);
+  const onReal = await kubectlAs('admin', ['apply', '-f', path]);
+  expect(onReal.stderr).toContain('no matches for kind "Widget" in version "nowhere.example/v1"');
+  await expect(kubectl('apply', '-f', path)).rejects.toMatchObject({ stderr: onReal.stderr });
 });
 
 test('a dry run on the server changes nothing', async () => {

@@ -6,7 +6,7 @@ import { groupVersion, type Kind } from '../kinds/kind.ts';
 import { pathsOf } from './paths.ts';
 import { schemasOf } from './schemas.ts';
 
-const INFO = { title: 'Kubernetes', version: '1.36' };
+export const INFO = { title: 'Kubernetes', version: '1.36' };
 const ROOT = '/openapi/v3';
 
 /** The document at a path; undefined where there is none. */
