@@ -12,7 +12,7 @@ import { buildUpgradePolicy } from '../support/builders/policies.ts';
 import { apply, installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { Application, MISSING, startMonitoring } from './prometheus.ts';
 import { PATIENCE, Puppets } from './puppets.ts';
-import { RefitProcess } from './refit-process.ts';
+import { RefitProcess, runRefit } from './refit-process.ts';
 
 const PATIENT = { timeout: 420_000 };
 /** Nothing listens there. */
@@ -127,6 +127,14 @@ test(
       ]);
       return found;
     }, PATIENCE);
+    const viewer = ['--kubeconfig', await kubeconfigFor('viewer')];
+    const why = await runRefit('why', 'silence-w1', ...viewer);
+    expect(why.stdout.join('\n')).toContain(
+      `by nodes at ${new URL(url).host} (id ${made.id}), which ends `,
+    );
+    const ofOther = await runRefit('why', 'silence-w2', ...viewer);
+    expect(ofOther.stdout.join('\n')).toContain('silence-w2');
+    expect(ofOther.stdout.join('\n')).not.toContain(made.id);
     const notReady = { node: 'silence-w1', alertname: 'KubeNodeNotReady' };
     const isHeard = await fire(url, notReady);
     const isOtherHeard = await fire(url, { ...notReady, node: 'silence-w2' });
