@@ -219,8 +219,9 @@ test('version 2 as protobuf, as kubectl asks for it', async () => {
     await wire.send({ method: 'GET', path: '/openapi/v2', accept });
   const [own, other] = await Promise.all([read(embedded), read(real)]);
   expect([own.code, own.contentType]).toEqual([other.code, other.contentType]);
-  // Field 1 is the version of the format, and field 2 begins with the title.
-  const start = /^\n\u{3}2\.0\u{12}.\n\u{a}Kubernetes\u{12}/su;
-  expect(own.body).toMatch(start);
-  expect(other.body).toMatch(start);
+  for (const { body } of [own, other]) {
+    // Field 1 is the version of the format, and field 2 begins with the title. A length follows each tag.
+    expect(String(body).startsWith('\n\u00032.0\u0012')).toBe(true);
+    expect(body).toContain('\n\nKubernetes\u0012');
+  }
 });
