@@ -81,6 +81,16 @@ async function untilOne(alertmanager: string, node: string, state: string): Prom
   }, PATIENCE);
 }
 
+/** Checks that `refit why` says this of the node in progress, and does not name its silence for the other one. */
+async function whySays(said: string, id: string): Promise<void> {
+  const viewer = ['--kubeconfig', await kubeconfigFor('viewer')];
+  const why = await runRefit('why', 'silence-w1', ...viewer);
+  expect(why.stdout.join('\n')).toContain(said);
+  const ofOther = await runRefit('why', 'silence-w2', ...viewer);
+  expect(ofOther.stdout.join('\n')).toContain('silence-w2');
+  expect(ofOther.stdout.join('\n')).not.toContain(id);
+}
+
 /** Sends an alert, and returns a function that says whether people hear of it. */
 async function fire(alertmanager: string, labels: Readonly<Record<string, string>>) {
   const answer = await fetch(`${alertmanager}/api/v2/alerts`, {
@@ -127,14 +137,7 @@ test(
       ]);
       return found;
     }, PATIENCE);
-    const viewer = ['--kubeconfig', await kubeconfigFor('viewer')];
-    const why = await runRefit('why', 'silence-w1', ...viewer);
-    expect(why.stdout.join('\n')).toContain(
-      `by nodes at ${new URL(url).host} (id ${made.id}), which ends `,
-    );
-    const ofOther = await runRefit('why', 'silence-w2', ...viewer);
-    expect(ofOther.stdout.join('\n')).toContain('silence-w2');
-    expect(ofOther.stdout.join('\n')).not.toContain(made.id);
+    await whySays(`by nodes at ${new URL(url).host} (id ${made.id}), which ends `, made.id);
     const notReady = { node: 'silence-w1', alertname: 'KubeNodeNotReady' };
     const isHeard = await fire(url, notReady);
     const isOtherHeard = await fire(url, { ...notReady, node: 'silence-w2' });
