@@ -2,7 +2,7 @@
 import { type Condition, type KubeObject, namespaced, type Pod } from '../kube/resources.ts';
 import { printable } from '../util/printable.ts';
 
-const GROUP_VERSION = 'lifecycle.k8s.io/v1alpha1';
+export const GROUP_VERSION = 'lifecycle.k8s.io/v1alpha1';
 
 /** The request of one requester to evict one pod. The pod is in the same namespace. */
 export interface EvictionRequest extends KubeObject {

@@ -1,7 +1,6 @@
 /** Asks Kubernetes by EvictionRequests to evict pods, watches over the requests, and withdraws them when the drain ends. */
 import type { KubeClient } from '../kube/client.ts';
 import { keyOf, type Pod } from '../kube/resources.ts';
-import { resourceIn } from '../kube/served-kinds.ts';
 import {
   ifFound,
   isAlreadyExists,
@@ -12,7 +11,6 @@ import {
 import { sleep } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import { messageOf } from '../util/errors.ts';
-import { parseJson } from '../util/json.ts';
 import type { Tools } from '../util/tools.ts';
 import { onAbort, semaphore } from '../util/waits.ts';
 import { nameSome } from './budgets.ts';
@@ -30,6 +28,7 @@ import {
   type Unreadable,
 } from './eviction-request-objects.ts';
 import { LOOK_MS, type LookAtRequests, sharedLook } from './requests-look.ts';
+import { areRequestsServed } from './requests-served.ts';
 
 /** Milliseconds after which a pod is evicted without a request if nobody works on its request. */
 const IDLE_MS = 30_000;
@@ -131,7 +130,7 @@ class NodeRequests implements RequestedPods {
     };
     // The entry is there before the first answer, so that `keepOnly` can drop the pod meanwhile.
     this.#held.set(uidOf(pod), entry);
-    this.#isServed ??= askWhetherServed(client, this.#abort);
+    this.#isServed ??= areRequestsServed(client, this.#abort);
     if (!(await this.#isServed)) this.#giveUp(`the API server does not serve ${LIFECYCLE_PATH}`);
     entry.idleSince = clock.monotonic();
     await this.#startSending(entry);
@@ -313,18 +312,6 @@ function decide(entry: Held, isLeft: boolean): void {
 function isAbout({ metadata: { uid } }: Pod) {
   return ({ spec }: Pick<EvictionRequest, 'spec'> | Pick<RequestedEviction, 'spec'>): boolean =>
     spec.target.pod?.uid === uid;
-}
-
-/**
- * Returns false if the API server says that it does not serve the kind. Without an answer, or without the right to ask, the first
- * request shows it.
- */
-async function askWhetherServed(client: KubeClient, abort: AbortSignal): Promise<boolean> {
-  const answer = await client.raw(LIFECYCLE_PATH, { abort }).catch(() => undefined);
-  if (answer === undefined || answer.status >= 500 || [401, 403, 429].includes(answer.status))
-    return true;
-  const list = answer.status === 200 ? parseJson(answer.body) : {};
-  return resourceIn(list, 'lifecycle.k8s.io/v1alpha1', 'EvictionRequest') !== undefined;
 }
 
 /** Returns true if the kind is not served. A namespace that is gone has the same code. */

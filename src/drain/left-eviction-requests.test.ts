@@ -105,9 +105,19 @@ test.each([
   for (const terms of [1, 2]) {
     const end = begin();
     await clock.advance(10 * 60_000);
-    expect(lifecycle.calls).toHaveLength(terms);
+    expect(lifecycle.calls.filter((call) => call.startsWith('list'))).toHaveLength(terms);
     await end();
   }
+});
+
+test('a leader lists no requests where the API server says that it serves none', async () => {
+  const { lifecycle, client } = setUp();
+  lifecycle.isServed = false;
+  const { clock, begin } = lead(client, () => false);
+  const end = begin();
+  await clock.advance(10 * 60_000);
+  expect(lifecycle.calls).toEqual([expect.stringMatching(/^raw /)]);
+  await end();
 });
 
 test('a leader without an answer asks again', async () => {

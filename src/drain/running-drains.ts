@@ -12,6 +12,7 @@ import { DrainHandedOverError } from './eviction-requests.ts';
 import { withdrawLeftRequests, withdrawRequestsFor } from './left-eviction-requests.ts';
 import type { DrainOptions } from './pods.ts';
 import { sharedLook } from './requests-look.ts';
+import { areRequestsServed } from './requests-served.ts';
 
 /**
  * `since` is in milliseconds since the Unix epoch. It is computed from the monotonic clock, so a clock that is set does
@@ -82,7 +83,9 @@ function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
   };
   const look = async (abort: AbortSignal): Promise<void> => {
     try {
-      mayBeLeft = (await withdrawLeftRequests({ client, log, abort, onFailures })) > 0;
+      // Most clusters do not serve them, and then no request for them is sent, which could be refused.
+      const isServed = usesRequests?.() === true || (await areRequestsServed(client, abort));
+      mayBeLeft = isServed && (await withdrawLeftRequests({ client, log, abort, onFailures })) > 0;
     } catch (error) {
       // Where requests are not served or not allowed, another look would get the same answer.
       if (isForbidden(error) || isNotFound(error)) mayBeLeft = false;

@@ -1,0 +1,17 @@
+/** Finds out whether an API server serves EvictionRequests. */
+import type { KubeClient } from '../kube/client.ts';
+import { resourceIn } from '../kube/served-kinds.ts';
+import { parseJson } from '../util/json.ts';
+import { GROUP_VERSION, LIFECYCLE_PATH } from './eviction-request-objects.ts';
+
+/**
+ * Returns false if the API server says that it does not serve the kind. Without an answer, or without the right to ask, the first
+ * request shows it.
+ */
+export async function areRequestsServed(client: KubeClient, abort: AbortSignal): Promise<boolean> {
+  const answer = await client.raw(LIFECYCLE_PATH, { abort }).catch(() => undefined);
+  if (answer === undefined || answer.status >= 500 || [401, 403, 429].includes(answer.status))
+    return true;
+  const list = answer.status === 200 ? parseJson(answer.body) : {};
+  return resourceIn(list, GROUP_VERSION, 'EvictionRequest') !== undefined;
+}
