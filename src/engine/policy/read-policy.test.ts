@@ -171,6 +171,13 @@ describe('times', () => {
     expect([drain.startsWithFewest, agent, problems]).toEqual([first, {}, []]);
   });
 
+  test('EvictionRequests cannot be combined with a grace period', () => {
+    const { problems } = read({ drain: { evictionRequests: 'Use', gracePeriodSeconds: 30 } });
+    expect(problems.map(({ message }) => message)).toEqual([
+      expect.stringContaining('spec.drain.gracePeriodSeconds must be absent'),
+    ]);
+  });
+
   test('EvictionRequests: only `Use` makes the leader use them, and never the agent', () => {
     const { drain, agent, problems } = read({ drain: { evictionRequests: 'Use' } });
     expect([drain.options.evictionRequests, agent, problems]).toEqual([true, {}, []]);

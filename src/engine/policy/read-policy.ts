@@ -324,6 +324,19 @@ const GRACE_MS = 30_000;
 const DETACH_MS = 2 * 60_000;
 
 /** Returns true if workers with few pods covered by budgets start first. Without a drain, no pod of theirs would be evicted. */
+/** Complains about a grace period that no EvictionRequest can hold. */
+function checkRequests(
+  { evictionRequests, gracePeriodSeconds }: DrainSpec,
+  complain: Complain,
+): void {
+  if (evictionRequests === 'Use' && gracePeriodSeconds !== undefined)
+    complain(
+      'drain.gracePeriodSeconds',
+      'absent, because an EvictionRequest (spec.drain.evictionRequests) holds no grace period',
+      gracePeriodSeconds,
+    );
+}
+
 function startsWithFewest({ startWith, enabled }: DrainSpec, complain: Complain): boolean {
   if (startWith !== undefined && enabled === false)
     complain('drain.startWith', 'absent, because spec.drain.enabled is false', startWith);
@@ -333,6 +346,7 @@ function startsWithFewest({ startWith, enabled }: DrainSpec, complain: Complain)
 function drainOf(drain: DrainSpec, waits: DrainWaits, complain: Complain): DrainPolicy {
   const { onDeadline, uncordon, ...defaults } = DEFAULT_POLICY.drain;
   const { gracePeriodSeconds } = drain;
+  checkRequests(drain, complain);
   return {
     enabled: drain.enabled ?? defaults.enabled,
     options: {
