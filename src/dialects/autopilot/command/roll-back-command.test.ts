@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { RefitError } from '../../../util/errors.ts';
 import type { UnclearNode } from '../plan/roll-back-plan.ts';
-import { refuseUndecided } from './roll-back-command.ts';
+import { given, refuseInvalid, refuseUndecided } from './roll-back-command.ts';
 
 const LAGS: UnclearNode = {
   role: 'worker',
@@ -61,3 +61,47 @@ function refusalOf(undecided: readonly UnclearNode[]): RefitError | undefined {
     throw error;
   }
 }
+
+const MOVES = {
+  moves: [{ role: 'worker', name: 'w1', platform: 'linux-amd64', from: 'v2', to: 'v1' }],
+} as const;
+
+test.each<[string, Parameters<typeof given>[0], string]>([
+  ['an address of another platform', { url: ['linux-amd46=https://e/x'] }, '--url linux-amd46: no'],
+  [
+    'a sum without an address',
+    { url: ['linux-amd64=https://e/x'], sha256: ['linux-arm64=ab'] },
+    '--sha256 linux-arm64: it needs the --url of the same platform',
+  ],
+  ['an address without a platform', { url: ['https://e/x'] }, 'has no platform'],
+])('%s is refused', (_name, flags, message) => {
+  expect(() => given(flags, MOVES)).toThrow(message);
+});
+
+test('any platform is accepted while the platform of a node is unknown', () => {
+  const moves = [...MOVES.moves, { ...MOVES.moves[0], platform: undefined }];
+  expect(given({ url: ['linux-arm64=https://e/x'] }, { moves })).toEqual([
+    { version: 'v1', platform: 'linux-arm64', url: 'https://e/x' },
+  ]);
+});
+
+test('a Plan with a wrong address or sum is refused before anything is shown', () => {
+  const planWith = (url: string, sha256: string) => ({
+    metadata: { name: 'autopilot' },
+    spec: {
+      id: 'back',
+      timestamp: '2026-11-27T00:00:00Z',
+      commands: [
+        {
+          k0supdate: {
+            version: 'v1.36.2+k0s.0',
+            platforms: { 'linux-amd64': { url, sha256 } },
+            targets: { workers: { discovery: { static: { nodes: ['w1'] } } } },
+          },
+        },
+      ],
+    },
+  });
+  expect(() => refuseInvalid(planWith('ftp://x', 'zz'))).toThrow(/ftp:\/\/x[^\n]*\n.*zz/);
+  expect(() => refuseInvalid(planWith('https://e/x', 'ab'.repeat(32)))).not.toThrow();
+});

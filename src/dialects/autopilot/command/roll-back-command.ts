@@ -26,6 +26,7 @@ import { failing, messageOf, RefitError } from '../../../util/errors.ts';
 import { listed } from '../../../util/phrases.ts';
 import { printable } from '../../../util/printable.ts';
 import { writeYaml } from '../../../util/yaml.ts';
+import { problemsOf } from '../plan/problems.ts';
 import {
   concurrentIn,
   planBack,
@@ -62,6 +63,7 @@ export async function rollBackK0sPlan(
     { run: `${run.planUid}/${run.id}`, downloads, concurrent },
     rfc3339(now),
   );
+  refuseInvalid(made);
   const plan = annotated(made, { [ROLLS_BACK_REASON_ANNOTATION]: `${by}: ${flags.reason.trim()}` });
   if (flags.output === 'yaml') return output.write(writeYaml(plan));
   say(parts, [
@@ -133,9 +135,27 @@ function kindOf({ role }: UnclearNode): string {
   return (role === 'controller' ? controlNodes : nodes).kind.toLowerCase();
 }
 
+/** Throws REFIT_USAGE if the Plan would be refused, with a line for each problem: what the user named, or a run recorded, may be wrong. */
+export function refuseInvalid(plan: Plan): void {
+  const problems = problemsOf(plan).map(({ message }) => message);
+  if (problems.length > 0)
+    throw new RefitError('REFIT_USAGE', problems.join('\n'), {
+      hint: 'correct --url and --sha256, such as --url linux-amd64=https://… --sha256 linux-amd64=…',
+    });
+}
+
 /** Returns the downloads that the user named, for each version that a node goes back to. */
-function given({ url = [], sha256 = [] }: RollBackFlags, { moves }: WaysBack) {
+export function given(
+  { url = [], sha256 = [] }: Pick<RollBackFlags, 'url' | 'sha256'>,
+  { moves }: Pick<WaysBack, 'moves'>,
+) {
   const sums = new Map(sha256.map(pairOf));
+  const named = url.map((text) => pairOf(text)[0]);
+  const platforms = moves.flatMap(({ platform }) => platform ?? []);
+  // A node whose platform is unknown may have any.
+  if (platforms.length === moves.length)
+    refuseUnused('--url', named, platforms, 'no node that goes back has this platform');
+  refuseUnused('--sha256', [...sums.keys()], named, 'it needs the --url of the same platform');
   const versions = new Set(moves.map(({ to }) => to));
   return url.flatMap((text) => {
     const [platform, address] = pairOf(text);
@@ -147,6 +167,23 @@ function given({ url = [], sha256 = [] }: RollBackFlags, { moves }: WaysBack) {
       ...(sum === undefined ? {} : { sha256: sum }),
     }));
   });
+}
+
+/** Throws REFIT_USAGE for the first platform of the option that is not among the known ones. */
+function refuseUnused(
+  option: string,
+  platforms: readonly string[],
+  known: readonly string[],
+  why: string,
+): void {
+  const unused = platforms.find((platform) => !known.includes(platform));
+  if (unused === undefined) return;
+  const names = [...new Set(known)];
+  throw new RefitError(
+    'REFIT_USAGE',
+    `${option} ${unused}: ${why}`,
+    names.length === 0 ? {} : { hint: `write one of: ${listed(names, names.length)}` },
+  );
 }
 
 function pairOf(text: string): [string, string] {
