@@ -134,7 +134,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ),
       new Option(
         '--ui-trusted-proxy <address>',
-        'with --ui-token-header: the IP address or range (CIDR) of that proxy, such as 10.244.0.0/16; the header is refused from all others; may be repeated',
+        'with --ui-token-header: the IP address or range (CIDR) of that proxy, such as 10.244.1.7; the header is refused from all others; may be repeated',
       ).argParser(common.addValue),
     ],
     run: async (flags, { abort }) =>

@@ -76,7 +76,17 @@ test('a scheme is allowed, and Authorization needs it', () => {
   expect(arrive({}, PROXY, ['a'.repeat(12 * 1024)])).toMatchObject({ kind: 'proxied' });
 });
 
-const wrongHeaders = ['', 'a b', 'Cookie', 'host', 'Origin', 'Sec-Fetch-Site', 'X-Refit-Action'];
+const wrongHeaders = [
+  '',
+  'a b',
+  'Content-Length',
+  'X-Forwarded-User',
+  'Cookie',
+  'host',
+  'Origin',
+  'Sec-Fetch-Site',
+  'X-Refit-Action',
+];
 const wrongRanges = [
   '',
   'proxy',
@@ -85,6 +95,9 @@ const wrongRanges = [
   '10.1.2.3/8/8',
   '0.0.0.0/0',
   '::/0',
+  '0.0.0.0/1',
+  '::ffff:0:0/96',
+  'fe80::1%eth0',
   'fd00::/129',
 ];
 const wrong: [TrustedProxyOptions, string][] = [

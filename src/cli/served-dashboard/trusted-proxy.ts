@@ -13,7 +13,10 @@ const LONGEST_PROXIED_TOKEN = 12 * 1024;
 /** The characters of the name of a header (RFC 9110). */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 /** Headers that the server reads for another purpose. */
-const RESERVED = /^(cookie|host|origin|sec-fetch-.*|x-refit-action)$/i;
+const RESERVED =
+  /^(connection|content-.*|cookie|forwarded|host|origin|sec-fetch-.*|transfer-encoding|x-forwarded-(for|host|proto|user)|x-refit-action)$/i;
+/** The shortest prefix of a range. A shorter one is a mistake, or trusts nearly everybody. */
+const SHORTEST = { ipv4: 8, ipv6: 8 };
 
 /** The name of the authentication scheme before a token. */
 const SCHEME = /^Bearer /i;
@@ -91,10 +94,12 @@ function rangesIn(texts: readonly string[]): BlockList {
     const longest = type === 'ipv4' ? 32 : 128;
     const length = bits === undefined ? longest : Number(bits);
     const isRange = /^\d+$/.test(bits ?? '0') && length <= longest && more.length === 0;
-    if (type === undefined || !isRange || length === 0)
+    // A zone would not count, and a mapped address would hide a range of IPv4.
+    const isPlain = !/%|^::ffff:/i.test(network);
+    if (type === undefined || !isRange || !isPlain || length < SHORTEST[type])
       throw new RefitError(
         'REFIT_USAGE',
-        `--ui-trusted-proxy ${JSON.stringify(text)} is not an IP address, or a range that is smaller than all addresses`,
+        `--ui-trusted-proxy ${JSON.stringify(text)} is not an IP address, or a range with a prefix of at least ${SHORTEST[type ?? 'ipv4']} bits`,
         { hint: 'write an address such as 10.244.1.7, or a small range such as 10.244.1.0/28' },
       );
     list.addSubnet(network, length, type);
