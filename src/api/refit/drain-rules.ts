@@ -62,8 +62,8 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
     'Always',
   ),
   startWith: choice(
-    '`FewestBudgetPods`: of the workers that may start next, those come first on which the fewest pods covered by a PodDisruptionBudget ' +
-      'run. `order` and `waves` come before it, and `spread` after it. By default the workers keep the order of the plan.',
+    '`FewestBudgetPods`: among the workers that may start next, those with the fewest pods covered by a PodDisruptionBudget start first' +
+      '. `order` and `waves` come before it, and `spread` after it. By default the workers keep the order of the plan.',
     'FewestBudgetPods',
   ),
   order: choice(

@@ -36,7 +36,7 @@ export function orderSentence({ snapshot, policy }: Inspection): string | undefi
   const { budgetPods } = snapshot;
   const isCounted = typeof budgetPods === 'object' && budgetPods.byNode !== undefined;
   if (!isCounted || !needsBudgetPods(snapshot, policy)) return undefined;
-  return `of the workers that may start next, those come first on which the fewest pods covered by a PodDisruptionBudget run now (\`drain.startWith\` of UpgradePolicy ${policy.name})`;
+  return `among the workers that may start next, those with the fewest pods covered by a PodDisruptionBudget now start first (\`drain.startWith\` of UpgradePolicy ${policy.name})`;
 }
 
 export interface PlanDrainPreview {

@@ -1,6 +1,6 @@
 /**
- * Puts the workers of a stage in order by `drain.startWith` of an UpgradePolicy: those come first on which the fewest pods covered by a
- * PodDisruptionBudget run.
+ * Puts the workers of a stage in order by `drain.startWith` of an UpgradePolicy: those with the fewest pods covered by a
+ * PodDisruptionBudget come first.
  */
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, labelsOf, nodeNameOf, wait } from '../gates/types.ts';
