@@ -61,7 +61,7 @@ function refusals(startServer: StartServer): void {
       TO,
       firstHost({ adress: 'x' }),
       2,
-      /^REFIT_FILE: .*hosts\[0\]: has no member adress, check the spelling .*\n$/,
+      /^REFIT_FILE: .*hosts\[0\]: it has no member adress \(did you mean address\?\) .*\n$/,
     ],
     [
       'a host that is no Node',
