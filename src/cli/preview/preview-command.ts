@@ -180,7 +180,7 @@ export async function previewOpen(
   parts: ViewParts,
   now: number,
 ): Promise<PlanPreview[]> {
-  const { inspections, unreadable } = await inspectAll(loaded, parts, now);
+  const { inspections, unreadable } = await inspectAll(loaded, { ...parts, countsPods: true }, now);
   const open = inspections.filter(({ snapshot }) => !isFinal(snapshot.rollout));
   const previews = await Promise.all(open.map(async (each) => await previewAt(each, parts, now)));
   return [...previews, ...unreadable.map(previewOfFault)].toSorted((a, b) =>
