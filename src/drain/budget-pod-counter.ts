@@ -9,6 +9,7 @@ import { createListeners } from '../util/listeners.ts';
 import type { Logger } from '../util/log.ts';
 import { printable } from '../util/printable.ts';
 import { aborted, untilAborted } from '../util/waits.ts';
+import { within } from '../util/within.ts';
 import { type BudgetPods, countBudgetPods } from './budget-pods.ts';
 
 export interface BudgetPodCounter {
@@ -128,17 +129,16 @@ export async function countInTime(
   clock: Clock,
   ended: AbortSignal,
 ): Promise<BudgetPods> {
-  const late = new AbortController();
-  const cancel = clock.schedule(WITHIN_MS, () =>
-    late.abort(new Error(`there was no complete answer within ${WITHIN_MS / 1000} s`)),
+  const late = new Error(`there was no complete answer within ${WITHIN_MS / 1000} s`);
+  const counted = within(
+    clock,
+    { ms: WITHIN_MS, late, stop: ended },
+    async (abort) =>
+      // A request that ignores its abort signal must not keep the attempt from its end.
+      await untilAborted(countBudgetPods(client, abort), abort),
   );
-  const abort = AbortSignal.any([ended, late.signal]);
-  try {
-    // A request that ignores its abort signal must not keep the attempt from its end.
-    return { byNode: await untilAborted(countBudgetPods(client, abort), abort) };
-  } catch (error) {
-    return { problem: printable(messageOf(error)) };
-  } finally {
-    cancel();
-  }
+  return await counted.then(
+    (byNode) => ({ byNode }),
+    (error: unknown) => ({ problem: printable(messageOf(error)) }),
+  );
 }

@@ -1,12 +1,13 @@
 /** Runs the drains of many nodes at the same time. */
 
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
-import { type Clock, sleep } from '../util/clock.ts';
+import { sleep } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 import { createListeners } from '../util/listeners.ts';
-import { aborted, untilAborted } from '../util/waits.ts';
+import { aborted } from '../util/waits.ts';
+import { within } from '../util/within.ts';
 import { type DrainParts, type DrainProgress, drainNode } from './drain-node.ts';
 import { DrainHandedOverError } from './eviction-requests.ts';
 import { withdrawLeftRequests, withdrawRequestsFor } from './left-eviction-requests.ts';
@@ -110,19 +111,6 @@ function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
 /** The most milliseconds that `forget` waits. An uncordon that waits for ever would be worse than a request that is left. */
 export const FORGET_MS = 15_000;
 
-/** Settles like `work`, or rejects after this time. Then it also aborts what `work` does. */
-async function within(
-  clock: Clock,
-  ms: number,
-  work: (abort: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const late = new AbortController();
-  const cancel = clock.schedule(ms, () =>
-    late.abort(new Error(`it took longer than ${formatDuration(ms)}`)),
-  );
-  await untilAborted(work(late.signal), late.signal).finally(cancel);
-}
-
 /** Resolves once no drain of the node runs any more. */
 async function ended(running: ReadonlyMap<Promise<void>, string>, node: string): Promise<void> {
   const drainsOfNode = [...running].filter(([, drained]) => drained === node);
@@ -136,7 +124,8 @@ async function withdrawAfter(
   left: Tidying,
   { clock, log }: DrainsParts,
 ): Promise<void> {
-  const withdrawn = within(clock, FORGET_MS, async (abort) => {
+  const late = new Error(`it took longer than ${formatDuration(FORGET_MS)}`);
+  const withdrawn = within(clock, { ms: FORGET_MS, late }, async (abort) => {
     await drainsEnd;
     if (left.isDue()) await left.withdrawFor(node, abort);
   });

@@ -8,6 +8,7 @@ import { createListeners } from '../util/listeners.ts';
 import { onceForEachWith } from '../util/memo.ts';
 import { printable } from '../util/printable.ts';
 import { aborted, semaphore } from '../util/waits.ts';
+import { within } from '../util/within.ts';
 import type { CheckFinding, CheckResult, HealthCheck } from './checks.ts';
 
 /** What one plan needs to know. */
@@ -174,19 +175,15 @@ class Monitor implements HealthMonitor {
     need: Need,
     stop: AbortSignal,
   ): Promise<CheckFinding> {
-    const late = new AbortController();
-    const { promise, resolve } = Promise.withResolvers<CheckFinding>();
-    const noAnswer = `there was no answer within ${WITHIN_MS / 1000} s`;
-    const cancel = this.#clock.schedule(WITHIN_MS, () => {
-      resolve({ state: 'unknown', message: noAnswer });
-      late.abort();
-    });
-    const abort = AbortSignal.any([late.signal, stop]);
-    const asked = this.#ask(check, nodes, abort, need).catch(
+    const late = new Error(`there was no answer within ${WITHIN_MS / 1000} s`);
+    const asked = within(
+      this.#clock,
+      { ms: WITHIN_MS, late, stop },
+      async (abort) => await this.#ask(check, nodes, abort, need),
+    );
+    const found = await asked.catch(
       (error: unknown): CheckFinding => ({ state: 'unknown', message: messageOf(error) }),
     );
-    // A check that ignores its signal must not hold up the others either.
-    const found = await Promise.race([asked, promise]).finally(cancel);
     return { ...found, message: printable(found.message).slice(0, LONGEST_MESSAGE) };
   }
 

@@ -8,6 +8,7 @@ import { messageOf } from '../util/errors.ts';
 import { createListeners } from '../util/listeners.ts';
 import { printable } from '../util/printable.ts';
 import { aborted, semaphore } from '../util/waits.ts';
+import { within } from '../util/within.ts';
 import type { HookFinding, HookResult, HookRun } from './rules.ts';
 
 export interface HookRunner {
@@ -199,18 +200,15 @@ class Runner implements HookRunner {
   }
 
   async #answer(run: HookRun, stop: AbortSignal): Promise<HookFinding> {
-    const late = new AbortController();
-    const { promise, resolve } = Promise.withResolvers<HookFinding>();
-    const cancel = this.#clock.schedule(WITHIN_MS, () => {
-      resolve({ state: 'running', message: `there was no answer within ${WITHIN_MS / 1000} s` });
-      late.abort();
-    });
-    const abort = AbortSignal.any([late.signal, stop]);
-    const looked = this.#look(run, abort).catch(
+    const late = new Error(`there was no answer within ${WITHIN_MS / 1000} s`);
+    const looked = within(
+      this.#clock,
+      { ms: WITHIN_MS, late, stop },
+      async (abort) => await this.#look(run, abort),
+    );
+    return await looked.catch(
       (error: unknown): HookFinding => ({ state: 'running', message: messageOf(error) }),
     );
-    // A look that ignores its signal must not hold up the others either.
-    return await Promise.race([looked, promise]).finally(cancel);
   }
 }
 

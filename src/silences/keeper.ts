@@ -7,6 +7,7 @@ import { messageOf } from '../util/errors.ts';
 import { createListeners } from '../util/listeners.ts';
 import { printable } from '../util/printable.ts';
 import { aborted } from '../util/waits.ts';
+import { within } from '../util/within.ts';
 import type { Alertmanager } from './alertmanager.ts';
 import {
   type Made,
@@ -359,23 +360,14 @@ class Lane {
   /** Resolves with the problem; it is empty if there is none. */
   async #ask(entry: Entry, stop: AbortSignal): Promise<string> {
     const { wanted, isNeeded } = entry;
-    const late = new AbortController();
-    const { promise, resolve } = Promise.withResolvers<string>();
-    const cancel = this.#clock.schedule(WITHIN_MS, () => {
-      resolve(`there was no answer within ${WITHIN_MS / 1000} s`);
-      late.abort();
+    const late = new Error(`there was no answer within ${WITHIN_MS / 1000} s`);
+    const told = within(this.#clock, { ms: WITHIN_MS, late, stop }, async (abort) => {
+      const asked = isNeeded ? this.#server.keep(wanted, abort) : this.#server.end(wanted, abort);
+      // An answer that comes too late counts, too: the silence is there.
+      entry.made = (await asked) ?? undefined;
+      return '';
     });
-    const abort = AbortSignal.any([late.signal, stop]);
-    const asked = isNeeded ? this.#server.keep(wanted, abort) : this.#server.end(wanted, abort);
-    const told = asked.then(
-      (made) => {
-        entry.made = made ?? undefined;
-        return '';
-      },
-      (error: unknown) => messageOf(error),
-    );
-    // A request that ignores its abort signal must not delay the others either.
-    const problem = await Promise.race([told, promise]).finally(cancel);
+    const problem = await told.catch((error: unknown) => messageOf(error));
     return printable(problem).slice(0, LONGEST_MESSAGE);
   }
 }

@@ -1,0 +1,32 @@
+/** Limits how long work takes. */
+import type { Clock } from './clock.ts';
+import { untilAborted } from './waits.ts';
+
+export interface WorkLimit {
+  readonly ms: number;
+  /** Says that the time is over. */
+  readonly late: Error;
+  /** The signal of the work aborts with this one, too. */
+  readonly stop?: AbortSignal;
+}
+
+/**
+ * Settles like `work`, or rejects with `late` when the time is over. Then the signal of the work aborts. Work that ignores its signal
+ * delays nobody.
+ */
+export async function within<T>(
+  clock: Pick<Clock, 'schedule'>,
+  { ms, late, stop }: WorkLimit,
+  work: (abort: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const over = new AbortController();
+  const cancel = clock.schedule(ms, () => over.abort(late));
+  const abort = stop === undefined ? over.signal : AbortSignal.any([over.signal, stop]);
+  try {
+    return await untilAborted(work(abort), over.signal);
+  } catch (error) {
+    throw over.signal.aborted ? late : error;
+  } finally {
+    cancel();
+  }
+}
