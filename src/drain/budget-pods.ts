@@ -1,4 +1,4 @@
-/** Counts for each Node the pods that a drain would evict and that a PodDisruptionBudget covers. */
+/** Counts for each Node the pods that a PodDisruptionBudget covers. It does not know the rules of policies and Plans for the pods of a drain. */
 import type { KubeClient } from '../kube/client.ts';
 import {
   type Pod,
@@ -40,7 +40,7 @@ export async function countBudgetPods(
   return byNode;
 }
 
-/** Returns a function that says whether a drain would evict the pod, and one of the budgets covers it. */
+/** Returns a function that says whether one of the budgets covers the pod, and no drain leaves such a pod on its Node. */
 function coverageOf(budgets: readonly PodDisruptionBudget[]): (pod: Pod) => boolean {
   const byNamespace = new Map<string, ReturnType<typeof labelMatcher>[]>();
   for (const { metadata, spec } of budgets)
