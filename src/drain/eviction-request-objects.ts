@@ -153,7 +153,7 @@ function activeBy(responder: Responder, now: number): RequestVerdict {
   const { name, expectedCompletionTime: end, message = '' } = responder;
   const times = [
     describeHeartbeat(responder, now) ?? [],
-    end === undefined ? [] : `done by ${foreign(end)}`,
+    end === undefined ? [] : describeExpectedEnd(end),
   ].flat();
   const inBrackets = times.length === 0 ? '' : ` (${times.join(', ')})`;
   const words = message === '' ? '' : `: ${foreign(message)}`;
@@ -168,6 +168,17 @@ function describeHeartbeat({ heartbeatTime }: Responder, now: number): string | 
   if (heartbeatTime === undefined) return 'it has not reported yet';
   const isYoung = now - Date.parse(heartbeatTime) < OLD_HEARTBEAT_MS;
   return isYoung ? undefined : `it reported last at ${foreign(heartbeatTime)}`;
+}
+
+/**
+ * Rounds the expected end up to a minute. A responder may estimate it again with each heartbeat, and each change of the text writes
+ * the object of the plan.
+ */
+function describeExpectedEnd(end: string): string {
+  const minute = 60_000;
+  const time = new Date(Math.ceil(Date.parse(end) / minute) * minute);
+  if (Number.isNaN(time.getTime())) return `done by ${foreign(end)}`;
+  return `done by ${time.toISOString().replace(':00.000Z', 'Z')}`;
 }
 
 function trueOf(conditions: readonly Condition[] = [], type: string): Condition | undefined {

@@ -132,18 +132,18 @@ describe('where the API server serves EvictionRequests', () => {
     rig.respond('b', 'acme.example/move');
     rig.respond('c', 'imperative-eviction.k8s.io/evictor', {
       heartbeatTime: '2026-01-01T00:00:05Z',
-      expectedCompletionTime: '2026-01-01T00:01:00Z',
+      expectedCompletionTime: '2026-01-01T00:00:41Z',
       message: 'the budget does not allow it',
     });
     await rig.clock.advance(5_000);
     expect(rig.waitingFor()).toBe(
       'responder acme.example/move evicts default/a, default/b (it has not reported yet); ' +
-        'responder imperative-eviction.k8s.io/evictor evicts default/c (done by 2026-01-01T00:01:00Z): the budget does not allow it',
+        'responder imperative-eviction.k8s.io/evictor evicts default/c (done by 2026-01-01T00:01Z): the budget does not allow it',
     );
     await rig.clock.advance(30 * 60_000);
     expect(rig.evicted()).toEqual([]);
     expect(rig.waitingFor()).toContain(
-      'evicts default/c (it reported last at 2026-01-01T00:00:05Z, done by 2026-01-01T00:01:00Z): the budget',
+      'evicts default/c (it reported last at 2026-01-01T00:00:05Z, done by 2026-01-01T00:01Z): the budget',
     );
   });
 
@@ -154,6 +154,19 @@ describe('where the API server serves EvictionRequests', () => {
       await rig.clock.advance(5_000);
       const told = rig.progress.filter(({ waitingFor }) => waitingFor !== undefined);
       expect(told, `after heartbeat ${index}`).toHaveLength(1);
+    }
+  });
+
+  test('an expected end that moves by seconds changes nothing that people read', async () => {
+    const rig = await new Rig('a').begin();
+    for (const [index, seconds] of ['31', '44', '59'].entries()) {
+      rig.respond('a', 'acme.example/move', {
+        expectedCompletionTime: `2026-01-01T00:10:${seconds}Z`,
+      });
+      await rig.clock.advance(5_000);
+      const told = rig.progress.filter(({ waitingFor }) => waitingFor !== undefined);
+      expect(told, `after estimate ${index}`).toHaveLength(1);
+      expect(rig.waitingFor()).toContain('done by 2026-01-01T00:11Z');
     }
   });
 

@@ -8,6 +8,7 @@ import type { Environment } from '../../http/proxy-choice.ts';
 import { textIn } from '../../util/bounded-file.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
+import { within } from '../../util/within.ts';
 
 export interface ServerQuestion extends Pick<Get, 'url' | 'secretHeaders'> {
   /** These headers are sent again after every redirect. */
@@ -105,16 +106,7 @@ async function inTime<T>(
   { clock, abort }: ServerTools,
   ask: (abort: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const over = new AbortController();
-  const late = new Error(
-    `the update server did not finish its answer within ${formatDuration(TIMEOUT_MS)}`,
-  );
-  const cancel = clock.schedule(TIMEOUT_MS, () => over.abort(late));
-  try {
-    return await ask(AbortSignal.any([abort, over.signal]));
-  } catch (error) {
-    throw over.signal.reason === late ? late : error;
-  } finally {
-    cancel();
-  }
+  const limit = formatDuration(TIMEOUT_MS);
+  const late = new Error(`the update server did not finish its answer within ${limit}`);
+  return await within(clock, { ms: TIMEOUT_MS, late, stop: abort }, ask);
 }
