@@ -92,7 +92,7 @@ function isRival(plan: CattlePlan, other: CattlePlan): boolean {
 function versionOf(plan: CattlePlan): string | undefined {
   const { version, problems } = resolveLatest(plan, undefined);
   const isOff = (plan.spec?.concurrency ?? 0) <= 0;
-  return problems.length > 0 || isOff || version === '' ? undefined : version;
+  return problems.length > 0 || isOff ? undefined : version;
 }
 
 /**
