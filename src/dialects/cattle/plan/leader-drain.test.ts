@@ -13,7 +13,7 @@ import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import { later, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
-import { withCordon } from '../../../drain/cordon-marks.ts';
+import { withCordon, writeOwner } from '../../../drain/cordon-marks.ts';
 import { NO_CONTROLS } from '../../../engine/model/controls.ts';
 import { ownerOf, withStages } from '../../../engine/model/rollout.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
@@ -23,7 +23,8 @@ import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { jobOf } from './job.ts';
 import { latestHash } from './latest.ts';
-import { markOf } from './leader-drain.ts';
+import { isCordonOf, isHeld, markOf } from './leader-drain.ts';
+import { CONTROLLER_LABEL } from './names.ts';
 import { trimJob } from './plan-jobs.ts';
 
 const configOf = (drainInJob: boolean) => ({
@@ -121,6 +122,91 @@ test("a drain has the Plan's options, and the time of its Job", () => {
     policyOf(planOf({ drain: { force: true }, jobActiveDeadlineSecs: 60 })).stepDeadlines.drain,
   ).toBe(60_000);
   expect(policyOf(planOf({ drain: {} })).stepDeadlines.drain).toBe(600_000);
+});
+
+type Drain = NonNullable<CattleSpec['drain']>;
+
+const optionsOf = (drain: Drain) => policyOf(planOf({ drain })).drain.options;
+
+test('without options a drain evicts pods with local data, refuses unmanaged ones, and keeps their grace periods', () => {
+  const usual = {
+    localData: 'evict',
+    unmanagedPods: 'refuse',
+    podSelector: `!${CONTROLLER_LABEL}`,
+  };
+  expect(optionsOf({})).toEqual(usual);
+  expect(optionsOf({ gracePeriod: -1, skipWaitForDeleteTimeout: 0 })).toEqual(usual);
+  expect(optionsOf({ gracePeriod: 0 })).toEqual({ ...usual, gracePeriodSeconds: 0 });
+  expect(optionsOf({ force: true })).toEqual({ ...usual, unmanagedPods: 'evict' });
+  for (const drain of [{ deleteLocalData: false }, { deleteEmptydirData: false }])
+    expect(optionsOf(drain)).toEqual({ ...usual, localData: 'refuse' });
+});
+
+test.each<[string, Partial<CattleSpec>, number]>([
+  ['a time in nanoseconds', { drain: { timeout: 90e9 } }, 90_000],
+  ['a time that cannot be read counts as none', { drain: { timeout: 'soon' } }, 600_000],
+  ['so does a time of zero', { drain: { timeout: '0s' } }, 600_000],
+  [
+    'a Job without a deadline',
+    { cordon: true, jobActiveDeadlineSecs: 0 },
+    Number.POSITIVE_INFINITY,
+  ],
+])('the time of a drain: %s', (_name, spec, expected) => {
+  expect(policyOf(planOf(spec)).stepDeadlines.drain).toBe(expected);
+});
+
+test('the leader drains, or the Job does, or nobody', () => {
+  const who = (spec: Partial<CattleSpec>, drainInJob = false) => {
+    const { enabled, byWork, cordonOnly, softTaint } = policyOf(
+      planOf(spec),
+      configOf(drainInJob),
+    ).drain;
+    return { enabled, byWork, cordonOnly, softTaint };
+  };
+  const common = { enabled: true, byWork: false, softTaint: false };
+  expect(who({ drain: {} })).toEqual({ ...common, cordonOnly: false });
+  expect(who({ cordon: true })).toEqual({ ...common, cordonOnly: true });
+  const inJob = { enabled: false, byWork: true, softTaint: false };
+  expect(who({ drain: {} }, true)).toEqual({ ...inJob, cordonOnly: false });
+  for (const spec of [{}, { cordon: false }, { drain: { disableEviction: true } }])
+    expect(who(spec).enabled).toBe(false);
+});
+
+test('a Job that drains does not wait for its selector of pods to be corrected', () => {
+  const podSelector = { matchExpressions: [{ key: 'app', operator: 'Wrong' }] };
+  const { heldBy, drain } = policyOf(planOf({ drain: { podSelector } }), configOf(true));
+  expect(heldBy).toBeUndefined();
+  expect(drain).toMatchObject({
+    enabled: false,
+    options: { podSelector: `!${CONTROLLER_LABEL}` },
+  });
+  expect(policyOf(planOf({ drain: {} })).heldBy).toBeUndefined();
+});
+
+test('the leader recognizes its cordon by the Plan, at any time', () => {
+  const plan = planOf({ drain: {} });
+  const owner = markOf(plan.metadata);
+  expect(owner).toEqual({
+    kind: 'CattlePlan',
+    plan: 'system-upgrade/p-uid',
+    attempt: later(0),
+  });
+  expect(markOf({ name: 'p' })).toEqual({ kind: 'CattlePlan', plan: '/', attempt: '' });
+  const cordonBy = (change: Partial<typeof owner>) =>
+    withCordon(open, writeOwner({ ...owner, ...change }));
+  expect(isCordonOf(cordonBy({}), plan)).toBe(true);
+  expect(isCordonOf(cordonBy({ attempt: later(5000) }), plan)).toBe(true);
+  expect(isCordonOf(cordonBy({ plan: 'system-upgrade/another' }), plan)).toBe(false);
+  expect(isCordonOf(open, plan)).toBe(false);
+});
+
+test('a held Job is suspended and marked by Refit', () => {
+  const job = jobFor(planOf({ drain: {} }));
+  const { annotations: _annotations, ...metadata } = job.metadata;
+  expect(isHeld(job)).toBe(true);
+  expect(isHeld({ ...job, metadata }), 'suspended by a person').toBe(false);
+  expect(isHeld({ ...job, spec: { ...job.spec, suspend: false } }), 'started').toBe(false);
+  expect(isHeld({ metadata: job.metadata })).toBe(false);
 });
 
 test("the policy's rules for pods count beside the drain options of the Plan", () => {

@@ -70,7 +70,7 @@ const saying = (reason: string, message?: string): Status => ({
 });
 
 test('the status names the version, the hash, and the hosts in progress in the order of their nodes', () => {
-  const rollout = rolloutOf(['c intended', 'a failed', 'b intended', 'd done', 'e pending']);
+  const rollout = rolloutOf(['b intended', 'c intended', 'd done', 'e pending', 'a failed']);
   expect(statusOf(rollout)).toMatchObject({
     latestVersion: 'v1.2.3',
     latestHash: 'hash',
@@ -125,7 +125,7 @@ test('a failed Job is told without the name of the node before the sentence of t
   const sentence = 'Job s/x failed on Node a: BackoffLimitExceeded: ';
   const failed = (message: string) =>
     complete(rolloutOf(['a failed'], { reason: because('TargetFailed', message) }));
-  expect(failed(`a: ${sentence}`)).toBe(`False JobFailed ${sentence.trim()}`);
+  expect(failed(`node-a: ${sentence}`)).toBe(`False JobFailed ${sentence.trim()}`);
   expect(failed('a: Job.batch is too large')).toBe('False JobFailed a: Job.batch is too large');
   expect(failed('the node a: Job x')).toBe('False JobFailed the node a: Job x');
   expect(complete(rolloutOf(['a failed', 'b failed']))).toBe(
