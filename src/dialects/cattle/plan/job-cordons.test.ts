@@ -8,14 +8,22 @@ import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildTarget } from '../../../../test/support/builders/targets.ts';
 import { later } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
-import { withCordon, withoutCordon } from '../../../drain/cordon-marks.ts';
-import { ownerOf } from '../../../engine/model/rollout.ts';
-import type { Job, Node } from '../../../kube/resources.ts';
+import { withCordon, withoutCordon, writeOwner } from '../../../drain/cordon-marks.ts';
+import { ownerOf, type RecordedState } from '../../../engine/model/rollout.ts';
+import { annotated, type Job, type Node } from '../../../kube/resources.ts';
 import { freed } from './cattle-signal.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { jobOf } from './job.ts';
-import { CORDONS, withCordonMark } from './job-cordons.ts';
+import {
+  CORDONS,
+  cordonsIn,
+  isCordonedBy,
+  unnamedCordonOn,
+  withCordonMark,
+  withoutCordonMark,
+} from './job-cordons.ts';
 import { markOf } from './leader-drain.ts';
+import { HELD_ANNOTATION } from './names.ts';
 import { trimJob } from './plan-jobs.ts';
 
 const MARK = 'cordon.refit.upgrade.cattle.io/p';
@@ -203,4 +211,109 @@ test('a Plan that cordons no more asks its last Job whether that did', () => {
     markOn(start(closed, silent, jobFrom({}))),
     markOn(start(closed, silent, JOB)),
   ]).toEqual([undefined, undefined, 'ours old']);
+});
+
+const withMark = (node: Node, mark: string): Node => annotated(node, { [MARK]: mark });
+
+test('a mark of a failed Job counts until its version is done', () => {
+  const marked = withMark(closed, 'ours old');
+  expect(start(marked)).toBe(marked);
+  expect(fail(marked)).toBe(marked);
+  const done = withMark(doneBefore, 'ours old');
+  expect(markOn(start(done))).toBe('found');
+  expect(
+    markOn(withCordonMark(done, plan({ cordon: true }, { latestHash: 'new' }), FAILS, undefined)),
+  ).toBe('ours new');
+  expect([isCordonedBy(marked, plan({}), []), isCordonedBy(done, plan({}), [])]).toEqual([
+    true,
+    false,
+  ]);
+  expect(markOn(start(withMark(closed, 'else old')))).toBe('found');
+});
+
+test('the mark names the hash of the last Job, or that of the Plan', () => {
+  const failed = (of: CattlePlan, last?: Job) => markOn(withCordonMark(closed, of, FAILS, last));
+  const unlabelled: Job = { ...JOB, metadata: { name: 'job' } };
+  const recorded = plan({ cordon: true }, { latestHash: 'new' });
+  expect(failed(recorded, JOB)).toBe('ours old');
+  expect(failed(recorded, unlabelled)).toBe('ours new');
+  expect(failed(plan())).toBe('ours ');
+});
+
+test('a Job that does not cordon leaves no cordon, also if it failed', () => {
+  const silent = jobFrom({});
+  expect(markOn(withCordonMark(closed, plan(), FAILS, silent))).toBe('found');
+  expect(markOn(start(closed, plan(), silent))).toBe('found');
+  expect(markOn(start(closed, FAILED_BEFORE, silent))).toBe('found');
+});
+
+test('an earlier try is a Job whose version is not done, a recorded failure, or a node still in progress', () => {
+  const named = cordon(buildNode('a', { labels: { 'kubernetes.io/hostname': 'host-a' } }));
+  const applying = (host: string, latestHash = 'old') =>
+    plan({ cordon: true }, { latestHash, applying: [host] });
+  expect(markOn(start(named, applying('host-a')))).toBe('ours old');
+  expect(markOn(start(named, applying('a')))).toBe('found');
+  expect(markOn(start(doneBefore, applying('a')))).toBe('found');
+  expect(markOn(start(doneBefore, applying('a', 'new')))).toBe('ours new');
+  expect(markOn(start(doneBefore, plan(), JOB))).toBe('found');
+  const refused = { type: 'RefitFailedNodes', status: 'True' };
+  const message = `a refused at ${later(0)}; generation 0`;
+  const refusedBefore = plan({ cordon: true }, { conditions: [{ ...refused, message }] });
+  expect(markOn(start(closed, refusedBefore)), 'no Job ran').toBe('found');
+});
+
+test('a cordon of the leader needs no mark', () => {
+  const ours = withCordon(open, writeOwner(markOf(plan().metadata)));
+  const others = withCordon(open, writeOwner({ ...markOf(plan().metadata), plan: 's/another' }));
+  expect(start(ours)).toBe(ours);
+  expect(markOn(start(others))).toBe('found');
+});
+
+test('a Job cordons if it has a container for that, or waited for the leader', () => {
+  const withContainer = (name: string): Job => ({
+    metadata: { name: 'job' },
+    spec: { template: { spec: { initContainers: [{ name: 'first' }, { name }] } } },
+  });
+  expect(['cordon', 'drain', 'prepare'].map((name) => cordonsIn(withContainer(name)))).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  expect(cordonsIn({ metadata: { name: 'job' } })).toBe(false);
+  expect(cordonsIn({ metadata: { name: 'job' }, spec: { template: {} } })).toBe(false);
+  const held = { name: 'job', annotations: { [HELD_ANNOTATION]: 'true' } };
+  expect(cordonsIn({ metadata: held })).toBe(true);
+  expect(cordonsIn({ metadata: { ...held, annotations: {} } })).toBe(false);
+});
+
+test('only a cordoned node is cordoned by a Job: by one of its Jobs, or by a Plan that cordons if they are gone', () => {
+  const silent = jobFrom({});
+  const cordons = jobFrom({ cordon: true });
+  const asked = (node: Node | undefined, of: CattlePlan, ...all: Job[]) =>
+    isCordonedBy(node, of, all);
+  expect(asked(undefined, plan())).toBe(false);
+  expect(asked(open, plan(), cordons)).toBe(false);
+  expect(asked(closed, plan())).toBe(true);
+  expect(asked(closed, plan({}))).toBe(false);
+  expect(asked(closed, plan(), silent)).toBe(false);
+  expect(asked(closed, plan({}), silent, cordons)).toBe(true);
+  expect(asked(withMark(closed, 'found'), plan(), cordons)).toBe(false);
+});
+
+test('a cordon without an owner is told as ours or as found, until its target is done', () => {
+  const told = (node: Node | undefined, state: RecordedState, of = plan(), ...all: Job[]) =>
+    unnamedCordonOn(node, of, buildTarget('a', state), all);
+  const cordons = jobFrom({ cordon: true });
+  expect(told(undefined, 'intended')).toBeUndefined();
+  expect(told(closed, 'done')).toBeUndefined();
+  expect(told(closed, 'intended')).toBe('ours');
+  expect(told(withMark(closed, 'found'), 'intended')).toBe('found');
+  expect(told(closed, 'failed', plan(), cordons)).toBe('ours');
+  expect(told(closed, 'pending'), 'the mark that it gets when it starts').toBe('found');
+  expect(told(closed, 'pending', plan(), cordons)).toBe('ours');
+});
+
+test('a node without a mark stays the same object when the mark is removed', () => {
+  expect(withoutCordonMark(closed, plan())).toBe(closed);
+  expect(markOn(withoutCordonMark(withMark(closed, 'found'), plan()))).toBeUndefined();
 });
