@@ -94,6 +94,9 @@ test('a Plan that cannot start, or may start on no node, conflicts with nothing'
     expect(rivalsAmong(off, [one])).toEqual([]);
   }
   expect(rivalsAmong(one, [newer(upgrade, { version: 'v1' })])).toEqual([]);
+  const { spec: _spec, ...empty } = newer(upgrade);
+  expect(rivalsAmong(one, [empty])).toEqual([]);
+  expect(rivalsAmong(empty, [one])).toEqual([]);
 });
 
 test('a Plan is not its own rival, even if a file leaves out its namespace', () => {
