@@ -42,7 +42,8 @@ const inNamespace = (namespace: string | undefined, plan: CattlePlan): CattlePla
 };
 
 function conflict(upgrade: Upgrade, its: Upgrade): boolean {
-  const [one, other] = [older(upgrade), newer(its)];
+  const one = older(upgrade);
+  const other = newer(its);
   const found = rivalsAmong(one, [other]);
   expect(rivalsAmong(other, [one]), 'the same sentence for both Plans').toEqual(found);
   return found.length > 0;
