@@ -31,6 +31,11 @@ function isMachineName(plan: string | undefined): plan is string {
 
 async function rollBackPlan(flags: ReasonedFlags, parts: SessionParts): Promise<void> {
   await inSession(flags, parts, 'refit-control', async (session) => {
+    const { deletedK0sPlan, rollBackDeletedK0sPlan } = await import(
+      '../dialects/autopilot/command/roll-back-deleted-plan.ts'
+    );
+    const deleted = deletedK0sPlan(session, flags.plan);
+    if (deleted !== undefined) return await rollBackDeletedK0sPlan(session, deleted, flags, parts);
     const plans = await inspectPlans(session, flags.plan, parts.clock.now());
     const plan = choosePlan(plans, flags.plan);
     await (await waysOf(plan))(session, plan, flags, parts);

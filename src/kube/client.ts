@@ -55,6 +55,11 @@ export interface WriteOptions extends RequestOptions {
   readonly fieldManager?: string | undefined;
 }
 
+export interface CreateOptions extends WriteOptions {
+  /** If true, the server checks the write and answers as usual, but stores nothing. */
+  readonly dryRun?: boolean | undefined;
+}
+
 export type PatchType = 'merge' | 'json' | 'strategic' | 'apply';
 
 export interface PatchOptions extends WriteOptions {
@@ -107,7 +112,7 @@ export interface KubeClient {
   create<T extends KubeObject>(
     resource: Resource<T>,
     object: T,
-    options?: WriteOptions,
+    options?: CreateOptions,
   ): Promise<T>;
   /**
    * Sends a PUT. If the object has a `metadata.resourceVersion` and was changed since, it rejects

@@ -1,8 +1,10 @@
 /** What `refit rollback` does for plans of every dialect: which plan and run, the question, and a write that survives the leader's. */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
+import type { Dialect } from '../../engine/contract/dialect.ts';
 import { placeOf } from '../../engine/contract/node-rollout-place.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound, isConflict } from '../../kube/status-error.ts';
 import { failing, RefitError, unlessError } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
@@ -43,19 +45,38 @@ export function refuseOpenPlan({ snapshot: { rollout, controls } }: Inspection):
 
 /** Resolves with the run that the user named, or else the last one of the plan. */
 export async function runOf(
-  { client, abort }: Session,
+  session: Session,
   { dialect, plan }: Inspection,
   flags: Pick<RollBackFlags, 'run'>,
 ) {
+  const history = (await recordOf(session, dialect, plan))?.status?.history ?? [];
+  const { uid } = plan.metadata;
+  return { history, run: chosenRun(history, flags, ({ planUid }) => planUid === uid) };
+}
+
+/** Resolves with the NodeRollout of a plan, which may be deleted; undefined if there is none. */
+export async function recordOf(
+  { client, abort }: Pick<Session, 'client' | 'abort'>,
+  dialect: Dialect,
+  plan: KubeObject,
+): Promise<NodeRollout | undefined> {
   const place = placeOf(dialect, plan);
-  const object: NodeRollout | undefined =
+  return (
     place &&
-    (await ifFound(client.get(nodeRollouts, place.name, { namespace: place.namespace, abort })));
-  const history: readonly NodeRolloutRun[] = object?.status?.history ?? [];
+    (await ifFound(client.get(nodeRollouts, place.name, { namespace: place.namespace, abort })))
+  );
+}
+
+/** Returns the run that the user named, or else the last one that `isMeant` accepts. Throws REFIT_CONTROL if no run or more than one is meant. */
+export function chosenRun(
+  history: readonly NodeRolloutRun[],
+  flags: Pick<RollBackFlags, 'run'>,
+  isMeant: (run: NodeRolloutRun) => boolean,
+): NodeRolloutRun {
   const ids = history.map((each) => runNameIn(history, each));
   const [run, ...others] =
     flags.run === undefined
-      ? history.filter(({ planUid }) => planUid === plan.metadata.uid).slice(0, 1)
+      ? history.filter(isMeant).slice(0, 1)
       : history.filter((each) => isNamedRun(each, flags.run));
   if (others.length > 0) {
     const names = history.filter((each) => isNamedRun(each, flags.run)).map(startedRunName);
@@ -71,7 +92,7 @@ export async function runOf(
       `the history of the NodeRollout has no run ${flags.run ?? 'of this plan'}; it has ${listed(ids, ids.length) || 'none'}`,
       { hint: 'see the runs with `refit history`' },
     );
-  return { history, run };
+  return run;
 }
 
 /** Resolves with true if the user wants it. */

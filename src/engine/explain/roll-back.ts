@@ -1,6 +1,7 @@
 /** Says for people whether the leader takes a plan back by itself. No decision depends on it. */
 import type { Assessment } from '../assess/assess.ts';
 import { rollBackVerdict } from '../assess/roll-back.ts';
+import { runIdIn } from '../model/earlier-versions.ts';
 import { isFinal } from '../model/rollout.ts';
 
 /** Returns one sentence; undefined if the leader neither rolls the plan back now nor would do so after failures. */
@@ -17,7 +18,7 @@ export function rollBackSentence({
       isFinal(snapshot.rollout) && verdict?.kind === 'refused'
         ? '; Refit does not roll back a roll-back'
         : '';
-    return `this plan rolls run ${rollsBack.split('/').slice(1).join('/')} back${asks}${end}`;
+    return `this plan rolls run ${runIdIn(rollsBack)} back${asks}${end}`;
   }
   const policyName = `UpgradePolicy ${policy.name}`;
   switch (verdict?.kind) {

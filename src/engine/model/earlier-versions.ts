@@ -28,6 +28,11 @@ export function rollBackReasonOn({ metadata }: KubeObject): string | undefined {
   return said === undefined || said === '' ? undefined : said;
 }
 
+/** Returns the id of the run in `<uid of the plan>/<id of the run>`, the form in which a plan names the run that it rolls back. */
+export function runIdIn(named: string): string {
+  return named.split('/').slice(1).join('/');
+}
+
 /** Returns the runs of the history that record what nodes ran before. The history is what the API server returned. */
 export function earlierRunsIn(history: unknown): EarlierRun[] {
   return recordsIn(history).flatMap(({ id, planUid, before }) => {

@@ -24,13 +24,14 @@ export function writesOver(
     async create(resource, object, options = {}) {
       const { namespace, name } = object.metadata;
       const place = options.subresource === undefined ? { namespace } : { namespace, name };
-      return await caller.json(writeCall('create', resource, place, options, { body: object }));
+      const content = { body: object, query: { dryRun: dryRunOf(options) } };
+      return await caller.json(writeCall('create', resource, place, options, content));
     },
     replace: async (resource, object, options = {}) =>
       await caller.json(writeCall('update', resource, object.metadata, options, { body: object })),
     async patch(resource, name, patch, options) {
       const force = options.type === 'apply' ? options.force : undefined;
-      const dryRun = options.dryRun ? 'All' : undefined;
+      const dryRun = dryRunOf(options);
       const content = {
         body: patch,
         contentType: CONTENT_TYPES[options.type],
@@ -75,6 +76,11 @@ export function writesOver(
       });
     },
   };
+}
+
+/** Returns the parameter with which the API server only checks a write; undefined for a write that counts. */
+function dryRunOf({ dryRun }: { readonly dryRun?: boolean | undefined }): 'All' | undefined {
+  return dryRun === true ? 'All' : undefined;
 }
 
 /**

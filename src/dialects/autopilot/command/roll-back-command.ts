@@ -16,7 +16,8 @@ import { askLeader } from '../../../cli/status/load.ts';
 import type { Inspection } from '../../../cli/status/observe.ts';
 import type { Session, SessionParts } from '../../../cli/status/status-session.ts';
 import { askUserName } from '../../../cli/user-name.ts';
-import { ROLLS_BACK_REASON_ANNOTATION } from '../../../engine/model/earlier-versions.ts';
+import type { World } from '../../../engine/contract/world.ts';
+import { ROLLS_BACK_REASON_ANNOTATION, runIdIn } from '../../../engine/model/earlier-versions.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { decodeReport, decodeSignal } from '../../../signal/annotations.ts';
 import { controlNodes, isK0sLeader, SIGNAL_DATA_ANNOTATION } from '../../../signal/names.ts';
@@ -40,6 +41,20 @@ import {
 
 const refuse = failing('REFIT_CONTROL');
 
+/** What is known about the run that goes back, and how the Plan that does so comes into the cluster. */
+export interface WayBackParts {
+  readonly world: World;
+  readonly history: readonly NodeRolloutRun[];
+  readonly run: NodeRolloutRun;
+  /** How many workers go back at once. */
+  readonly concurrent: number;
+  /** Returns sentences about what becomes of the Plan that had the run. */
+  readonly outcome: (ways: WaysBack) => readonly string[];
+  /** Lets the API server check the new Plan, and stores nothing. */
+  readonly check: (plan: Plan) => Promise<void>;
+  readonly write: (plan: Plan) => Promise<void>;
+}
+
 /** Takes the k0s Plan back. The caller has chosen it. */
 export async function rollBackK0sPlan(
   session: Session,
@@ -47,38 +62,58 @@ export async function rollBackK0sPlan(
   flags: ReasonedFlags,
   parts: SessionParts,
 ): Promise<void> {
-  const { clock, output } = parts;
-  const now = clock.now();
+  const now = parts.clock.now();
   refuseOpenPlan(old);
   await refuseOtherLeader(session, now);
-  const { history, run } = await runOf(session, old, flags);
-  const ways = waysBack(run, presentNodes(old.world));
-  const snapshots = snapshotsOf(old, history);
+  const way: WayBackParts = {
+    ...(await runOf(session, old, flags)),
+    world: old.world,
+    concurrent: concurrentIn(old.plan as Plan),
+    outcome: () => [
+      'The Plan is replaced, and its record with it; the NodeRollout keeps its history. Image bundles stay on the disk.',
+    ],
+    check: async (plan) => await check(session, old, plan, now),
+    write: async (plan) => await replace(session, old, plan, now),
+  };
+  await goBack(session, way, flags, parts);
+}
+
+/** Shows what goes back, asks, and writes the Plan that does so. */
+export async function goBack(
+  session: Session,
+  way: WayBackParts,
+  flags: ReasonedFlags,
+  parts: SessionParts,
+): Promise<void> {
+  const { history, run, world, concurrent } = way;
+  const ways = waysBack(run, presentNodes(world));
+  const snapshots = snapshotsOf(world, history);
   refuseImpossible(ways, run, snapshots);
-  const concurrent = concurrentIn(old.plan as Plan);
   const downloads = [...given(flags, ways), ...history.flatMap((each) => each.downloads ?? [])];
   const by = await askUserName(session);
   const made = planBack(
     ways,
     { run: `${run.planUid}/${run.id}`, downloads, concurrent },
-    rfc3339(now),
+    rfc3339(parts.clock.now()),
   );
   refuseInvalid(made);
   const plan = annotated(made, { [ROLLS_BACK_REASON_ANNOTATION]: `${by}: ${flags.reason.trim()}` });
-  if (flags.output === 'yaml') return output.write(writeYaml(plan));
+  if (flags.output === 'yaml') return parts.output.write(writeYaml(plan));
   say(parts, [
     ...shown(ways, run),
+    ...way.outcome(ways),
     ...snapshots.map((each) => `not restored: the snapshot ${each}`),
     ...dryRunLines(flags),
   ]);
   if (flags.dryRun === 'client') return;
-  await check(session, old, plan, now);
+  await way.check(plan);
   if (flags.dryRun === 'server' || !(await isWanted(flags, parts))) return;
-  await replace(session, old, plan, now);
+  await way.write(plan);
   say(parts, ['The Plan that goes back is written. Follow it with: refit status --watch']);
 }
 
-async function refuseOtherLeader(session: Session, now: number): Promise<void> {
+/** Rejects with REFIT_CONTROL while k0s's own leader carries plans out. */
+export async function refuseOtherLeader(session: Session, now: number): Promise<void> {
   const leader = await askLeader(session, now);
   if ('holder' in leader && leader.state !== 'silent' && isK0sLeader(leader.holder))
     refuse(
@@ -100,12 +135,14 @@ function refuseImpossible(ways: WaysBack, run: NodeRolloutRun, snapshots: readon
       },
     );
   refuseUndecided(undecidedNodes(ways));
-  if (ways.moves.length === 0)
-    throw new RefitError(
-      'REFIT_CONTROL',
-      [`no node goes back from run ${run.id}`, ...ways.left].join('; '),
-      { hint: 'see the runs with `refit history`, and name another one with --run' },
-    );
+  if (ways.moves.length > 0) return;
+  const another =
+    run.rollsBack === undefined ? 'another one' : `it, or run ${runIdIn(run.rollsBack.run)}`;
+  throw new RefitError(
+    'REFIT_CONTROL',
+    [`no node goes back from run ${run.id}`, ...ways.left].join('; '),
+    { hint: `see the runs with \`refit history\`, and name ${another} with --run` },
+  );
 }
 
 /** Throws REFIT_CONTROL if it is not known of some nodes whether they must go back. */
@@ -131,7 +168,8 @@ export function refuseUndecided(undecided: readonly UnclearNode[]): void {
   );
 }
 
-function kindOf({ role }: UnclearNode): string {
+/** Returns the kind of the object that has the signals of a node, as kubectl takes it. */
+export function kindOf({ role }: Pick<UnclearNode, 'role'>): string {
   return (role === 'controller' ? controlNodes : nodes).kind.toLowerCase();
 }
 
@@ -194,17 +232,22 @@ function pairOf(text: string): [string, string] {
 }
 
 function shown({ moves, left }: WaysBack, run: NodeRolloutRun): string[] {
+  const { rollsBack } = run;
   const rows = moves.map(({ name, role, from, to }) => [name, role, from, to]);
   return [
     `Run ${run.id} goes back, workers first and then controllers, one controller at a time:`,
     ...table(['NODE', 'ROLE', 'FROM', 'TO'], rows, Number.POSITIVE_INFINITY),
     ...left.map((sentence) => `left alone: ${sentence}`),
-    'The Plan is replaced, and its record with it; the NodeRollout keeps its history. Image bundles stay on the disk.',
+    ...(rollsBack === undefined
+      ? []
+      : [
+          `Run ${run.id} itself rolled run ${runIdIn(rollsBack.run)} back. To go further back instead, pass --run ${runIdIn(rollsBack.run)}`,
+        ]),
   ];
 }
 
 /** Returns a clause for each snapshot of etcd that a controller reports, or that the record of an earlier run has. */
-function snapshotsOf({ world }: Inspection, history: readonly NodeRolloutRun[]): string[] {
+function snapshotsOf(world: World, history: readonly NodeRolloutRun[]): string[] {
   const reported = world.list(controlNodes).flatMap(({ metadata: { name, annotations } }) => {
     const signal = decodeSignal(annotations);
     const { etcdSnapshot } = (signal && decodeReport(annotations, signal.created)) ?? {};

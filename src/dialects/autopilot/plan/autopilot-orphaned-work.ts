@@ -34,6 +34,21 @@ export function orphanedPlans(world: World, plans: readonly Plan[]): OrphanedPla
   );
 }
 
+/** Returns the nodes that have not ended the work of a signal, whichever Plan sent it. */
+export function nodesAtWork(world: World): { readonly role: Role; readonly name: string }[] {
+  return (['controller', 'worker'] as const).flatMap((role) =>
+    world
+      .list(OBJECTS[role])
+      .filter((object) => !isOfOtherDialect(object) && signallerOf(object) !== undefined)
+      .map(({ metadata: { name } }) => ({ role, name })),
+  );
+}
+
+/** Returns true if the signal on the object is that of another dialect, which does its own clean-up. */
+function isOfOtherDialect({ metadata: { annotations } }: KubeObject): boolean {
+  return decodeAgentPolicy(annotations).cordoning === 'leader';
+}
+
 interface Carrier {
   readonly object: KubeObject;
   readonly role: Role;
@@ -50,8 +65,7 @@ function orphanedPlanOf(
 ) {
   const { object, role } = carrier;
   const { annotations } = object.metadata;
-  // The signal is that of another dialect, which does its own clean-up.
-  if (decodeAgentPolicy(annotations).cordoning === 'leader') return undefined;
+  if (isOfOtherDialect(object)) return undefined;
   const signal = decodeSignal(annotations);
   if (signal && !isOver(signal)) {
     // The signal is that of an existing Plan, which removes the cordon later. The node may still do

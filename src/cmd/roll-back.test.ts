@@ -1,0 +1,280 @@
+/** Tests `refit rollback` on an API server in memory: with a Plan, without one, and after a Plan that goes back was refused. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { installDefinitions } from '../../sandbox/cluster/objects.ts';
+import { startSandboxPlane } from '../../sandbox/cluster/plane.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../test/support/builders/plans.ts';
+import { buildSignal, type OriginalSignal } from '../../test/support/builders/signals.ts';
+import { later } from '../../test/support/clock/times.ts';
+import { type Plan, plans } from '../api/autopilot/plan.ts';
+import { nodeRollouts } from '../api/kinds.ts';
+import type { NodeRolloutRun } from '../api/refit/node-rollout.ts';
+import { plainOutput } from '../cli/output.ts';
+import { inSession } from '../cli/status/status-session.ts';
+import {
+  deletedK0sPlan,
+  rollBackDeletedK0sPlan,
+} from '../dialects/autopilot/command/roll-back-deleted-plan.ts';
+import { DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
+import { ROLLS_BACK_ANNOTATION } from '../engine/model/earlier-versions.ts';
+import { DIALECT_LABEL } from '../engine/report/node-rollout-object.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
+import { leases, nodes } from '../kube/resources.ts';
+import { describeProblem, ifFound } from '../kube/status-error.ts';
+import { createClient } from '../kube/transport/http-client.ts';
+import { ROLLOUT_ANNOTATION } from '../signal/names.ts';
+import { microTime, systemClock } from '../util/clock.ts';
+import { rollBack } from './roll-back.ts';
+
+const OLD = 'v1.36.3+k0s.0';
+const NEW = 'v1.36.3+k0s.2';
+const NAMESPACE = 'k0s-autopilot';
+const ROLLOUT = 'autopilot-autopilot';
+const COUNTS = { total: 2, done: 2, failed: 0, inProgress: 0, pending: 0, skipped: 0 };
+/** k0s names its leader by a machine id. */
+const K0S_LEADER = '0123456789abcdef'.repeat(2);
+const SHA256 = 'ab'.repeat(32);
+
+const things = new AsyncDisposableStack();
+let client: KubeClient;
+let kubeconfig: string;
+
+beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'refit-rollback-'));
+  things.defer(async () => await rm(folder, { recursive: true }));
+  const plane = await startSandboxPlane(folder);
+  things.defer(async () => await plane.stop());
+  kubeconfig = await plane.kubeconfig('admin');
+  client = things.use(createClient(await loadClusterConfig({ path: kubeconfig })));
+  await installDefinitions(client, systemClock);
+});
+
+afterAll(async () => await things.disposeAsync());
+
+function runOf(more: Partial<NodeRolloutRun> = {}): NodeRolloutRun {
+  return {
+    id: 'id1',
+    planUid: 'old-uid',
+    started: later(0),
+    ended: later(1000),
+    phase: 'done',
+    version: NEW,
+    counts: COUNTS,
+    before: [{ role: 'worker', version: OLD, nodes: ['w1', 'w2'] }],
+    downloads: [NEW, OLD].map((version) => ({
+      version,
+      platform: 'linux-amd64',
+      url: `https://example.com/${version}`,
+      sha256: SHA256,
+    })),
+    ...more,
+  };
+}
+
+/** Records these runs in the NodeRollout; without any, there is none. */
+async function record(...history: readonly NodeRolloutRun[]): Promise<void> {
+  await ifFound(client.delete(nodeRollouts, ROLLOUT, { namespace: NAMESPACE }));
+  if (history.length === 0) return;
+  const { apiVersion = '', kind = '' } = buildPlan({ commands: [] });
+  await client.create(
+    nodeRollouts,
+    {
+      apiVersion: 'upgrade.refit.dev/v1alpha1',
+      kind: 'NodeRollout',
+      metadata: {
+        name: ROLLOUT,
+        namespace: NAMESPACE,
+        labels: { [DIALECT_LABEL]: 'autopilot' },
+      },
+      spec: { plan: { apiVersion, kind, name: 'autopilot' } },
+    },
+    { namespace: NAMESPACE },
+  );
+  const status = { phase: 'done' as const, planDeleted: later(2000), history: [...history] };
+  const options = { type: 'merge', subresource: 'status', namespace: NAMESPACE } as const;
+  await client.patch(nodeRollouts, ROLLOUT, { status }, options);
+}
+
+/** Puts a worker in the place of the one with this name. */
+async function put(name: string, kubeletVersion: string, signal?: OriginalSignal): Promise<void> {
+  await ifFound(client.delete(nodes, name));
+  const annotations = {
+    ...(signal && buildSignal(signal)),
+    [ROLLOUT_ANNOTATION]: 'old-uid/created',
+  };
+  const node = buildNode(name, { annotations });
+  const { status: _status, ...rest } = node;
+  const { uid: _uid, resourceVersion: _version, ...metadata } = rest.metadata;
+  const labels = { ...metadata.labels, 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
+  await client.create(nodes, { ...rest, metadata: { ...metadata, labels } });
+  const options = { type: 'merge', subresource: 'status' } as const;
+  await client.patch(nodes, name, { status: { nodeInfo: { kubeletVersion } } }, options);
+}
+
+/** Creates a Plan, as a person would. */
+async function apply(status?: Plan['status'], annotations = {}): Promise<Plan> {
+  const k0supdate = buildUpdate({ version: NEW, targets: { workers: listed('w1', 'w2') } });
+  const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate }] });
+  const { name } = metadata;
+  const made = await client.create(plans, { ...rest, metadata: { name, annotations } });
+  if (status === undefined) return made;
+  const options = { type: 'merge', subresource: 'status' } as const;
+  return await client.patch(plans, name, { status }, options);
+}
+
+async function rollingBack(
+  flags: Partial<Parameters<typeof rollBack>[0]> = {},
+  plan: string | undefined = 'autopilot',
+): Promise<string> {
+  let text = '';
+  const write = (piece: string): void => {
+    text += piece;
+  };
+  const output = { ...plainOutput, write };
+  const abort = new AbortController().signal;
+  const parts = { dialects: DIALECTS, clock: systemClock, output, abort };
+  const named = plan === '' ? {} : { plan };
+  const all = { kubeconfig, apiPort: 6443, reason: 'bad release', yes: true, ...named, ...flags };
+  const done = rollBack(all, parts).then(
+    () => text,
+    (error: unknown) => describeProblem(error).line,
+  );
+  return (await done).replaceAll(/\s+/g, ' ');
+}
+
+const present = async (): Promise<Plan | undefined> =>
+  await ifFound(client.get(plans, 'autopilot'));
+
+beforeEach(async () => {
+  await ifFound(client.delete(plans, 'autopilot'));
+  await ifFound(client.delete(leases, LEADER_LEASE.name, { namespace: LEADER_LEASE.namespace }));
+  for (const name of ['w1', 'w2']) await put(name, NEW, { status: 'Completed' });
+  await record(runOf());
+});
+
+test('the Plan is gone: the NodeRollout alone says who goes back, and the Plan is created', async () => {
+  const said = await rollingBack({ dryRun: 'server' });
+  for (const name of ['w1', 'w2']) expect(said).toContain(`${name} worker ${NEW} ${OLD}`);
+  expect(said).toContain('The Plan of run id1 was deleted, so a new Plan is created.');
+  expect(said).toContain('One worker goes back at a time, because nothing records how many');
+  expect(said).toContain('Nothing was written');
+  expect(await present()).toBeUndefined();
+
+  expect(await rollingBack()).toContain('The Plan that goes back is written.');
+  const made = await present();
+  expect(made?.metadata.annotations?.[ROLLS_BACK_ANNOTATION]).toBe('old-uid/id1');
+  expect(made?.spec.commands).toEqual([
+    {
+      k0supdate: {
+        version: OLD,
+        platforms: { 'linux-amd64': { url: `https://example.com/${OLD}`, sha256: SHA256 } },
+        targets: { workers: { ...listed('w1', 'w2'), limits: { concurrent: 1 } } },
+      },
+    },
+  ]);
+});
+
+test.each(['autopilot/autopilot', 'plan/autopilot', ''])(
+  'the name %j means the deleted Plan',
+  async (name) => {
+    expect(await rollingBack({ dryRun: 'client' }, name)).toContain(
+      'The Plan of run id1 was deleted',
+    );
+  },
+);
+
+test('a Plan that exists is replaced, and keeps how many workers it upgrades at once', async () => {
+  const state = 'Completed';
+  const plan = await apply({ state, commands: [{ id: 0, state, k0supdate: {} }] });
+  await record(runOf({ planUid: plan.metadata.uid ?? '' }));
+  expect(await rollingBack()).toContain('The Plan is replaced, and its record with it');
+  expect((await present())?.metadata.uid).not.toBe(plan.metadata.uid);
+});
+
+test('refused runs are passed over, and --run names any run', async () => {
+  const refused = runOf({ id: 'back-1', planUid: 'refused-uid', phase: 'invalid', version: OLD });
+  await record(refused, runOf());
+  expect(await rollingBack({ dryRun: 'client' })).toContain('Run id1 goes back');
+  await record(runOf({ id: 'id2' }), runOf());
+  expect(await rollingBack({ dryRun: 'client', run: 'id1' })).toContain('Run id1 goes back');
+  expect(await rollingBack({ run: 'id9' })).toContain('has no run id9; it has id2, id1');
+  await record(refused);
+  expect(await rollingBack()).toContain('has no run of this plan; it has back-1');
+});
+
+test('a run that rolled another one back says so', async () => {
+  await record(runOf({ id: 'back-1', rollsBack: { run: 'older-uid/id1' } }), runOf());
+  expect(await rollingBack({ dryRun: 'client' })).toContain(
+    'Run back-1 itself rolled run id1 back. To go further back instead, pass --run id1',
+  );
+  for (const name of ['w1', 'w2']) await put(name, OLD, { status: 'Failed' });
+  expect(await rollingBack()).toContain('and name it, or run id1 with --run');
+});
+
+test('without a NodeRollout nothing shows where to go', async () => {
+  await record();
+  const line = await rollingBack();
+  expect(line).toContain(
+    'REFIT_CONTROL: there is no plan autopilot, and no NodeRollout records what nodes ran before a deleted one',
+  );
+  expect(await rollingBack({}, 'other')).toContain('there is no plan other (run');
+});
+
+test('work of the deleted Plan is waited for, and so is the record of its end', async () => {
+  await put('w2', NEW, { status: 'Restart' });
+  const line = await rollingBack();
+  expect(line).toContain('deleted while nodes worked for it, and w2 has not finished');
+  expect(line).toContain('kubectl annotate node w2 k0sproject.io/autopilot-signal-data-');
+  await put('w2', NEW, { status: 'Completed' });
+  const { ended: _ended, ...open } = runOf();
+  await record(open);
+  expect(await rollingBack()).toContain('has not recorded yet that run id1 of the deleted Plan');
+  expect(await present()).toBeUndefined();
+});
+
+test("k0s's own leader, undecided nodes and wrong downloads are refused as with a Plan", async () => {
+  const spec = {
+    holderIdentity: K0S_LEADER,
+    leaseDurationSeconds: 3600,
+    renewTime: microTime(systemClock.now()),
+  };
+  const { name, namespace } = LEADER_LEASE;
+  const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
+  await client.create(leases, { ...lease, metadata: { name, namespace }, spec }, { namespace });
+  expect(await rollingBack()).toContain(`k0s's own leader (${K0S_LEADER}) carries plans out`);
+  await client.delete(leases, name, { namespace });
+
+  const wrong = { url: ['linux-amd64=ftp://e/x'], sha256: [`linux-amd64=${SHA256}`] };
+  expect(await rollingBack(wrong)).toContain('REFIT_USAGE: spec.commands[0]');
+  await put('w2', OLD, { status: 'Completed', command: { version: NEW } });
+  expect(await rollingBack()).toContain('it is not clear whether w2 must go back');
+  expect(await present()).toBeUndefined();
+});
+
+test.each([0, 1])(
+  'a Plan that appears after %i checks by the API server stays as it is',
+  async (checks) => {
+    const abort = new AbortController().signal;
+    const output = { ...plainOutput, write: () => undefined };
+    const parts = { dialects: DIALECTS, clock: systemClock, output, abort };
+    const flags = { kubeconfig, apiPort: 6443, reason: 'bad release', yes: true };
+    let uid: string | undefined;
+    const done = inSession(flags, parts, 'test', async (session) => {
+      const deleted = deletedK0sPlan(session, 'autopilot');
+      if (deleted === undefined) throw new Error('the Plan is not taken for a deleted one');
+      let calls = 0;
+      const create: KubeClient['create'] = async (...call) => {
+        if (calls++ === checks) uid = (await apply()).metadata.uid;
+        return await session.client.create(...call);
+      };
+      const beside = { ...session, client: { ...session.client, create } };
+      await rollBackDeletedK0sPlan(beside, deleted, flags, parts);
+    });
+    await expect(done).rejects.toThrow('a Plan was created meanwhile, so nothing was written');
+    expect((await present())?.metadata.uid).toBe(uid);
+  },
+);
