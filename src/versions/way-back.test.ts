@@ -1,6 +1,12 @@
 /** Whether the way back is open, in every situation that is told apart. */
 import { describe, expect, test } from 'vitest';
-import { pointOfNoReturn, type UpgradedNode, wayBackOfAll, wayBackOfNode } from './way-back.ts';
+import {
+  lacksBundle,
+  pointOfNoReturn,
+  type UpgradedNode,
+  wayBackOfAll,
+  wayBackOfNode,
+} from './way-back.ts';
 
 const NOW = Date.parse('2026-11-20T10:00:00Z');
 const SOON = '2026-11-20T11:00:00Z';
@@ -139,6 +145,22 @@ describe('one node', () => {
       message: expect.stringMatching(message) as string,
     });
   });
+});
+
+test.each<[string, UpgradedNode['keptBundle'], boolean]>([
+  ['no bundle was placed', undefined, false],
+  ['it is there', { version: OLD }, false],
+  ['it is gone', { version: OLD, gone: 'DiskFull' }, true],
+  [
+    'it is gone, and the plan wrote its version without the v',
+    { version: OLD.slice(1), gone: 'DiskFull' },
+    true,
+  ],
+  ['that of another build is gone', { version: 'v1.36.2+k0s.1', gone: 'DiskFull' }, false],
+  ['one without a version is gone', { gone: 'Removed' }, false],
+])('the bundle of the earlier version: %s', (_, keptBundle, lacks) => {
+  expect(lacksBundle(node({ keptBundle }))).toBe(lacks);
+  expect(lacksBundle(node({ keptBundle, from: undefined }))).toBe(false);
 });
 
 describe('all nodes', () => {

@@ -1,6 +1,7 @@
 /** Says whether upgraded nodes can go back to the version that they had before, and what closes that way. */
 import { listed } from '../util/phrases.ts';
 import { isNewerMinor, isSameMinor, parseVersion, type Version } from '../util/version.ts';
+import { isSameVersion } from './release-parts.ts';
 
 /** What is known about one upgraded node. */
 export interface UpgradedNode {
@@ -62,11 +63,14 @@ const ONLY_IMAGES =
   'so place it again before going back unless the container runtime still has its images';
 
 /**
- * Returns true if the airgap bundle of the earlier version is gone. That alone does not close the way back, because the
+ * Returns true if the airgap bundle of the earlier version is gone. The version of a bundle is what the author of the plan wrote, perhaps
+ * without the `v` that the service reports. That alone does not close the way back, because the
  * container runtime still has the images unless they were collected.
  */
 export function lacksBundle({ from, keptBundle }: UpgradedNode): boolean {
-  return keptBundle?.gone !== undefined && keptBundle.version === from;
+  if (keptBundle?.gone === undefined || keptBundle.version === undefined || from === undefined)
+    return false;
+  return isSameVersion(keptBundle.version, from);
 }
 
 /** Returns whether all of these nodes can go back; undefined without nodes. */
