@@ -65,7 +65,29 @@ export function runnerOf(dialect: string): PlanRunner {
   return ownMember(RUNNERS, dialect) ?? CONTROLLER;
 }
 
+/**
+ * Returns the runner of the plan. If the plan rolls a run back, nobody has a file to apply again, so the user lets `refit rollback` make
+ * another Plan from the record of that run.
+ */
+export function runnerOfPlan({
+  dialect,
+  name,
+  rollsBackRun,
+}: Pick<PlanView, 'dialect' | 'name' | 'rollsBackRun'>): PlanRunner {
+  const runner = runnerOf(dialect);
+  if (rollsBackRun === undefined || runner !== CONTROLLER) return runner;
+  const anew = `run refit rollback ${name} --run ${shellWord(rollsBackRun)} --reason TEXT, which puts another Plan in the place of this one`;
+  return { ...runner, startOver: anew, again: anew };
+}
+
+/** Returns the text as one word of a shell. A user chooses the id of a run, so it may have spaces. */
+function shellWord(text: string): string {
+  return /^[\w.:@+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
 function fixOfEdited(plan: PlanView): string {
+  if (plan.rollsBackRun !== undefined)
+    return `Not carried out since it was edited. To go back as recorded: ${runnerOfPlan(plan).again}.`;
   const failed = plan.stages
     .flatMap(({ targets }) => targets)
     .filter(({ phase }) => phase === 'failed');
@@ -91,14 +113,14 @@ function failedByHook({ reason = '' }: PlanView, { name, failure = '' }: TargetV
  * matches its nodes.
  */
 export function fixOf(plan: PlanView): string {
-  const { dialect, phase, abort, stages, remedy = 'Fix the cause.' } = plan;
+  const { phase, abort, stages, remedy = 'Fix the cause.' } = plan;
   const {
     startOver,
     again,
     hasNoRetry,
     corrected,
     causes = 'the node, or the version, url or sha256 in the Plan',
-  } = runnerOf(dialect);
+  } = runnerOfPlan(plan);
   if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
   if (phase === 'edited') return fixOfEdited(plan);
   if (phase === 'differs')
@@ -132,7 +154,11 @@ export function fixOf(plan: PlanView): string {
   if (!failed.every(({ gone }) => gone === true))
     return `Failed. Fix the cause (${causes}), then ${retried}`;
   const back = failed.length === 1 ? `When ${names} is` : 'When they are';
-  return `Failed. ${back} back, ${retried}. Or delete the Plan and apply one without the missing nodes.`;
+  const without =
+    plan.rollsBackRun === undefined
+      ? 'delete the Plan and apply one without the missing nodes'
+      : again;
+  return `Failed. ${back} back, ${retried}. Or ${without}.`;
 }
 
 /**

@@ -14,11 +14,13 @@ import { nodeRollouts } from '../api/kinds.ts';
 import type { NodeRolloutRun } from '../api/refit/node-rollout.ts';
 import { plainOutput } from '../cli/output.ts';
 import { inSession } from '../cli/status/status-session.ts';
+import { showWhy } from '../cli/why/why-command.ts';
 import {
   deletedK0sPlan,
   rollBackDeletedK0sPlan,
 } from '../dialects/autopilot/command/roll-back-deleted-plan.ts';
 import { DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
+import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
 import { ROLLS_BACK_ANNOTATION } from '../engine/model/earlier-versions.ts';
 import { DIALECT_LABEL } from '../engine/report/node-rollout-object.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -253,6 +255,65 @@ test("k0s's own leader, undecided nodes and wrong downloads are refused as with 
   await put('w2', OLD, { status: 'Completed', command: { version: NEW } });
   expect(await rollingBack()).toContain('it is not clear whether w2 must go back');
   expect(await present()).toBeUndefined();
+});
+
+/** Returns what `refit why` prints, on one line. */
+async function why(): Promise<string> {
+  let text = '';
+  const write = (piece: string): void => {
+    text += piece;
+  };
+  const abort = new AbortController().signal;
+  const parts = {
+    dialects: DIALECTS,
+    clock: systemClock,
+    output: { ...plainOutput, write },
+    abort,
+  };
+  await showWhy(undefined, { kubeconfig, apiPort: 6443 }, parts);
+  return text.replaceAll(/\s+/g, ' ');
+}
+
+const BACK = { [ROLLS_BACK_ANNOTATION]: 'old-uid/id1' };
+const DONE_AND_GONE = [
+  { name: 'w1', state: 'SignalCompleted', lastUpdatedTimestamp: later(0) },
+  { name: 'w9', state: 'SignalApplyFailed', lastUpdatedTimestamp: later(0) },
+];
+
+test.each<[string, string, string, Readonly<Record<string, string>>]>([
+  ['was refused', 'Warning', `Downgrade: w1 would get ${NEW}`, {}],
+  ['lost a node', 'ApplyFailed', 'w9: there is no such node', {}],
+  ['was aborted', 'ApplyFailed', 'Aborted: no', { [ABORT_ANNOTATION]: 'no' }],
+])('a Plan that goes back and %s: why names the command that goes on', async (...row) => {
+  const [, state, description, annotations] = row;
+  const k0supdate = state === 'Warning' ? {} : { workers: DONE_AND_GONE };
+  const commands = [{ id: 0, state, description, k0supdate }];
+  const bad = await apply({ state, commands }, { ...BACK, ...annotations });
+  const { uid = '' } = bad.metadata;
+  const own = runOf({
+    id: 'back-1',
+    planUid: uid,
+    phase: 'invalid',
+    rollsBack: { run: 'old-uid/id1' },
+  });
+  const first = runOf({ id: 'first' });
+  await record(own, runOf(), first);
+
+  const said = await why();
+  expect(said).not.toContain('delete the Plan');
+  const [, plan, run] = /refit rollback (\S+) --run (\S+) --reason TEXT/.exec(said) ?? [];
+  expect({ plan, run }).toEqual({ plan: 'autopilot', run: 'id1' });
+  expect(await rollingBack({ run: run ?? '' }, plan)).toContain(
+    'The Plan that goes back is written',
+  );
+  const made = await present();
+  expect(made?.metadata.uid).not.toBe(uid);
+  expect(made?.metadata.annotations).toMatchObject(BACK);
+
+  // Somebody deletes the Plan instead: the run is found without its name.
+  await client.delete(plans, 'autopilot');
+  expect(await rollingBack()).toContain('Run id1 goes back');
+  expect((await present())?.metadata.annotations).toMatchObject(BACK);
 });
 
 test.each([0, 1])(

@@ -189,6 +189,7 @@ const EVERYTHING: Complete<StatusView> = {
       remedy: '',
       stopped: '',
       rollBack: '',
+      rollsBackRun: '',
       stages: [
         {
           command: 0,

@@ -15,7 +15,7 @@ import { nodeActionsOf } from '../../engine/turn/choose-node-actions.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { runnerOf } from '../plan-runners.ts';
+import { runnerOf, runnerOfPlan } from '../plan-runners.ts';
 import { viewAt } from '../status/observe.ts';
 import { refOf } from '../status/plan-names.ts';
 import { isMoving } from '../status/sentences.ts';
@@ -49,7 +49,7 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
   const title = titleOf(view);
   const { paused, abort } = snapshot.controls;
   if (abort !== undefined) {
-    const message = `${title} was aborted (${abort}) and cannot be resumed; to start again: ${runnerOf(view.dialect).startOver}`;
+    const message = `${title} was aborted (${abort}) and cannot be resumed; to start again: ${runnerOfPlan(view).startOver}`;
     throw new RefitError('REFIT_CONTROL', message);
   }
   const change = paused ? { annotations: { [PAUSE_ANNOTATION]: null } } : {};

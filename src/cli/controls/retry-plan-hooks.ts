@@ -4,7 +4,7 @@ import { RETRY_HOOKS_ANNOTATION } from '../../engine/model/controls.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { runnerOf } from '../plan-runners.ts';
+import { runnerOfPlan } from '../plan-runners.ts';
 import type { Inspection } from '../status/observe.ts';
 import { isNamed } from '../status/plan-names.ts';
 import { titleOf } from '../status/text.ts';
@@ -20,14 +20,14 @@ export function isPlanWithFailedHook(plan: Inspection, name: string): boolean {
  * them has failed, or if the plan was aborted.
  */
 export function retryPlanHooks(controlled: ControlledPlan, now: number): PlanChange | undefined {
-  const { dialect, snapshot, policy, view } = controlled;
+  const { snapshot, policy, view } = controlled;
   if (planHookRuns(snapshot, policy, 'beforePlan', 'afterPlan').length === 0) return undefined;
   const refuse = failing('REFIT_CONTROL');
   const title = titleOf(view);
   const { abort, hooksRetried } = snapshot.controls;
   if (abort !== undefined)
     return refuse(
-      `${title} was aborted, so its hooks cannot run again; to start again: ${runnerOf(dialect.name).startOver}`,
+      `${title} was aborted, so its hooks cannot run again; to start again: ${runnerOfPlan(view).startOver}`,
     );
   const failed = failedPlanHooks(snapshot, policy);
   if (failed.length > 0)

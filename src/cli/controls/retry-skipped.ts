@@ -6,7 +6,7 @@ import { isHeld } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { runnerOf } from '../plan-runners.ts';
+import { runnerOfPlan } from '../plan-runners.ts';
 import { titleOf } from '../status/text.ts';
 import type { Control, ControlledPlan } from './control.ts';
 import { momentOf, refuseIfAborted, retriesOn } from './retry.ts';
@@ -62,10 +62,10 @@ export const retrySkipped: Control = Object.assign(
 /** Returns the skipped targets that still exist. Throws REFIT_CONTROL if there is none, or if the plan cannot retry. */
 function skippedOf(controlled: ControlledPlan) {
   refuseIfAborted(controlled);
-  const { dialect, snapshot, view } = controlled;
+  const { snapshot, view } = controlled;
   const refuse = failing('REFIT_CONTROL');
   const title = titleOf(view);
-  const { hasNoRetry, again } = runnerOf(dialect.name);
+  const { hasNoRetry, again } = runnerOfPlan(view);
   const skipped = withStages(snapshot.rollout)
     .filter(({ target }) => target.state === 'skipped')
     .filter(({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target))

@@ -13,7 +13,7 @@ import {
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';
-import { runnerOf } from '../plan-runners.ts';
+import { runnerOfPlan } from '../plan-runners.ts';
 import type { Inspection } from '../status/observe.ts';
 import { isNamed } from '../status/plan-names.ts';
 import { titleOf } from '../status/text.ts';
@@ -53,18 +53,18 @@ export function retriesOn({
 }
 
 /** Throws REFIT_CONTROL if the plan was aborted, because nothing of it can be retried. */
-export function refuseIfAborted({ dialect, snapshot, view }: ControlledPlan): void {
+export function refuseIfAborted({ snapshot, view }: ControlledPlan): void {
   if (snapshot.controls.abort === undefined) return;
   failing('REFIT_CONTROL')(
-    `${titleOf(view)} was aborted, so no node of it can be retried; to start again: ${runnerOf(dialect.name).startOver}`,
+    `${titleOf(view)} was aborted, so no node of it can be retried; to start again: ${runnerOfPlan(view).startOver}`,
   );
 }
 
 function failedOf(name: string, controlled: ControlledPlan): readonly [Target, ...Target[]] {
   const refuse = failing('REFIT_CONTROL');
   refuseIfAborted(controlled);
-  const { dialect, snapshot, view } = controlled;
-  const { hasNoRetry, again } = runnerOf(dialect.name);
+  const { snapshot, view } = controlled;
+  const { hasNoRetry, again } = runnerOfPlan(view);
   const title = titleOf(view);
   const found = withStages(snapshot.rollout).filter(({ target }) => target.name === name);
   if (found.length === 0) return refuse(`${name} is not a target of ${title}`);

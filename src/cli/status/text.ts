@@ -6,7 +6,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, table, wrapped } from '../phrases.ts';
-import { fixOf, planFlag, runnerOf } from '../plan-runners.ts';
+import { fixOf, planFlag, runnerOf, runnerOfPlan } from '../plan-runners.ts';
 import { planHookSection } from './hook-section.ts';
 import type { LeaderView } from './load.ts';
 import { picture } from './picture.ts';
@@ -317,7 +317,7 @@ function skippedAdvice(plan: PlanView): string[] {
     .heldTargets({ stages: plan.stages })
     .filter(({ name }) => skipped.some((target) => target.name === name));
   const first = held.length > 0 ? 'refit unhold each held node, then ' : '';
-  const { hasNoRetry, again } = runnerOf(plan.dialect);
+  const { hasNoRetry, again } = runnerOfPlan(plan);
   const then = hasNoRetry ? again : `run: refit retry --skipped${planFlag(plan)}`;
   return [
     `Left out: ${names}. To upgrade ${skipped.length === 1 ? 'it' : 'them'}, ${first}${then}`,

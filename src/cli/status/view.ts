@@ -20,6 +20,7 @@ import type {
   TargetReport,
   Wait,
 } from '../../engine/model/decision.ts';
+import { runIdIn } from '../../engine/model/earlier-versions.ts';
 import { isUnasked, remedyOf } from '../../engine/model/reasons.ts';
 import {
   activeStage,
@@ -120,6 +121,8 @@ export interface PlanView
   readonly stopped?: string | undefined;
   /** One sentence: whether the leader rolls the plan back by itself, or which run the plan rolls back. */
   readonly rollBack?: string | undefined;
+  /** The id of the run that this plan rolls back; absent for every other plan. */
+  readonly rollsBackRun?: string | undefined;
   readonly stages: readonly StageView[];
   readonly waits: readonly Wait[];
   /** Names of the targets that start next, in order. */
@@ -221,6 +224,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     remedy: reason !== undefined && REFUSED.has(end.phase) ? remedyOf(reason.code) : undefined,
     // If the plan was edited, the output explains the edit instead.
     rollBack: rollBackSentence(look),
+    rollsBackRun: rollout.rollsBack === undefined ? undefined : runIdIn(rollout.rollsBack),
     stopped: end.phase === 'failed' ? describeEndByBudget(snapshot, policy) : undefined,
     stages: rollout.stages.map((stage) => stageView(stage, look)),
     waits: waitsOf(look),
