@@ -169,7 +169,7 @@ test('an UpgradePolicy: it is valid, or every wrong field is listed', async () =
   const wrong = await lineOf(
     await file(`${head}spec: {soak: 0h, windows: [${window.replace('Berlin', 'Bonn')}]}\n`),
   );
-  expect(wrong).toContain('UpgradePolicy nightly: spec.soak must be a time above zero');
+  expect(wrong).toContain('UpgradePolicy nightly: spec.soak must be 0s, or a time above zero');
   expect(wrong).toContain('spec.windows[0].timeZone must be');
   expect(wrong).toMatch(/\(correct the fields; `kubectl explain` shows every field of a kind\)$/);
   expect(await lineOf(await file(`${head}spec: {failureBudgets: 3}\n`))).toContain(

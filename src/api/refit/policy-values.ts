@@ -17,7 +17,9 @@ export function rules(...all: readonly (readonly [rule: string, message: string]
 export const SHORT = 64;
 export const isBelow = (longest: string): string =>
   `duration(self) > duration('0s') && duration(self) <= duration('${longest}')`;
-export const TIME = 'must be a time above zero and below a year, such as 90s or 1h30m';
+const ABOVE_ZERO = 'a time above zero and below a year, such as 90s or 1h30m';
+export const TIME = `must be ${ABOVE_ZERO}`;
+const TIME_OR_ZERO = `must be 0s, or ${ABOVE_ZERO}`;
 export const durationSchema = z
   .string()
   .regex(DURATION, 'is not a time; use for example 90s or 1h30m')
@@ -25,6 +27,13 @@ export const durationSchema = z
 
 export const duration = (what: string) =>
   optional(what, durationSchema.meta(rules([isBelow('8760h'), TIME])));
+
+/** A duration that may also be written as `0s`. */
+export const durationOrZero = (what: string) =>
+  optional(
+    what,
+    durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME_OR_ZERO])),
+  );
 
 /** A number of nodes that is at least `least`, or a share such as `10%`. */
 export const numberOrShare = (least: number) =>

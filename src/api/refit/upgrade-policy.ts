@@ -21,12 +21,12 @@ import { notifySchema } from './notify-rules.ts';
 import {
   boundedSelectorSchema,
   duration,
+  durationOrZero,
   durationSchema,
   isBelow,
   numberOrShare,
   rules,
   SHORT,
-  TIME,
 } from './policy-values.ts';
 import { silencesSchema } from './silence-rules.ts';
 import { wavesSchema } from './wave-rules.ts';
@@ -266,14 +266,12 @@ export const upgradePolicySpecSchema = object(
     hooks: hooksSchema,
     notify: notifySchema,
     silences: silencesSchema,
-    soak: optional(
+    soak: durationOrZero(
       'How long a restarted service must keep running before its node counts as done; 5s.',
-      durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),
     ),
-    keepPrevious: optional(
+    keepPrevious: durationOrZero(
       'How long the agent of a k0s node keeps the previous binary and airgap bundle after the upgrade, such as `720h`; until the next upgrade or bundle by default. ' +
         '`0s`: they go as soon as the upgrade has succeeded.',
-      durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),
     ),
     etcdSnapshot: object(
       "A snapshot of etcd by Refit's agent of a k0s controller, before the first controller of a command is changed; none by default. It " +

@@ -329,7 +329,11 @@ test.each<[UpgradePolicySpec, string]>([
   ],
   [
     { soak: '0h' },
-    'spec.soak must be a time above zero and below a year, such as 90s or 1h30m; found "0h"',
+    'spec.soak must be 0s, or a time above zero and below a year, such as 90s or 1h30m; found "0h"',
+  ],
+  [
+    { keepPrevious: '9000h' },
+    'spec.keepPrevious must be 0s, or a time above zero and below a year, such as 90s or 1h30m; found "9000h"',
   ],
   [
     { windows: [WINDOW, { ...WINDOW, timeZone: 'Europe/Atlantis' }] },

@@ -39,6 +39,7 @@ import {
 /** The longest duration that a policy may have, because times far in the future are not valid dates. */
 const LONGEST_MS = 365 * 24 * 60 * 60 * 1000;
 const WANTED_TIME = 'a time above zero and below a year, such as 90s or 1h30m';
+const WANTED_TIME_OR_ZERO = `0s, or ${WANTED_TIME}`;
 
 /**
  * Returns the policy with defaults for absent fields. If a field is invalid, nothing starts under
@@ -212,12 +213,22 @@ function needsApproval(approval: Wave['approval'], at: string, complain: Complai
 }
 
 /** Returns the duration in milliseconds. Returns undefined if it is absent or invalid, and calls `complain` in the latter case. */
-function readTime(field: string, text: string | undefined, complain: Complain): number | undefined {
+function readTime(
+  field: string,
+  text: string | undefined,
+  complain: Complain,
+  wanted = WANTED_TIME,
+): number | undefined {
   if (text === undefined) return undefined;
   const ms = parseDuration(text);
   if (ms !== undefined && ms <= LONGEST_MS) return ms;
-  complain(field, WANTED_TIME, text);
+  complain(field, wanted, text);
   return undefined;
+}
+
+/** Does what `readTime` does for a field that may also be `0s`. */
+function readTimeOrZero(field: string, text: string | undefined, complain: Complain) {
+  return text === '0s' ? 0 : readTime(field, text, complain, WANTED_TIME_OR_ZERO);
 }
 
 function timesOf(spec: UpgradePolicySpec, complain: Complain) {
@@ -226,8 +237,8 @@ function timesOf(spec: UpgradePolicySpec, complain: Complain) {
   const step = (name: TimedStep): number =>
     read(`deadlines.${name}`, deadlines[name]) ?? DEFAULT_POLICY.stepDeadlines[name];
   const restartTimeoutMs = read('deadlines.restart', deadlines.restart);
-  const soakMs = soak === '0s' ? 0 : read('soak', soak);
-  const keepPreviousMs = keepPrevious === '0s' ? 0 : read('keepPrevious', keepPrevious);
+  const soakMs = readTimeOrZero('soak', soak, complain);
+  const keepPreviousMs = readTimeOrZero('keepPrevious', keepPrevious, complain);
   const settleMs = read('settle', settle);
   const ready = step('ready');
   const answer = step('answer');
