@@ -5,7 +5,7 @@ import { describeValue, listIssues } from '../util/describe-issue.ts';
 import { failing } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import { parseYaml } from '../util/yaml.ts';
-import type { CustomKind } from './crd.ts';
+import { type CustomKind, nameOfNamespace, nameOfObject } from './crd.ts';
 import { withoutInvalid } from './without-invalid.ts';
 
 export interface ReadObject {
@@ -112,7 +112,10 @@ function withArticle(noun: string): string {
 const HEADER = {
   apiVersion: z.string(),
   kind: z.string(),
-  metadata: z.looseObject({ name: z.string() }),
+  metadata: z.looseObject({
+    name: nameOfObject('The name.'),
+    namespace: nameOfNamespace('The namespace.').exactOptional(),
+  }),
 };
 
 function titleOf(value: unknown): string {

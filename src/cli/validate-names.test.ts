@@ -68,3 +68,38 @@ test.each([
   expect(line).toContain(`spec.${field}[0].`);
   expect(line).toMatch(/[nN]ame.* must consist of lower-case letters, digits/s);
 });
+
+const NAMED = [
+  ['UpgradePolicy', 'upgrade.refit.dev/v1alpha1', {}],
+  ['UpdaterSet', 'upgrade.refit.dev/v1alpha1', { updaters: [{ name: 'refit', refit: true }] }],
+  ['UpdateConfig', 'autopilot.k0sproject.io/v1beta2', {}],
+  ['Plan', 'autopilot.k0sproject.io/v1beta2', { commands: [] }],
+  ['Plan', 'upgrade.cattle.io/v1', buildCattlePlan('k3s').spec],
+] as const;
+
+test.each(NAMED)('a name that the API server refuses: %s of %s', async (kind, apiVersion, spec) => {
+  const line = await problemsOf(stringify({ apiVersion, kind, metadata: { name: 'Pol_A' }, spec }));
+  const wanted =
+    'metadata.name: is the text "Pol_A", must consist of lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit';
+  expect(line).toContain(wanted);
+  expect(line.split('metadata.name')).toHaveLength(2);
+});
+
+test('a namespace that no namespace can have', async () => {
+  const plan = buildCattlePlan('k3s');
+  const text = stringify({ ...plan, metadata: { name: 'k3s', namespace: 'My.Space' } });
+  expect(await problemsOf(text)).toContain(
+    'metadata.namespace: is the text "My.Space", must consist of lower-case letters, digits and hyphens, and begin and end with a letter or digit',
+  );
+});
+
+test('a name that is too long', async () => {
+  const text = stringify({
+    apiVersion: 'upgrade.refit.dev/v1alpha1',
+    kind: 'UpgradePolicy',
+    metadata: { name: 'a'.repeat(254) },
+    spec: {},
+  });
+  expect(await problemsOf(text)).toContain('metadata.name: ');
+  expect(await problemsOf(text)).toContain('253 characters');
+});
