@@ -27,8 +27,13 @@ export function policyRule(
   if (!first) return undefined;
   const wider = others.map(({ policy }) => policy.metadata.name);
   const over = wider.length > 0 ? `, before ${wider.join(', ')}` : '';
-  const rule = `covers ${describeEntry(first.entry, 'every plan')}${over}`;
-  return { name: first.policy.metadata.name, rule };
+  const { name: chosen } = first.policy.metadata;
+  const origin =
+    policies.fromFiles?.has(chosen) === true
+      ? '; it is taken from the file, as if you had applied it'
+      : '';
+  const rule = `covers ${describeEntry(first.entry, 'every plan')}${over}${origin}`;
+  return { name: chosen, rule };
 }
 
 /** Returns a sentence about the order of the workers if counted pods decide it; undefined if they do not, or could not be counted. */

@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createNode, installDefinitions } from '../../../sandbox/cluster/objects.ts';
 import { startSandboxPlane } from '../../../sandbox/cluster/plane.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
+import { upgradePolicies } from '../../api/kinds.ts';
+import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
@@ -47,7 +50,10 @@ spec:
 `;
 
 /** Runs the command on a cluster with two server nodes and three agent nodes. */
-async function previewOf(text: string): Promise<{ shown: string; refusal: string }> {
+async function previewOf(
+  text: string,
+  present: readonly UpgradePolicy[] = [],
+): Promise<{ shown: string; refusal: string }> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-preview-'));
   onTestFinished(async () => await rm(directory, { recursive: true }));
   const plane = await startSandboxPlane(directory);
@@ -57,6 +63,7 @@ async function previewOf(text: string): Promise<{ shown: string; refusal: string
   await installDefinitions(client, systemClock);
   for (const name of ['s1', 's2']) await createNode(client, name, CONTROL_PLANE);
   for (const name of ['a1', 'a2', 'a3']) await createNode(client, name, {});
+  for (const policy of present) await client.create(upgradePolicies, policy);
   const file = join(directory, 'plans.yaml');
   await writeFile(file, text);
   const lines: string[] = [];
@@ -103,17 +110,32 @@ test('a mistake in the second Plan is named with its place, and the first one is
   expect(shown).toContain('Plan server-plan');
 });
 
-test('a policy beside the Plans that cannot be read is a problem, and one that can is left out', async () => {
-  const policy = `apiVersion: upgrade.refit.dev/v1alpha1
+const POLICY = `apiVersion: upgrade.refit.dev/v1alpha1
 kind: UpgradePolicy
 metadata: { name: nightly }
-spec: { windows: [{ start: "22:00", length: 4h, timeZone: UTC }] }
+spec: { waves: [{ count: 1 }, {}] }
 `;
-  const wrong = await previewOf(`${SERVER}---\n${policy.replace('22:00', '9:5')}`);
-  expect(wrong.refusal).toMatch(
-    /^REFIT_FILE: plans\.yaml: document 2: spec\.windows\[0\]\.start: "9:5" is not a time of day;/,
+
+test('a policy beside the Plans that cannot be read is a problem', async () => {
+  const wrong = await previewOf(`${SERVER}---\n${POLICY.replace('count: 1', 'count: many')}`);
+  expect(wrong.refusal).toMatch(/^REFIT_FILE: plans\.yaml: document 2: spec\.waves\[0\]\.count: /);
+});
+
+test('a policy beside the Plans takes part as if it were applied', async () => {
+  const without = await previewOf(AGENT);
+  expect(without.shown).toMatch(/batch 1 +a[123], a[123]\n +batch 2 +a[123]\n/);
+  const { shown, refusal } = await previewOf(`${AGENT}---\n${POLICY}`);
+  expect(refusal).toBe('');
+  expect(shown).toMatch(
+    /wave 1 of the policy\n +batch 1 +a[123]\n +wave 2 of the policy\n +batch 2 +a[123], a[123]\n/,
   );
-  const right = await previewOf(`${SERVER}---\n${policy}`);
-  expect(right.refusal).toBe('');
-  expect(right.shown).toContain('Plan server-plan');
+  expect(shown).toContain(
+    'UpgradePolicy nightly covers every plan; it is taken from the file, as if you had applied it\n',
+  );
+});
+
+test('a policy of the file replaces the one of the same name in the cluster', async () => {
+  const present = buildUpgradePolicy('nightly', { plans: [{ name: 'server-plan' }] });
+  const { shown } = await previewOf(`${AGENT}---\n${POLICY}`, [present]);
+  expect(shown).toContain('UpgradePolicy nightly covers every plan; it is taken from the file');
 });

@@ -15,7 +15,7 @@ import { EXIT, RefitError } from '../../util/errors.ts';
 import { type InputFile, readInputs } from '../input-files.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrappedLines } from '../phrases.ts';
-import { askLeader, type Loaded } from '../status/load.ts';
+import { askLeader, type Loaded, type Policies } from '../status/load.ts';
 import {
   type Inspection,
   inspect,
@@ -57,12 +57,14 @@ export async function previewTexts(
   flags: Omit<PreviewFlags, 'file'>,
   parts: SessionParts,
 ): Promise<number> {
-  const read = files && plansIn(files, flags.mostPlans);
+  const found = files && objectsIn(files, flags.mostPlans);
+  const read = found?.plans;
   return await inSession(flags, parts, 'refit-preview', async (session) => {
     const now = parts.clock.now();
     const { loaded } = session;
     const fromFiles = (read ?? []).map(({ object }) => object);
-    const viewParts = { ...session.viewParts, fromFiles };
+    const policies = asIfApplied(session.viewParts.policies, found?.policies ?? []);
+    const viewParts = { ...session.viewParts, fromFiles, policies };
     const plans =
       read === undefined
         ? await previewOpen(loaded, viewParts, now)
@@ -90,11 +92,24 @@ export async function previewTexts(
   });
 }
 
-/**
- * Returns the plans of the files. Objects of other kinds are ignored. A policy is ignored, too,
- * because policies apply only in the cluster, but an invalid one is reported.
- */
-function plansIn(files: readonly InputFile[], mostPlans = Number.POSITIVE_INFINITY): ReadObject[] {
+/** Returns the policies that the cluster would have after `kubectl apply` of these. */
+function asIfApplied(policies: Policies, fromFiles: readonly UpgradePolicy[]): Policies {
+  // Of several with the same name, the last one counts, as for kubectl.
+  const applied = new Map(fromFiles.map((policy) => [policy.metadata.name, policy]));
+  const list = (): readonly UpgradePolicy[] => [
+    ...policies.list().filter(({ metadata }) => !applied.has(metadata.name)),
+    ...applied.values(),
+  ];
+  return { ...policies, list, fromFiles: new Set(applied.keys()) };
+}
+
+interface FileObjects {
+  readonly plans: readonly ReadObject[];
+  readonly policies: readonly UpgradePolicy[];
+}
+
+/** Returns the plans and the policies of the files. Objects of other kinds are ignored. */
+function objectsIn(files: readonly InputFile[], mostPlans = Number.POSITIVE_INFINITY): FileObjects {
   const read = files.map(({ path, text }) =>
     readObjects(text, path, [...KINDS, upgradePolicyKind]),
   );
@@ -113,7 +128,8 @@ function plansIn(files: readonly InputFile[], mostPlans = Number.POSITIVE_INFINI
   if (plans.length === 0) problems.push(...others.map((found) => `${found}, expected ${EXPECTED}`));
   if (plans.length > mostPlans)
     problems.push(`found ${plans.length} plans, expected at most ${mostPlans}`);
-  if (problems.length === 0) return plans;
+  if (problems.length === 0)
+    return { plans, policies: policies.map(({ object }) => object as UpgradePolicy) };
   throw new RefitError('REFIT_FILE', '', {
     problems,
     hint: '`kubectl explain` shows every field of a kind',

@@ -137,6 +137,8 @@ export interface Policies {
   list(): readonly UpgradePolicy[];
   /** The reason why policies cannot be read, if the cluster may have some. */
   readonly unseen?: string;
+  /** The names of the policies that a file has, and the cluster need not have. */
+  readonly fromFiles?: ReadonlySet<string>;
 }
 
 const NO_POLICIES: Policies = { list: () => [] };
