@@ -119,6 +119,36 @@ function addCommand(
   command.action(async (...given: unknown[]) => {
     const argument = given.find((each) => typeof each === 'string');
     const values = given.find((each): each is string[] => Array.isArray(each)) ?? [];
+    assertFilled(command, argument, values);
     end((await run(command.opts<never>(), { ...call, argument, values })) ?? 0);
   });
+}
+
+/**
+ * Throws REFIT_USAGE if an option or an argument is given, but blank. A script whose variable is not set writes such a value, and
+ * without it the command could choose another plan than the one that is meant.
+ */
+function assertFilled(
+  command: Command,
+  argument: string | undefined,
+  values: readonly string[],
+): void {
+  for (const option of command.options) {
+    const given: unknown = command.getOptionValue(option.attributeName());
+    const isGiven = command.getOptionValueSource(option.attributeName()) === 'cli';
+    if (!isGiven || ![given].flat().some(isBlank)) continue;
+    const advice = option.mandatory ? FILL_IN : FILL_IN_OR_OMIT;
+    throw new RefitError('REFIT_USAGE', `${option.long ?? option.flags} is empty: ${advice}`);
+  }
+  const [first] = command.registeredArguments;
+  if (first === undefined || ![argument, ...values].some(isBlank)) return;
+  const advice = first.required ? FILL_IN : FILL_IN_OR_OMIT;
+  throw new RefitError('REFIT_USAGE', `the argument ${first.name()} is empty: ${advice}`);
+}
+
+const FILL_IN = 'give it a value';
+const FILL_IN_OR_OMIT = `${FILL_IN}, or leave it out`;
+
+function isBlank(value: unknown): boolean {
+  return typeof value === 'string' && value.trim() === '';
 }

@@ -4,8 +4,12 @@ import { runProgram } from '../cli/program.ts';
 import { CONTROL_COMMANDS } from './control-commands.ts';
 
 async function errorOf(line: string): Promise<string> {
+  return await errorOfWords(line.split(' '));
+}
+
+async function errorOfWords(words: readonly string[]): Promise<string> {
   const call = { abort: AbortSignal.abort(), write: () => undefined };
-  const thrown: unknown = await runProgram(line.split(' '), CONTROL_COMMANDS, call).catch(
+  const thrown: unknown = await runProgram(words, CONTROL_COMMANDS, call).catch(
     (error: unknown) => error,
   );
   return thrown instanceof Error ? thrown.message : 'no error';
@@ -36,4 +40,28 @@ test.each([
   ],
 ])('refit %s is refused', async (line, message) => {
   expect(await errorOf(line)).toContain(message);
+});
+
+const BLANK_REASON = '--reason is empty: give it a value, or leave it out';
+
+test.each([
+  ['abort a', '--reason', BLANK_REASON],
+  ['rollback a', '--reason', BLANK_REASON],
+  ['start a --now --for 2h', '--reason', BLANK_REASON],
+  ['hold w1', '--reason', BLANK_REASON],
+  ['approve a --wave 2', '--reason', BLANK_REASON],
+  ['accept a --check pods', '--reason', BLANK_REASON],
+  ['accept a', '--check', '--check is empty: give it a value'],
+  ['abort', '--plan', '--plan is empty: give it a value, or leave it out'],
+  ['rollback a', '--url', '--url is empty: give it a value, or leave it out'],
+])('refit %s with an empty or blank %s is refused', async (line, option, message) => {
+  expect(await errorOfWords([...line.split(' '), option, ''])).toBe(message);
+  expect(await errorOfWords([...line.split(' '), option, ' \t'])).toBe(message);
+});
+
+test.each([
+  ['pause', 'the argument plan is empty: give it a value, or leave it out'],
+  ['unhold', 'the argument node is empty: give it a value'],
+])('refit %s with an empty argument is refused', async (command, message) => {
+  expect(await errorOfWords([command, ''])).toBe(message);
 });
