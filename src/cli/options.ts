@@ -4,6 +4,7 @@ import { DIALECT_NAMES } from '../api/refit/upgrade-policy.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import type { ClusterFlags } from '../kube/config/kubeconfig.ts';
 import { formatDuration, parseDuration } from '../util/duration.ts';
+import { ADDRESS_ADVICE, partsOfAddress } from '../util/listen.ts';
 import type { LogLevel } from '../util/log.ts';
 
 export interface ConnectionFlags extends ClusterFlags {
@@ -74,7 +75,7 @@ export const PAYLOAD_OPTIONS: readonly Option[] = [
 export const HEALTH_ADDRESS = new Option(
   '--health-address <host:port>',
   'serve /healthz, /readyz and /metrics at this address',
-);
+).argParser(parseAddress);
 
 export const LOG_LEVEL = new Option('--log-level <level>', 'lowest level to log')
   .choices(['debug', 'info', 'warn', 'error'])
@@ -135,6 +136,12 @@ export function matching(pattern: RegExp, advice: string) {
     if (pattern.test(text)) return text;
     throw new InvalidArgumentError(advice);
   };
+}
+
+/** Returns the text of an address, which is `host:port`. Throws InvalidArgumentError if `text` is not one. */
+export function parseAddress(text: string): string {
+  if (partsOfAddress(text)) return text;
+  throw new InvalidArgumentError(ADDRESS_ADVICE);
 }
 
 /** Returns the number of a port. Throws InvalidArgumentError if `text` is not one. */

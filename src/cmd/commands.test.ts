@@ -118,6 +118,14 @@ test.each<[string, string]>([
     'serve . --url x',
     "option '--url <url>' argument 'x' is invalid. write a URL, such as https://updates.example.com",
   ],
+  [
+    'controller --health-address 8080',
+    "option '--health-address <host:port>' argument '8080' is invalid. use host:port, such as 127.0.0.1:8080",
+  ],
+  [
+    'controller --ui-address :99999',
+    "option '--ui-address <host:port>' argument ':99999' is invalid. use host:port, such as 127.0.0.1:8080",
+  ],
   ['status --kubeconfig', "option '--kubeconfig <file>' argument missing"],
   ...['0', '65536', '1.5', 'https', ''].map((port): [string, string] => [
     `status --api-port ${port}`,

@@ -10,7 +10,9 @@ import { partsOf } from './session-parts.ts';
 
 const EXTENSION_OPTIONS: readonly Option[] = [
   ...common.PAYLOAD_OPTIONS,
-  new Option('--address <host:port>', 'serve the hooks at this address').default('127.0.0.1:9443'),
+  new Option('--address <host:port>', 'serve the hooks at this address')
+    .argParser(common.parseAddress)
+    .default('127.0.0.1:9443'),
   new Option(
     '--cert-dir <directory>',
     'directory of tls.crt and tls.key (PEM); read again when they change',
@@ -119,7 +121,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       new Option(
         '--ui-address <host:port>',
         'serve the dashboard at this address, to users who sign in with their token of the API server',
-      ),
+      ).argParser(common.parseAddress),
       new Option(
         '--ui-cert-dir <directory>',
         'with --ui-address: directory of tls.crt and tls.key (PEM); needed unless the address is 127.0.0.1',
@@ -302,7 +304,9 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'Runs an update server: serves releases and channels to clusters.',
     argument: new Argument('<directory>', 'directory that `refit bundle` made'),
     options: [
-      new Option('--address <host:port>', 'serve at this address').default('127.0.0.1:8080'),
+      new Option('--address <host:port>', 'serve at this address')
+        .argParser(common.parseAddress)
+        .default('127.0.0.1:8080'),
       new Option(
         '--url <url>',
         'base URL of the files in indexes; default: the address that the client used',

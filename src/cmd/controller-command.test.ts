@@ -42,6 +42,51 @@ test.each(['99ms', '0', 'soon', '-1m'])(
   },
 );
 
+test.each<[string, object, Record<string, string>, string]>([
+  [
+    'a flag of the dashboard without its address',
+    { uiHost: ['a.example'] },
+    {},
+    '--ui-host needs --ui-address',
+  ],
+  [
+    'tokens in plain text',
+    { uiAddress: ':8443' },
+    {},
+    '--ui-address :8443 listens at all addresses',
+  ],
+  [
+    'a header without a proxy',
+    { uiAddress: '127.0.0.1:8443', uiTokenHeader: 'X-Token' },
+    {},
+    '--ui-token-header needs --ui-trusted-proxy',
+  ],
+  [
+    'a folder without a certificate',
+    { uiAddress: ':8443', uiCertDir: '/nowhere' },
+    {},
+    'cannot use /nowhere/tls.crt with /nowhere/tls.key',
+  ],
+  ['a period', {}, { K0S_UPDATE_CHECK_INTERVAL: 'soon' }, 'K0S_UPDATE_CHECK_INTERVAL is "soon"'],
+  [
+    'a collector of traces',
+    {},
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' },
+    'OTEL_EXPORTER_OTLP_ENDPOINT must be a URL',
+  ],
+])('%s: the mistake is told before the API server is asked', async (_what, flags, env, message) => {
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await using server = await startStubServer((_, response) => void response.writeHead(500).end());
+  const kubeconfig = await kubeconfigFor(server.config.server);
+  const running = runController(
+    { kubeconfig, ...FLAGS, applyCrds: true, ...flags },
+    new AbortController().signal,
+  );
+  await expect(running).rejects.toThrow(message);
+  expect(server.requests).toEqual([]);
+});
+
 /** Returns the path of a file that is removed at the end of the test. */
 async function kubeconfigFor(server: string): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-start-'));

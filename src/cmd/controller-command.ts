@@ -9,11 +9,13 @@ import {
   prepareControllerProcess,
 } from '../composition/controller-process.ts';
 import { keepHeapSmall } from '../composition/small-heap.ts';
+import { checkTraceSettings } from '../composition/trace-exporter.ts';
 import { targetProblems } from '../dialects/autopilot/plan/problems.ts';
 import { phaseOfPlan } from '../dialects/autopilot/plan/states.ts';
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
 import type { Role } from '../engine/model/rollout.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
+import type { Environment } from '../http/proxy-choice.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
@@ -43,12 +45,15 @@ interface UpdateFlags extends ControllerFlags {
   readonly uiTrustedProxy?: readonly string[];
 }
 
-/** Runs until `abort`. Rejects at once if the API server cannot be reached, or lacks a kind or right that Refit needs. */
+/** Runs until `abort`. Rejects at once if an option or a variable is wrong, even if the API server is away. Also rejects at once if the API server cannot be reached, or lacks a kind or right that Refit needs. */
 export async function runController(flags: UpdateFlags, abort: AbortSignal): Promise<void> {
   keepHeapSmall();
   const metrics = createMetrics(VERSION);
   const component = 'refit-controller';
   const log = stderrLogger(flags.logLevel);
+  const dashboard = await dashboardIn(flags, log);
+  const probing = probingIn(process.env);
+  checkTraceSettings(process.env);
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   using client = createRoamingClient(config, {
     userAgent: component,
@@ -59,7 +64,7 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
     await applyDefinitions({ client, version: VERSION, clock, log, abort });
   }
   const labels = (identity: string) => ({ [CENTRAL_CORDONING_LABEL]: identity });
-  const updates = await prepareUpdates(flags, { client, metrics, log }, abort);
+  const updates = await prepareUpdates({ ...flags, ...probing }, { client, metrics, log }, abort);
   const controller = await prepareControllerProcess(
     {
       component,
@@ -72,7 +77,7 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
       ...(flags.excludeFromPlans ? { excludedRoles: flags.excludeFromPlans } : {}),
       apiPort: flags.apiPort,
       healthAddress: flags.healthAddress,
-      ...dashboardIn(flags, log),
+      ...dashboard,
       metrics,
       clock,
       log,
@@ -84,8 +89,12 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
 
 /**
  * Returns the server of the dashboard as a part of the process; nothing without --ui-address. Its code is loaded only if the flag is set.
+ * Rejects if an option of the dashboard is wrong.
  */
-function dashboardIn(flags: UpdateFlags, log: Logger): Pick<ControllerProcessOptions, 'serve'> {
+async function dashboardIn(
+  flags: UpdateFlags,
+  log: Logger,
+): Promise<Pick<ControllerProcessOptions, 'serve'>> {
   const { uiAddress: address, uiCertDir: certificates, uiHost: names = [] } = flags;
   const { uiTokenHeader: tokenHeader, uiTrustedProxy: trustedProxies } = flags;
   if (address === undefined) {
@@ -99,6 +108,8 @@ function dashboardIn(flags: UpdateFlags, log: Logger): Pick<ControllerProcessOpt
     if (useless === undefined) return {};
     throw new RefitError('REFIT_USAGE', `${useless} needs --ui-address`);
   }
+  const { checkServedOptions } = await import('../cli/served-dashboard/server.ts');
+  await checkServedOptions({ address, certificates, tokenHeader, trustedProxies });
   const { kubeconfig, context, apiPort } = flags;
   const connection = { kubeconfig, context, ...(apiPort === undefined ? {} : { apiPort }) };
   return {
@@ -127,14 +138,11 @@ function dashboardIn(flags: UpdateFlags, log: Logger): Pick<ControllerProcessOpt
 
 /** Returns the controller for automatic updates. Returns none if the cluster does not have the kind UpdateConfig, or if Refit may not read it. */
 async function prepareUpdates(
-  { insecureUpdates = false, clusterInfo }: UpdateFlags,
+  { insecureUpdates = false, clusterInfo, periodMs, probe }: UpdateFlags & Probing,
   tools: Pick<UpdateParts, 'client' | 'metrics' | 'log'>,
   abort: AbortSignal,
 ): Promise<(leader: LeaderTools) => readonly Controller[]> {
   const { env: environment } = process;
-  const periodMs = intervalIn('K0S_UPDATE_PERIOD', 10 * 60_000);
-  const intervalMs = intervalIn('K0S_UPDATE_CHECK_INTERVAL', 30 * 60_000);
-  const server = environment['K0S_UPDATE_SERVER']?.replace(/(?<!\/)\/+$/, '');
   // An API server that has just started may deny every request. This list retries until that is over, so that updates stay on.
   await tryList(tools.client, plans, { abort });
   try {
@@ -153,15 +161,28 @@ async function prepareUpdates(
     periodMs,
   };
   const rules = { phaseOf: phaseOfPlan, targetProblems, allowInsecure: insecureUpdates };
-  const probe = server ? { server, intervalMs } : undefined;
   return ({ writer, events }) => [
     updateController({ ...tools, ...own, ...rules, writer, events, probe }),
   ];
 }
 
+/** How often update servers are asked. */
+interface Probing {
+  readonly periodMs: number;
+  readonly probe: UpdateParts['probe'];
+}
+
+/** Reads the environment variables of k0s about update servers. Throws REFIT_USAGE if one is wrong. */
+function probingIn(environment: Environment): Probing {
+  const periodMs = intervalIn(environment, 'K0S_UPDATE_PERIOD', 10 * 60_000);
+  const intervalMs = intervalIn(environment, 'K0S_UPDATE_CHECK_INTERVAL', 30 * 60_000);
+  const server = environment['K0S_UPDATE_SERVER']?.replace(/(?<!\/)\/+$/, '');
+  return { periodMs, probe: server ? { server, intervalMs } : undefined };
+}
+
 /** Returns the milliseconds of an environment variable of k0s, which has a Go duration; `otherwise` if it is not set. Throws REFIT_USAGE if it is wrong. */
-function intervalIn(name: string, otherwise: number): number {
-  const text = ownMember(process.env, name);
+function intervalIn(environment: Environment, name: string, otherwise: number): number {
+  const text = ownMember(environment, name);
   if (!text) return otherwise;
   const ms = (parseGoDuration(text) ?? 0) / 1e6;
   if (ms >= 100) return ms;

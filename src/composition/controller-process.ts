@@ -139,6 +139,8 @@ export async function prepareControllerProcess(
 ): Promise<ControllerProcess> {
   const { component, client, config, lease, log } = options;
   const { clock = systemClock, random = Math.random, metrics = noMetrics } = options;
+  // A wrong variable is told even if the API server is away.
+  const traces = traceExporterOf(process.env, { clock, random, log, metrics });
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
   const election = lease && createElection({ client, ...lease, identity, clock, random, log });
   const origin = election ?? options.guard;
@@ -175,7 +177,7 @@ export async function prepareControllerProcess(
   const nodeRollouts = { client: other ? leading(other) : writer, isShared: other !== undefined };
   const health = healthMonitor(config, writer, clock);
   const shared = {
-    traces: traceExporterOf(process.env, { clock, random, log, metrics }),
+    traces,
     health,
     reader: client,
     writer,

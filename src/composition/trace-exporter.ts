@@ -9,6 +9,12 @@ import { messageOf, RefitError } from '../util/errors.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import type { Tools } from '../util/tools.ts';
 
+/** Throws REFIT_USAGE if a variable about traces is wrong. */
+export function checkTraceSettings(environment: Environment): void {
+  const { certificate } = traceChoice(environment).settings ?? {};
+  if (certificate !== undefined) authorityIn(certificate);
+}
+
 /** Returns the exporter; undefined if the environment names no collector. Throws REFIT_USAGE if a variable is wrong. */
 export function traceExporterOf(
   environment: Environment,

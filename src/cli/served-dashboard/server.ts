@@ -44,6 +44,15 @@ const LIMITS = {
 const HANDSHAKE_MS = 5000;
 const MOST_CONNECTIONS = 128;
 
+/** Rejects with REFIT_USAGE or REFIT_FILE if these options cannot be used together, or a file cannot be read. Opens nothing. */
+export async function checkServedOptions(
+  options: Pick<ServedOptions, 'address' | 'certificates'> & TrustedProxyOptions,
+): Promise<void> {
+  assertPrivate(options);
+  arrivals(options);
+  if (options.certificates !== undefined) await readCertificate(filesIn(options.certificates));
+}
+
 /** Resolves when the server listens. Rejects with REFIT_USAGE or REFIT_FILE if it cannot. */
 export async function serveForViewers(options: ServedOptions) {
   const { address, certificates, names = [], log } = options;
@@ -95,10 +104,7 @@ async function createListener(
   log: Logger,
 ): Promise<Server> {
   if (directory === undefined) return createHttpServer(LIMITS, answer);
-  const files: CertificateFiles = {
-    certificate: join(directory, 'tls.crt'),
-    key: join(directory, 'tls.key'),
-  };
+  const files = filesIn(directory);
   const first = await readCertificate(files);
   const note = ({ cert }: typeof first): void => {
     proven.by = new X509Certificate(String(cert));
@@ -113,8 +119,15 @@ async function createListener(
   return server;
 }
 
+function filesIn(directory: string): CertificateFiles {
+  return { certificate: join(directory, 'tls.crt'), key: join(directory, 'tls.key') };
+}
+
 /** A token must not cross a network in plain text. */
-function assertPrivate({ address, certificates }: ServedOptions): void {
+function assertPrivate({
+  address,
+  certificates,
+}: Pick<ServedOptions, 'address' | 'certificates'>): void {
   if (certificates !== undefined || isLoopback(address)) return;
   const found = hostIn(address) || 'all addresses';
   throw new RefitError(

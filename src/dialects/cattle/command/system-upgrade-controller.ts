@@ -7,6 +7,7 @@ import { cattlePlans } from '../../../api/kinds.ts';
 import { VERSION } from '../../../cli/version.ts';
 import { prepareControllerProcess } from '../../../composition/controller-process.ts';
 import { keepHeapSmall } from '../../../composition/small-heap.ts';
+import { checkTraceSettings } from '../../../composition/trace-exporter.ts';
 import type { Environment } from '../../../http/proxy-choice.ts';
 import { deployFile } from '../../../install/deploy-files.ts';
 import { objectsIn } from '../../../install/manifests.ts';
@@ -43,6 +44,11 @@ export async function runSystemUpgradeController(
   const namespace = required(env, 'NAMESPACE');
   keepHeapSmall();
   const log = stderrLogger(isSet(env, 'DEBUG') ? 'debug' : 'info');
+  // A wrong variable is told even if the API server is away.
+  const intervalMs = pollingInterval(env, log);
+  const job = jobSettings(env, log);
+  const times = isSet(env, 'LEADER_ELECT') ? leaseTimes(env, log) : undefined;
+  checkTraceSettings(process.env);
   const metrics = createMetrics(VERSION);
   const path = env[`${PREFIX}KUBE_CONFIG`] || undefined;
   // The original ignores KUBECONFIG, and so does this process.
@@ -53,8 +59,6 @@ export async function runSystemUpgradeController(
   const askChannel = redirectChannels({ clock, environment: env, userAgent: name, abort });
   const ask: ChannelParts['ask'] = async (channel, latestVersion) =>
     await askChannel(channel, await clusterIdOf({ client, abort }), latestVersion);
-  const intervalMs = pollingInterval(env, log);
-  const job = jobSettings(env, log);
   const controller = await prepareControllerProcess(
     {
       component: name,
@@ -63,9 +67,7 @@ export async function runSystemUpgradeController(
       dialects: [
         cattle({ name, namespace, job, plansShareNodes: isSet(env, 'PLANS_SHARE_NODES') }),
       ],
-      ...(isSet(env, 'LEADER_ELECT')
-        ? { lease: { namespace, name, ...leaseTimes(env, log) } }
-        : {}),
+      ...(times ? { lease: { namespace, name, ...times } } : {}),
       // The service account of the original has no right to read UpgradePolicies.
       policies: 'if-allowed',
       drainsNodes: !job.drainInJob,
