@@ -4,9 +4,9 @@ import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
 import { unfollowedDrain } from './unfollowed-drain.ts';
 
 const K0S =
-  'a node of k0s that drains itself does not follow it; it does so under a leader of k0s before 1.35, or if its agent may not mark its Lease';
+  'not followed by a k0s node that drains itself. A k0s node drains itself in two cases: the leader is a k0s before 1.35, or the agent of the node has no right to mark its Lease';
 const RANCHER =
-  'the Job of a Rancher Plan that drains its node does not follow it; it does so unless the controller has SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false';
+  'not followed by a Job of a Rancher Plan that drains its node. These Jobs drain their nodes by default; the leader drains instead if the controller runs with SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false';
 const pods = [{ behavior: 'Skip' as const }];
 
 test.each<[string, UpgradePolicySpec, string[]]>([
@@ -35,7 +35,7 @@ test.each<[string, UpgradePolicySpec, string[]]>([
       plans: [{ dialect: 'cattle', name: 'os' }],
       drain: { waitForJobs: '5m', volumes: { waitForDetach: true } },
     },
-    [`spec.drain.waitForJobs, spec.drain.volumes: ${RANCHER.replace('follow it', 'follow them')}`],
+    [`spec.drain.waitForJobs, spec.drain.volumes: ${RANCHER}`],
   ],
   [
     'dialects whose leader always drains',

@@ -1,25 +1,26 @@
 /** Warns about the drain fields of an UpgradePolicy that nobody follows where the leader does not drain. */
 import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
+import { SELF_DRAINING } from './self-draining.ts';
 
 type Dialect = 'autopilot' | 'cattle';
 type Field = 'pods' | 'order' | 'waitForJobs' | 'loadBalancers' | 'volumes' | 'evictionRequests';
 
-/** Who drains instead of the leader, the fields of `spec.drain` that it does not read, and how the leader comes to drain. */
+/** Who drains a node instead of the leader, and when, and the fields of `spec.drain` that are not followed then. */
 const DRAINERS: Readonly<
   Record<
     Dialect,
-    { readonly who: string; readonly unread: readonly Field[]; readonly remedy: string }
+    { readonly who: string; readonly when: string; readonly unread: readonly Field[] }
   >
 > = {
   autopilot: {
-    who: 'a node of k0s that drains itself',
+    who: 'a k0s node that drains itself',
+    when: SELF_DRAINING.autopilot,
     unread: ['pods', 'order', 'waitForJobs', 'volumes', 'evictionRequests'],
-    remedy: 'it does so under a leader of k0s before 1.35, or if its agent may not mark its Lease',
   },
   cattle: {
-    who: 'the Job of a Rancher Plan that drains its node',
+    who: 'a Job of a Rancher Plan that drains its node',
+    when: SELF_DRAINING.cattle,
     unread: ['pods', 'order', 'waitForJobs', 'loadBalancers', 'volumes', 'evictionRequests'],
-    remedy: 'it does so unless the controller has SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false',
   },
 };
 
@@ -37,11 +38,8 @@ export function unfollowedDrain({ drain, plans }: UpgradePolicySpec): string[] {
   const covers = (dialect: Dialect): boolean =>
     plans === undefined || plans.some((plan) => (plan.dialect ?? dialect) === dialect);
   return (['autopilot', 'cattle'] as const).filter(covers).flatMap((dialect) => {
-    const { who, unread, remedy } = DRAINERS[dialect];
+    const { who, when, unread } = DRAINERS[dialect];
     const fields = unread.filter((field) => isSet[field]).map((field) => `spec.drain.${field}`);
-    const them = fields.length === 1 ? 'it' : 'them';
-    return fields.length === 0
-      ? []
-      : [`${fields.join(', ')}: ${who} does not follow ${them}; ${remedy}`];
+    return fields.length === 0 ? [] : [`${fields.join(', ')}: not followed by ${who}. ${when}`];
   });
 }

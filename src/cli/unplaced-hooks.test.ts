@@ -10,10 +10,10 @@ function hook(when: HookSpec['when'], more: Partial<HookSpec> = {}): HookSpec {
   return { name: 'detach', when, timeout: '1m', webhook, ...more };
 }
 
-const K0S =
-  'spec.hooks (detach): no hook runs between the drain and the restart on a node of k0s that drains itself; it does so under a leader of k0s before 1.35, or if its agent may not mark its Lease; such a node';
-const RANCHER =
-  'spec.hooks (detach): no hook runs between the drain and the restart on a node that the Job of a Rancher Plan drains; it does so unless the controller has SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false; such a node';
+const K0S = (effect: string): string =>
+  `spec.hooks (detach): no hook runs between the drain and the restart on a k0s node that drains itself, so the node ${effect}. A k0s node drains itself in two cases: the leader is a k0s before 1.35, or the agent of the node has no right to mark its Lease`;
+const RANCHER = (effect: string): string =>
+  `spec.hooks (detach): no hook runs between the drain and the restart on a node that the Job of a Rancher Plan drains, so the node ${effect}. These Jobs drain their nodes by default; the leader drains instead if the controller runs with SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false`;
 
 test.each<[string, UpgradePolicySpec, string[]]>([
   ['no hook', {}, []],
@@ -21,12 +21,12 @@ test.each<[string, UpgradePolicySpec, string[]]>([
   [
     'every dialect',
     { hooks: [hook('AfterDrain')] },
-    [`${K0S} does not start`, `${RANCHER} does not start`],
+    [K0S('does not start'), RANCHER('does not start')],
   ],
   [
     'one dialect, and a failure is ignored',
     { plans: [{ dialect: 'cattle' }], hooks: [hook('BeforeRestart', { onFailure: 'Ignore' })] },
-    [`${RANCHER} is upgraded without it`],
+    [RANCHER('is upgraded without it')],
   ],
   [
     'a dialect whose leader drains',

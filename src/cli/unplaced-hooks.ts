@@ -3,15 +3,14 @@
  * wait for the hooks.
  */
 import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
+import { SELF_DRAINING } from './self-draining.ts';
 
 const MOMENTS: readonly string[] = ['AfterDrain', 'BeforeRestart'];
 
-/** Names for each dialect the nodes that the leader does not drain, and says when that is the case. */
-const DRAINERS = {
-  autopilot:
-    'a node of k0s that drains itself; it does so under a leader of k0s before 1.35, or if its agent may not mark its Lease',
-  cattle:
-    'a node that the Job of a Rancher Plan drains; it does so unless the controller has SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false',
+/** Names for each dialect the nodes that the leader does not drain. */
+const DRAINED_BY_OTHERS = {
+  autopilot: 'a k0s node that drains itself',
+  cattle: 'a node that the Job of a Rancher Plan drains',
 } as const;
 
 /** Returns a warning for each dialect of the policy in which hooks of these moments cannot run on every node. */
@@ -27,6 +26,6 @@ export function unplacedHooks({ hooks = [], plans }: UpgradePolicySpec): string[
     .filter(covers)
     .map(
       (dialect) =>
-        `spec.hooks (${names}): no hook runs between the drain and the restart on ${DRAINERS[dialect]}; such a node ${effect}`,
+        `spec.hooks (${names}): no hook runs between the drain and the restart on ${DRAINED_BY_OTHERS[dialect]}, so the node ${effect}. ${SELF_DRAINING[dialect]}`,
     );
 }
