@@ -13,6 +13,7 @@ import { cattlePlanKind, upgradePolicyKind } from '../api/schemas.ts';
 import { isAboutRemoved } from '../api/without-invalid.ts';
 import { problemsOf, targetProblems } from '../dialects/autopilot/plan/problems.ts';
 import { setProblems } from '../dialects/capi/hooks/updaters/updater-sets.ts';
+import { fieldFindings } from '../dialects/cattle/plan/field-problems.ts';
 import { resolveLatest, unknownDigestPaths } from '../dialects/cattle/plan/latest.ts';
 import { rivalsAmong } from '../dialects/cattle/plan/rivals.ts';
 import { type Manifest, parseManifest } from '../dialects/kubeadm/plan/manifest.ts';
@@ -186,26 +187,26 @@ function judgeManifest({ version, hosts }: Manifest): Judgement {
 function judgeCattlePlan(plan: CattlePlan): Judgement {
   const { name, namespace = 'default' } = plan.metadata;
   const title = `Plan ${namespace}/${name} can be carried out`;
-  const { channel = '', version = '', nodeSelector, concurrency } = plan.spec ?? {};
+  const { nodeSelector, concurrency } = plan.spec ?? {};
+  const fields = fieldFindings(plan);
   const { problems } = resolveLatest(plan, undefined);
   // Only the controller asks the channel, so this command cannot know its answer.
   const own = problems
     .filter(({ code }) => code !== 'ChannelUnanswered')
     .map(({ message }) => message);
-  if (version === '' && channel !== '' && !/^https?:$/.test(URL.parse(channel)?.protocol ?? ''))
-    own.push(`spec.channel: "${channel}" is not an http or https URL`);
   const nobody = 'so the Plan selects no node and is Complete at once';
   const warnings = [
     ...(nodeSelector ? [] : [`spec.nodeSelector: is missing, ${nobody}; use {} for all nodes`]),
     ...((concurrency ?? 0) > 0
       ? []
       : [`spec.concurrency: is ${concurrency ?? 'missing'}, ${nobody}; use 1`]),
+    ...fields.warnings,
     ...unknownDigestPaths(plan).map(
       (path) =>
         `metadata.annotations[upgrade.cattle.io/digest]: ${JSON.stringify(path)} names no field of the Plan, so no change starts it again; use for example spec.upgrade`,
     ),
   ];
-  return { title, problems: own, warnings, plan };
+  return { title, problems: [...own, ...fields.problems], warnings, plan };
 }
 
 function judgeConfig(config: UpdateConfig): Judgement {

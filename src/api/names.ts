@@ -1,0 +1,19 @@
+/** Checks names that the API server checks only when an object with them is created. */
+import { nameOfNamespace, nameOfObject } from './crd.ts';
+
+const OBJECT = nameOfObject('A name.');
+const LABEL = nameOfNamespace('A name.');
+
+/** Returns what is wrong with the name of an object, as a predicate; undefined if an object can have it. */
+export function faultOfObjectName(name: string): string | undefined {
+  const issue = OBJECT.safeParse(name).error?.issues[0];
+  if (issue === undefined) return undefined;
+  return issue.code === 'too_big' ? 'has more than 253 characters' : issue.message;
+}
+
+/** Returns what is wrong with a name that allows no dots, such as that of a volume; undefined if it is right. */
+export function faultOfLabelName(name: string): string | undefined {
+  const issue = LABEL.safeParse(name).error?.issues[0];
+  if (issue === undefined) return undefined;
+  return issue.code === 'too_big' ? 'has more than 63 characters' : issue.message;
+}

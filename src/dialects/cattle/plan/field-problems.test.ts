@@ -1,0 +1,92 @@
+/** Shows which fields of a Plan can never work, or mean something else than people expect. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
+import { fieldFindings } from './field-problems.ts';
+
+const RIGHT =
+  'it must consist of lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit';
+
+test.each<[object, string]>([
+  [
+    { serviceAccountName: 'My_Account' },
+    `spec.serviceAccountName: "My_Account" is a name that no object can have; ${RIGHT}`,
+  ],
+  [
+    { priorityClassName: 'High!' },
+    `spec.priorityClassName: "High!" is a name that no object can have; ${RIGHT}`,
+  ],
+  [
+    { secrets: [{ name: 'a_b', path: 'a' }] },
+    `spec.secrets[0].name: "a_b" is a name that no object can have; ${RIGHT}`,
+  ],
+  [
+    {
+      secrets: [
+        { name: 'a', path: 'a' },
+        { name: 'a.b', path: 'b' },
+      ],
+    },
+    'spec.secrets[1].name: "a.b" cannot be mounted, because the Job names a volume after it; use a Secret without a dot in its name',
+  ],
+  [
+    { tolerations: [{ key: 'a', operator: 'Exist' }] },
+    'spec.tolerations[0].operator: is "Exist", expected Exists or Equal',
+  ],
+  [
+    { tolerations: [{ operator: 'Exists', effect: 'NoRun' }] },
+    'spec.tolerations[0].effect: is "NoRun", expected NoSchedule, PreferNoSchedule or NoExecute',
+  ],
+  [
+    { tolerations: [{}] },
+    'spec.tolerations[0].operator: is "", expected Exists, because the toleration has no key',
+  ],
+  [
+    { tolerations: [{ key: 'a', operator: 'Exists', value: 'b' }] },
+    'spec.tolerations[0].value: is "b", but operator Exists allows no value; remove it, or use Equal',
+  ],
+  [
+    { tolerations: [{ key: 'a', tolerationSeconds: 3 }] },
+    'spec.tolerations[0].effect: is "", expected NoExecute, because tolerationSeconds is set',
+  ],
+  [
+    { drain: { timeout: '90' } },
+    'spec.drain.timeout: "90" is not a duration; use a duration such as 90s or 1h30m',
+  ],
+  [
+    { drain: { timeout: true } },
+    'spec.drain.timeout: true is not a duration; use a duration such as 90s or 1h30m',
+  ],
+  [
+    { version: '', channel: 'update.k3s.io' },
+    'spec.channel: "update.k3s.io" is not an http or https URL',
+  ],
+])('%j can never work', (spec, problem) => {
+  expect(fieldFindings(buildCattlePlan('p', spec))).toEqual({ problems: [problem], warnings: [] });
+});
+
+test.each<[object, string[]]>([
+  [{ drain: { timeout: '90s' } }, []],
+  [{ drain: { timeout: 0 } }, []],
+  [{ tolerations: [{ operator: 'Exists' }, { key: 'a', value: 'b', effect: 'NoSchedule' }] }, []],
+  [{ secrets: [{ name: 'a-b', path: 'a' }], serviceAccountName: 'a.b' }, []],
+  [
+    { drain: { timeout: 60 } },
+    [
+      'spec.drain.timeout: 60 means nanoseconds, which is 60ns; use a duration such as 90s or 1h30m',
+    ],
+  ],
+  [
+    { drain: { timeout: 60_000_000_000 } },
+    [
+      'spec.drain.timeout: 60000000000 means nanoseconds, which is 1m0s; the controller of Rancher cannot read a number above 2147483647; use a duration such as 90s or 1h30m',
+    ],
+  ],
+  [
+    { version: 'v1', channel: 'update.k3s.io' },
+    [
+      'spec.channel: "update.k3s.io" is not an http or https URL; it is ignored, because spec.version is set',
+    ],
+  ],
+])('%j works, with warnings', (spec, warnings) => {
+  expect(fieldFindings(buildCattlePlan('p', spec))).toEqual({ problems: [], warnings });
+});

@@ -1,0 +1,139 @@
+/**
+ * Finds fields of a Plan that the API server accepts, and with which no Job of the Plan can work. They are for people who write Plans;
+ * the controller carries such a Plan out as the original does.
+ */
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { type DrainSpec } from '../../../api/cattle/workload.ts';
+import { faultOfLabelName, faultOfObjectName } from '../../../api/names.ts';
+import { formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
+import { shortenedName } from './names.ts';
+
+export interface FieldFindings {
+  /** What can never work, one sentence each. */
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+type Spec = NonNullable<CattlePlan['spec']>;
+
+export function fieldFindings({ spec = {} as Spec }: CattlePlan): FieldFindings {
+  const { serviceAccountName = '', priorityClassName = '', drain, channel = '', version } = spec;
+  const names = {
+    'spec.serviceAccountName': serviceAccountName,
+    'spec.priorityClassName': priorityClassName,
+  };
+  const timeout = drain === undefined ? NOTHING : timeoutFindings(drain);
+  return {
+    problems: [
+      ...Object.entries(names).flatMap(([field, name]) =>
+        name === '' ? [] : nameProblems(field, name),
+      ),
+      ...secretProblems(spec),
+      ...tolerationProblems(spec),
+      ...timeout.problems,
+      ...(version ? [] : channelFaults(channel)),
+    ],
+    warnings: [
+      ...timeout.warnings,
+      ...(version
+        ? channelFaults(channel).map(
+            (fault) => `${fault}; it is ignored, because spec.version is set`,
+          )
+        : []),
+    ],
+  };
+}
+
+const NOTHING: FieldFindings = { problems: [], warnings: [] };
+
+function nameProblems(field: string, name: string): string[] {
+  const fault = faultOfObjectName(name);
+  return fault === undefined
+    ? []
+    : [`${field}: ${JSON.stringify(name)} is a name that no object can have; it ${fault}`];
+}
+
+function secretProblems({ secrets = [] }: Spec): string[] {
+  return secrets.flatMap(({ name }, index) => {
+    const field = `spec.secrets[${index}].name`;
+    const problems = nameProblems(field, name);
+    if (problems.length > 0) return problems;
+    // The volume of the Secret has its name, and names of volumes have no dots.
+    return faultOfLabelName(shortenedName('secret', name)) === undefined
+      ? []
+      : [
+          `${field}: ${JSON.stringify(name)} cannot be mounted, because the Job names a volume after it; use a Secret without a dot in its name`,
+        ];
+  });
+}
+
+const OPERATORS = ['Exists', 'Equal', 'Lt', 'Gt'];
+const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+
+/** The rules of the API server for tolerations of pods. Absent and empty values are the same. */
+function tolerationProblems({ tolerations = [] }: Spec): string[] {
+  return (tolerations as readonly Toleration[]).flatMap((toleration, index) => {
+    const { key = '', operator = '', value = '', effect = '', tolerationSeconds } = toleration;
+    const at = `spec.tolerations[${index}]`;
+    const checks: readonly [boolean, string][] = [
+      [
+        operator !== '' && !OPERATORS.includes(operator),
+        `${at}.operator: is "${operator}", expected Exists or Equal`,
+      ],
+      [
+        effect !== '' && !EFFECTS.includes(effect),
+        `${at}.effect: is "${effect}", expected NoSchedule, PreferNoSchedule or NoExecute`,
+      ],
+      [
+        key === '' && operator !== 'Exists',
+        `${at}.operator: is "${operator}", expected Exists, because the toleration has no key`,
+      ],
+      [
+        operator === 'Exists' && value !== '',
+        `${at}.value: is "${value}", but operator Exists allows no value; remove it, or use Equal`,
+      ],
+      [
+        tolerationSeconds !== undefined && effect !== 'NoExecute',
+        `${at}.effect: is "${effect}", expected NoExecute, because tolerationSeconds is set`,
+      ],
+    ];
+    return checks.flatMap(([isWrong, problem]) => (isWrong ? [problem] : []));
+  });
+}
+
+interface Toleration {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly value?: string;
+  readonly effect?: string;
+  readonly tolerationSeconds?: number;
+}
+
+/** The largest number that the original can read. With a larger one it reads no Plan at all. */
+const MOST_OF_ORIGINAL = 2 ** 31 - 1;
+
+/** kubectl reads a text as a duration of Go; a number means nanoseconds. */
+function timeoutFindings({ timeout }: DrainSpec): FieldFindings {
+  if (timeout === undefined) return NOTHING;
+  const field = 'spec.drain.timeout';
+  const wanted = 'use a duration such as 90s or 1h30m';
+  const isWhole = typeof timeout === 'number' && Number.isInteger(timeout);
+  if (typeof timeout === 'string' && parseGoDuration(timeout) !== undefined) return NOTHING;
+  if (!isWhole)
+    return {
+      problems: [`${field}: ${JSON.stringify(timeout)} is not a duration; ${wanted}`],
+      warnings: [],
+    };
+  if (timeout === 0) return NOTHING;
+  const meaning = `${field}: ${timeout} means nanoseconds, which is ${formatGoDuration(timeout)}`;
+  const warning =
+    timeout > MOST_OF_ORIGINAL
+      ? `${meaning}; the controller of Rancher cannot read a number above ${MOST_OF_ORIGINAL}; ${wanted}`
+      : `${meaning}; ${wanted}`;
+  return { problems: [], warnings: [warning] };
+}
+
+function channelFaults(channel: string): string[] {
+  const isUrl = /^https?:$/.test(URL.parse(channel)?.protocol ?? '');
+  return channel === '' || isUrl ? [] : [`spec.channel: "${channel}" is not an http or https URL`];
+}
