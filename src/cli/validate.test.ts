@@ -156,6 +156,29 @@ test('an UpgradePolicy with retry warns about plans that it does not try again',
   );
 });
 
+test.each([
+  [
+    'drain: {enabled: false, evictionRequests: Use}',
+    'warning: spec.drain.evictionRequests: Use has no effect, because spec.drain.enabled is false',
+  ],
+  [
+    'keepPrevious: 24h, plans: [{dialect: cattle}, {dialect: capi}]',
+    'warning: spec.keepPrevious has no effect on plans of cattle, capi; only nodes of k0s Plans',
+  ],
+  ['keepPrevious: 24h, plans: [{dialect: cattle}, {name: a}]', undefined],
+  ['keepPrevious: 24h', undefined],
+])('a policy with %s: what has no effect', async (spec, warning) => {
+  const path = await file(
+    `apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: a}\nspec: {${spec}}\n`,
+  );
+  let told = '';
+  await validate([path], (text) => {
+    told += text;
+  });
+  if (warning === undefined) expect(told).not.toContain('warning');
+  else expect(told).toContain(warning);
+});
+
 test('an UpgradePolicy: it is valid, or every wrong field is listed', async () => {
   const head =
     'apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: nightly}\n';

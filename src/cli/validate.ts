@@ -137,6 +137,7 @@ function warningsOf({ spec }: UpgradePolicy): string[] {
   return [
     ...retryWarnings(data),
     ...rollBackWarnings(data),
+    ...unusedWarnings(data),
     ...unfollowedDrain(data),
     ...unplacedHooks(data),
   ];
@@ -163,6 +164,25 @@ function rollBackWarnings({ onFailure, plans = [] }: UpgradePolicySpec): string[
       ? []
       : [`spec.onFailure: RollBack acts as Stop for plans of ${name}: ${rollBack.byHand}`];
   });
+}
+
+/** Returns a warning for each field that has no effect, because of another field or because of the plans of the policy. */
+function unusedWarnings({ drain, keepPrevious, plans }: UpgradePolicySpec): string[] {
+  const dialects = plans?.map(({ dialect }) => dialect ?? 'autopilot') ?? [];
+  const isUnkept = plans !== undefined && !dialects.includes('autopilot');
+  const named = [...new Set(dialects)].join(', ');
+  return [
+    ...(drain?.enabled === false && drain.evictionRequests === 'Use'
+      ? [
+          'spec.drain.evictionRequests: Use has no effect, because spec.drain.enabled is false, so nothing is drained; remove one of them',
+        ]
+      : []),
+    ...(keepPrevious !== undefined && isUnkept
+      ? [
+          `spec.keepPrevious has no effect on plans of ${named}; only nodes of k0s Plans (autopilot) keep a previous binary`,
+        ]
+      : []),
+  ];
 }
 
 const KINDS = [
