@@ -2,7 +2,15 @@
 import { expect, test } from 'vitest';
 import type { Logger } from '../../../util/log.ts';
 import { silentLogger } from '../../../util/log.ts';
-import { DEFAULT_JOB_SETTINGS, flag, jobSettings, leaseTimes, pollingInterval } from './config.ts';
+import {
+  DEFAULT_JOB_SETTINGS,
+  deadlineOf,
+  flag,
+  type JobSettings,
+  jobSettings,
+  leaseTimes,
+  pollingInterval,
+} from './config.ts';
 
 test('without variables the defaults count', () => {
   expect(jobSettings({ SYSTEM_UPGRADE_JOB_KUBECTL_IMAGE: '' }, silentLogger)).toEqual(
@@ -70,4 +78,15 @@ test.each([
   ['', undefined],
 ])('"%s" as a truth', (text, value) => {
   expect(flag(text)).toBe(value);
+});
+
+test.each<[number | undefined, Partial<JobSettings>, number | undefined]>([
+  [12_345, {}, 12_345],
+  [undefined, { activeDeadlineSeconds: 300 }, 300],
+  [0, { activeDeadlineSeconds: 300 }, undefined],
+  [-1, { activeDeadlineSeconds: 3600 }, 3600],
+  [600, { activeDeadlineSecondsMax: 300 }, 300],
+  [0, { activeDeadlineSecondsMax: 300 }, 300],
+])('a deadline of %s with %j', (own, settings, wanted) => {
+  expect(deadlineOf(own, { ...DEFAULT_JOB_SETTINGS, ...settings })).toBe(wanted);
 });

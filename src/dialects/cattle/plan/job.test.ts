@@ -7,18 +7,21 @@ import {
 } from '../../../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 
-import type { DrainSpec } from '../../../api/cattle/workload.ts';
 import type { Job } from '../../../kube/resources.ts';
-import { DEFAULT_JOB_SETTINGS, deadlineOf, type JobSettings } from './config.ts';
-import { drainArguments, jobNamesOf, jobOf, withLatestTag } from './job.ts';
+import { DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
+import { hostnameOf, jobNamesOf, jobOf } from './job.ts';
 import { shortenedName } from './names.ts';
 
 const HASH = '0e4e3f4e3f8b1e811d841099cb49e4712b93833bee0604115b9a141c';
 const node = buildNode('w1.example.com', { labels: { 'kubernetes.io/hostname': 'host1' } });
 
 interface Rendered {
+  readonly apiVersion: string;
+  readonly kind: string;
   readonly metadata: {
     name: string;
+    namespace: string;
+    ownerReferences: object[];
     labels: Record<string, string>;
     annotations: Record<string, string>;
   };
@@ -35,13 +38,14 @@ function render(
   spec: Partial<CattleSpec> = {},
   settings: Partial<JobSettings> = {},
   metadata: object = {},
+  on = node,
 ): Rendered {
   const plan = buildCattlePlan('server-plan', { serviceAccountName: 'system-upgrade', ...spec });
   const job = { ...DEFAULT_JOB_SETTINGS, ...settings };
   const config = { name: 'system-upgrade-controller', namespace: 'system-upgrade', job };
   const rendering = {
     plan: { ...plan, metadata: { ...plan.metadata, ...metadata } },
-    node,
+    node: on,
     version: 'v1.2.3',
     hash: HASH,
   };
@@ -59,6 +63,49 @@ test('a name that would be cut behind a dash loses the dash too', () => {
   expect(name).toHaveLength(63);
   expect(name).toMatch(/^a{55}-b-[0-9a-f]{5}$/);
   expect(shortenedName('a'.repeat(56), 'b'.repeat(20))).toMatch(/^a{56}-[0-9a-f]{6}$/);
+});
+
+test('a node counts under its hostname label, and under its name without one', () => {
+  const plain = { metadata: { name: 'w1' } };
+  expect([hostnameOf(node), hostnameOf(buildNode('w1')), hostnameOf(plain)]).toEqual([
+    'host1',
+    'w1',
+    'w1',
+  ]);
+});
+
+test('the Job is in the namespace of its Plan, which owns it and can be deleted before it', () => {
+  const { apiVersion, kind, metadata } = render();
+  expect([apiVersion, kind, metadata.namespace]).toEqual(['batch/v1', 'Job', 'system-upgrade']);
+  expect(metadata.ownerReferences).toEqual([
+    {
+      apiVersion: 'upgrade.cattle.io/v1',
+      kind: 'Plan',
+      name: 'server-plan',
+      uid: 'server-plan-uid',
+      controller: true,
+      blockOwnerDeletion: false,
+    },
+  ]);
+});
+
+test('a Job that drains its node itself starts at once, without the mark of a held one', () => {
+  const { metadata, spec } = render({ drain: {} });
+  expect(spec).not.toHaveProperty('suspend');
+  expect(metadata.annotations).not.toHaveProperty('refit.upgrade.cattle.io/drained-by-leader');
+});
+
+test('a Job that the leader drains for is held, and only the Job has the mark', () => {
+  const { metadata, spec } = render({ drain: {} }, { drainInJob: false });
+  expect(spec['suspend']).toBe(true);
+  const mark = { 'refit.upgrade.cattle.io/drained-by-leader': 'true' };
+  expect(metadata.annotations).toMatchObject(mark);
+  expect(spec.template.metadata).toMatchObject({ annotations: {} });
+  expect(spec.template.spec).not.toHaveProperty('initContainers');
+});
+
+test('a Plan without a deadline renders a Job without one', () => {
+  expect(render({ jobActiveDeadlineSecs: 0 }).spec).not.toHaveProperty('activeDeadlineSeconds');
 });
 
 test('labels and annotations', () => {
@@ -220,6 +267,90 @@ describe('containers', () => {
     });
   });
 
+  test('the images of prepare and upgrade get the version, kubectl has its own', () => {
+    const { initContainers = [], containers } = render(
+      { prepare: { image: 'a/b' }, upgrade: { image: 'c/d' }, cordon: true },
+      { kubectlImage: 'kubectl:1' },
+    ).spec.template.spec;
+    expect([...initContainers, ...containers].map((each) => each['image'])).toEqual([
+      'a/b:v1.2.3',
+      'kubectl:1',
+      'c/d:v1.2.3',
+    ]);
+  });
+
+  test('prepare has the environment, mounts and rights that its Plan gives it', () => {
+    const [prepare] =
+      render({
+        prepare: {
+          image,
+          command: ['/bin/prepare'],
+          envFrom: [{ configMapRef: { name: 'more' } }],
+          volumes: [{ name: 'v', source: '/s', destination: '/d' }],
+          securityContext: { runAsUser: 1 },
+        },
+      }).spec.template.spec.initContainers ?? [];
+    expect(prepare).toMatchObject({
+      command: ['/bin/prepare'],
+      envFrom: [{ configMapRef: { name: 'more' } }],
+      securityContext: { runAsUser: 1 },
+    });
+    expect(prepare?.['volumeMounts']).toContainEqual({ name: 'v', mountPath: '/d' });
+    expect(prepare).not.toHaveProperty('args');
+  });
+
+  test.each<[string, Partial<CattleSpec>, string[]]>([
+    ['cordon', { cordon: true }, ['cordon', 'w1.example.com']],
+    [
+      'drain',
+      { drain: { force: true } },
+      [
+        'drain',
+        'w1.example.com',
+        '--pod-selector',
+        '!upgrade.cattle.io/controller',
+        '--ignore-daemonsets',
+        '--delete-emptydir-data',
+        '--force',
+      ],
+    ],
+  ])('%s runs kubectl for the node, with the volumes of the upgrade', (name, spec, args) => {
+    const upgrade = { image, volumes: [{ name: 'v', source: '/s', destination: '/d' }] };
+    const [kubectl] = render({ ...spec, upgrade }).spec.template.spec.initContainers ?? [];
+    expect(kubectl).toMatchObject({ name, args });
+    expect(kubectl?.['volumeMounts']).toContainEqual({ name: 'v', mountPath: '/d' });
+    expect(kubectl).not.toHaveProperty('securityContext');
+  });
+
+  test('without an explicit order to cordon, and without prepare, there is no init container', () => {
+    expect(render({ cordon: false }).spec.template.spec).not.toHaveProperty('initContainers');
+  });
+
+  test('the pod has the Secrets and the paths of the node as volumes', () => {
+    const { spec } = render({
+      upgrade: { image, volumes: [{ name: 'v', source: '/s', destination: '/d' }] },
+      secrets: [
+        { name: 'one', path: '' },
+        { name: 'two', path: '/abs', ignoreUpdates: true, defaultMode: 0o400 },
+      ],
+    }).spec.template;
+    expect((spec['volumes'] as unknown[]).slice(2)).toEqual([
+      { name: 'secret-one', secret: { secretName: 'one', optional: false } },
+      { name: 'secret-two', secret: { secretName: 'two', optional: true, defaultMode: 0o400 } },
+      { name: 'v', hostPath: { path: '/s' } },
+    ]);
+    expect(spec.containers[0]?.['volumeMounts']).toContainEqual({
+      name: 'secret-one',
+      mountPath: '/run/system-upgrade/secrets/one',
+      readOnly: true,
+    });
+  });
+
+  test('the setting decides whether the upgrade is privileged', () => {
+    const [upgrade] = render({}, { privileged: false }).spec.template.spec.containers;
+    expect(upgrade?.['securityContext']).toMatchObject({ privileged: false });
+  });
+
   test('a security context of its own replaces that as a whole', () => {
     const [upgrade] = render({ upgrade: { image, securityContext: { runAsUser: 1 } } }).spec
       .template.spec.containers;
@@ -227,76 +358,45 @@ describe('containers', () => {
   });
 });
 
-test.each<[string, DrainSpec, string[]]>([
-  [
-    'as written',
-    {
-      podSelector: {
-        matchExpressions: [{ key: 'component', operator: 'NotIn', values: ['sonobuoy'] }],
-      },
-    },
-    [
-      'component notin (sonobuoy),!upgrade.cattle.io/controller',
-      '--ignore-daemonsets',
-      '--delete-emptydir-data',
-    ],
-  ],
-  [
-    'with everything',
-    {
-      timeout: 1_500_000_000,
-      gracePeriod: -1,
-      force: true,
-      disableEviction: true,
-      skipWaitForDeleteTimeout: 1,
-      deleteEmptydirData: false,
-      ignoreDaemonSets: false,
-    },
-    [
-      '!upgrade.cattle.io/controller',
-      '--force',
-      '--timeout',
-      '1.5s',
-      '--grace-period',
-      '-1',
-      '--disable-eviction=true',
-      '--skip-wait-for-delete-timeout',
-      '1',
-    ],
-  ],
-  [
-    'a timeout in words',
-    { timeout: '90s', ignoreDaemonSets: false, deleteLocalData: false },
-    ['!upgrade.cattle.io/controller', '--timeout', '90s'],
-  ],
-])('drain %s', (_name, drain, [selector = '', ...rest]) => {
-  expect(drainArguments(drain, 'w1')).toEqual(['drain', 'w1', '--pod-selector', selector, ...rest]);
+describe('on a Windows node', () => {
+  const windows = buildNode('win', { labels: { 'kubernetes.io/os': 'windows' } });
+  const asSystem = {
+    windowsOptions: { hostProcess: true, runAsUserName: 'NT AUTHORITY\\SYSTEM' },
+  };
+  const settings = { kubectlImage: 'kubectl:linux', kubectlImageWindows: 'kubectl:windows' };
+  const own = { securityContext: { runAsUser: 1 } };
+  const podOf = (spec: Partial<CattleSpec>) => render(spec, settings, {}, windows).spec.template;
+
+  test.each<[string, Partial<CattleSpec>]>([
+    ['cordon', { cordon: true }],
+    ['drain', { drain: {} }],
+  ])('%s has the image for Windows, and runs as SYSTEM on the host', (name, spec) => {
+    const [kubectl] = podOf(spec).spec.initContainers ?? [];
+    expect(kubectl).toMatchObject({ name, image: 'kubectl:windows', securityContext: asSystem });
+  });
+
+  test('prepare runs as SYSTEM whatever its Plan says', () => {
+    const [prepare] = podOf({ prepare: { image: 'a/b', ...own } }).spec.initContainers ?? [];
+    expect(prepare?.['securityContext']).toEqual(asSystem);
+  });
+
+  test('the upgrade runs as SYSTEM unless its Plan says otherwise', () => {
+    const contexts = [{}, own].map(
+      (more) =>
+        podOf({ upgrade: { image: 'a/b', ...more } }).spec.containers[0]?.['securityContext'],
+    );
+    expect(contexts).toEqual([asSystem, own.securityContext]);
+  });
 });
 
 test.each([
-  ['test/image', 'test/image:v1'],
-  ['test/image:t', 'test/image:t'],
-  ['img.example.com:5000/test/image', 'img.example.com:5000/test/image:v1'],
-  ['img.example.com:5000/test/image:t', 'img.example.com:5000/test/image:t'],
-  ['docker.io/library/alpine', 'alpine:v1'],
-  ['docker.io/a/b', 'a/b:v1'],
-  [`a/b@sha256:${'0'.repeat(64)}`, `a/b@sha256:${'0'.repeat(64)}`],
-  ['Not An Image', 'Not An Image'],
-])('the latest-tag rule: %s', (image, tagged) => {
-  expect(withLatestTag(image, 'v1')).toBe(tagged);
-});
-
-test.each<[number | undefined, Partial<JobSettings>, number | undefined]>([
-  [12_345, {}, 12_345],
-  [undefined, { activeDeadlineSeconds: 300 }, 300],
-  [0, { activeDeadlineSeconds: 300 }, undefined],
-  [-1, { activeDeadlineSeconds: 3600 }, 3600],
-  [600, { activeDeadlineSecondsMax: 300 }, 300],
-  [0, { activeDeadlineSecondsMax: 300 }, 300],
-])('a deadline of %s with %j', (own, settings, wanted) => {
-  expect(deadlineOf(own, { ...DEFAULT_JOB_SETTINGS, ...settings })).toBe(wanted);
-});
-
-test('a delay that outlives the Job keeps it longer', () => {
-  expect(render({ postCompleteDelay: '30m' }).spec['ttlSecondsAfterFinished']).toBe(1860);
+  ['no delay', undefined, 900],
+  ['a delay as long as the Job is kept', '15m', 900],
+  ['a longer one, which is rounded up to a second', '15m0.1s', 961],
+  ['a long one', '30m', 1860],
+  ['one that cannot be read', 'soon', 900],
+])('a Job is kept a minute longer than a delay that would outlive it: %s', (_name, delay, ttl) => {
+  const { metadata, spec } = render(delay === undefined ? {} : { postCompleteDelay: delay });
+  expect(spec['ttlSecondsAfterFinished']).toBe(ttl);
+  expect(metadata.annotations['upgrade.cattle.io/ttl-seconds-after-finished']).toBe(String(ttl));
 });
