@@ -51,6 +51,49 @@ test('each variable reaches its setting', () => {
   ]);
 });
 
+test('each variable of the election reaches its time', () => {
+  const env = {
+    CATTLE_ELECTION_LEASE_DURATION: '1m',
+    CATTLE_ELECTION_RENEW_DEADLINE: '40s',
+    CATTLE_ELECTION_RETRY_PERIOD: '1500ms',
+  };
+  expect(leaseTimes(env, silentLogger)).toEqual({
+    leaseDurationMs: 60_000,
+    renewDeadlineMs: 40_000,
+    retryPeriodMs: 1500,
+  });
+});
+
+test.each([
+  ['+5', 5],
+  ['-1', -1],
+  ['0', 0],
+  ['5x', 2],
+  ['x5', 2],
+  ['1.5', 2],
+])('a number of "%s" is %s', (text, wanted) => {
+  const { backoffLimit } = jobSettings({ SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: text }, silentLogger);
+  expect(backoffLimit).toBe(wanted);
+});
+
+test('what cannot be read is logged with the value that is used instead', () => {
+  const told: unknown[] = [];
+  const log: Logger = {
+    ...silentLogger,
+    error: (message, fields) => told.push({ message, ...fields }),
+  };
+  leaseTimes({ CATTLE_ELECTION_RETRY_PERIOD: 'soon', CATTLE_ELECTION_LEASE_DURATION: '' }, log);
+  pollingInterval({ SYSTEM_UPGRADE_PLAN_POLLING_INTERVAL: '20m' }, log);
+  expect(told).toEqual([
+    {
+      message: 'invalid environment variable, using the default',
+      name: 'CATTLE_ELECTION_RETRY_PERIOD',
+      value: 'soon',
+      used: 2000,
+    },
+  ]);
+});
+
 test('what cannot be read is logged, and the default counts', () => {
   const told: unknown[] = [];
   const log: Logger = { ...silentLogger, error: (_message, fields) => told.push(fields?.['name']) };
@@ -71,10 +114,23 @@ test.each([
 });
 
 test.each([
-  ['true', true],
+  ['1', true],
+  ['t', true],
   ['T', true],
+  ['true', true],
+  ['True', true],
+  ['TRUE', true],
   ['0', false],
+  ['f', false],
+  ['F', false],
+  ['false', false],
+  ['False', false],
+  ['FALSE', false],
   ['yes', undefined],
+  ['10', undefined],
+  ['01', undefined],
+  ['untrue', undefined],
+  ['falsely', undefined],
   ['', undefined],
 ])('"%s" as a truth', (text, value) => {
   expect(flag(text)).toBe(value);
@@ -87,6 +143,8 @@ test.each<[number | undefined, Partial<JobSettings>, number | undefined]>([
   [-1, { activeDeadlineSeconds: 3600 }, 3600],
   [600, { activeDeadlineSecondsMax: 300 }, 300],
   [0, { activeDeadlineSecondsMax: 300 }, 300],
+  [200, { activeDeadlineSecondsMax: 300 }, 200],
+  [undefined, { activeDeadlineSeconds: 0 }, undefined],
 ])('a deadline of %s with %j', (own, settings, wanted) => {
   expect(deadlineOf(own, { ...DEFAULT_JOB_SETTINGS, ...settings })).toBe(wanted);
 });

@@ -8,7 +8,7 @@ import { later, SECOND } from '../../../../test/support/clock/times.ts';
 import { type Job, jobs, type Pod, pods } from '../../../kube/resources.ts';
 import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
-import { stallIn, stallOf, waitsLong } from './pods.ts';
+import { stallIn, stallOf, trimPod, waitsLong } from './pods.ts';
 
 const waiting = (reason: string, message?: string) => ({
   name: 'upgrade',
@@ -30,6 +30,25 @@ test.each<[Pod['status'], string | undefined]>([
     },
     'its pod cannot be scheduled: 0/3 nodes are available',
   ],
+  [{ phase: 'Failed', message: 'low on memory' }, 'its last pod failed (low on memory)'],
+  [
+    { conditions: [{ type: 'PodScheduled', status: 'False' }] },
+    'its pod cannot be scheduled: no reason was given',
+  ],
+  [
+    { conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3. Why: x' }] },
+    'its pod cannot be scheduled: 0/3. Why: x',
+  ],
+  [{ conditions: [{ type: 'PodScheduled', status: 'True' }] }, undefined],
+  [{ conditions: [{ type: 'Initialized', status: 'False' }] }, undefined],
+  [
+    {
+      initContainerStatuses: [waiting('ErrImagePull')],
+      containerStatuses: [waiting('PodInitializing')],
+    },
+    'its container upgrade waits (ErrImagePull)',
+  ],
+  [undefined, undefined],
   [
     {
       initContainerStatuses: [{ name: 'drain' }],
@@ -65,8 +84,74 @@ test('of several pods of a Job the last one counts, and that of another Job says
   expect(stallOf({ ...job, status: { active: 1 } }, world)).toBeUndefined();
 });
 
+test('a pod that waits is told also while the Job counts it as active', () => {
+  const owner = { apiVersion: 'batch/v1', kind: 'Job', name: 'a', uid: 'a' };
+  const pod: Pod = {
+    metadata: { name: 'p', ownerReferences: [owner] },
+    status: { phase: 'Pending', containerStatuses: [waiting('ErrImagePull')] },
+  };
+  const unowned: Pod = { metadata: { name: 'q' }, status: { phase: 'Failed' } };
+  const world = buildWorldOf([pods, [pod, unowned]]);
+  const stall = (uid: string) =>
+    stallOf({ metadata: { name: uid, uid }, status: { active: 1 } }, world);
+  expect([stall('a'), stall('b')]).toEqual([
+    'its container upgrade waits (ErrImagePull)',
+    undefined,
+  ]);
+});
+
+test('a pod without a time of creation counts as the earliest one', () => {
+  const owner = { apiVersion: 'batch/v1', kind: 'Job', name: 'a', uid: 'a' };
+  const made = (name: string, time?: string): Pod => ({
+    metadata: {
+      name,
+      ownerReferences: [owner],
+      ...(time === undefined ? {} : { creationTimestamp: time }),
+    },
+    status: { phase: 'Failed', reason: name },
+  });
+  const world = buildWorldOf([pods, [made('dated', later(0)), made('undated')]]);
+  expect(stallOf({ metadata: { name: 'a', uid: 'a' } }, world)).toBe('its last pod failed (dated)');
+});
+
+test('the cache keeps of a pod what explains a stall, and nothing else', () => {
+  const unscheduled = { type: 'PodScheduled', status: 'False', message: 'no nodes' } as const;
+  const owner = { apiVersion: 'batch/v1', kind: 'Job', name: 'a', uid: 'a' };
+  const kept = { name: 'p', uid: 'x', ownerReferences: [owner] };
+  const whole: Pod = {
+    metadata: { ...kept, labels: { a: 'b' }, annotations: { a: 'b' }, managedFields: [] },
+    spec: { nodeName: 'w1' },
+    status: {
+      phase: 'Pending',
+      reason: 'why',
+      message: 'words',
+      conditions: [{ type: 'Initialized', status: 'True' }, unscheduled],
+      initContainerStatuses: [waiting('ErrImagePull')],
+      containerStatuses: [{ name: 'upgrade', state: { running: {} } } as { name: string }],
+    },
+  };
+  expect(trimPod(whole)).toEqual({
+    metadata: kept,
+    status: {
+      phase: 'Pending',
+      reason: 'why',
+      message: 'words',
+      conditions: [unscheduled],
+      initContainerStatuses: [waiting('ErrImagePull')],
+      containerStatuses: [{ name: 'upgrade', state: {} }],
+    },
+  });
+  const nothing = { conditions: [], initContainerStatuses: [], containerStatuses: [] };
+  expect(trimPod({ metadata: kept })).toEqual({ metadata: kept, status: nothing });
+  const named = { ...whole, status: { containerStatuses: [{ name: 'upgrade' }] } };
+  expect(trimPod(named).status?.containerStatuses).toEqual([{ name: 'upgrade', state: {} }]);
+});
+
 test.each<[string, Job['status'], number, boolean]>([
   ['it has just started', { active: 1, startTime: later(0) }, 9, false],
+  ['its time is just over', { active: 1, startTime: later(0) }, 10, false],
+  ['a pod failed, and another one runs', { ready: 1, failed: 1, startTime: later(0) }, 1, true],
+  ['it has no status yet', undefined, 31, false],
   ['its pod does not run', { active: 1, startTime: later(0) }, 11, true],
   ['its pod runs', { active: 1, ready: 1, startTime: later(0) }, 11, false],
   ['a pod failed', { active: 1, failed: 1, startTime: later(0) }, 1, true],
