@@ -84,12 +84,19 @@ test('what cannot be read is logged with the value that is used instead', () => 
   };
   leaseTimes({ CATTLE_ELECTION_RETRY_PERIOD: 'soon', CATTLE_ELECTION_LEASE_DURATION: '' }, log);
   pollingInterval({ SYSTEM_UPGRADE_PLAN_POLLING_INTERVAL: '20m' }, log);
+  pollingInterval({ SYSTEM_UPGRADE_PLAN_POLLING_INTERVAL: 'now' }, log);
   expect(told).toEqual([
     {
       message: 'invalid environment variable, using the default',
       name: 'CATTLE_ELECTION_RETRY_PERIOD',
       value: 'soon',
       used: 2000,
+    },
+    {
+      message: 'invalid environment variable, using the default',
+      name: 'SYSTEM_UPGRADE_PLAN_POLLING_INTERVAL',
+      value: 'now',
+      used: 900_000,
     },
   ]);
 });

@@ -72,6 +72,22 @@ test('a node counts under its hostname label, and under its name without one', (
     'w1',
     'w1',
   ]);
+  expect(JSON.stringify(render({}, {}, {}, plain).spec.template.spec['affinity'])).toContain(
+    '"w1"',
+  );
+});
+
+test('a Job has the name of the original, or the one that it is given', () => {
+  const plan = buildCattlePlan('p');
+  const job = DEFAULT_JOB_SETTINGS;
+  const made = (more: { readonly name?: string }): string =>
+    jobOf(
+      { name: 'c', namespace: 'system-upgrade', job },
+      { plan, node, version: 'v1', hash: HASH, settings: job, ...more },
+    ).metadata.name;
+  const [short, whole] = jobNamesOf('p', 'w1.example.com', HASH);
+  expect([made({}), made({ name: whole })]).toEqual([short, whole]);
+  expect(whole).toContain('w1.example.com');
 });
 
 test('the Job is in the namespace of its Plan, which owns it and can be deleted before it', () => {
