@@ -328,12 +328,12 @@ export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
   return ['drain', nodeName, '--pod-selector', selector, ...given];
 }
 
+/** A reference without tag and digest: a colon may only come before the port of a host. */
 const REPOSITORY = /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*$/;
 
 /** Adds the version as a tag to the image, unless the image has a tag or digest or is not a valid reference. */
 export function withLatestTag(image: string, version: string): string {
-  const afterHost = image.slice(image.lastIndexOf('/') + 1);
-  if (/[:@]/.test(afterHost) || !REPOSITORY.test(image) || !/^[\w][\w.-]{0,127}$/.test(version))
-    return image;
-  return `${image.replace(/^(?:index\.)?docker\.io\/(?:library\/(?=[^/]+$))?/, '').replace(/^library\/(?=[^/]+$)/, '')}:${version}`;
+  if (!REPOSITORY.test(image) || !/^[\w][\w.-]{0,127}$/.test(version)) return image;
+  const path = image.replace(/^(?:index\.)?docker\.io\//, '');
+  return `${path.replace(/^library\/(?=[^/]+$)/, '')}:${version}`;
 }

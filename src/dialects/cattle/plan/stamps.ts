@@ -63,9 +63,7 @@ function templateOf({ metadata }: Job): unknown {
 
 function cut(value: unknown, isKept = false, isInList = false): unknown {
   if (typeof value === 'string')
-    return isKept || Buffer.byteLength(value) <= MOST
-      ? value
-      : Buffer.from(value).subarray(0, MOST).toString();
+    return isKept ? value : Buffer.from(value).subarray(0, MOST).toString();
   if (Array.isArray(value)) return value.map((item) => cut(item, false, true));
   if (!isRecord(value)) return value;
   const members = Object.entries(value).map(([key, it]) => [
