@@ -105,6 +105,7 @@ const failedNodes = (message: string) => ({
   message: `${message}; generation 0`,
 });
 const ENDED = { type: 'Complete', status: 'True', reason: 'Complete' };
+const RESOLVED = 'Normal Resolved resolved to version v1, hash h';
 const VALID = 'Normal Validated the Plan is valid';
 const JOB_FAILED = 'Job s/x failed on Node a: BackoffLimitExceeded: ';
 
@@ -126,6 +127,15 @@ test.each<[string, CattlePlan, CattlePlan, readonly string[]]>([
     says(invalid),
     ['Warning ValidateFailed no drain'],
   ],
+  [
+    'it is invalid, in the same words',
+    says({ ...invalid, status: 'True' }),
+    says(invalid),
+    ['Warning ValidateFailed no drain'],
+  ],
+  ['nothing is said of it any more', says(validated), says(), []],
+  ['it has its first status', buildCattlePlan('p'), says(validated), [VALID, RESOLVED]],
+  ['no failure is recorded any more', says(failedNodes('a at t')), says(), []],
   ['its channel fails', says(), says(unresolved), ['Warning ResolveFailed no answer']],
   ['its channel answers', says(unresolved), says({ ...unresolved, status: 'True' }), []],
   [
@@ -134,7 +144,7 @@ test.each<[string, CattlePlan, CattlePlan, readonly string[]]>([
     says({ type: 'LatestResolved', status: 'False', reason: 'Error' }),
     ['Warning ResolveFailed '],
   ],
-  ['its first version', of(), of(resolved), ['Normal Resolved resolved to version v1, hash h']],
+  ['its first version', of(), of(resolved), [RESOLVED]],
   [
     'another version',
     of(resolved),

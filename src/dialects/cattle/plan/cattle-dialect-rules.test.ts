@@ -13,7 +13,7 @@ import { later, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
-import { type Job, jobs, type Node, nodes, pods } from '../../../kube/resources.ts';
+import { type Job, jobs, type Node, nodes, pods, secrets } from '../../../kube/resources.ts';
 import { cattle, cattleView } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { jobOf } from './job.ts';
@@ -56,6 +56,11 @@ describe('the policy of a Plan', () => {
     );
   });
 
+  test('has the window of a Plan without a status, too', () => {
+    const plan = buildCattlePlan('p', { window });
+    expect(dialect.planRules?.apply(plan, DEFAULT_POLICY).planWindows).toEqual(windowsOf(window));
+  });
+
   test('has no deadlines, because Jobs have their own', () => {
     expect(policyOf({})?.targetDeadlineMs).toBe(Number.POSITIVE_INFINITY);
   });
@@ -73,6 +78,7 @@ describe('commands that only read infer whether the leader drains', () => {
 
   test.each<[string, CattlePlan, readonly Job[], boolean]>([
     ['nothing says so', draining, [], false],
+    ['a Job of others without annotations', draining, [{ metadata: { name: 'j' } }], false],
     ['a Job that drains itself', draining, [jobFor(draining)], false],
     [
       'a Job that waits for the leader',
@@ -115,6 +121,12 @@ describe('a Plan whose prepare waits for another Plan', () => {
     ['it is complete', waitingFor('prepare', 'servers'), [other('True', 'v1')], undefined],
     ['the command is another one', waitingFor('check', 'servers'), [], undefined],
     ['no Plan is named', waitingFor('prepare'), [], undefined],
+    [
+      'its own version is not known yet',
+      buildCattlePlan('agents', { prepare: { image: 'img', args: ['prepare', 'servers'] } }),
+      [other('True', 'v1')],
+      SERVERS,
+    ],
     ['nothing is prepared', buildCattlePlan('agents'), [], undefined],
   ])('%s', (_name, plan, plans, wanted) => {
     const world = worldOf([], [], plans);
@@ -150,6 +162,21 @@ test('a target is its Node, or its Job if the Node was deleted', () => {
   expect(dialect.objectOf(stage, target, worldOf([job], []))).toBe(job);
   expect(dialect.objectOf(stage, target, worldOf([], []))).toBeUndefined();
   expect(dialect.drainDelegation?.nodeOf(stage, target, worldOf([job]))).toBe(node);
+});
+
+test('a Secret counts for the hash as the world shows it', () => {
+  const plan = buildCattlePlan('p', { secrets: [{ name: 's', path: 's' }] });
+  const resolved = (text: string) => {
+    const secret = { metadata: { name: 's', namespace: 'system-upgrade' }, data: { a: text } };
+    return dialect.resolve(
+      plan,
+      buildWorldOf([nodes, [node]], [jobs, []], [secrets, [secret]]),
+      T0,
+    );
+  };
+  const [first, second] = [resolved('eA=='), resolved('eQ==')];
+  expect([first?.problems, second?.problems]).toEqual([[], []]);
+  expect(first?.id).not.toBe(second?.id);
 });
 
 test('no API server is asked, because a Plan does not say which nodes are controllers', () => {

@@ -19,9 +19,12 @@ import {
 import { cattle, cattleView } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 
-const dialect = cattle({ name: 'c', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS });
-const watchOf = (resource: Resource, of = dialect) =>
-  of.watched.find((each) => each.resource === resource);
+const watchOf = (resource: Resource) =>
+  cattle({
+    name: 'c',
+    namespace: 'system-upgrade',
+    job: DEFAULT_JOB_SETTINGS,
+  }).watched.find((each) => each.resource === resource);
 const wakes = (resource: Resource, before: KubeObject, after: KubeObject): boolean | undefined =>
   watchOf(resource)?.isRelevant(before, after);
 
