@@ -164,7 +164,7 @@ test.each<[string, CattlePlan, CattlePlan, readonly string[]]>([
   [
     'more nodes start than an Event names',
     of(resolved),
-    applying(...'bcdefghijklm'),
+    applying(...'b c d e f g h i j k l m'.split(' ')),
     ['Normal SyncJob Jobs start on b, c, d, e, f, g, h, i, j, k and 2 more: version v1, hash h'],
   ],
   [

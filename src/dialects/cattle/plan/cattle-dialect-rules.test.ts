@@ -12,7 +12,7 @@ import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.
 import { later, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
-import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
+import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
 import { type Job, jobs, type Node, nodes, pods, secrets } from '../../../kube/resources.ts';
 import { cattle, cattleView } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
@@ -68,8 +68,8 @@ describe('the policy of a Plan', () => {
 
 describe('commands that only read infer whether the leader drains', () => {
   const drains = (plan: CattlePlan, made: readonly Job[] = []): boolean | undefined => {
-    const rules = cattleView.planRules?.apply(plan, DEFAULT_POLICY, worldOf(made));
-    return (rules as RolloutPolicy | undefined)?.drain.enabled;
+    const policy = cattleView.planRules?.apply(plan, DEFAULT_POLICY, worldOf(made));
+    return policy?.drain.enabled;
   };
   const waiting = (reason: string): CattlePlan => ({
     ...draining,
