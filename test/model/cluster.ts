@@ -20,7 +20,7 @@ import { tellingVersion } from './told-versions.ts';
 export interface NodeSpec {
   readonly name: string;
   readonly role: Role;
-  /** What the payload turns out to be on this node. */
+  /** What the payload of the last command turns out to be on this node. */
   readonly payload: Quality;
   /** True where somebody else keeps its Node cordoned from the beginning on. */
   readonly isClosed: boolean;
@@ -92,7 +92,7 @@ export interface Configuration {
   readonly theirs: 'off' | 'on';
   /**
    * What our agent finds out about k0s's own one from a process that answers: nothing · in doubt: that it cannot be known ·
-   * on: that it runs · on after the restart: that it runs in processes of the new version only.
+   * on: that it runs · on after the restart: that it runs in processes of the last version only.
    */
   readonly ownAgent: 'unknown' | 'in doubt' | 'on' | 'on after the restart';
   /** Whether it may go while the agent works on the service, and come back: always, or but once. */
@@ -119,6 +119,20 @@ export function firstPlan(configuration: Configuration): Plan {
 export function versionAtFirst(spec: NodeSpec, configuration: Configuration): string {
   const [version = OLD] = configuration.versions;
   return isUpgradedAtFirst(spec, configuration) ? version : OLD;
+}
+
+/** What the file turns out to be on the node: `payload` tells of the last command, and what an earlier one brings is good. */
+export function qualityOn(
+  { payload }: NodeSpec,
+  configuration: Configuration,
+  file: string | undefined,
+): Quality {
+  return isOfLastCommand(configuration, file) ? payload : 'good';
+}
+
+/** True for the file of a second plan, too. */
+export function isOfLastCommand({ versions }: Configuration, file: string | undefined): boolean {
+  return file !== OLD && !versions.slice(0, -1).some((each) => each === file);
 }
 
 function isUpgradedAtFirst(

@@ -2,7 +2,7 @@
 
 import { isFinal } from '../../src/signal/names.ts';
 import { decodePrefetch } from '../../src/signal/prefetch.ts';
-import { type Configuration, type NodeSpec, OLD } from './cluster.ts';
+import { type Configuration, type NodeSpec, qualityOn } from './cluster.ts';
 import { ABOUT_CORDONS } from './cordon-invariants.ts';
 import type { Glance, NodeGlance } from './glance.ts';
 import { isInMotion } from './host.ts';
@@ -127,10 +127,10 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
     upheldBy:
       '`src/agent/next-step.ts`: a trial run before the swap; `src/agent/state/durable-files.ts`: one rename',
     alsoSeenBy: '`test/agent/crash-points.test.ts`',
-    holds: ({ nodes }) =>
+    holds: ({ nodes }, configuration) =>
       nodes.every(
         ({ host: { target }, spec }) =>
-          target === OLD || (target !== undefined && spec.payload !== 'garbage'),
+          target !== undefined && qualityOn(spec, configuration, target) !== 'garbage',
       ),
   },
   {

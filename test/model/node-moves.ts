@@ -54,8 +54,8 @@ export async function edgesOf(
     return backoffOf(node, rules).map((move) => ({ ...move, to: states.numberOf(move.to) }));
   const trailOf = turns.of(node);
   const life = lifeOf(node.host, rules.qualityOf);
-  const { qualityOf, ownAgent, ownAgentFacts } = rules;
-  const ownAgentIn = (file: string) => ownAgentFacts(file, ownAgent);
+  const { qualityOf, ownAgent, ownAgentFacts, isLast } = rules;
+  const ownAgentIn = (file: string) => ownAgentFacts(file, ownAgent, isLast);
   const moves = life.map(
     ({ label, host }): NodeMove => ({ label, fair: true, cost: 0, to: { ...node, host } }),
   );

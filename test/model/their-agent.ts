@@ -2,7 +2,7 @@
 import type { ServiceFacts } from '../../src/agent/service/host.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
 import type { SignalStatus } from '../../src/signal/names.ts';
-import { type Configuration, OLD } from './cluster.ts';
+import type { Configuration } from './cluster.ts';
 import type { File, Host, Qualities } from './host.ts';
 import type { NodeMove } from './node-moves.ts';
 import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
@@ -12,6 +12,7 @@ import type { NodeRules } from './turn-trail.ts';
 export function ownAgentFacts(
   file: File,
   ownAgent: Configuration['ownAgent'],
+  isLast: NodeRules['isLast'],
 ): Pick<ServiceFacts, 'ownAgent' | 'ownAgentDoubt'> {
   switch (ownAgent) {
     case 'unknown':
@@ -21,7 +22,7 @@ export function ownAgentFacts(
     case 'on':
       return { ownAgent: true };
     case 'on after the restart':
-      return { ownAgent: file !== OLD };
+      return { ownAgent: isLast(file) };
   }
 }
 
@@ -31,7 +32,8 @@ export function theirMoves(node: NodeState, rules: NodeRules): NodeMove[] {
   const object = objectAt(rules.contents, node.versions);
   const signal = decodeSignal(object.metadata.annotations);
   if (rules.theirs === 'off' || signal === undefined || host.service?.life !== 'up') return [];
-  if (ownAgentFacts(host.service.file, rules.ownAgent).ownAgent === false) return [];
+  const { ownAgent } = ownAgentFacts(host.service.file, rules.ownAgent, rules.isLast);
+  if (ownAgent === false) return [];
   const to = nextOf(signal, host, rules.qualityOf);
   if (to === undefined) return [];
   const { status, host: after } = to;

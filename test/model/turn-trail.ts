@@ -11,7 +11,7 @@ import { type AgentReport, decodeSignal } from '../../src/signal/annotations.ts'
 import { REPORT_ANNOTATION } from '../../src/signal/names.ts';
 import { takeTurn } from './agent-turn.ts';
 import type { Configuration } from './cluster.ts';
-import { type afterStep, type Qualities, runs } from './host.ts';
+import { type afterStep, type File, type Qualities, runs } from './host.ts';
 import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
 import type { Numbering } from './numbering.ts';
 import type { ownAgentFacts } from './their-agent.ts';
@@ -19,6 +19,8 @@ import type { ownAgentFacts } from './their-agent.ts';
 export interface NodeRules {
   readonly contents: Numbering<KubeObject>;
   readonly qualityOf: Qualities;
+  /** True for the file of the last command. */
+  readonly isLast: (file: File) => boolean;
   readonly cordoner: Configuration['cordoner'];
   /** True where the objects of such nodes are Nodes, which can be cordoned. */
   readonly isNode: boolean;

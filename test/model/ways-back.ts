@@ -17,7 +17,7 @@ import { controlNodes } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { buildWorldOf } from '../support/builders/worlds-of-kinds.ts';
 import { type Configuration, NOW, OLD } from './cluster.ts';
-import { V2 } from './configure.ts';
+import { V2, V3 } from './configure.ts';
 
 const FIRST_RUN = 'run-1';
 const FIRST_PLAN = 'plan-1';
@@ -54,7 +54,7 @@ function runOf(planUid: string, id: string, before: string, isOver: boolean): No
     phase: isOver ? 'failed' : 'running',
     counts: { total: 0, done: 0, failed: 0, inProgress: 0, pending: 0, skipped: 0 },
     before: ROLES.map((role) => ({ role, version: before, nodes: [], others: true })),
-    downloads: [OLD, V2].map((version) => ({
+    downloads: [OLD, V2, V3].map((version) => ({
       version,
       platform: 'linux-amd64',
       url: 'https://example.com/k0s',

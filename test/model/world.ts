@@ -8,7 +8,15 @@ import { type KubeObject, withoutAnnotations } from '../../src/kube/resources.ts
 import { HOLD_ANNOTATION, holdOn } from '../../src/signal/holds.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import type { Configuration, NodeSpec } from './cluster.ts';
-import { firstPlan, maySeeWayBack, OLD, objectOf, secondPlan, versionAtFirst } from './cluster.ts';
+import {
+  firstPlan,
+  isOfLastCommand,
+  maySeeWayBack,
+  objectOf,
+  qualityOn,
+  secondPlan,
+  versionAtFirst,
+} from './cluster.ts';
 import type { Edge, Invariant, Model } from './explorer.ts';
 import { isAtTurningPoint } from './forward-phases.ts';
 import type { Glance } from './glance.ts';
@@ -72,7 +80,8 @@ export class World implements Model {
     this.#leaders = new LeaderMoves(configuration, this.#contents, leader);
     const kinds = new Map<string, NodeKind>();
     this.#places = nodes.map((spec) => {
-      const qualityOf: NodeRules['qualityOf'] = (file) => (file === OLD ? 'good' : spec.payload);
+      const qualityOf: NodeRules['qualityOf'] = (file) => qualityOn(spec, configuration, file);
+      const isLast: NodeRules['isLast'] = (file) => isOfLastCommand(configuration, file);
       const isNode = spec.role === 'worker';
       const podsReturn = isNode && controls.includes('retry');
       const limits = {
@@ -87,7 +96,7 @@ export class World implements Model {
         theirs,
         ownAgent,
       };
-      const rules = { contents: this.#contents, qualityOf, ...agents, ...limits };
+      const rules = { contents: this.#contents, qualityOf, isLast, ...agents, ...limits };
       return new Place(
         spec,
         once(kinds, kindOf(spec), () => new NodeKind(rules, this.#nodes)),
