@@ -1,0 +1,226 @@
+/** Proves which version and which problem a Plan resolves to, and how the digest writes the fields of the Plan. */
+import { describe, expect, test } from 'vitest';
+import {
+  buildCattlePlan,
+  type CattleSpec,
+} from '../../../../test/support/builders/cattle-plans.ts';
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import type { Secret } from '../../../kube/resources.ts';
+import { digestOf, isZero, latestHash, resolveLatest, unknownDigestPaths } from './latest.ts';
+
+const RECORDED = { latestVersion: 'v1.0.0', latestHash: 'h0' };
+
+function planOf(
+  spec: Partial<CattleSpec>,
+  conditions: NonNullable<CattlePlan['status']>['conditions'] = [],
+): CattlePlan {
+  return { ...buildCattlePlan('p', spec), status: { ...RECORDED, conditions } };
+}
+
+const secret = (name: string): Secret => ({ metadata: { name }, data: { [name]: 'YQ==' } });
+const noSecret = (): undefined => undefined;
+
+describe('a problem, with which the recorded version and hash stay', () => {
+  const channel = { version: '', channel: 'https://example.com/stable' };
+  const answered = (status: string, reason: string, message: string) => [
+    { type: 'LatestResolved', status, reason, message },
+  ];
+  const secrets = [
+    { name: 'a', path: 'a' },
+    { name: 'b', path: 'b' },
+  ];
+  test.each<[string, CattlePlan, string, string]>([
+    [
+      'both names of one option',
+      planOf({ drain: { deleteEmptydirData: false, deleteLocalData: false } }),
+      'InvalidPlan',
+      'spec.drain cannot specify both deleteEmptydirData and deleteLocalData',
+    ],
+    [
+      'a rest that is no duration',
+      planOf({ postCompleteDelay: 'soon' }),
+      'InvalidPlan',
+      'spec.postCompleteDelay is invalid, "soon" is not a duration; use for example 90s or 1h30m',
+    ],
+    [
+      'a rest below zero',
+      planOf({ postCompleteDelay: '-1s' }),
+      'InvalidPlan',
+      'spec.postCompleteDelay is negative',
+    ],
+    [
+      'a window without days',
+      planOf({ window: { startTime: '1:00', endTime: '2:00' } }),
+      'InvalidPlan',
+      'spec.window is invalid, days is empty, so the window never opens; use for example ["sa", "su"]',
+    ],
+    [
+      'Secrets that do not exist',
+      planOf({ secrets }),
+      'InvalidPlan',
+      'secrets "a" not found, secrets "b" not found',
+    ],
+    [
+      'neither version nor channel',
+      planOf({ version: '' }),
+      'VersionUnknown',
+      'cannot resolve plan: missing channel and version',
+    ],
+    [
+      'a channel that was not asked yet',
+      planOf(channel),
+      'ChannelUnanswered',
+      'waiting for the version of the channel',
+    ],
+    [
+      'a channel that failed',
+      planOf(channel, answered('False', 'Error', 'no route')),
+      'ChannelUnanswered',
+      'waiting for the version of the channel: no route',
+    ],
+    [
+      'a channel in place of the version that is recorded',
+      planOf(channel, answered('True', 'Version', '')),
+      'ChannelUnanswered',
+      'waiting for the version of the channel',
+    ],
+    [
+      'a channel that answers nothing',
+      {
+        ...planOf(channel),
+        status: { latestVersion: '', conditions: answered('True', 'Channel', '') },
+      },
+      'InvalidPlan',
+      'the version is invalid, it is empty',
+    ],
+  ])('%s', (_name, plan, code, message) => {
+    const { version, hash, problems } = resolveLatest(plan, noSecret);
+    expect(problems).toEqual([{ code, message }]);
+    const { latestVersion, latestHash: recordedHash = '' } = plan.status ?? {};
+    expect([version, hash]).toEqual([latestVersion, recordedHash]);
+  });
+
+  test('nothing is recorded of a new Plan', () => {
+    const { version, hash } = resolveLatest(buildCattlePlan('p', { version: '' }), noSecret);
+    expect([version, hash]).toEqual(['', '']);
+  });
+});
+
+describe('the version', () => {
+  test.each<[string, Partial<CattleSpec>, string]>([
+    ['of the channel is that of its answer', { version: '', channel: 'https://c' }, 'v1.0.0'],
+    ['of the Plan counts before its channel', { channel: 'https://c' }, 'v1.2.3'],
+    ['has no +', { version: 'v1.2.3+k3s1' }, 'v1.2.3-k3s1'],
+  ])('%s', (_name, spec, version) => {
+    const plan = planOf(spec, [{ type: 'LatestResolved', status: 'True', reason: 'Channel' }]);
+    const hash = latestHash(plan, version, []);
+    expect(resolveLatest(plan, noSecret)).toEqual({ version, hash, problems: [] });
+  });
+});
+
+describe('Secrets', () => {
+  const secrets = [
+    { name: 'a', path: 'a' },
+    { name: 'ignored', path: 'i', ignoreUpdates: true },
+  ];
+  const missing = (status: string, message: string) => [{ type: 'Validated', status, message }];
+  const NOT_FOUND = 'secrets "a" not found';
+
+  test('that exist count in the hash', () => {
+    const plan = planOf({ secrets });
+    const { hash, problems } = resolveLatest(plan, secret);
+    expect(problems).toEqual([]);
+    expect(hash).toBe(latestHash(plan, 'v1.2.3', [secret('a')]));
+    expect(hash).not.toBe(latestHash(plan, 'v1.2.3', []));
+  });
+
+  test('that a command cannot read leave the recorded hash', () => {
+    const resolved = resolveLatest(planOf({ secrets }), undefined);
+    expect(resolved).toEqual({ version: 'v1.2.3', hash: 'h0', problems: [] });
+  });
+
+  test.each<[string, CattlePlan, string[]]>([
+    ['is repeated', planOf({ secrets }, missing('False', NOT_FOUND)), [NOT_FOUND]],
+    ['is over', planOf({ secrets }, missing('True', NOT_FOUND)), []],
+    ['is another problem', planOf({ secrets }, missing('False', 'the version is invalid')), []],
+    ['is of Secrets that the Plan names no more', planOf({}, missing('False', NOT_FOUND)), []],
+  ])('what the leader recorded %s, for a command that cannot read them', (_name, plan, told) => {
+    const { problems } = resolveLatest(plan, undefined);
+    expect(problems.map(({ message }) => message)).toEqual(told);
+  });
+
+  test('that the leader finds do not repeat what it recorded before', () => {
+    const plan = planOf({ secrets }, missing('False', NOT_FOUND));
+    expect(resolveLatest(plan, secret).problems).toEqual([]);
+  });
+});
+
+describe('the digest writes', () => {
+  test.each<[string, Partial<CattleSpec>, string, string]>([
+    ['a text without the spaces around it', { upgrade: { image: ' i ' } }, 'upgrade.image', 'i'],
+    ['a number', { concurrency: 3 }, 'concurrency', '3'],
+    ['true', { cordon: true }, 'cordon', 'true'],
+    ['nothing for a field that is not set', {}, 'drain.timeout', ''],
+    ['nothing for zero, which Go omits', { concurrency: 0 }, 'concurrency', ''],
+    ['zero where Go has a pointer', { drain: { timeout: 0 } }, 'drain', 'map[timeout:0]'],
+    [
+      'a map by the order of keys',
+      { nodeSelector: { matchLabels: { b: '2', a: '' } } },
+      'nodeSelector.matchLabels',
+      'map[a: b:2]',
+    ],
+    [
+      'the first item of a list',
+      { upgrade: { image: 'i', command: ['sh', '-c'] } },
+      'upgrade.command',
+      'sh',
+    ],
+    ['nothing for an empty list', { upgrade: { image: 'i', command: [] } }, 'upgrade.command', ''],
+    [
+      'all items of a list in a map',
+      { upgrade: { image: 'i', command: ['sh', '-c'] } },
+      'upgrade',
+      'map[command:[sh -c] image:i]',
+    ],
+    ['a rest as Go writes it', { postCompleteDelay: '90s' }, 'postCompleteDelay', '1m30s'],
+    [
+      'a rest that is no duration as it is',
+      { postCompleteDelay: 'soon' },
+      'postCompleteDelay',
+      'soon',
+    ],
+    [
+      'items without their zero values',
+      { tolerations: [{ key: 'k', value: '' }] },
+      'tolerations',
+      'map[key:k]',
+    ],
+  ])('%s', (_name, spec, path, text) => {
+    expect(digestOf(buildCattlePlan('p', spec), `spec.${path}`)).toBe(text);
+  });
+
+  test('several fields one after the other, also of the metadata', () => {
+    expect(digestOf(buildCattlePlan('p'), 'metadata.name,spec.version')).toBe('pv1.2.3');
+  });
+
+  test('nothing of the spec of a Plan without one', () => {
+    const { spec: _, ...plan } = buildCattlePlan('p');
+    expect(digestOf(plan, 'spec.version')).toBe('');
+  });
+});
+
+test('paths of the digest that name no field are told', () => {
+  const plan = buildCattlePlan('p');
+  const annotations = { 'upgrade.cattle.io/digest': 'spec.version,spec.versoin' };
+  const digesting = { ...plan, metadata: { ...plan.metadata, annotations } };
+  expect(unknownDigestPaths(digesting)).toEqual(['spec.versoin']);
+  expect(unknownDigestPaths(plan)).toEqual([]);
+});
+
+test.each([[[]], [{}], [undefined], [null], [''], [0], [false]])('%j is a zero value', (value) => {
+  expect(isZero(value)).toBe(true);
+});
+
+test.each([[['']], [{ a: undefined }], ['0'], [1], [true]])('%j is no zero value', (value) => {
+  expect(isZero(value)).toBe(false);
+});
