@@ -24,29 +24,42 @@ interface Rig {
   readonly asked: string[];
   /** The messages of the Events. */
   readonly told: string[];
+  /** The requests to the API server, for example `replace status`. */
+  readonly requests: string[];
   /** Returns the Plan as the server stores it now. */
   readonly stored: () => CattlePlan;
   readonly reconcile: () => Promise<number | undefined>;
   /** A person gives the Plan another channel, and the controller has not seen that yet. */
   readonly follow: (channel: string) => void;
+  /** A person deletes the Plan and creates it again, and the controller has not seen that yet. */
+  readonly recreate: () => void;
 }
 
 interface Setting {
   readonly conflicts?: number;
   readonly spec?: Partial<CattleSpec>;
   readonly status?: CattlePlan['status'];
+  readonly deletionTimestamp?: string;
 }
 
 /** Starts with a server that has one Plan and answers the first `conflicts` writes with a conflict. */
 async function start(
   ask: () => Promise<string>,
-  { conflicts = 0, spec = { version: '', channel: CHANNEL }, status }: Setting = {},
+  {
+    conflicts = 0,
+    spec = { version: '', channel: CHANNEL },
+    status,
+    deletionTimestamp,
+  }: Setting = {},
 ): Promise<Rig> {
   const clock = new FakeClock(T0);
   let plan: CattlePlan = { ...buildCattlePlan('p', spec), ...(status ? { status } : {}) };
+  if (deletionTimestamp !== undefined)
+    plan = { ...plan, metadata: { ...plan.metadata, deletionTimestamp } };
   let left = conflicts;
   const asked: string[] = [];
   const told: string[] = [];
+  const requests: string[] = [];
   async function* watch(): AsyncGenerator<WatchEvent<CattlePlan>> {
     yield { type: 'ADDED', object: plan };
     yield {
@@ -63,8 +76,16 @@ async function start(
   }
   const client = {
     watch,
-    get: async () => await Promise.resolve(plan),
-    replace: async (_resource: unknown, object: CattlePlan) => {
+    get: async (_resource: unknown, name: string, { namespace }: { namespace: string }) => {
+      requests.push(`get ${namespace}/${name}`);
+      return await Promise.resolve(plan);
+    },
+    replace: async (
+      _resource: unknown,
+      object: CattlePlan,
+      { subresource }: { subresource: string },
+    ) => {
+      requests.push(`replace ${subresource}`);
       if (left-- > 0) throw refusal(409, 'Conflict');
       plan = object;
       return await Promise.resolve(object);
@@ -97,7 +118,11 @@ async function start(
   const follow = (channel: string): void => {
     plan = { ...plan, spec: { ...plan.spec, channel } as CattleSpec };
   };
-  return { controller, clock, asked, told, stored: () => plan, reconcile, follow };
+  const recreate = (): void => {
+    plan = { ...plan, metadata: { ...plan.metadata, uid: 'another' } };
+  };
+  const stored = (): CattlePlan => plan;
+  return { controller, clock, asked, told, requests, stored, reconcile, follow, recreate };
 }
 
 const tells = async (): Promise<string> => await Promise.resolve('v1.2.3+k3s1');
@@ -139,6 +164,55 @@ test.each([
     expect([stored().status, told]).toEqual([undefined, []]);
   },
 );
+
+test('an answer that comes after the Plan was created again is not recorded', async () => {
+  const { reconcile, stored, told, recreate } = await start(async () => {
+    recreate();
+    return await tells();
+  });
+  await reconcile();
+  expect([stored().status, told]).toEqual([undefined, []]);
+});
+
+test('the interval begins with the answer, however long the process has run', async () => {
+  const { reconcile, asked, clock } = await start(tells);
+  await clock.advance(5 * MINUTE);
+  await reconcile();
+  await clock.advance(5 * MINUTE);
+  expect([await reconcile(), asked.length]).toEqual([10 * MINUTE, 1]);
+});
+
+test('the same answer is neither written nor told again', async () => {
+  const { reconcile, asked, told, requests, clock } = await start(tells);
+  await reconcile();
+  await clock.advance(15 * MINUTE);
+  await reconcile();
+  expect(asked).toHaveLength(2);
+  const get = 'get system-upgrade/p';
+  expect(requests).toEqual([get, 'replace status', get]);
+  expect(told).toEqual(['Normal Resolved the channel says version v1.2.3-k3s1']);
+});
+
+test('a version that is recorded already is no news', async () => {
+  const { reconcile, stored, told } = await start(tells, {
+    status: { latestVersion: 'v1.2.3-k3s1' },
+  });
+  await reconcile();
+  expect(stored().status?.conditions).toMatchObject([{ type: 'LatestResolved', status: 'True' }]);
+  expect(told).toEqual([]);
+});
+
+test('after ten conflicts in a row it fails, and runs again later', async () => {
+  const { reconcile } = await start(tells, { conflicts: 10 });
+  await expect(reconcile()).rejects.toThrow(
+    'could not write the status of Plan p: 10 conflicts in a row',
+  );
+});
+
+test('the channel of a Plan that is being deleted is not asked', async () => {
+  const { reconcile, asked } = await start(tells, { deletionTimestamp: later(0) });
+  expect([await reconcile(), asked]).toEqual([undefined, []]);
+});
 
 test('a failure is told where nothing was resolved before', async () => {
   const { reconcile, stored, told } = await start(fails);
@@ -196,9 +270,10 @@ test('a plan that follows no channel any more has none that fails', async () => 
 });
 
 test('a version of the plan itself wins: nobody is asked', async () => {
-  const { reconcile, asked } = await start(tells, { spec: { version: 'v1', channel: CHANNEL } });
+  const spec = { version: 'v1', channel: CHANNEL };
+  const { reconcile, asked, requests } = await start(tells, { spec });
   expect(await reconcile()).toBeUndefined();
-  expect(asked).toEqual([]);
+  expect([asked, requests]).toEqual([[], []]);
 });
 
 test('kubectl replace --force while the channel is asked: the new Plan gets its version', async () => {

@@ -80,3 +80,27 @@ test('nodes are ranked again only after one was added or removed', () => {
   expect(namesOf([...all, buildNode('c')])).toEqual(['c', 'b', 'a']);
   expect(ranked).toHaveLength(5);
 });
+
+test('nodes are in the order of their ranks, also after a Node was created again with its name', () => {
+  const ranks: Record<string, number> = { 'a-uid': 2, 'b-uid': 3, 'c-uid': 1, new: 4 };
+  const memory = createPlanMemory();
+  const namesOf = (...all: Node[]) =>
+    memory
+      .sorted(all, ({ metadata: { uid = '' } }) => ranks[uid] ?? 0)
+      .map(({ metadata }) => metadata.name);
+  expect(namesOf(buildNode('a'), buildNode('b'), buildNode('c'))).toEqual(['c', 'a', 'b']);
+  const again = buildNode('a', { uid: 'new' });
+  expect(namesOf(again, buildNode('b'), buildNode('c'))).toEqual(['c', 'b', 'a']);
+});
+
+test('the list is the same object only while it has the same targets', () => {
+  const memory = createPlanMemory();
+  const { compute } = countingCompute(later(0));
+  const [a, b, c] = ['a', 'b', 'c'].map((name) => compute(buildNode(name)));
+  if (!a || !b || !c) throw new Error('three targets are needed');
+  const first = memory.sameList([a, b]);
+  expect(memory.sameList([a, b])).toBe(first);
+  expect(memory.sameList([a])).toEqual([a]);
+  expect(memory.sameList([a, c])).toEqual([a, c]);
+  expect(memory.sameList([])).toEqual([]);
+});

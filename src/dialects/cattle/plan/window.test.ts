@@ -15,6 +15,7 @@ function isOpen(window: Window, at: string): boolean {
 const OFFICE: Window = { days: ['fr'], startTime: '9:00', endTime: '17:00' };
 /** Both in the morning and in the evening the original checks the current day. */
 const NIGHT: Window = { days: ['fri'], startTime: '22:00', endTime: '06:00' };
+const SECOND_AT_NINE: Window = { ...OFFICE, endTime: '9:00' };
 const BERLIN: Window = { ...OFFICE, timeZone: 'Europe/Berlin' };
 
 test.each<[string, Window, string, boolean]>([
@@ -28,6 +29,9 @@ test.each<[string, Window, string, boolean]>([
   ['the day between', NIGHT, '2026-11-20T12:00:00Z', false],
   ['the evening of a night', NIGHT, '2026-11-20T23:59:59Z', true],
   ['the morning after it, which is of another day', NIGHT, '2026-11-21T03:00:00Z', false],
+  ['before a window of one second', SECOND_AT_NINE, '2026-11-20T08:00:00Z', false],
+  ['that second', SECOND_AT_NINE, '2026-11-20T09:00:00.5Z', true],
+  ['after a window of one second', SECOND_AT_NINE, '2026-11-20T10:00:00Z', false],
   ['in a zone', BERLIN, '2026-11-20T08:00:00Z', true],
   ['in that zone it is over', BERLIN, '2026-11-20T16:30:00Z', false],
   ['Local is UTC', { ...OFFICE, timeZone: 'Local' }, '2026-11-20T09:00:00Z', true],
@@ -84,14 +88,24 @@ describe('times of day', () => {
     ]);
   });
 
-  test.each(['', '24:00', '9:60', '9:5', '9:30pm', '13pm', '9 pm', '09:30:60', 'noon', '-1:00'])(
-    '%j is none',
-    (text) => {
-      expect(windowsOf({ ...OFFICE, startTime: text })).toBe(
-        `startTime "${text}" is not a time of day; use for example 22:00`,
-      );
-    },
-  );
+  test.each([
+    '',
+    '24:00',
+    '9:60',
+    '9:5',
+    '9:30pm',
+    '13pm',
+    '9 pm',
+    '09:30:60',
+    'noon',
+    '-1:00',
+    '109pm',
+    '9pmx',
+  ])('%j is none', (text) => {
+    expect(windowsOf({ ...OFFICE, startTime: text })).toBe(
+      `startTime "${text}" is not a time of day; use for example 22:00`,
+    );
+  });
 });
 
 test.each<[string, Window, string]>([
@@ -109,6 +123,11 @@ test.each<[string, Window, string]>([
     'no day',
     { ...OFFICE, days: [] },
     'days is empty, so the window never opens; use for example ["sa", "su"]',
+  ],
+  [
+    'no field at all',
+    {},
+    'startTime "" is not a time of day; use for example 22:00; endTime "" is not a time of day; use for example 04:00; days is empty, so the window never opens; use for example ["sa", "su"]',
   ],
   [
     'several faults',
