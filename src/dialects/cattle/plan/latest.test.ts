@@ -6,7 +6,16 @@ import {
 } from '../../../../test/support/builders/cattle-plans.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { Secret } from '../../../kube/resources.ts';
-import { digestOf, isZero, latestHash, resolveLatest, unknownDigestPaths } from './latest.ts';
+import {
+  conditionsOf,
+  digestOf,
+  isRecorded,
+  isZero,
+  latestHash,
+  NOT_READY,
+  resolveLatest,
+  unknownDigestPaths,
+} from './latest.ts';
 
 const RECORDED = { latestVersion: 'v1.0.0', latestHash: 'h0' };
 
@@ -199,6 +208,13 @@ describe('the digest writes', () => {
     expect(digestOf(buildCattlePlan('p', spec), `spec.${path}`)).toBe(text);
   });
 
+  test('null as Go prints it', () => {
+    const plan = buildCattlePlan('p');
+    const tolerations = [{ list: [null] }];
+    const written = { ...plan, spec: { ...plan.spec, tolerations } } as unknown as CattlePlan;
+    expect(digestOf(written, 'spec.tolerations')).toBe('map[list:[<nil>]]');
+  });
+
   test('several fields one after the other, also of the metadata', () => {
     expect(digestOf(buildCattlePlan('p'), 'metadata.name,spec.version')).toBe('pv1.2.3');
   });
@@ -223,4 +239,46 @@ test.each([[[]], [{}], [undefined], [null], [''], [0], [false]])('%j is a zero v
 
 test.each([[['']], [{ a: undefined }], ['0'], [1], [true]])('%j is no zero value', (value) => {
   expect(isZero(value)).toBe(false);
+});
+
+describe('the conditions', () => {
+  const problem = (code: 'InvalidPlan' | 'VersionUnknown') => ({ code, message: 'why' });
+  const VALID = 'Validated True PlanIsValid ';
+  test.each<[string, CattlePlan, Parameters<typeof conditionsOf>[1], string[]]>([
+    ['of a version', planOf({}), [], [VALID, 'LatestResolved True Version ']],
+    ['of a channel', planOf({ version: '', channel: 'https://c' }), [], [VALID]],
+    ['of a problem', planOf({}), [problem('InvalidPlan')], ['Validated False Error why']],
+    [
+      'of neither version nor channel',
+      planOf({ version: '' }),
+      [problem('VersionUnknown')],
+      [VALID, 'LatestResolved False Error cannot resolve plan: missing channel and version'],
+    ],
+  ])('%s', (_name, plan, problems, told) => {
+    const conditions = conditionsOf(plan, problems);
+    expect(
+      conditions.map(({ type, status, reason, message }) =>
+        [type, status, reason, message].join(' '),
+      ),
+    ).toEqual(told);
+  });
+
+  test('are recorded once the status has all of them, the version and the hash', () => {
+    const latest = { version: 'v1.0.0', hash: 'h0', problems: [] };
+    const wanted = conditionsOf(planOf({}), []);
+    const plan = planOf({}, wanted);
+    expect(isRecorded(plan, latest)).toBe(true);
+    expect(isRecorded(planOf({}, wanted.slice(1)), latest)).toBe(false);
+    expect(isRecorded(plan, { ...latest, version: 'v2' })).toBe(false);
+    expect(isRecorded(plan, { ...latest, hash: 'h1' })).toBe(false);
+    expect(isRecorded(buildCattlePlan('p'), latest)).toBe(false);
+  });
+
+  test('of a problem are recorded only once the Plan is not ready', () => {
+    const problems = [problem('InvalidPlan')];
+    const wanted = conditionsOf(planOf({}), problems);
+    const latest = { version: 'v1.0.0', hash: 'h0', problems };
+    expect(isRecorded(planOf({}, wanted), latest)).toBe(false);
+    expect(isRecorded(planOf({}, [...wanted, NOT_READY]), latest)).toBe(true);
+  });
 });
