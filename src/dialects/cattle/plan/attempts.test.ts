@@ -2,14 +2,16 @@
  * Proves which recorded failures and which Jobs no longer count, even with wrong clocks and with machines that report
  * no identity.
  */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { later, MINUTE, SECOND, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { Target } from '../../../engine/model/rollout.ts';
+import type { Job } from '../../../kube/resources.ts';
 import { attemptsOf, FAILED_TYPE, failuresText, recordedFailures } from './attempts.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
+import { jobOf } from './job.ts';
 
 const config = { name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
 const plan = buildCattlePlan('p');
@@ -77,4 +79,64 @@ test('a Plan that records no failure has none on any node', () => {
 test('a record that somebody cut short still counts', () => {
   const { nodes, generation } = recordedFailures(planSaying('a'));
   expect([[...nodes], generation]).toEqual([[['a', { state: 'failed', since: '' }]], undefined]);
+});
+
+function jobWith(type: 'Complete' | 'Failed', hash = 'h'): Job {
+  const made = { plan, node, version: 'v1.2.3', hash, settings: config.job };
+  const conditions = [{ type, status: 'True' as const, lastTransitionTime: later(MINUTE) }];
+  return { ...jobOf(config, made), status: { conditions } };
+}
+
+describe('a complete Job that Kubernetes has deleted', () => {
+  const complete = jobWith('Complete');
+
+  test('is recalled for its hash while the node is in progress', () => {
+    const attempts = attemptsOf(config);
+    expect(attempts.recalled(plan, 'a', 'h', complete)).toBe(complete);
+    attempts.keep(plan, [target('a', 'intended')]);
+    expect(attempts.recalled(plan, 'a', 'h', undefined)).toBe(complete);
+    expect(attempts.recalled(plan, 'a', 'another', undefined)).toBeUndefined();
+    expect(attempts.recalled(plan, 'b', 'h', undefined)).toBeUndefined();
+  });
+
+  test('is forgotten once the node is not in progress', () => {
+    const attempts = attemptsOf(config);
+    attempts.recalled(plan, 'a', 'h', complete);
+    attempts.keep(plan, [target('b', 'intended')]);
+    expect(attempts.recalled(plan, 'a', 'h', undefined)).toBeUndefined();
+  });
+
+  test('is not recalled if it failed', () => {
+    const attempts = attemptsOf(config);
+    attempts.recalled(plan, 'a', 'h', jobWith('Failed'));
+    expect(attempts.recalled(plan, 'a', 'h', undefined)).toBeUndefined();
+  });
+});
+
+test('the age of a failure counts from the end of its Job, not from when it was recorded', () => {
+  const failures = {
+    nodes: new Map([['a', { state: 'failed' as const, since: later(59 * MINUTE) }]]),
+    generation: 0,
+  };
+  const attempts = attemptsOf(config);
+  expect(attempts.isForgotten(node, plan, failures, NOW)).toBe(true);
+  attempts.isObsolete(jobWith('Failed'), { plan, node, version: 'v1.2.3', hash: 'h' });
+  expect(attempts.isForgotten(node, plan, failures, NOW)).toBe(false);
+});
+
+test('a failure before the Node was created counts no more, unless its clock is wrong', () => {
+  const since = later(MINUTE);
+  const failures = { nodes: new Map([['a', { state: 'failed' as const, since }]]), generation: 0 };
+  const isOver = (created: number, heartbeat: number): boolean => {
+    const ready = { type: 'Ready', status: 'True' as const, lastHeartbeatTime: later(heartbeat) };
+    const again = {
+      ...buildNode('a', { creationTimestamp: later(created) }),
+      status: { conditions: [ready] },
+    };
+    return attemptsOf(config).isForgotten(again, plan, failures, NOW);
+  };
+  expect(isOver(2 * MINUTE, 3 * MINUTE)).toBe(true);
+  expect(isOver(2 * MINUTE, 2 * MINUTE)).toBe(true);
+  expect(isOver(MINUTE, 3 * MINUTE)).toBe(false);
+  expect(isOver(4 * MINUTE, 3 * MINUTE)).toBe(false);
 });
