@@ -189,7 +189,7 @@ test('a budget that allows no eviction is named with its pod: before the node is
     expect(during).toContain(held);
     // Nobody leads, so no deadline counts.
     expect(during).toContain(`\n  ends    ${ends}\n`);
-    expect(during).not.toContain('\n  fails ');
+    expect(during).not.toContain('\n  limit ');
   } finally {
     await admin.delete(podDisruptionBudgets, 'why-d1-lasting', { namespace: NAMESPACE });
   }

@@ -127,7 +127,7 @@ test.each<[string, Case, readonly string[]]>([
     [
       `\n  now     w1 Cordoning (8 min): 2 pods are left on node w1: ${HOLDS} (DrainBlocked)\n`,
       'when the budget allows the eviction',
-      '\n  fails   w1 at 2026-11-20T09:02:00Z if nothing changes\n',
+      '\n  limit   w1 fails at 2026-11-20T09:02:00Z if this step has not ended by then\n',
     ],
   ],
   [
@@ -385,7 +385,7 @@ test.each<[string, Case, readonly string[]]>([
       policy: { deadlines: { restart: '1s', ready: '1s' }, soak: '1s' },
     },
     [
-      'fails   w1 soon: its deadline 2026-11-20T08:03:04Z passed 6 min 56 s ago, but a new leader counts from its own start\n',
+      'limit   w1 fails soon: its deadline 2026-11-20T08:03:04Z passed 6 min 56 s ago, but a new leader counts from its own start\n',
     ],
   ],
   [
@@ -397,7 +397,7 @@ test.each<[string, Case, readonly string[]]>([
     },
     [
       'now     w1 Restart (8 min)\n',
-      'fails   w1 soon: its deadline 2026-11-20T08:02:00Z passed 8 min ago, but a new leader counts from its own start\n',
+      'limit   w1 fails soon: its deadline 2026-11-20T08:02:00Z passed 8 min ago, but a new leader counts from its own start\n',
     ],
   ],
   [

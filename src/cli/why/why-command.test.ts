@@ -112,7 +112,7 @@ test('a plan that runs: what is under way, what waits since when, what ends it',
   waits   2 workers queued (1 at a time) (59 s)
   ends    when the node reports that it is done, or that it failed
           when a node in progress is done
-  fails   w1 at 2026-11-20T08:14:35Z if nothing changes
+  limit   w1 fails at 2026-11-20T08:14:35Z if this step has not ended by then
   next    w2
   agents  k0s's own on w1: no roll-back, no resumed download, no proof that the node is Ready
   you can refit pause, refit abort`,
@@ -122,7 +122,7 @@ test('a plan that runs: what is under way, what waits since when, what ends it',
 test.each([
   [30, 'w1 rolls back at 2026-11-20T08:02:00Z if the new version has not answered by then'],
   [100, 'w1 rolls back by 2026-11-20T08:04:00Z if its node is not Ready by then'],
-  [300, 'w1 at 2026-11-20T08:14:35Z if nothing changes'],
+  [300, 'w1 fails at 2026-11-20T08:14:35Z if this step has not ended by then'],
 ])("at Restart our agent's own roll-back comes first: after %d s", async (seconds, line) => {
   const announced = { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0) }) };
   const report = encodeReport({ created: later(1000), from: 'v1.35.5+k0s.0' });
@@ -133,7 +133,7 @@ test.each([
   );
   const now = T0 + 30_000 + seconds * 1000;
   expect(why(await lookAt([running], [], [ours, W2, W3], now), 'w1', undefined, now)[0]).toContain(
-    `\n  fails   ${line}\n`,
+    `\n  limit   ${line}\n`,
   );
 });
 
@@ -446,7 +446,8 @@ test('of a kubeadm host that is verified: when the verification gives up, whatev
   const { metadata } = reportPatch(report) as { metadata: object };
   const [text] = why(await lookOf('kubeadm', plan, buildNode('w1', metadata)));
   expect(text).toContain('\n  now     w1 Verify (30 s)\n');
-  expect(text).toContain(`\n  fails   w1 at ${later(30_000 + 5 * MINUTE)} if nothing changes`);
+  const end = later(30_000 + 5 * MINUTE);
+  expect(text).toContain(`\n  limit   w1 fails at ${end} if this step has not ended by then`);
 });
 
 test('a node that rests after its upgrade does not fail when that is over', async () => {
@@ -464,6 +465,6 @@ test('a node that rests after its upgrade does not fail when that is over', asyn
     ends: 'its rest is over',
   } as const;
   const waits = [{ ...rest, since: later(0), until: later(5 * MINUTE) }];
-  expect(why(views)[0]).toContain('\n  fails ');
-  expect(why(views.map((view) => ({ ...view, waits })))[0]).not.toContain('\n  fails ');
+  expect(why(views)[0]).toContain('\n  limit ');
+  expect(why(views.map((view) => ({ ...view, waits })))[0]).not.toContain('\n  limit ');
 });

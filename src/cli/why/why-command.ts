@@ -300,13 +300,13 @@ function progress(status: StatusView, plan: PlanView, now: number): text.Section
     text.heldSection(plan),
     { heading: 'paused', lines: refused ? [] : sentences.pauseLines(plan) },
     { heading: 'ends', lines: refused ? [] : sentences.endLines(plan.waits) },
-    { heading: 'fails', lines: refused || isLater ? [] : deadlineLines(plan, now) },
+    { heading: 'limit', lines: refused || isLater ? [] : deadlineLines(plan, now) },
     text.checkSection(plan, now),
     { heading: 'unknown', lines: plan.unseen ?? [] },
   ];
 }
 
-/** Returns when the first target in progress fails if nothing changes. */
+/** Returns when the first target in progress fails: the deadline of its step. */
 function deadlineLines(plan: PlanView, now: number): string[] {
   const moving = sentences.movingNames(plan);
   const waiting = plan.waits.filter(
@@ -326,8 +326,8 @@ function deadlineLines(plan: PlanView, now: number): string[] {
   if (own.length > 0) return own;
   return [
     Date.parse(until) > now
-      ? `${target} at ${shown} if nothing changes`
-      : `${target} soon: its deadline ${shown} passed ${age(until, now)} ago, but a new leader counts from its own start`,
+      ? `${target} fails at ${shown} if this step has not ended by then`
+      : `${target} fails soon: its deadline ${shown} passed ${age(until, now)} ago, but a new leader counts from its own start`,
   ];
 }
 
