@@ -1,5 +1,6 @@
 /** Describes for each dialect which process carries plans out, and what the user can do after a failure. */
 import { HOST_DEADLINE_MS } from '../dialects/kubeadm/plan/kubeadm-dialect.ts';
+import { planReference } from '../engine/model/plan-reference.ts';
 import { formatDuration } from '../util/duration.ts';
 import { ownMember } from '../util/own-member.ts';
 import { listed } from '../util/phrases.ts';
@@ -171,8 +172,8 @@ export function planFlag(
   { dialect, namespace, name }: Pick<PlanView, 'dialect' | 'namespace' | 'name'>,
   { hasOthers = false }: { readonly hasOthers?: boolean } = {},
 ): string {
-  if (namespace !== undefined) return ` --plan ${dialect}/${namespace}/${name}`;
-  return hasOthers ? ` --plan ${dialect}/${name}` : '';
+  const isNamed = hasOthers || namespace !== undefined;
+  return isNamed ? ` --plan ${planReference({ dialect, namespace, name })}` : '';
 }
 
 function namesOf(targets: readonly TargetView[]): string {

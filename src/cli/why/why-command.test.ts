@@ -20,6 +20,8 @@ import { reportPatch } from '../../dialects/kubeadm/plan/kubeadm-signal.ts';
 import { newPlan } from '../../dialects/kubeadm/plan/plan-object.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
+import type { Wait } from '../../engine/model/decision.ts';
+import { because, type ReasonCode } from '../../engine/model/reasons.ts';
 import { CONDITIONS_ANNOTATION } from '../../engine/model/written-conditions.ts';
 import { jobs, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import { encodePresence } from '../../signal/agent-presence.ts';
@@ -219,6 +221,32 @@ test('a node in progress finishes during a pause, so why does not name the pause
   const moving = view.stages.flatMap(({ targets }) => targets).find(isMoving);
   expect(moving).toBeDefined();
   expect(why([paused], moving?.name)[0]).not.toContain('is paused, too');
+});
+
+test('the first advice is the command that ends what the plan waits for', async () => {
+  const [view] = await lookAt([plan()], [], [buildNode('w1'), W2, W3], NOW);
+  if (view === undefined) throw new Error('the plan is not shown');
+  const waiting = (code: ReasonCode, more: Partial<Wait> = {}): PlanView => ({
+    ...view,
+    waits: [{ gate: 'g', reason: because(code, 'so'), since: later(0), ofStage: true, ...more }],
+  });
+  const advice = (given: PlanView): string | undefined =>
+    /\n {2}you can (.*)\n {10}refit pause, refit abort$/.exec(why([given])[0] ?? '')?.[1];
+  expect(advice(waiting('WaveNeedsApproval', { unapproved: 2 }))).toBe(
+    'refit approve autopilot/autopilot --wave 2',
+  );
+  expect(advice(waiting('Held', { target: 'w1' }))).toBe('refit unhold w1');
+  expect(advice(waiting('WindowClosed'))).toBe('refit start autopilot/autopilot --now --for 2h');
+  expect(advice(waiting('Blackout'))).toBe(
+    'refit start autopilot/autopilot --now --for 2h --blackouts',
+  );
+  // Nothing starts before the pause is over, and a hold matters only where no other node goes on.
+  const paused = { ...waiting('WindowClosed'), paused: 'plan' } as const;
+  expect(why([paused])[0]).toMatch(/\n {2}you can refit resume, refit abort$/);
+  const [moving] = await lookAt([running], [], [W1, W2, W3], NOW);
+  if (moving === undefined) throw new Error('the plan is not shown');
+  const { waits } = waiting('Held', { target: 'w2' });
+  expect(why([{ ...moving, waits }])[0]).toMatch(/\n {2}you can refit pause, refit abort$/);
 });
 
 test('if there are several plans, the advice names the plan', async () => {

@@ -1,5 +1,6 @@
 /** Runs `refit why`: explains the state of each plan or of one node, what it waits for, what ends the wait, and what to do. */
 import type { Wait } from '../../engine/model/decision.ts';
+import { planReference } from '../../engine/model/plan-reference.ts';
 import { RefitError } from '../../util/errors.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { listed } from '../../util/phrases.ts';
@@ -378,5 +379,26 @@ function isLeaderless({ leader, silentSince }: StatusView, plan: PlanView): bool
 function controlsOf(plan: PlanView, { plans, hasOthers = plans.length > 1 }: ExplainedStatus) {
   if (!text.isOpen(plan) || plan.abort !== undefined || text.isRefused(plan)) return [];
   const flag = planFlag(plan, { hasOthers });
-  return [`refit ${plan.paused === 'plan' ? 'resume' : 'pause'}${flag}, refit abort${flag}`];
+  const pause = `refit ${plan.paused === 'plan' ? 'resume' : 'pause'}${flag}`;
+  const stops = `${pause}, refit abort${flag}`;
+  // Before a pause ends, no other command lets a node start.
+  const helpful = plan.paused === undefined ? helpfulCommands(plan) : [];
+  return helpful.length === 0 ? [stops] : [helpful.join(', '), stops];
+}
+
+/** The most commands that are proposed. */
+const MOST_PROPOSED = 4;
+
+/** Returns the commands that end what the plan waits for, in the order of its waits. */
+function helpfulCommands(plan: PlanView): string[] {
+  const name = planReference(plan);
+  const commands = plan.waits.flatMap(({ target, unapproved, reason: { code } }) => {
+    if (unapproved !== undefined) return [`refit approve ${name} --wave ${unapproved}`];
+    if (code === 'Held' && target !== undefined && sentences.movingNames(plan).size === 0)
+      return [`refit unhold ${target}`];
+    if (code === 'WindowClosed' || code === 'WindowTooShort')
+      return [`refit start ${name} --now --for 2h`];
+    return code === 'Blackout' ? [`refit start ${name} --now --for 2h --blackouts`] : [];
+  });
+  return [...new Set(commands)].slice(0, MOST_PROPOSED);
 }
