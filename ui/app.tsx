@@ -179,20 +179,13 @@ function Overview({ plans, chosen, choose }: OverviewProps) {
               <span>
                 {[...plan.progress, ...(plan.wave === undefined ? [] : [plan.wave])].join(', ')}
               </span>
-              <span>{waitOf(plan)}</span>
+              <span>{plan.chief}</span>
             </button>
           </li>
         ))}
       </ul>
     </section>
   );
-}
-
-/** Returns the first line that says what the plan waits for, or why it ended. */
-function waitOf({ why }: PlanState): string {
-  const said =
-    why.find(({ heading }) => heading === 'waits') ?? why.find(({ heading }) => heading === 'why');
-  return said?.lines[0] ?? '';
 }
 
 interface PlanProps {

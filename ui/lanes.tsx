@@ -171,6 +171,8 @@ interface LaneProps {
 }
 
 function Lane({ node, index, place, row, total, span, isChosen, isFocused, open }: LaneProps) {
+  // The reason why a node has not started takes the place of its bar, which has no steps yet.
+  const isIdle = node.phase === 'pending' && node.message !== '' && node.steps.length === 0;
   return (
     <div
       id={`lane-${index}`}
@@ -186,8 +188,16 @@ function Lane({ node, index, place, row, total, span, isChosen, isFocused, open 
         {SIGNS[node.phase]}
       </span>
       <span class="name">{node.name}</span>
-      <span class="state">{node.state}</span>
-      <Bar node={node} span={span} />
+      {isIdle ? (
+        <span class="state reason" title={node.message}>
+          {node.message}
+        </span>
+      ) : (
+        <>
+          <span class="state">{node.state}</span>
+          <Bar node={node} span={span} />
+        </>
+      )}
     </div>
   );
 }

@@ -55,6 +55,7 @@ export function stateWith(
         progress: ['20 %', 'about 3 min left'],
         started: '2026-11-20T08:00:00Z',
         wave: 'wave 1 of 2',
+        chief: 'node w4 is not Ready (NodeNotReady, 40 s)',
         why: [
           { heading: 'waits', lines: ['node w4 is not Ready (NodeNotReady, 40 s)'] },
           { heading: 'ends', lines: ['when the node is Ready'] },

@@ -85,6 +85,29 @@ test('a held node is marked', async () => {
   ]);
 });
 
+const HELD = 'w2 is held by ada (ends with refit unhold w2)';
+
+test('a node that has not started says why, as `refit why NODE` does', async () => {
+  const reasons = async (situation: Situation): Promise<string[]> =>
+    (await shown(situation)).nodes.map(({ message }) => message);
+  expect(await reasons({})).toEqual(['it is among the next to start', HELD]);
+  const waves = [{ approval: 'Manual' as const }];
+  const policies = [buildUpgradePolicy('careful', { waves })];
+  expect(await reasons({ policies })).toEqual([
+    expect.stringContaining('wave 1 needs approval by UpgradePolicy careful'),
+    HELD,
+  ]);
+});
+
+test('the chief line of a plan says what keeps it or a node from going on, and else what happens', async () => {
+  expect((await shown({})).chief).toBe(HELD);
+  const waves = [{ approval: 'Manual' as const }];
+  const policies = [buildUpgradePolicy('careful', { waves })];
+  expect((await shown({ policies })).chief).toContain('wave 1 needs approval');
+  const annotations = { [PAUSE_ANNOTATION]: 'true' };
+  expect((await shown({ annotations })).chief).toContain('the plan is paused');
+});
+
 test('the times of the run are those that `refit history` shows', async () => {
   const { metadata, spec } = buildPlan();
   const counts = { total: 2, done: 2, failed: 0, inProgress: 0, pending: 0, skipped: 0 };

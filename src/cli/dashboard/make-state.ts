@@ -7,7 +7,7 @@ import { segmentsOf } from '../status/picture.ts';
 import * as sentences from '../status/sentences.ts';
 import * as text from '../status/text.ts';
 import type { PlanView, StatusView, TargetView } from '../status/view.ts';
-import { nodeSections, planSections } from '../why/why-command.ts';
+import { chiefLine, nodeSections, notStarted, planSections } from '../why/why-command.ts';
 import type { DashboardState, NodeState, PlanState, RunState, Said } from './state.ts';
 
 export interface Seen {
@@ -84,6 +84,7 @@ function planState(
     started: recorded?.started ?? plan.started ?? plan.created,
     ended: recorded?.ended ?? plan.ended,
     wave: wave === undefined ? undefined : `wave ${wave.current} of ${wave.total}`,
+    chief: chiefLine(status, plan, now),
     why: planSections(status, plan, now).flatMap(saidIn),
     held: sentences.heldLines(sentences.heldTargets(plan)),
     checks: (plan.checks ?? []).map(({ name, state, message = '' }) => ({ name, state, message })),
@@ -151,10 +152,12 @@ export function runsOf({ runs }: PlanHistory): RunState[] {
 
 function nodesOf(plan: PlanView, now: number): NodeState[] {
   const waits = sentences.waitsByTarget(plan);
-  return plan.stages.flatMap(({ role, version, active, targets }) =>
-    targets.map((target): NodeState => {
+  return plan.stages.flatMap((stage) => {
+    const { role, version, active, targets } = stage;
+    return targets.map((target): NodeState => {
       const wait = active ? waits.get(target.name) : undefined;
-      const failed = target.phase === 'failed';
+      const { phase } = target;
+      const failed = phase === 'failed';
       const row = failed
         ? sentences.failedRow(plan, target, now)
         : sentences.rowOf(target, wait, now);
@@ -164,7 +167,7 @@ function nodesOf(plan: PlanView, now: number): NodeState[] {
         version,
         phase: phaseOf(target),
         state: row.state,
-        message: row.message,
+        message: phase === 'pending' ? notStarted(plan, stage, target) : row.message,
         since: target.since,
         from: target.from,
         wave: target.wave,
@@ -172,8 +175,8 @@ function nodesOf(plan: PlanView, now: number): NodeState[] {
         ...(target.held === undefined ? {} : { isHeld: true as const }),
         steps: stepsOf(target, now).map(({ word, from, to }) => ({ word, from, to })),
       };
-    }),
-  );
+    });
+  });
 }
 
 /** The step in progress lasts until now. */

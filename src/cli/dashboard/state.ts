@@ -18,7 +18,7 @@ export interface NodeState {
   readonly role: string;
   readonly version: string;
   readonly phase: 'done' | 'moving' | 'failed' | 'skipped' | 'pending';
-  /** The state and its cause in words, such as `failed at Restart` and the message of the agent. */
+  /** The state and its cause in words, such as `failed at Restart` and the message of the agent, or why a pending node has not started. */
   readonly state: string;
   readonly message: string;
   /** RFC 3339 time of the last change. */
@@ -77,6 +77,8 @@ export interface PlanState {
   readonly started: string;
   readonly ended?: string | undefined;
   readonly wave?: string | undefined;
+  /** The line of `why` that matters most: what keeps the plan or a node from going on, or else what happens now. */
+  readonly chief: string;
   /** What `refit why` says of the plan. */
   readonly why: readonly Said[];
   readonly held: readonly string[];

@@ -118,6 +118,7 @@ export function reportOfDeleted(
       progress: [],
       started: last?.started ?? rollout.metadata.creationTimestamp ?? rfc3339(now),
       ended: last?.ended,
+      chief: '',
       why: deletedWhy(history),
       held: [],
       checks: [],

@@ -32,7 +32,7 @@ import type { LeaderView } from '../status/load.ts';
 import { observe } from '../status/observe.ts';
 import { isMoving } from '../status/sentences.ts';
 import type { PlanView } from '../status/view.ts';
-import { whyLines } from './why-command.ts';
+import { chiefLine, notStarted, whyLines } from './why-command.ts';
 
 const NOW = T0 + MINUTE;
 const HELD: LeaderView = { state: 'held', holder: 'a', since: later(0) };
@@ -247,6 +247,29 @@ test('the first advice is the command that ends what the plan waits for', async 
   if (moving === undefined) throw new Error('the plan is not shown');
   const { waits } = waiting('Held', { target: 'w2' });
   expect(why([{ ...moving, waits }])[0]).toMatch(/\n {2}you can refit pause, refit abort$/);
+});
+
+test('the chief line is about a node that is stuck before it is about the queue', async () => {
+  const [view] = await lookAt([running], [], [W1, W2, W3], NOW);
+  if (view === undefined) throw new Error('the plan is not shown');
+  const chiefOf = (given: PlanView, leader: LeaderView = HELD): string =>
+    chiefLine({ leader, plans: [given] }, given, NOW);
+  expect(chiefOf(view)).toBe('w1 Restart (30 s)');
+  const waits = view.waits.map((wait) =>
+    wait.target === 'w1' ? { ...wait, gate: 'g', reason: because('DrainBlocked', 'so') } : wait,
+  );
+  expect(waits).not.toEqual(view.waits);
+  expect(chiefOf({ ...view, waits })).toBe('w1 Restart (30 s): so (DrainBlocked)');
+  expect(chiefOf(view, { state: 'none' })).toContain('No leader');
+  const [ended] = await lookAt([failed], [], [W1, W2, W3], NOW);
+  if (ended === undefined) throw new Error('the plan is not shown');
+  expect(chiefOf(ended)).toContain('no socket');
+  const [pending] = ended.stages.flatMap((stage) =>
+    stage.targets
+      .filter(({ name }) => name === 'w2')
+      .map((target) => notStarted(ended, stage, target)),
+  );
+  expect(pending).toContain('not started: w1: Failed: no socket');
 });
 
 test('if there are several plans, the advice names the plan', async () => {

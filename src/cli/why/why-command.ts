@@ -124,14 +124,9 @@ export function whyLines(
 
 /** Returns what `refit why` says of a plan. */
 export function planSections(status: ExplainedStatus, plan: PlanView, now: number): text.Section[] {
-  const failed = sentences.failedRows(plan, now);
   return [
     ...(text.isOpen(plan) ? runnerSections(status, plan, now) : []),
-    {
-      heading: 'why',
-      lines: [...sentences.reasonLines(plan, failed), ...failed.map(sentences.sentenceOf)],
-      style: 'red',
-    },
+    { heading: 'why', lines: failureLines(plan, now), style: 'red' },
     text.stoppedSection(plan),
     text.rollBackSection(plan),
     ...(text.isOpen(plan) ? progress(status, plan, now) : []),
@@ -145,6 +140,49 @@ export function planSections(status: ExplainedStatus, plan: PlanView, now: numbe
     { heading: 'to do', lines: text.toDo(plan) },
     { heading: 'you can', lines: controlsOf(plan, status) },
   ];
+}
+
+function failureLines(plan: PlanView, now: number): string[] {
+  const failed = sentences.failedRows(plan, now);
+  return [...sentences.reasonLines(plan, failed), ...failed.map(sentences.sentenceOf)];
+}
+
+/**
+ * Returns the line of `planSections` that matters most: what keeps the plan or a node of it from going on, or else what happens now.
+ * Returns an empty text if there is nothing to say, as of a plan that is done.
+ */
+export function chiefLine(status: StatusView, plan: PlanView, now: number): string {
+  const failures = failureLines(plan, now);
+  if (!text.isOpen(plan)) return failures[0] ?? '';
+  const waits = plan.waits.filter((wait) => !sentences.isRoutine(wait));
+  const names = new Set(waits.map(({ target }) => target));
+  const stages = plan.stages.map((stage) => ({
+    ...stage,
+    targets: stage.targets.filter(({ name }) => names.has(name)),
+  }));
+  const moving = (of: PlanView) => sentences.movingRows(of, now).map(sentences.sentenceOf);
+  const lines = [
+    ...(isLeaderless(status, plan) ? text.noteLines({ ...status, plans: [plan] }, now) : []),
+    ...sentences.waitLines({ ...plan, waits }, now),
+    ...moving({ ...plan, waits, stages }),
+    ...text.heldSection(plan).lines,
+    ...sentences.pauseLines(plan),
+    ...failures,
+    ...moving(plan),
+    ...sentences.waitLines(plan, now),
+  ];
+  return lines[0] ?? '';
+}
+
+/** Returns why a pending target has not started, as `nodeSections` says it; empty if nothing keeps it. */
+export function notStarted(plan: PlanView, stage: StageView, target: TargetView): string {
+  if (isStopped(plan, target)) return stoppedLine(plan);
+  const { name, held } = target;
+  if (held !== undefined) return sentences.heldLines([{ name, ...held }])[0] ?? '';
+  const waits = waitsOf(plan, stage, target);
+  const wait = waits.find((each) => !sentences.isRoutine(each));
+  // A queue is told with the number of its nodes, which says nothing about this one.
+  return wait?.reason.message ?? queueLine(plan, stage, target) ?? waits[0]?.reason.message ?? '';
 }
 
 /** Returns one block for each stage with this target. `node` is the name of a node or of a Machine. */
@@ -230,7 +268,6 @@ function sectionsOf(
     // A pause does not stop a node in progress.
     paused: sentences.isMoving(target) ? undefined : plan.paused,
   };
-  const isStopped = text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
   if (phase === 'skipped') return whyAndToDo(sentences.sentenceOfSkipped(target), plan);
   if (phase === 'failed') {
     const retried = plan.waits.filter(
@@ -242,14 +279,23 @@ function sectionsOf(
       { heading: 'ends', lines: sentences.endLines(retried) },
     ];
   }
-  if (isStopped) {
-    const [why, ...rest] = whyAndToDo(`not started: ${reason ?? 'no reason is recorded'}`, plan);
+  if (isStopped(plan, target)) {
+    const [why, ...rest] = whyAndToDo(stoppedLine(plan), plan);
     return [why, text.stoppedSection(plan), ...rest].filter((each) => each !== undefined);
   }
   const isSaid =
     sentences.isMoving(target) || own.waits.some((wait) => wait.target === target.name);
   const queue = isSaid ? [] : queueSections(plan, stage, target, now);
   return [...runnerSections(status, plan, now), ...progress(status, own, now), ...queue];
+}
+
+/** Returns true if the target is not in progress, and no longer starts by itself. */
+function isStopped(plan: PlanView, target: TargetView): boolean {
+  return text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
+}
+
+function stoppedLine({ reason = 'no reason is recorded' }: PlanView): string {
+  return `not started: ${reason}`;
 }
 
 function changeOf({ version }: StageView, { from, runs }: TargetView): string {
@@ -275,19 +321,29 @@ function waitsOf({ waits }: PlanView, { active }: StageView, target: TargetView)
 function queueSections(
   plan: PlanView,
   stage: StageView,
-  { name, since }: TargetView,
+  target: TargetView,
   now: number,
 ): text.Section[] {
-  const earlier = plan.stages.find(({ active }) => active);
-  if (!stage.active && earlier)
-    return [
-      { heading: 'waits', lines: [`until the ${earlier.role}s are done (${age(since, now)})`] },
-    ];
-  if (plan.next.length === 0) return [];
-  const line = plan.next.includes(name)
+  const line = queueLine(plan, stage, target);
+  if (line === undefined) return [];
+  return earlierStage(plan, stage) === undefined
+    ? [{ heading: 'next', lines: [line] }]
+    : [{ heading: 'waits', lines: [`${line} (${age(target.since, now)})`] }];
+}
+
+/** Returns the line of `queueSections` without a time; undefined if it is unknown when the target starts. */
+function queueLine(plan: PlanView, stage: StageView, { name }: TargetView): string | undefined {
+  const earlier = earlierStage(plan, stage);
+  if (earlier !== undefined) return `until the ${earlier.role}s are done`;
+  if (plan.next.length === 0) return undefined;
+  return plan.next.includes(name)
     ? 'it is among the next to start'
     : 'not yet: other nodes start before it';
-  return [{ heading: 'next', lines: [line] }];
+}
+
+/** Returns the stage for which this one waits. */
+function earlierStage({ stages }: PlanView, stage: StageView): StageView | undefined {
+  return stage.active ? undefined : stages.find(({ active }) => active);
 }
 
 /** Returns what is in progress, what waits, what ends the waits, and what could not be checked. */
