@@ -68,6 +68,17 @@ test('every held node has a line, and none of them is next', async () => {
   expect(why).toContain(lines);
 });
 
+test('a held node does not queue for a slot', async () => {
+  const moving = { w1: 'SignalSent', w2: 'SignalPending', w3: 'SignalPending' };
+  const waitsFor = async (holds: Holds): Promise<string[]> => {
+    const { plans } = await look('SchedulableWait', moving, holds);
+    return plans.flatMap(({ waits }) => waits.map(({ reason }) => reason.message));
+  };
+  expect(await waitsFor({})).toContain('2 workers queued (1 at a time)');
+  expect(await waitsFor({ w3: BEN })).toContain('1 worker queued (1 at a time)');
+  expect((await waitsFor({ w2: BEN, w3: BEN })).join()).not.toContain('queued');
+});
+
 test('only held nodes are left: nothing is next', async () => {
   const holds = { ...HOLDS, w2: { reason: 'x' } };
   const status = await look('SchedulableWait', PENDING, holds);

@@ -7,6 +7,7 @@ import type { Assessment } from '../assess/assess.ts';
 import { budgetOf, describeUsedUpBudget, retriesThatHold } from '../assess/budget.ts';
 import { timeLeft } from '../assess/evaluate-target.ts';
 import { untilEarlierVersionsAreRead } from '../gates/earlier-versions-read.ts';
+import { isTargetHeld } from '../gates/held-targets.ts';
 import { type DecisionContext, factsOf, type Waiting } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import {
@@ -38,7 +39,15 @@ export interface FullExplanation extends Explanation {
 }
 
 /** Returns the explanation of an assessment. It is computed once, because commands, Events, conditions and metrics of a turn ask for it. */
-export const explain = onceForEach((assessment: Assessment): Explanation => {
+export const explain = onceForEach(
+  (assessment: Assessment): Explanation => explanationOf(assessment, inState),
+);
+
+/** Returns the targets of a stage that are in a state. */
+type Counted = (stage: Stage, state: 'pending') => readonly Target[];
+
+/** Returns the explanation. `counted` returns the pending targets that queue. */
+function explanationOf(assessment: Assessment, counted: Counted): Explanation {
   const { snapshot, now, stage } = assessment;
   const { rollout } = snapshot;
   if (isFinal(rollout)) return { waits: [], recheckAfterMs: undefined, probes: [] };
@@ -46,7 +55,7 @@ export const explain = onceForEach((assessment: Assessment): Explanation => {
   const inFlight = stage && !first ? inFlightWaits(assessment, stage) : [];
   const all = first
     ? [first]
-    : [...inFlight, ...retryWaits(assessment), ...pendingWaits(assessment, stage)];
+    : [...inFlight, ...retryWaits(assessment), ...pendingWaits(assessment, stage, counted)];
   const rechecks = all.flatMap(({ recheckMs }) => recheckMs ?? []);
   // A deadline that has passed without an effect needs no recheck.
   const deadlines = all.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
@@ -59,7 +68,7 @@ export const explain = onceForEach((assessment: Assessment): Explanation => {
     recheckAfterMs: Number.isFinite(soonest) ? soonest : undefined,
     probes: all.flatMap(({ probe }) => probe ?? []),
   };
-});
+}
 
 /** Returns the wait of a new plan that rolls a run back, until the record of that run is read. */
 function earlierVersionsWait({ snapshot }: DecisionContext): ExplainedWait | undefined {
@@ -154,7 +163,11 @@ function retryWaits({ snapshot, policy, now }: Assessment): ExplainedWait[] {
 }
 
 /** Returns why pending targets do not start. Targets with the same reason share one wait. */
-function pendingWaits(assessment: Assessment, stage: Stage | undefined): ExplainedWait[] {
+function pendingWaits(
+  assessment: Assessment,
+  stage: Stage | undefined,
+  counted: Counted,
+): ExplainedWait[] {
   const { rollout } = assessment.snapshot;
   const since = lastProgress(assessment, rollout.stages);
   const ends = 'the record of the plan can be read again';
@@ -174,12 +187,13 @@ function pendingWaits(assessment: Assessment, stage: Stage | undefined): Explain
   // If slots are free and the first targets wait for a gate, that gate was not evaluated for the
   // targets behind them. Those targets do not wait for a slot.
   const isTaken = chosen.length > 0 || free < slots.limitOf(stage);
+  const told = new Set([...chosen, ...waiting.map(({ target }) => target)]);
   const unslotted =
     isBlockedAsOne || !isTaken
       ? 0
-      : inState(stage, 'pending').length - waiting.length - chosen.length;
+      : counted(stage, 'pending').filter((target) => !told.has(target)).length;
   const queued = slotWait(assessment, stage, unslotted, since);
-  return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout.stages, stage)];
+  return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout.stages, stage, counted)];
 }
 
 function blockedAsOne(context: DecisionContext, stage: Stage) {
@@ -293,12 +307,12 @@ function slotWait(
   ];
 }
 
-function laterWaits(stages: readonly Stage[], active: Stage): ExplainedWait[] {
+function laterWaits(stages: readonly Stage[], active: Stage, counted: Counted): ExplainedWait[] {
   const several = new Set(stages.map(({ command }) => command)).size > 1;
   const titleOf = ({ role, command }: Stage, plural: boolean): string =>
     `${role}${plural ? 's' : ''}${several ? ` of command ${command}` : ''}`;
   return stages.slice(stages.indexOf(active) + 1).flatMap((stage) => {
-    const { length, 0: first } = inState(stage, 'pending');
+    const { length, 0: first } = counted(stage, 'pending');
     if (!first) return [];
     const who = `${length} ${titleOf(stage, length > 1)} ${length > 1 ? 'wait' : 'waits'}`;
     const message = `${who} until the ${titleOf(active, true)} are done`;
@@ -359,11 +373,14 @@ function lastProgress(
 const MAX_TARGETS = 10;
 
 /**
- * Returns what `explain` returns, and also what the targets that the scheduler passed over would wait for if a slot were free, and
+ * Returns what `explain` returns, but does not count held targets among those that queue, which the leader does not read for that.
+ * Also returns what the targets that the scheduler passed over would wait for if a slot were free, and
  * which nodes stay cordoned.
  */
 export function explainToPeople(assessment: Assessment): FullExplanation {
-  const explanation = explain(assessment);
+  const explanation = explanationOf(assessment, (stage, state) =>
+    inState(stage, state).filter((target) => !isTargetHeld(assessment, stage, target)),
+  );
   const { waits, probes } = explanation;
   const names = new Set(waits.map(({ target }) => target));
   const known = new Set(waits.map(sentenceOf));
