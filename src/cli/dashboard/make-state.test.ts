@@ -11,7 +11,7 @@ import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { HOLD_ANNOTATION, writeHold } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { stateOf } from './make-state.ts';
+import { runsOf, stateOf } from './make-state.ts';
 import type { PlanState } from './state.ts';
 
 const NOW = T0 + MINUTE;
@@ -141,4 +141,13 @@ test('the times of the run are those that `refit history` shows', async () => {
     rollouts: [rolloutOf({ planUid: 'that of an earlier plan' })],
   });
   expect(ofEarlierPlan.started).not.toBe(started);
+});
+
+test('a cause that the message of a run tells is not told again', () => {
+  const counts = { total: 2, done: 0, failed: 1, inProgress: 0, pending: 1, skipped: 0 };
+  const failures = [{ node: 'w1', message: 'FailedDownload: no space left' }];
+  const message = 'w1: FailedDownload: no space left';
+  const run = { id: 'a', started: rfc3339(T0), phase: 'failed', counts, message, failures };
+  const [{ causes } = {}] = runsOf({ dialect: 'd', kind: 'Plan', name: 'a', runs: [run] });
+  expect(causes).toEqual([message]);
 });

@@ -2,7 +2,7 @@
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { historyOf, type PlanHistory } from '../history/history.ts';
+import { historyOf, type PlanHistory, untoldFailures } from '../history/history.ts';
 import { segmentsOf } from '../status/picture.ts';
 import * as sentences from '../status/sentences.ts';
 import * as text from '../status/text.ts';
@@ -120,19 +120,9 @@ function endedRunsOf(history: PlanHistory): RunState[] {
 }
 
 export function runsOf({ runs }: PlanHistory): RunState[] {
-  return runs.map(
-    ({
-      id,
-      started,
-      ended,
-      version = '',
-      phase,
-      counts,
-      message,
-      traceId,
-      failures = [],
-      snapshots = [],
-    }) => ({
+  return runs.map((run) => {
+    const { id, started, ended, version = '', phase, counts, message, traceId } = run;
+    return {
       id,
       started,
       ended,
@@ -143,11 +133,11 @@ export function runsOf({ runs }: PlanHistory): RunState[] {
       ...(traceId === undefined ? {} : { traceId }),
       causes: [
         ...(message === undefined ? [] : [message]),
-        ...failures.map(({ node, message: why = 'failed' }) => `${node}: ${why}`),
-        ...snapshots.map((each) => `snapshot ${snapshotSentence(each.node, each)}`),
+        ...untoldFailures(run).map(({ node, message: why = 'failed' }) => `${node}: ${why}`),
+        ...(run.snapshots ?? []).map((each) => `snapshot ${snapshotSentence(each.node, each)}`),
       ],
-    }),
-  );
+    };
+  });
 }
 
 function nodesOf(plan: PlanView, now: number): NodeState[] {

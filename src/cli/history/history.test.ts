@@ -79,6 +79,25 @@ test.each<[string, Partial<NodeRolloutRun>, readonly string[]]>([
       '      1 more nodes failed',
     ],
   ],
+  [
+    'failed with a cause that its message tells, too: once',
+    {
+      phase: 'failed',
+      ended: later(MINUTE),
+      counts: { ...COUNTS, done: 6, failed: 2 },
+      reason: 'TargetFailed',
+      message: 'w10: FailedDownload: no space left',
+      failures: [
+        { node: 'w10', message: 'FailedDownload: no space left' },
+        { node: 'w1', message: 'FailedDownload: no space left' },
+      ],
+    },
+    [
+      `  ${later(0)}  failed 6/8 after 1 min, 59 min ago  to v1  (one)`,
+      '      w10: FailedDownload: no space left (TargetFailed)',
+      '      w1 failed: FailedDownload: no space left',
+    ],
+  ],
 ])('a run that %s', (_name, run, lines) => {
   expect(linesOf({ ...RUN, ...run })).toEqual(lines);
 });

@@ -68,6 +68,19 @@ function causeIn(message: string, node: string): string {
   );
 }
 
+/** Returns the failures of a run that its message does not tell. A run that ends with its first failure has the same words in both fields. */
+export function untoldFailures({
+  message,
+  failures = [],
+}: Pick<NodeRolloutRun, 'message' | 'failures'>): NonNullable<NodeRolloutRun['failures']> {
+  if (message === undefined) return failures;
+  const [about] = message.split(/[: ]/, 1);
+  return failures.filter(
+    ({ node, message: why }) =>
+      why === undefined || about !== node || !message.includes(causeIn(why, node)),
+  );
+}
+
 function runLines(
   run: NodeRolloutRun,
   name: string,
@@ -87,7 +100,7 @@ function runLines(
   const code = reason === undefined ? '' : ` (${reason})`;
   const causes = [
     ...(message === undefined ? [] : [`${message}${code}`]),
-    ...failures.map(
+    ...untoldFailures(run).map(
       ({ node, message: why }) =>
         `${node} failed${why === undefined ? '' : `: ${causeIn(why, node)}`}`,
     ),
