@@ -61,6 +61,7 @@ export function Legend({ nodes }: { readonly nodes: readonly NodeState[] }) {
 }
 
 const QUARTERS = [0, 1, 2, 3, 4];
+const QUARTERS_OF_SECONDS_MS = 4000;
 const DAY = 86_400_000;
 
 /** Times in UTC, at the same places as in the bars below it. */
@@ -70,9 +71,9 @@ export function Axis({ span }: { readonly span: Span }) {
     <div class="axis" aria-hidden="true">
       <span class="zone">UTC</span>
       <span class="ticks">
-        {QUARTERS.map((quarter) => (
-          <span key={quarter} class="tick" style={{ left: `${25 * quarter}%` }}>
-            {timeAt(span.from + (span.ms * quarter) / 4, span.ms)}
+        {ticksOf(span).map(({ quarter, label }) => (
+          <span key={quarter} class={`tick at-${quarter}`} style={{ left: `${25 * quarter}%` }}>
+            {label}
           </span>
         ))}
       </span>
@@ -80,7 +81,17 @@ export function Axis({ span }: { readonly span: Span }) {
   );
 }
 
+/** Returns the labels of the axis. A label that repeats the one before it is left out, as in a span of a few milliseconds. */
+function ticksOf({ from, ms }: Span): { readonly quarter: number; readonly label: string }[] {
+  const ticks = QUARTERS.map((quarter) => ({
+    quarter,
+    label: timeAt(from + (ms * quarter) / 4, ms),
+  }));
+  return ticks.filter(({ label }, index) => label !== ticks[index - 1]?.label);
+}
+
 function timeAt(at: number, ms: number): string {
   const text = new Date(at).toISOString();
-  return ms > DAY ? text.slice(5, 16).replace('T', ' ') : text.slice(11, 19);
+  if (ms > DAY) return text.slice(5, 16).replace('T', ' ');
+  return ms < QUARTERS_OF_SECONDS_MS ? text.slice(11, 23) : text.slice(11, 19);
 }
