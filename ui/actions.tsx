@@ -40,20 +40,26 @@ export function PlanActions({ plan }: { readonly plan: PlanState }) {
     <div class="actions">
       {plan.isOpen && (
         <div role="group" aria-label="Control the plan">
-          {paused === undefined && (
-            <Act label="Pause" isBusy={isBusy} act={() => act({ action: 'pause', plan: key })} />
-          )}
           {paused === 'plan' && (
-            <Act label="Resume" isBusy={isBusy} act={() => act({ action: 'resume', plan: key })} />
+            <Act
+              label="Resume"
+              look="primary"
+              isBusy={isBusy}
+              act={() => act({ action: 'resume', plan: key })}
+            />
           )}
           {unapproved !== undefined && (
             <Act
               label={`Approve wave ${unapproved}`}
+              look={paused === undefined ? 'primary' : undefined}
               isBusy={isBusy}
               act={() => act({ action: 'approve', plan: key, wave: unapproved })}
             />
           )}
-          <Act label="Abort…" isBusy={isBusy} act={() => ask(true)} />
+          {paused === undefined && (
+            <Act label="Pause" isBusy={isBusy} act={() => act({ action: 'pause', plan: key })} />
+          )}
+          <Act label="Abort…" look="apart" isBusy={isBusy} act={() => ask(true)} />
         </div>
       )}
       {failedHooks !== undefined && (
@@ -90,7 +96,8 @@ interface NodeActionsProps {
 
 export function NodeActions({ plan, node }: NodeActionsProps) {
   const { act, isBusy, result } = useActions(`${plan.key} ${node.name}`);
-  const [isAsking, ask] = useState(false);
+  // The question stays the same even if somebody else ends the hold meanwhile.
+  const [asked, ask] = useState<'hold' | 'unhold'>();
   const { name } = node;
   return (
     <div class="actions">
@@ -103,19 +110,32 @@ export function NodeActions({ plan, node }: NodeActionsProps) {
           />
         )}
         {node.isHeld === true ? (
-          <Act label="Unhold" isBusy={isBusy} act={() => act({ action: 'unhold', node: name })} />
+          <Act label="Unhold…" look="primary" isBusy={isBusy} act={() => ask('unhold')} />
         ) : (
-          <Act label="Hold…" isBusy={isBusy} act={() => ask(true)} />
+          <Act label="Hold…" isBusy={isBusy} act={() => ask('hold')} />
         )}
       </div>
-      {isAsking && (
+      {asked === 'unhold' && (
+        <Question
+          title={`End the hold of ${name}?`}
+          text={`${node.message === '' ? '' : `${node.message}. `}Plans may then start on the node at once.`}
+          yes="End the hold"
+          no="Keep it held"
+          hasReason={false}
+          answer={(reason) => {
+            ask(undefined);
+            if (reason !== undefined) act({ action: 'unhold', node: name });
+          }}
+        />
+      )}
+      {asked === 'hold' && (
         <Question
           title={`Hold ${name}?`}
           text="No plan starts on the node until somebody ends the hold. Work in progress finishes."
           yes="Hold the node"
           no="Cancel"
           answer={(reason) => {
-            ask(false);
+            ask(undefined);
             if (reason !== undefined) act({ action: 'hold', node: name, reason });
           }}
         />
@@ -127,13 +147,15 @@ export function NodeActions({ plan, node }: NodeActionsProps) {
 
 interface ActProps {
   readonly label: string;
+  /** `primary` for what the plan or the node waits for, `apart` for what nobody should press by mistake. */
+  readonly look?: 'primary' | 'apart' | undefined;
   readonly isBusy: boolean;
   readonly act: () => void;
 }
 
-function Act({ label, isBusy, act }: ActProps) {
+function Act({ label, look, isBusy, act }: ActProps) {
   return (
-    <button type="button" disabled={isBusy} onClick={act}>
+    <button type="button" class={look} disabled={isBusy} onClick={act}>
       {label}
     </button>
   );
@@ -154,12 +176,14 @@ interface QuestionProps {
   readonly text: string;
   readonly yes: string;
   readonly no: string;
+  /** False if what is done takes no reason. */
+  readonly hasReason?: boolean;
   /** Gets the reason, which may be empty, or undefined for a no. */
   readonly answer: (reason: string | undefined) => void;
 }
 
 /** Asks before something is done. Escape is a no. */
-function Question({ title, text, yes, no, answer }: QuestionProps) {
+function Question({ title, text, yes, no, hasReason = true, answer }: QuestionProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [reason, setReason] = useState('');
   useEffect(() => dialog.current?.showModal(), []);
@@ -167,15 +191,17 @@ function Question({ title, text, yes, no, answer }: QuestionProps) {
     <dialog ref={dialog} aria-labelledby="question" onCancel={() => answer(undefined)}>
       <h2 id="question">{title}</h2>
       <p>{text}</p>
-      <label>
-        Reason (optional){' '}
-        <input
-          type="text"
-          maxLength={500}
-          value={reason}
-          onInput={({ currentTarget }) => setReason(currentTarget.value)}
-        />
-      </label>
+      {hasReason && (
+        <label>
+          Reason (optional){' '}
+          <input
+            type="text"
+            maxLength={500}
+            value={reason}
+            onInput={({ currentTarget }) => setReason(currentTarget.value)}
+          />
+        </label>
+      )}
       <div class="answers">
         <button type="button" onClick={() => answer(undefined)}>
           {no}

@@ -5,6 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { autopilot } from '../../sandbox/start/autopilot.ts';
 import { cattle } from '../../sandbox/start/cattle.ts';
+import type { NodeState } from '../../src/cli/dashboard/state.ts';
 import { serveState, startBrowser, startDashboard, startDemonstration, visit } from './browser.ts';
 import { nodesNamed, stateWith } from './states.ts';
 
@@ -144,7 +145,10 @@ test('with --allow-actions the buttons do what the commands do, and an abort is 
   await page.getByLabel('Reason').fill('disk');
   await button('Hold the node').click();
   await page.getByText(/^worker5 is held by .*: disk\. No plan starts on it/).waitFor();
-  await button('Unhold').click();
+  await button('Unhold…').click();
+  await button('Keep it held').click();
+  await button('Unhold…').click();
+  await button('End the hold').click();
   await page.getByText('worker5 is not held any more: plans may start on it.').waitFor();
   await button('Resume').click();
   await page.getByText('Plan autopilot (first-minute) continues.').waitFor();
@@ -190,6 +194,38 @@ test('another plan that comes before the shown one does not take its place', asy
   server.publish({ ...shown, plans: [...earlier.plans, ...shown.plans] });
   await page.getByRole('button', { name: 'Plan a' }).waitFor();
   expect(await page.getByRole('heading', { name: 'Plan b', exact: true }).count()).toBe(1);
+});
+
+test('what the plan waits for is the first button and stands out, and a node that has not started says why', async () => {
+  const from = Date.parse('2026-11-20T08:00:00Z');
+  const message = 'wave 2 needs approval by UpgradePolicy production';
+  const nodes = nodesNamed(2).map((node, index): NodeState => {
+    const steps = [{ word: 'download', from, to: from + 2 }];
+    return index === 0
+      ? { ...node, steps }
+      : { ...node, phase: 'pending', state: 'pending', message, steps: [] };
+  });
+  await using server = await serveState({
+    ...stateWith(nodes, { unapproved: 2 }),
+    allowsActions: true,
+  });
+  await using visited = await visit(browser, server.url);
+  const { page } = visited;
+  const group = page.getByRole('group', { name: 'Control the plan' });
+  await group.waitFor();
+  expect(await group.getByRole('button').allTextContents()).toEqual([
+    'Approve wave 2',
+    'Pause',
+    'Abort…',
+  ]);
+  expect(await group.locator('.primary').allTextContents()).toEqual(['Approve wave 2']);
+  await page.getByRole('option', { name: `w1 ${message}` }).waitFor();
+  // A span of two milliseconds has three different times.
+  expect(await page.locator('.tick').allTextContents()).toEqual([
+    '08:00:00.000',
+    '08:00:00.001',
+    '08:00:00.002',
+  ]);
 });
 
 /** Returns the names of all buttons but those that choose a plan. */
