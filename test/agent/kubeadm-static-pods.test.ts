@@ -20,6 +20,7 @@ import {
   stepScript,
 } from '../../src/dialects/kubeadm/host/scripts.ts';
 import { run } from '../../tools/controlplane/run.ts';
+import { WHOLE } from '../support/whole.ts';
 
 const OLD = 'v1.36.2';
 const NEW = 'v1.36.3';
@@ -261,7 +262,9 @@ describe('no manifest goes back', () => {
     await stays('cannot stage the manifests');
   });
 
-  test.each(NAMES)('if %s cannot be renamed: those that were are undone', async (name) => {
+  // The last one undoes the most.
+  const refused = WHOLE ? NAMES : NAMES.slice(-1);
+  test.each(refused)('if %s cannot be renamed: those that were are undone', async (name) => {
     await upgrade();
     await instead('mv', `case $* in *.${name}.yaml.refit*) exit 1 ;; esac`);
     await stays('those of the upgrade are back');
@@ -279,22 +282,27 @@ describe('a crash', () => {
   ];
   const kill = 'kill -9 $PPID; exit 1';
 
-  test.each(
-    renames.flatMap((file) => [
-      [file, 'before', `case $* in *${file}*) ${kill} ;; esac`] as const,
-      [file, 'after', `case $* in *${file}*) "$REAL" "$@"; ${kill} ;; esac`] as const,
-    ]),
-  )('at the rename of %s, %s it: the same script goes on', async (_file, _when, crash) => {
-    const before = await manifests();
-    await upgrade();
-    await instead('mv', crash);
-    expect((await back()).isDone).toBe(false);
-    const half = Object.keys(await manifests()).filter((file) => !file.startsWith('.'));
-    expect(half).toEqual(Object.keys(before));
-    await realAgain('mv');
-    expect(await back()).toEqual({ said: RESTORED, isDone: true });
-    expect(await manifests()).toEqual(before);
-  });
+  const crashes = renames.flatMap((file) => [
+    [file, 'before', `case $* in *${file}*) ${kill} ;; esac`] as const,
+    [file, 'after', `case $* in *${file}*) "$REAL" "$@"; ${kill} ;; esac`] as const,
+  ]);
+  /** The sample has a journal, a manifest and the other journal, before and after the rename. */
+  const tried = crashes.filter((_crash, index) => WHOLE || index % 5 === 1);
+
+  test.each(tried)(
+    'at the rename of %s, %s it: the same script goes on',
+    async (_file, _when, crash) => {
+      const before = await manifests();
+      await upgrade();
+      await instead('mv', crash);
+      expect((await back()).isDone).toBe(false);
+      const half = Object.keys(await manifests()).filter((file) => !file.startsWith('.'));
+      expect(half).toEqual(Object.keys(before));
+      await realAgain('mv');
+      expect(await back()).toEqual({ said: RESTORED, isDone: true });
+      expect(await manifests()).toEqual(before);
+    },
+  );
 
   test('in the middle is finished before kubeadm runs again', async () => {
     const before = await manifests();
