@@ -58,6 +58,11 @@ const realControlPlane = {
 const WITH_PROGRAMS = ['binary', 'image-push', 'install', 'kubeadm-packages', 'openrc'].map(
   (name) => `test/agent/${name}.test.ts`,
 );
+/** The second tier has what computes for long, so that the first one takes at most five minutes on two cores. */
+const LARGER_MODELS = 'test/model/second-tier/*.test.ts';
+const SMALL_BENCHES = ['fleet/fleet', 'capi/measure', 'rollback/measure'].map(
+  (name) => `bench/${name}.test.ts`,
+);
 const realProcesses = {
   ...sharedProcess,
   ...secondAttempt,
@@ -77,10 +82,16 @@ export default defineConfig({
           '{src,sandbox,tools,bench}/**/*.test.ts',
           'test/{repo,faults,toy,support,parity}/**/*.test.ts',
         ],
-        sharedProcess,
+        { ...sharedProcess, exclude: SMALL_BENCHES },
       ),
       // One exploration takes half a minute, and several times that on a busy machine.
-      project('model', 'computing', ['test/model/**/*.test.ts'], { testTimeout: 300_000 }),
+      project('model', 'computing', ['test/model/**/*.test.ts'], {
+        testTimeout: 300_000,
+        exclude: [LARGER_MODELS],
+      }),
+      project('computed', 'computing', [LARGER_MODELS, ...SMALL_BENCHES], {
+        testTimeout: 300_000,
+      }),
       project('agent', 'waiting', ['test/{agent,attacks}/**/*.test.ts'], {
         ...realProcesses,
         exclude: WITH_PROGRAMS,

@@ -1,5 +1,5 @@
-/** Tests every second configuration, so that two cores share the work. */
+/** Explores every second configuration of the first tier, so that two cores share the work. */
 import { CONFIGURATIONS } from './configurations.ts';
-import { testConfigurations } from './explored.ts';
+import { isOfFirstTier, testConfigurations } from './explored.ts';
 
-testConfigurations(CONFIGURATIONS.filter((_, index) => index % 2 === 1));
+testConfigurations(CONFIGURATIONS.filter(isOfFirstTier).filter((_, index) => index % 2 === 1));

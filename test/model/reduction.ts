@@ -13,7 +13,7 @@
  * - How far a settled target's agent has come with tidying up, and how often it crashed, where nobody else can tell
  *   (`rest.ts`). It gets all of its crashes back, so that more is explored, never less.
  *
- * `reduction.test.ts` checks all of it on small clusters: their whole exploration meets exactly the states that the reduced
+ * `second-tier/reduction.test.ts` checks all of it on small clusters: their whole exploration meets exactly the states that the reduced
  * one does, once each is replaced by its stand-in. `planted.test.ts` checks that both find the same mistakes.
  */
 import { type Configuration, maySeeWayBack } from './cluster.ts';

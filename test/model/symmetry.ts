@@ -11,7 +11,7 @@
  * the list it does for each target by itself, or counts. So a state and one with changed places have the same next
  * states, but for changed places; and no invariant looks at names or places.
  *
- * That is an argument about the code; `reduction.test.ts` checks it, by exploring small clusters with and without.
+ * That is an argument about the code; `second-tier/reduction.test.ts` checks it, by exploring small clusters with and without.
  */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { ABORT_ANNOTATION } from '../../src/engine/model/controls.ts';

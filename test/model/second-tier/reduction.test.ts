@@ -1,10 +1,10 @@
 /** Checks the reduction on small clusters: it finds the same states as the full exploration. For mistakes see `planted.test.ts`. */
 import { expect, test } from 'vitest';
-import { WHOLE } from '../support/whole.ts';
-import { type Configuration, NOW } from './cluster.ts';
-import { configure } from './configure.ts';
-import { explore, type Model } from './explorer.ts';
-import { World } from './world.ts';
+import { WHOLE } from '../../support/whole.ts';
+import { type Configuration, NOW } from '../cluster.ts';
+import { configure } from '../configure.ts';
+import { explore, type Model } from '../explorer.ts';
+import { World } from '../world.ts';
 
 /** Small enough to be explored twice, and together with every reason for which states are taken for one another. */
 const SMALL: readonly Configuration[] = [
