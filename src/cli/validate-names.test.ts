@@ -103,3 +103,20 @@ test('a name that is too long', async () => {
   expect(await problemsOf(text)).toContain('metadata.name: ');
   expect(await problemsOf(text)).toContain('253 characters');
 });
+
+test.each([
+  ['constructor', ['"constructor"']],
+  ['spec.upgrade,spec.nothing', ['"spec.nothing"']],
+  ['spec.upgrade', []],
+])('a digest over %s: a warning for each path that names no field', async (digest, paths) => {
+  const plan = buildCattlePlan('p', { nodeSelector: {} });
+  const annotations = { 'upgrade.cattle.io/digest': digest };
+  const path = join(directory, 'file.yaml');
+  await writeFile(path, stringify({ ...plan, metadata: { ...plan.metadata, annotations } }));
+  let told = '';
+  await validate([path], (text) => {
+    told += text;
+  });
+  const found = [...told.matchAll(/digest\]: (\S+) names no field of the Plan/g)];
+  expect(found.map(([, name]) => name)).toEqual(paths);
+});

@@ -490,19 +490,3 @@ test.each([
   const told = await lineOf(await file(stringify({ apiVersion, kind, metadata: { name: 'x' } })));
   expect(told).toContain(`holds ${title} of ${apiVersion}`);
 });
-
-test.each([
-  ['constructor', ['"constructor"']],
-  ['spec.upgrade,spec.nothing', ['"spec.nothing"']],
-  ['spec.upgrade', []],
-])('a digest over %s: a warning for each path that names no field', async (digest, paths) => {
-  const plan = buildCattlePlan('p', { nodeSelector: {} });
-  const annotations = { 'upgrade.cattle.io/digest': digest };
-  const path = await file(stringify({ ...plan, metadata: { ...plan.metadata, annotations } }));
-  let told = '';
-  await validate([path], (text) => {
-    told += text;
-  });
-  const found = [...told.matchAll(/digest\]: (\S+) names no field of the Plan/g)];
-  expect(found.map(([, name]) => name)).toEqual(paths);
-});

@@ -201,11 +201,8 @@ export async function prepareControllerProcess(
     ({ policyOfPlan: choose } = await import('../engine/policy/choose-policy.ts'));
   });
   const names = dialects.map(({ name }) => name);
-  log.info(`${component} starts`, {
-    identity,
-    server: printableUrl(config.server),
-    dialects: names,
-  });
+  const server = printableUrl(config.server);
+  log.info(`${component} starts`, { identity, server, dialects: names });
   return {
     dialects,
     policyFor,

@@ -15,8 +15,6 @@ import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts'
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { withRequest } from '../../dialects/capi/plan/rollout.ts';
-import { kubeadmView } from '../../dialects/kubeadm/plan/kubeadm-dialect.ts';
-import { reportPatch } from '../../dialects/kubeadm/plan/kubeadm-signal.ts';
 import { newPlan } from '../../dialects/kubeadm/plan/plan-object.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
@@ -471,34 +469,6 @@ test('kubeadm and Cluster API', async () => {
       machine,
     ]);
   expect(machine).toContain('`refit capi-extension` carries it out');
-});
-
-test('of a kubeadm host that is verified: when the verification gives up, whatever its whole upgrade may take', async () => {
-  const hosts = { leader: [], followers: [], certificates: [], kubelets: [], workers: ['w1'] };
-  const fresh = {
-    ...newPlan({ version: 'v1.36.3', concurrent: 1, ...hosts }, ''),
-    metadata: { name: 'p', uid: 'u' },
-  };
-  const dialect = kubeadmView;
-  const resolved = dialect.resolve(fresh, buildWorldOf([nodes, []]), T0);
-  const targets = [{ key: 'workers/w1', name: 'w1', state: 'intended', since: later(0) } as const];
-  const stages = resolved.stages.map((stage) =>
-    stage.id === 'workers' ? { ...stage, targets } : stage,
-  );
-  const plan = dialect.project({ ...resolved, phase: 'running', stages }, fresh, T0);
-  const at = { rollout: 'u', target: 'workers/w1', attempt: later(0), spent: {} };
-  const report = {
-    ...at,
-    state: 'working',
-    step: 'Verify',
-    since: later(30_000),
-    touched: true,
-  } as const;
-  const { metadata } = reportPatch(report) as { metadata: object };
-  const [text] = why(await lookOf('kubeadm', plan, buildNode('w1', metadata)));
-  expect(text).toContain('\n  now     w1 Verify (30 s)\n');
-  const end = later(30_000 + 5 * MINUTE);
-  expect(text).toContain(`\n  limit   w1 fails at ${end} if this step has not ended by then`);
 });
 
 test('a node that rests after its upgrade does not fail when that is over', async () => {

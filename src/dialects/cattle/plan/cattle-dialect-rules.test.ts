@@ -174,7 +174,8 @@ test('a Secret counts for the hash as the world shows it', () => {
       T0,
     );
   };
-  const [first, second] = [resolved('eA=='), resolved('eQ==')];
+  const first = resolved('eA==');
+  const second = resolved('eQ==');
   expect([first?.problems, second?.problems]).toEqual([[], []]);
   expect(first?.id).not.toBe(second?.id);
 });
