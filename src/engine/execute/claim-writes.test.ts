@@ -16,6 +16,7 @@ import {
 } from '../../../test/support/builders/table-dialect.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later } from '../../../test/support/clock/times.ts';
+import { WHOLE } from '../../../test/support/whole.ts';
 import { annotated, type Node, nodes } from '../../kube/resources.ts';
 import { claimOn, withClaim } from '../../signal/at-work.ts';
 import type { Observation } from '../model/decision.ts';
@@ -48,35 +49,34 @@ function scene() {
   return { api, leaders, read, atWork, isDone };
 }
 
-test.each(Array.from({ length: 200 }, (_, seed) => seed))(
-  'whatever happens in between: %i',
-  async (seed) => {
-    const random = seededRandom(seed);
-    const { api, leaders, read, atWork, isDone } = scene();
-    for (let step = 0; step < 5_000 && !isDone(); step++) {
-      const leader = pick(random, leaders);
-      const what = random();
-      if (what < 0.3) leader.catchUp();
-      else if (what < 0.6 && !leader.running) {
-        leader.running = true;
-        void leader.reconcile('plan').finally(() => {
-          leader.running = false;
-        });
-      } else if (what > 0.95) {
-        const [node] = atWork();
-        if (node) api.put(nodes, withAnswer(node, succeeded()));
-      }
-      for (let turns = random() * 10; turns > 0; turns--) await Promise.resolve();
-      expect(atWork().length).toBeLessThan(2);
+const SEEDS = Array.from({ length: WHOLE ? 200 : 50 }, (_, seed) => seed);
+
+test.each(SEEDS)('whatever happens in between: %i', async (seed) => {
+  const random = seededRandom(seed);
+  const { api, leaders, read, atWork, isDone } = scene();
+  for (let step = 0; step < 5_000 && !isDone(); step++) {
+    const leader = pick(random, leaders);
+    const what = random();
+    if (what < 0.3) leader.catchUp();
+    else if (what < 0.6 && !leader.running) {
+      leader.running = true;
+      void leader.reconcile('plan').finally(() => {
+        leader.running = false;
+      });
+    } else if (what > 0.95) {
+      const [node] = atWork();
+      if (node) api.put(nodes, withAnswer(node, succeeded()));
     }
-    expect(isDone()).toBe(true);
-    for (const { catchUp, reconcile } of leaders) {
-      catchUp();
-      await reconcile('plan');
-    }
-    expect(read().map(claimOn)).toEqual(NAMES.map(() => undefined));
-  },
-);
+    for (let turns = random() * 10; turns > 0; turns--) await Promise.resolve();
+    expect(atWork().length).toBeLessThan(2);
+  }
+  expect(isDone()).toBe(true);
+  for (const { catchUp, reconcile } of leaders) {
+    catchUp();
+    await reconcile('plan');
+  }
+  expect(read().map(claimOn)).toEqual(NAMES.map(() => undefined));
+});
 
 /** A leader of the patient dialect alone, with what the server has. */
 function leaderOf(
