@@ -30,11 +30,21 @@ export function Lanes({ nodes, chosen, open }: LanesProps) {
   const groupings = useMemo(() => groupingsOf(nodes), [nodes]);
   // Another plan may have no waves or zones.
   const by = groupings.includes(wanted) ? wanted : 'role';
+  // The same elements for the same nodes: a scroll step does not look at every node to draw them again.
+  const heading = useMemo(
+    () => (
+      <>
+        <Legend nodes={nodes} />
+        <Axis span={span} />
+      </>
+    ),
+    [nodes, span],
+  );
   const layout = useMemo(() => layoutOf(nodes, by), [nodes, by]);
   const { groups, rows, order, rowOf, placeOf } = layout;
   const from = Math.max(0, Math.floor(top / LANE) - SPARE);
   const sight = { from, to: from + Math.ceil(HEIGHT / LANE) + 2 * SPARE };
-  const shown = groups.filter((each) => isInSight(each, sight));
+  const shown = groupsIn(groups, sight);
   const current = focused !== undefined && focused < nodes.length ? focused : (order[0] ?? 0);
   const move = (event: KeyboardEvent): void => {
     const place = targetOf(event.key, placeOf[current] ?? 0, nodes.length);
@@ -48,8 +58,7 @@ export function Lanes({ nodes, chosen, open }: LanesProps) {
   return (
     <div class="chart">
       <GroupBy groupings={groupings} by={by} choose={setWanted} />
-      <Legend nodes={nodes} />
-      <Axis span={span} />
+      {heading}
       {/* The list keeps the focus and names its active lane, because a lane leaves the document when it is out of sight. */}
       <div
         ref={box}
@@ -147,8 +156,20 @@ interface Sight {
   readonly to: number;
 }
 
-function isInSight({ row, first, nodes }: Group, { from, to }: Sight): boolean {
-  return row < to && first + nodes.length > from;
+/** Returns the groups in sight. They are in the order of their rows, and there may be as many as nodes, so the first one is searched by halves. */
+function groupsIn(groups: readonly Group[], { from, to }: Sight): readonly Group[] {
+  const endsBefore = (group: Group | undefined): boolean =>
+    group !== undefined && group.first + group.nodes.length <= from;
+  let low = 0;
+  let high = groups.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (endsBefore(groups[middle])) low = middle + 1;
+    else high = middle;
+  }
+  let end = low;
+  while (end < groups.length && (groups[end]?.row ?? to) < to) end++;
+  return groups.slice(low, end);
 }
 
 function membersIn({ first, nodes }: Group, { from, to }: Sight): readonly number[] {

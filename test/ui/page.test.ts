@@ -143,13 +143,13 @@ test.each<[string, (count: number) => NodeState[], string | undefined]>([
     await using few = await showLanes(nodes(100), by);
     await using many = await showLanes(nodes(5000), by);
     const costs = { few: [] as number[], many: [] as number[] };
-    // In turns, because others use this machine too.
+    // In turns, and the least of all rounds counts, because other processes use this machine too.
     for (let round = 0; round < ROUNDS; round++) {
       costs.few.push(await costOfRound(few));
       costs.many.push(await costOfRound(many));
     }
     expect(await many.page.getByRole('option').count()).toBeLessThan(60);
-    expect(median(costs.many) / median(costs.few)).toBeLessThanOrEqual(1.5);
+    expect(Math.min(...costs.many) / Math.min(...costs.few)).toBeLessThanOrEqual(1.5);
   },
 );
 
@@ -169,12 +169,7 @@ async function showLanes(nodes: NodeState[], by: string | undefined): Promise<Sh
   return { page, session, [Symbol.asyncDispose]: async () => await opened.disposeAsync() };
 }
 
-/** An odd number, so that one round is in the middle. */
 const ROUNDS = 9;
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
-}
 const STEPS = 40;
 
 /** Returns the seconds of script, style and layout for one step. */
