@@ -105,6 +105,6 @@ export function isTaken(node: Node, besides?: string): boolean {
   const { labels = {} } = node.metadata;
   return (
     (claimOn(node) ?? besides) !== besides ||
-    (signallerOf(node) !== undefined && ATTEMPT_LABEL in labels)
+    (ATTEMPT_LABEL in labels && signallerOf(node) !== undefined)
   );
 }

@@ -266,24 +266,19 @@ export function censusOf(
   countsVirtual = false,
 ): NodeCensus {
   const moving = new Set(inFlight);
-  const nodes = fleet.filter(
-    (node) =>
-      countsVirtual ||
-      virtualBy(node) === undefined ||
-      moving.has(node.metadata.name) ||
-      isTaken(node, claim),
-  );
-  const all = new Set(nodes.map(({ metadata }) => metadata.name));
-  const away = nodes.filter(
-    (node) => readyCondition(node)?.status !== 'True' || node.spec?.unschedulable === true,
-  );
-  const unavailable = new Set(away.map(({ metadata }) => metadata.name));
-  const taken = nodes.filter((node) => isTaken(node, claim)).map(({ metadata }) => metadata.name);
-  return {
-    all,
-    unavailable,
-    busy: new Set([...unavailable, ...taken, ...inFlight.filter((name) => all.has(name))]),
-  };
+  const all = new Set<string>();
+  const unavailable = new Set<string>();
+  const busy = new Set<string>();
+  for (const node of fleet) {
+    const { name } = node.metadata;
+    const isAtWork = moving.has(name) || isTaken(node, claim);
+    if (!isAtWork && !countsVirtual && virtualBy(node) !== undefined) continue;
+    all.add(name);
+    const isAway = readyCondition(node)?.status !== 'True' || node.spec?.unschedulable === true;
+    if (isAway) unavailable.add(name);
+    if (isAway || isAtWork) busy.add(name);
+  }
+  return { all, unavailable, busy };
 }
 
 /** Returns how many nodes may be unavailable. A percentage allows at least one node, because otherwise nothing could ever start. */
