@@ -3,6 +3,7 @@ import type { Wait } from '../../engine/model/decision.ts';
 import { planReference } from '../../engine/model/plan-reference.ts';
 import { RefitError } from '../../util/errors.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
+import { onceForEach } from '../../util/memo.ts';
 import { listed } from '../../util/phrases.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
@@ -311,11 +312,19 @@ function whyAndToDo(line: string, plan: PlanView): text.Section[] {
 }
 
 /** Returns the waits of the target. If it has none and is not in progress, returns what its stage or an earlier one waits for. */
-function waitsOf({ waits }: PlanView, { active }: StageView, target: TargetView): readonly Wait[] {
-  const own = active ? waits.filter((wait) => wait.target === target.name) : [];
+function waitsOf(plan: PlanView, { active }: StageView, target: TargetView): readonly Wait[] {
+  const { waits, ofStages } = namesIn(plan);
+  const own = active ? (waits.get(target.name) ?? []) : [];
   if (own.length > 0 || sentences.isMoving(target)) return own;
-  return waits.filter((wait) => wait.ofStage === true && (active || !sentences.isRoutine(wait)));
+  return ofStages.filter((wait) => active || !sentences.isRoutine(wait));
 }
+
+/** Returns what is asked for each target of a plan, so that no list is searched for each of thousands of targets. */
+const namesIn = onceForEach(({ waits, next }: PlanView) => ({
+  waits: Map.groupBy(waits, ({ target }) => target),
+  ofStages: waits.filter(({ ofStage }) => ofStage === true),
+  next: new Set(next),
+}));
 
 /** Returns when a target that has no wait of its own starts. */
 function queueSections(
@@ -336,7 +345,7 @@ function queueLine(plan: PlanView, stage: StageView, { name }: TargetView): stri
   const earlier = earlierStage(plan, stage);
   if (earlier !== undefined) return `until the ${earlier.role}s are done`;
   if (plan.next.length === 0) return undefined;
-  return plan.next.includes(name)
+  return namesIn(plan).next.has(name)
     ? 'it is among the next to start'
     : 'not yet: other nodes start before it';
 }
@@ -448,10 +457,10 @@ const MOST_PROPOSED = 4;
 /** Returns the commands that end what the plan waits for, in the order of its waits. */
 function helpfulCommands(plan: PlanView): string[] {
   const name = planReference(plan);
+  const isIdle = sentences.movingNames(plan).size === 0;
   const commands = plan.waits.flatMap(({ target, unapproved, reason: { code } }) => {
     if (unapproved !== undefined) return [`refit approve ${name} --wave ${unapproved}`];
-    if (code === 'Held' && target !== undefined && sentences.movingNames(plan).size === 0)
-      return [`refit unhold ${target}`];
+    if (code === 'Held' && target !== undefined && isIdle) return [`refit unhold ${target}`];
     if (code === 'WindowClosed' || code === 'WindowTooShort')
       return [`refit start ${name} --now --for 2h`];
     return code === 'Blackout' ? [`refit start ${name} --now --for 2h --blackouts`] : [];
