@@ -45,7 +45,7 @@ export function readObjects(
   });
   const written = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
   const documents = written.map((value, index) => ({
-    value,
+    value: withoutEmptyNamespace(value),
     place: written.length === 1 ? file : `${file}: document ${index + 1}`,
   }));
   const objects: ReadObject[] = [];
@@ -75,6 +75,13 @@ export function readObjects(
     else problems.push(`${found}, expected ${kinds.map(nameOf).join(' or ')}`);
   }
   return { objects, parts, problems, others };
+}
+
+/** Templates often write an empty namespace. kubectl takes it as one that is missing. */
+function withoutEmptyNamespace(value: unknown): unknown {
+  if (!isRecord(value) || !isRecord(value['metadata'])) return value;
+  const { namespace, ...metadata } = value['metadata'];
+  return namespace === '' || namespace === null ? { ...value, metadata } : value;
 }
 
 function isOf(resource: CustomKind['resource'], value: unknown): boolean {

@@ -93,6 +93,14 @@ test('a namespace that no namespace can have', async () => {
   );
 });
 
+test.each(['', null])('the namespace %j is as good as none, as for kubectl', async (namespace) => {
+  const plan = { ...buildCattlePlan('k3s'), metadata: { name: 'k3s', namespace } };
+  const text = stringify({ ...plan, spec: { upgrade: { imgae: 'a' } } });
+  const line = await problemsOf(text);
+  expect(line).toContain('imgae');
+  expect(line).not.toContain('metadata');
+});
+
 test('a name that is too long', async () => {
   const text = stringify({
     apiVersion: 'upgrade.refit.dev/v1alpha1',
