@@ -31,6 +31,8 @@ const GO_UNITS: Readonly<Record<string, number>> = {
   ns: 1,
   us: 1e3,
   µs: 1e3,
+  // Go reads a micro sign and the Greek letter, which look alike.
+  '\u03bcs': 1e3,
   ms: 1e6,
   s: 1e9,
   m: 60e9,
@@ -41,7 +43,7 @@ const GO_UNITS: Readonly<Record<string, number>> = {
 export function parseGoDuration(text: string): number | undefined {
   const [, sign = '', rest = ''] = /^([+-]?)(.*)$/.exec(text) ?? [];
   if (rest === '0') return 0;
-  const parts = [...rest.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/gy)];
+  const parts = [...rest.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|\u03bcs|ms|s|m|h)/gy)];
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== rest) return undefined;
   const sum = parts.reduce(
     (total, [, digits, unit = '']) => total + Number(digits) * (ownMember(GO_UNITS, unit) ?? 0),

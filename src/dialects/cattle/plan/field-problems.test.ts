@@ -33,12 +33,16 @@ test.each<[object, string]>([
     'spec.tolerations[0].operator: is "Exist", expected Exists or Equal',
   ],
   [
+    { tolerations: [{ operator: 'exists' }] },
+    'spec.tolerations[0].operator: is "exists", expected Exists or Equal',
+  ],
+  [
     { tolerations: [{ operator: 'Exists', effect: 'NoRun' }] },
     'spec.tolerations[0].effect: is "NoRun", expected NoSchedule, PreferNoSchedule or NoExecute',
   ],
   [
     { tolerations: [{}] },
-    'spec.tolerations[0].operator: is "", expected Exists, because the toleration has no key',
+    'spec.tolerations[0].operator: is missing, expected Exists, because the toleration has no key',
   ],
   [
     { tolerations: [{ key: 'a', operator: 'Exists', value: 'b' }] },
@@ -46,7 +50,7 @@ test.each<[object, string]>([
   ],
   [
     { tolerations: [{ key: 'a', tolerationSeconds: 3 }] },
-    'spec.tolerations[0].effect: is "", expected NoExecute, because tolerationSeconds is set',
+    'spec.tolerations[0].effect: is missing, expected NoExecute, because tolerationSeconds is set',
   ],
   [
     { drain: { timeout: '90' } },
@@ -66,6 +70,7 @@ test.each<[object, string]>([
 
 test.each<[object, string[]]>([
   [{ drain: { timeout: '90s' } }, []],
+  [{ drain: { timeout: '500000\u03bcs' } }, []],
   [{ drain: { timeout: 0 } }, []],
   [{ tolerations: [{ operator: 'Exists' }, { key: 'a', value: 'b', effect: 'NoSchedule' }] }, []],
   [{ secrets: [{ name: 'a-b', path: 'a' }], serviceAccountName: 'a.b' }, []],

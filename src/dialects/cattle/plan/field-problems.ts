@@ -75,18 +75,17 @@ function tolerationProblems({ tolerations = [] }: Spec): string[] {
   return (tolerations as readonly Toleration[]).flatMap((toleration, index) => {
     const { key = '', operator = '', value = '', effect = '', tolerationSeconds } = toleration;
     const at = `spec.tolerations[${index}]`;
+    const isUnknown = operator !== '' && !OPERATORS.includes(operator);
+    const found = (text: string): string => (text === '' ? 'is missing' : `is "${text}"`);
     const checks: readonly [boolean, string][] = [
-      [
-        operator !== '' && !OPERATORS.includes(operator),
-        `${at}.operator: is "${operator}", expected Exists or Equal`,
-      ],
+      [isUnknown, `${at}.operator: is "${operator}", expected Exists or Equal`],
       [
         effect !== '' && !EFFECTS.includes(effect),
         `${at}.effect: is "${effect}", expected NoSchedule, PreferNoSchedule or NoExecute`,
       ],
       [
-        key === '' && operator !== 'Exists',
-        `${at}.operator: is "${operator}", expected Exists, because the toleration has no key`,
+        key === '' && operator !== 'Exists' && !isUnknown,
+        `${at}.operator: ${found(operator)}, expected Exists, because the toleration has no key`,
       ],
       [
         operator === 'Exists' && value !== '',
@@ -94,7 +93,7 @@ function tolerationProblems({ tolerations = [] }: Spec): string[] {
       ],
       [
         tolerationSeconds !== undefined && effect !== 'NoExecute',
-        `${at}.effect: is "${effect}", expected NoExecute, because tolerationSeconds is set`,
+        `${at}.effect: ${found(effect)}, expected NoExecute, because tolerationSeconds is set`,
       ],
     ];
     return checks.flatMap(([isWrong, problem]) => (isWrong ? [problem] : []));
