@@ -8,8 +8,12 @@ import { later } from '../../../../test/support/clock/times.ts';
 import type { Plan } from '../../../api/autopilot/plan.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from '../../../drain/cordon-marks.ts';
 import type { KubeObject } from '../../../kube/resources.ts';
-import { MODE_ANNOTATION, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
-import { orphanedPlans } from './autopilot-orphaned-work.ts';
+import {
+  AGENT_POLICY_ANNOTATION,
+  MODE_ANNOTATION,
+  ROLLOUT_ANNOTATION,
+} from '../../../signal/names.ts';
+import { nodesAtWork, orphanedPlans } from './autopilot-orphaned-work.ts';
 
 const CREATED = later(0);
 /** Returns the object with a signal of a deleted plan. */
@@ -102,4 +106,13 @@ test('what a finished plan lists is not read for each of thousands of nodes, whi
   const finished = Object.defineProperty(buildPlan(), 'status', { get: read });
   expect(orphanedPlans(buildWorld([], workers), [finished])).toEqual([]);
   expect(read).not.toHaveBeenCalled();
+});
+
+test('a signal of another dialect is no work of k0s; what is left of an earlier one hides no later signal', () => {
+  const policy = { [AGENT_POLICY_ANNOTATION]: '{"cordoning":"leader"}' };
+  const other = told(buildNode('w1', { annotations: policy }), 'Restart');
+  const earlier = { annotations: { ...policy, [ROLLOUT_ANNOTATION]: `other/${later(-1000)}` } };
+  // The leader of k0s writes no annotation of Refit beside its signal.
+  const own = signalled(buildNode('w2', earlier), { created: CREATED, status: 'Restart' });
+  expect(nodesAtWork(buildWorld([], [other, own]))).toEqual([{ role: 'worker', name: 'w2' }]);
 });

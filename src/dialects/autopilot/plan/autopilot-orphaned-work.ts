@@ -11,7 +11,12 @@ import type { World } from '../../../engine/contract/world.ts';
 import { pendingOwnerOf, type Role, type Source } from '../../../engine/model/rollout.ts';
 import { idOfRun } from '../../../engine/model/runs.ts';
 import { apiVersionOf, type KubeObject, type Node } from '../../../kube/resources.ts';
-import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../../signal/annotations.ts';
+import {
+  agentPolicyFor,
+  decodeAgentPolicy,
+  decodeSignal,
+  type SignalData,
+} from '../../../signal/annotations.ts';
 import { isOver, signallerOf } from '../../../signal/at-work.ts';
 import { controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { decodeDownloadCheck, decodePrefetch } from '../../../signal/prefetch.ts';
@@ -39,14 +44,14 @@ export function nodesAtWork(world: World): { readonly role: Role; readonly name:
   return (['controller', 'worker'] as const).flatMap((role) =>
     world
       .list(OBJECTS[role])
-      .filter((object) => !isOfOtherDialect(object) && signallerOf(object) !== undefined)
+      .filter(({ metadata: { annotations } }) => {
+        const signal = decodeSignal(annotations);
+        if (signal === undefined || isOver(signal)) return false;
+        // The leader of k0s leaves the policy of an earlier signal on the object.
+        return agentPolicyFor(annotations, signal.created).cordoning !== 'leader';
+      })
       .map(({ metadata: { name } }) => ({ role, name })),
   );
-}
-
-/** Returns true if the signal on the object is that of another dialect, which does its own clean-up. */
-function isOfOtherDialect({ metadata: { annotations } }: KubeObject): boolean {
-  return decodeAgentPolicy(annotations).cordoning === 'leader';
 }
 
 interface Carrier {
@@ -65,7 +70,8 @@ function orphanedPlanOf(
 ) {
   const { object, role } = carrier;
   const { annotations } = object.metadata;
-  if (isOfOtherDialect(object)) return undefined;
+  // The signal is that of another dialect, which does its own clean-up.
+  if (decodeAgentPolicy(annotations).cordoning === 'leader') return undefined;
   const signal = decodeSignal(annotations);
   if (signal && !isOver(signal)) {
     // The signal is that of an existing Plan, which removes the cordon later. The node may still do
