@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
-import { earlierRunsIn, goesBack } from './earlier-versions.ts';
+import { earlierRunsIn, goesBack, runIdIn } from './earlier-versions.ts';
 import type { Role } from './rollout.ts';
 
 const OLD = 'v1.36.1+build.0';
@@ -59,4 +59,14 @@ test.each<[string, string, Case, boolean]>([
   expect(goesBack({ rollout, decisions: 'unasked' }, own, { name }, facts)).toBe(false);
   const without = { ...rollout, rollsBack: undefined };
   expect(goesBack({ rollout: without, decisions }, own, { name }, facts)).toBe(false);
+});
+
+test.each([
+  ['uid/id1', 'id1'],
+  ['uid/release/1.37', 'release/1.37'],
+  // Anybody who may write the Plan can write these. Nobody can name a run by an empty text.
+  ['id1', 'id1'],
+  ['uid/', 'uid/'],
+])('the run %j has the id %j', (named, id) => {
+  expect(runIdIn(named)).toBe(id);
 });

@@ -28,9 +28,12 @@ export function rollBackReasonOn({ metadata }: KubeObject): string | undefined {
   return said === undefined || said === '' ? undefined : said;
 }
 
-/** Returns the id of the run in `<uid of the plan>/<id of the run>`, the form in which a plan names the run that it rolls back. */
+/**
+ * Returns the id of the run in `<uid of the plan>/<id of the run>`, the form in which a plan names the run that it rolls back. Returns the
+ * whole text if it has no id.
+ */
 export function runIdIn(named: string): string {
-  return named.split('/').slice(1).join('/');
+  return named.split('/').slice(1).join('/') || named;
 }
 
 /** Returns the runs of the history that record what nodes ran before. The history is what the API server returned. */
