@@ -109,7 +109,7 @@ export function NodeActions({ plan, node }: NodeActionsProps) {
             act={() => act({ action: 'retry', plan: plan.key, node: name })}
           />
         )}
-        {node.isHeld === true ? (
+        {node.hold !== undefined ? (
           <Act label="Unhold…" look="primary" isBusy={isBusy} act={() => ask('unhold')} />
         ) : (
           <Act label="Hold…" isBusy={isBusy} act={() => ask('hold')} />
@@ -118,7 +118,7 @@ export function NodeActions({ plan, node }: NodeActionsProps) {
       {asked === 'unhold' && (
         <Question
           title={`End the hold of ${name}?`}
-          text={`${node.message === '' ? '' : `${node.message}. `}Plans may then start on the node at once.`}
+          text={`${node.hold === undefined ? '' : `${node.hold}. `}Plans may then start on the node at once.`}
           yes="End the hold"
           no="Keep it held"
           hasReason={false}

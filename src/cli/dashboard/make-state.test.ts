@@ -7,7 +7,7 @@ import { buildViewParts, lookAt } from '../../../test/support/builders/views.ts'
 import { MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
-import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
+import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { HOLD_ANNOTATION, writeHold } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -77,15 +77,18 @@ test('a pause by an annotation can be ended with a button, a pause by the policy
   expect(await shown({ policies })).toMatchObject({ paused: 'policy' });
 });
 
-test('a held node is marked', async () => {
-  const { nodes } = await shown({});
-  expect(nodes.map(({ name, isHeld }) => [name, isHeld])).toEqual([
-    ['w1', undefined],
-    ['w2', true],
-  ]);
-});
-
 const HELD = 'w2 is held by ada (ends with refit unhold w2)';
+
+test('a held node says who holds it, also when the plan was aborted', async () => {
+  const annotations = { [ABORT_ANNOTATION]: 'wrong release' };
+  for (const situation of [{}, { annotations }]) {
+    const { nodes } = await shown(situation);
+    expect(nodes.map(({ name, hold }) => [name, hold])).toEqual([
+      ['w1', undefined],
+      ['w2', HELD],
+    ]);
+  }
+});
 
 test('a node that has not started says why, as `refit why NODE` does', async () => {
   const reasons = async (situation: Situation): Promise<string[]> =>

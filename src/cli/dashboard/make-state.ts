@@ -148,6 +148,9 @@ function nodesOf(plan: PlanView, now: number): NodeState[] {
       const wait = active ? waits.get(target.name) : undefined;
       const { phase } = target;
       const failed = phase === 'failed';
+      const [hold] = target.held
+        ? sentences.heldLines([{ name: target.name, ...target.held }])
+        : [];
       const row = failed
         ? sentences.failedRow(plan, target, now)
         : sentences.rowOf(target, wait, now);
@@ -162,7 +165,7 @@ function nodesOf(plan: PlanView, now: number): NodeState[] {
         from: target.from,
         wave: target.wave,
         zone: target.zone,
-        ...(target.held === undefined ? {} : { isHeld: true as const }),
+        ...(hold === undefined ? {} : { hold }),
         steps: stepsOf(target, now).map(({ word, from, to }) => ({ word, from, to })),
       };
     });

@@ -31,8 +31,8 @@ export interface NodeState {
   readonly steps: readonly LaneStep[];
   /** What `refit why` says of the node. Only a report has it; a served page asks its server. */
   readonly why?: readonly Said[] | undefined;
-  /** Present if somebody holds the node. */
-  readonly isHeld?: true;
+  /** Who holds the node, why, and what ends that; absent if nobody does. */
+  readonly hold?: string;
 }
 
 export interface CheckShown {
