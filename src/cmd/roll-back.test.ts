@@ -217,6 +217,26 @@ test('a run that rolled another one back says so', async () => {
   expect(await rollingBack()).toContain('and name it, or run id1 with --run');
 });
 
+test('a way back that did not end well is neither gone on with nor undone without the name of a run', async () => {
+  const rollsBack = { run: 'old-uid/id1' };
+  const back = runOf({ id: 'back-1', planUid: 'back-uid', phase: 'failed', rollsBack });
+  await record(back, runOf());
+  for (const name of ['', 'autopilot'])
+    expect(await rollingBack({}, name)).toContain(
+      'run back-1 rolled run id1 back and ended as failed, so it is not clear which of them you mean (to go on with the way back, pass --run id1; to undo it, pass --run back-1)',
+    );
+  expect(await present()).toBeUndefined();
+  for (const run of ['id1', 'back-1'])
+    expect(await rollingBack({ dryRun: 'client', run })).toContain(`Run ${run} goes back`);
+
+  const state = 'ApplyFailed';
+  const plan = await apply({ state, commands: [{ id: 0, state, k0supdate: {} }] });
+  const { uid = '' } = plan.metadata;
+  await record({ ...back, planUid: uid }, runOf());
+  expect(await rollingBack()).toContain('it is not clear which of them you mean');
+  expect((await present())?.metadata.uid).toBe(uid);
+});
+
 test('without a NodeRollout nothing shows where to go', async () => {
   await record();
   const line = await rollingBack();

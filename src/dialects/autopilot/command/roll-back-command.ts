@@ -11,6 +11,7 @@ import {
   runOf,
   writeUnlessChanged,
 } from '../../../cli/controls/roll-back.ts';
+import { runNameIn } from '../../../cli/history/run-names.ts';
 import { table } from '../../../cli/phrases.ts';
 import { askLeader } from '../../../cli/status/load.ts';
 import type { Inspection } from '../../../cli/status/observe.ts';
@@ -86,6 +87,7 @@ export async function goBack(
   parts: SessionParts,
 ): Promise<void> {
   const { history, run, world, concurrent } = way;
+  if (flags.run === undefined) refuseUnfinishedWayBack(history, run);
   const ways = waysBack(run, presentNodes(world));
   const snapshots = snapshotsOf(world, history);
   refuseImpossible(ways, run, snapshots);
@@ -119,6 +121,16 @@ export async function refuseOtherLeader(session: Session, now: number): Promise<
     refuse(
       `k0s's own leader (${leader.holder}) carries plans out, and it would start controllers at once: run this when refit controller holds the Lease`,
     );
+}
+
+/** Throws REFIT_CONTROL if the run is a way back that did not end well. To go back from it would upgrade the nodes that went back. */
+function refuseUnfinishedWayBack(history: readonly NodeRolloutRun[], run: NodeRolloutRun): void {
+  if (run.rollsBack === undefined || run.phase === 'done') return;
+  const name = runNameIn(history, run);
+  const earlier = runIdIn(run.rollsBack.run);
+  const message = `run ${name} rolled run ${earlier} back and ended as ${run.phase}, so it is not clear which of them you mean`;
+  const hint = `to go on with the way back, pass --run ${earlier}; to undo it, pass --run ${name}`;
+  throw new RefitError('REFIT_CONTROL', message, { hint });
 }
 
 function refuseImpossible(ways: WaysBack, run: NodeRolloutRun, snapshots: readonly string[]): void {
