@@ -166,6 +166,7 @@ test.each([
     'warning: spec.keepPrevious has no effect on plans of cattle, capi; only nodes of k0s Plans',
   ],
   ['keepPrevious: 24h, plans: [{dialect: cattle}, {name: a}]', undefined],
+  ['keepPrevious: 24h, plans: []', undefined],
   ['keepPrevious: 24h', undefined],
 ])('a policy with %s: what has no effect', async (spec, warning) => {
   const path = await file(

@@ -169,7 +169,7 @@ function rollBackWarnings({ onFailure, plans = [] }: UpgradePolicySpec): string[
 /** Returns a warning for each field that has no effect, because of another field or because of the plans of the policy. */
 function unusedWarnings({ drain, keepPrevious, plans }: UpgradePolicySpec): string[] {
   const dialects = plans?.map(({ dialect }) => dialect ?? 'autopilot') ?? [];
-  const isUnkept = plans !== undefined && !dialects.includes('autopilot');
+  const isUnkept = dialects.length > 0 && !dialects.includes('autopilot');
   const named = [...new Set(dialects)].join(', ');
   return [
     ...(drain?.enabled === false && drain.evictionRequests === 'Use'
