@@ -3,14 +3,16 @@ import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
-import { buildViewParts, lookAt } from '../../../test/support/builders/views.ts';
+import { buildViewParts, lookAt, recorded } from '../../../test/support/builders/views.ts';
 import { MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import type { Plan } from '../../api/autopilot/plan.ts';
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { HOLD_ANNOTATION, writeHold } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { defined } from '../../util/json.ts';
 import { runsOf, stateOf } from './make-state.ts';
 import type { PlanState } from './state.ts';
 
@@ -20,6 +22,7 @@ interface Situation {
   readonly rollouts?: readonly NodeRollout[];
   readonly policies?: readonly UpgradePolicy[];
   readonly annotations?: Readonly<Record<string, string>>;
+  readonly status?: Plan['status'];
   /** The labels of w1. */
   readonly zone?: Readonly<Record<string, string>>;
 }
@@ -29,10 +32,12 @@ async function shown({
   annotations = {},
   zone = {},
   rollouts = [],
+  status: recordedStatus,
 }: Situation): Promise<PlanState> {
   const k0supdate = buildUpdate({ targets: { workers: listed('w1', 'w2') } });
   const plan = buildPlan({ commands: [{ k0supdate }] });
-  const controlled = { ...plan, metadata: { ...plan.metadata, annotations } };
+  const metadata = { ...plan.metadata, annotations };
+  const controlled: Plan = { ...plan, metadata, ...defined({ status: recordedStatus }) };
   const held = buildNode('w2');
   const hold = { [HOLD_ANNOTATION]: writeHold({ by: 'ada', since: rfc3339(T0) }) };
   const nodes = [
@@ -109,6 +114,16 @@ test('the chief line of a plan says what keeps it or a node from going on, and e
   expect((await shown({ policies })).chief).toContain('wave 1 needs approval');
   const annotations = { [PAUSE_ANNOTATION]: 'true' };
   expect((await shown({ annotations })).chief).toContain('the plan is paused');
+});
+
+test('the chief line is about a node that failed rather than about one that people hold', async () => {
+  const state = 'SchedulableWait';
+  const workers = recorded({ w1: 'SignalApplyFailed', w2: 'SignalPending' });
+  const status = { state, commands: [{ id: 0, state, k0supdate: { workers } }] };
+  const policies = [buildUpgradePolicy('careful', { failureBudget: 1 })];
+  const { chief, why } = await shown({ status, policies });
+  expect(chief).toMatch(/^w1 failed/);
+  expect(why.find(({ heading }) => heading === 'held')?.lines).toEqual([HELD]);
 });
 
 test('the times of the run are those that `refit history` shows', async () => {

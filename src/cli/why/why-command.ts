@@ -166,9 +166,9 @@ export function chiefLine(status: StatusView, plan: PlanView, now: number): stri
     ...(isLeaderless(status, plan) ? text.noteLines({ ...status, plans: [plan] }, now) : []),
     ...sentences.waitLines({ ...plan, waits }, now),
     ...moving({ ...plan, waits, stages }),
+    ...failures,
     ...text.heldSection(plan).lines,
     ...sentences.pauseLines(plan),
-    ...failures,
     ...moving(plan),
     ...sentences.waitLines(plan, now),
   ];
