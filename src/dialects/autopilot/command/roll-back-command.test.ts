@@ -74,13 +74,44 @@ test.each<[string, Parameters<typeof given>[0], string]>([
     '--sha256 linux-arm64: it needs the --url of the same platform',
   ],
   ['an address without a platform', { url: ['https://e/x'] }, 'has no platform'],
+  [
+    'a second address of a platform',
+    { url: ['linux-amd64=https://e/x', 'linux-amd64=https://e/y'] },
+    '--url linux-amd64 is there twice',
+  ],
+  [
+    'a second sum of a platform',
+    { url: ['linux-amd64=https://e/x'], sha256: ['linux-amd64=ab', 'linux-amd64=cd'] },
+    '--sha256 linux-amd64 is there twice',
+  ],
 ])('%s is refused', (_name, flags, message) => {
-  expect(() => given(flags, MOVES)).toThrow(message);
+  expect(() => given(flags, MOVES, [])).toThrow(message);
+});
+
+const SEVERAL = { moves: [...MOVES.moves, { ...MOVES.moves[0], name: 'w2', to: 'v0' }] };
+const FLAG = { url: ['linux-amd64=https://e/x'] };
+
+test('one address is that of the only version without a recorded download', () => {
+  expect(given(FLAG, SEVERAL, [{ version: 'v1', platform: 'linux-amd64' }])).toEqual([
+    { version: 'v0', platform: 'linux-amd64', url: 'https://e/x' },
+  ]);
+  expect(given(FLAG, MOVES, [{ version: 'v1', platform: 'linux-amd64' }])).toEqual([
+    { version: 'v1', platform: 'linux-amd64', url: 'https://e/x' },
+  ]);
+});
+
+test.each<[string, Parameters<typeof given>[2]]>([
+  ['all versions have', ['v0', 'v1'].map((version) => ({ version, platform: 'linux-amd64' }))],
+  ['no version has', [{ version: 'v1', platform: 'linux-arm64' }]],
+])('one address is refused for several versions if %s a recorded download', (_name, recorded) => {
+  expect(() => given(FLAG, SEVERAL, recorded)).toThrow(
+    '--url linux-amd64: nodes of this platform go back to v1, v0, and one file cannot be all of them',
+  );
 });
 
 test('any platform is accepted while the platform of a node is unknown', () => {
   const moves = [...MOVES.moves, { ...MOVES.moves[0], platform: undefined }];
-  expect(given({ url: ['linux-arm64=https://e/x'] }, { moves })).toEqual([
+  expect(given({ url: ['linux-arm64=https://e/x'] }, { moves }, [])).toEqual([
     { version: 'v1', platform: 'linux-arm64', url: 'https://e/x' },
   ]);
 });
@@ -102,6 +133,8 @@ test('a Plan with a wrong address or sum is refused before anything is shown', (
       ],
     },
   });
-  expect(() => refuseInvalid(planWith('ftp://x', 'zz'))).toThrow(/ftp:\/\/x[^\n]*\n.*zz/);
+  expect(() => refuseInvalid(planWith('ftp://x', 'zz'))).toThrow(
+    expect.objectContaining({ text: expect.stringMatching(/2 errors.*\n.*ftp:\/\/x.*\n.*zz/) }),
+  );
   expect(() => refuseInvalid(planWith('https://e/x', 'ab'.repeat(32)))).not.toThrow();
 });

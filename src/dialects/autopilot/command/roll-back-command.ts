@@ -91,7 +91,8 @@ export async function goBack(
   const ways = waysBack(run, presentNodes(world));
   const snapshots = snapshotsOf(world, history);
   refuseImpossible(ways, run, snapshots);
-  const downloads = [...given(flags, ways), ...history.flatMap((each) => each.downloads ?? [])];
+  const recorded = history.flatMap((each) => each.downloads ?? []);
+  const downloads = [...given(flags, ways, recorded), ...recorded];
   const by = await askUserName(session);
   const made = planBack(
     ways,
@@ -189,34 +190,64 @@ export function kindOf({ role }: Pick<UnclearNode, 'role'>): string {
 export function refuseInvalid(plan: Plan): void {
   const problems = problemsOf(plan).map(({ message }) => message);
   if (problems.length > 0)
-    throw new RefitError('REFIT_USAGE', problems.join('\n'), {
+    throw new RefitError('REFIT_USAGE', '', {
+      problems,
       hint: 'correct --url and --sha256, such as --url linux-amd64=https://… --sha256 linux-amd64=…',
     });
 }
 
-/** Returns the downloads that the user named, for each version that a node goes back to. */
+/**
+ * Returns the downloads that the user named. One file has one version: if nodes of a platform go back to several versions, it is that of
+ * the only version without a recorded download. Throws REFIT_USAGE if that does not say which version it has.
+ */
 export function given(
   { url = [], sha256 = [] }: Pick<RollBackFlags, 'url' | 'sha256'>,
   { moves }: Pick<WaysBack, 'moves'>,
+  recorded: readonly Recorded[],
 ) {
-  const sums = new Map(sha256.map(pairOf));
-  const named = url.map((text) => pairOf(text)[0]);
+  const addresses = pairsOf('--url', url);
+  const sums = pairsOf('--sha256', sha256);
+  const named = [...addresses.keys()];
   const platforms = moves.flatMap(({ platform }) => platform ?? []);
   // A node whose platform is unknown may have any.
   if (platforms.length === moves.length)
     refuseUnused('--url', named, platforms, 'no node that goes back has this platform');
   refuseUnused('--sha256', [...sums.keys()], named, 'it needs the --url of the same platform');
-  const versions = new Set(moves.map(({ to }) => to));
-  return url.flatMap((text) => {
-    const [platform, address] = pairOf(text);
+  return [...addresses].map(([platform, address]) => {
     const sum = sums.get(platform);
-    return [...versions].map((version) => ({
-      version,
+    return {
+      version: versionFor(platform, moves, recorded),
       platform,
       url: address,
       ...(sum === undefined ? {} : { sha256: sum }),
-    }));
+    };
   });
+}
+
+type Recorded = Pick<NonNullable<NodeRolloutRun['downloads']>[number], 'version' | 'platform'>;
+
+function versionFor(
+  platform: string,
+  moves: WaysBack['moves'],
+  recorded: readonly Recorded[],
+): string {
+  const ofPlatform = moves.filter((move) => (move.platform ?? platform) === platform);
+  const wanted = [...new Set(ofPlatform.map(({ to }) => to))];
+  const isRecorded = (version: string): boolean =>
+    recorded.some((each) => each.version === version && each.platform === platform);
+  const missing = wanted.filter((version) => !isRecorded(version));
+  const [version, ...others] = wanted.length === 1 ? wanted : missing;
+  if (version !== undefined && others.length === 0) return version;
+  throw new RefitError(
+    'REFIT_USAGE',
+    `--url ${platform}: nodes of this platform go back to ${listed(wanted, wanted.length)}, and one file cannot be all of them`,
+    {
+      hint:
+        missing.length === 0
+          ? 'leave --url out, because the downloads are recorded; to use others, write the Plan with -o yaml, change them, and apply it'
+          : 'write a Plan for each version yourself, with a policy that allows Downgrade',
+    },
+  );
 }
 
 /** Throws REFIT_USAGE for the first platform of the option that is not among the known ones. */
@@ -236,11 +267,24 @@ function refuseUnused(
   );
 }
 
-function pairOf(text: string): [string, string] {
-  const at = text.indexOf('=');
-  if (at <= 0)
-    throw new RefitError('REFIT_USAGE', `${text} has no platform: write it as linux-amd64=…`);
-  return [text.slice(0, at), text.slice(at + 1)];
+/** Returns the value for each platform. Throws REFIT_USAGE for a text without a platform, and for a platform that is named twice. */
+function pairsOf(option: string, texts: readonly string[]): Map<string, string> {
+  const pairs = new Map<string, string>();
+  for (const text of texts) {
+    const at = text.indexOf('=');
+    if (at <= 0)
+      throw new RefitError(
+        'REFIT_USAGE',
+        `${option}: ${text} has no platform: write it as linux-amd64=…`,
+      );
+    const platform = text.slice(0, at);
+    if (pairs.has(platform))
+      throw new RefitError('REFIT_USAGE', `${option} ${platform} is there twice`, {
+        hint: 'name each platform once',
+      });
+    pairs.set(platform, text.slice(at + 1));
+  }
+  return pairs;
 }
 
 function shown({ moves, left }: WaysBack, run: NodeRolloutRun): string[] {
