@@ -28,10 +28,15 @@ import { systemClock as clock, sleep } from '../../../util/clock.ts';
 import { formatDuration } from '../../../util/duration.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { stderrLogger } from '../../../util/log.ts';
-import { ownMember } from '../../../util/own-member.ts';
 import { cattle } from '../plan/cattle-dialect.ts';
 import { type ChannelParts, channelController } from '../plan/channel-controller.ts';
-import { flag, jobSettings, leaseTimes, pollingInterval } from '../plan/config.ts';
+import {
+  controllerSettings,
+  isSet,
+  jobSettings,
+  leaseTimes,
+  pollingInterval,
+} from '../plan/config.ts';
 
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
 
@@ -40,22 +45,24 @@ export async function runSystemUpgradeController(
   env: Environment,
   abort: AbortSignal,
 ): Promise<void> {
-  const name = required(env, 'NAME');
-  const namespace = required(env, 'NAMESPACE');
+  const { name, namespace, server, healthAddress } = controllerSettings(env);
   keepHeapSmall();
-  const log = stderrLogger(isSet(env, 'DEBUG') ? 'debug' : 'info');
+  const isDebug = isSet(env, 'DEBUG', stderrLogger('info'));
+  const log = stderrLogger(isDebug ? 'debug' : 'info');
   // A wrong variable is told even if the API server is away.
   const intervalMs = pollingInterval(env, log);
   const job = jobSettings(env, log);
-  const times = isSet(env, 'LEADER_ELECT') ? leaseTimes(env, log) : undefined;
+  const times = isSet(env, 'LEADER_ELECT', log) ? leaseTimes(env, log) : undefined;
+  const plansShareNodes = isSet(env, 'PLANS_SHARE_NODES', log);
+  const installsCrd = isSet(env, 'INSTALL_CRD', log);
   checkTraceSettings(process.env);
   const metrics = createMetrics(VERSION);
   const path = env[`${PREFIX}KUBE_CONFIG`] || undefined;
   // The original ignores KUBECONFIG, and so does this process.
   const found = await loadClusterConfig({ path, env: { ...env, KUBECONFIG: undefined } });
-  const config = { ...found, server: env[`${PREFIX}MASTER_URL`] || found.server };
+  const config = { ...found, server: server ?? found.server };
   using client = createClient(config, { userAgent: name, onRequest: metrics.requested });
-  if (isSet(env, 'INSTALL_CRD')) await installPlans(client, namespace, abort);
+  if (installsCrd) await installPlans(client, namespace, abort);
   const askChannel = redirectChannels({ clock, environment: env, userAgent: name, abort });
   const ask: ChannelParts['ask'] = async (channel, latestVersion) =>
     await askChannel(channel, await clusterIdOf({ client, abort }), latestVersion);
@@ -64,9 +71,7 @@ export async function runSystemUpgradeController(
       component: name,
       config,
       client,
-      dialects: [
-        cattle({ name, namespace, job, plansShareNodes: isSet(env, 'PLANS_SHARE_NODES') }),
-      ],
+      dialects: [cattle({ name, namespace, job, plansShareNodes })],
       ...(times ? { lease: { namespace, name, ...times } } : {}),
       // The service account of the original has no right to read UpgradePolicies.
       policies: 'if-allowed',
@@ -82,23 +87,13 @@ export async function runSystemUpgradeController(
           ask,
         }),
       ],
-      healthAddress: env[`${PREFIX}HEALTH_ADDRESS`] || undefined,
+      healthAddress,
       metrics,
       log,
     },
     abort,
   );
   await controller.run(abort);
-}
-
-function required(env: Environment, name: string): string {
-  const value = ownMember(env, `${PREFIX}${name}`);
-  if (value) return value;
-  throw new RefitError('REFIT_USAGE', `${PREFIX}${name} is not set`);
-}
-
-function isSet(env: Environment, name: string): boolean {
-  return flag(ownMember(env, `${PREFIX}${name}`) ?? '') === true;
 }
 
 const POLL_MS = 200;

@@ -3,9 +3,11 @@ import { expect, test } from 'vitest';
 import type { Logger } from '../../../util/log.ts';
 import { silentLogger } from '../../../util/log.ts';
 import {
+  controllerSettings,
   DEFAULT_JOB_SETTINGS,
   deadlineOf,
   flag,
+  isSet,
   type JobSettings,
   jobSettings,
   leaseTimes,
@@ -154,4 +156,50 @@ test.each<[number | undefined, Partial<JobSettings>, number | undefined]>([
   [undefined, { activeDeadlineSeconds: 0 }, undefined],
 ])('a deadline of %s with %j', (own, settings, wanted) => {
   expect(deadlineOf(own, { ...DEFAULT_JOB_SETTINGS, ...settings })).toBe(wanted);
+});
+
+const NAMED = {
+  SYSTEM_UPGRADE_CONTROLLER_NAME: 'suc',
+  SYSTEM_UPGRADE_CONTROLLER_NAMESPACE: 'system-upgrade',
+};
+
+test('the controller has a name and a namespace, and may have addresses', () => {
+  const names = { name: 'suc', namespace: 'system-upgrade' };
+  expect(controllerSettings(NAMED)).toEqual(names);
+  const addresses = {
+    SYSTEM_UPGRADE_CONTROLLER_MASTER_URL: 'https://10.0.0.1:6443/',
+    SYSTEM_UPGRADE_CONTROLLER_HEALTH_ADDRESS: ':8080',
+  };
+  expect(controllerSettings({ ...NAMED, ...addresses })).toEqual({
+    ...names,
+    server: 'https://10.0.0.1:6443',
+    healthAddress: ':8080',
+  });
+});
+
+test.each([
+  ['NAME', '', 'is not set'],
+  ['NAME', ' ', 'is " ", expected the value of a label'],
+  ['NAME', 'my controller', 'is "my controller", expected the value of a label'],
+  ['NAMESPACE', '', 'is not set'],
+  ['NAMESPACE', 'My NS', 'is "My NS", but must consist of lower-case letters'],
+  ['MASTER_URL', 'banana', 'is not an http or https URL: banana'],
+  ['MASTER_URL', '10.0.0.1:6443', 'is not an http or https URL: 10.0.0.1:6443'],
+  ['HEALTH_ADDRESS', '8080', 'is "8080": use host:port'],
+])('the variable %s with the value %j is refused by its name', (name, value, message) => {
+  const variable = `SYSTEM_UPGRADE_CONTROLLER_${name}`;
+  expect(() => controllerSettings({ ...NAMED, [variable]: value })).toThrow(
+    `${variable} ${message}`,
+  );
+});
+
+test('a variable that is neither true nor false is logged, and counts as false', () => {
+  const told: unknown[] = [];
+  const log: Logger = { ...silentLogger, error: (_message, fields) => told.push(fields) };
+  const name = 'SYSTEM_UPGRADE_CONTROLLER_LEADER_ELECT';
+  expect(isSet({ [name]: 'true' }, 'LEADER_ELECT', log)).toBe(true);
+  expect(isSet({}, 'LEADER_ELECT', log)).toBe(false);
+  expect(told).toEqual([]);
+  expect(isSet({ [name]: 'yes' }, 'LEADER_ELECT', log)).toBe(false);
+  expect(told).toEqual([{ name, value: 'yes', used: false }]);
 });

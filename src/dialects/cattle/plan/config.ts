@@ -1,8 +1,14 @@
 /** Reads the environment variables of the original, with the defaults of the original. */
+
+import { faultOfLabelName } from '../../../api/names.ts';
 import type { Environment } from '../../../http/proxy-choice.ts';
+import { selectorFault } from '../../../kube/selectors.ts';
 import { parseGoDuration } from '../../../util/duration.ts';
+import { RefitError } from '../../../util/errors.ts';
+import { ADDRESS_ADVICE, partsOfAddress } from '../../../util/listen.ts';
 import type { Logger } from '../../../util/log.ts';
 import { ownMember } from '../../../util/own-member.ts';
+import { printableUrl } from '../../../util/printable-url.ts';
 
 export const DEFAULT_JOB_SETTINGS = {
   activeDeadlineSeconds: 600,
@@ -54,6 +60,45 @@ export function jobSettings(env: Environment, log: Logger): JobSettings {
     ];
   });
   return Object.fromEntries(settings) as JobSettings;
+}
+
+const CONTROLLER = 'SYSTEM_UPGRADE_CONTROLLER_';
+
+/** Reads a variable of the controller that is true or false; false by default. */
+export function isSet(env: Environment, name: string, log: Logger): boolean {
+  return reader(env, log, CONTROLLER)(name, flag, false);
+}
+
+/** Returns what names the controller and its addresses. Throws REFIT_USAGE for a variable that is missing or cannot work. */
+export function controllerSettings(env: Environment) {
+  const value = (name: string): string | undefined =>
+    ownMember(env, `${CONTROLLER}${name}`) || undefined;
+  const required = (name: string): string => value(name) ?? refuse(name, 'is not set');
+  const settings = {
+    name: required('NAME'),
+    namespace: required('NAMESPACE'),
+    server: value('MASTER_URL')?.replace(/(?<!\/)\/+$/, ''),
+    healthAddress: value('HEALTH_ADDRESS'),
+  };
+  const { name, namespace, server, healthAddress } = settings;
+  if (name.trim() === '' || selectorFault({ matchLabels: { name } }) !== undefined)
+    refuse(
+      'NAME',
+      `is ${JSON.stringify(name)}, expected the value of a label: at most 63 letters, digits, "-", "_" and "."`,
+    );
+  const fault = faultOfLabelName(namespace);
+  if (fault !== undefined) refuse('NAMESPACE', `is ${JSON.stringify(namespace)}, but ${fault}`);
+  if (server !== undefined && !(/^https?:/.test(server) && URL.canParse(server)))
+    refuse('MASTER_URL', `is not an http or https URL: ${printableUrl(server)}`);
+  if (healthAddress !== undefined && partsOfAddress(healthAddress) === undefined)
+    refuse('HEALTH_ADDRESS', `is ${JSON.stringify(healthAddress)}: ${ADDRESS_ADVICE}`);
+  return settings;
+}
+
+function refuse(name: string, what: string): never {
+  throw new RefitError('REFIT_USAGE', `${CONTROLLER}${name} ${what}`, {
+    hint: 'set it right in the environment of the process',
+  });
 }
 
 const MINUTE_MS = 60_000;
