@@ -29,6 +29,29 @@ test.each<[object, string]>([
     'spec.secrets[1].name: "a.b" cannot be mounted, because the Job names a volume after it; use a Secret without a dot in its name',
   ],
   [
+    {
+      secrets: [
+        { name: 'a', path: '' },
+        { name: 'b', path: '/run/system-upgrade/secrets/a' },
+      ],
+    },
+    'spec.secrets[1].path: "/run/system-upgrade/secrets/a" is also the path of spec.secrets[0]; give each Secret its own path',
+  ],
+  ...['', ' ', 'A B', 'docker.io/Rancher/k3s', 'rancher/k3s:', 'https://ghcr.io/a'].map(
+    (image): [object, string] => [
+      { upgrade: { image } },
+      `spec.upgrade.image: "${image}" is not the name of an image; use for example rancher/k3s-upgrade`,
+    ],
+  ),
+  [
+    { prepare: { image: '' } },
+    'spec.prepare.image: "" is not the name of an image; use for example rancher/k3s-upgrade',
+  ],
+  [
+    { tolerations: [{ key: 'a b', operator: 'Exists' }] },
+    'spec.tolerations[0].key: is "a b", expected the key of a taint such as node-role.kubernetes.io/control-plane',
+  ],
+  [
     { tolerations: [{ key: 'a', operator: 'Exist' }] },
     'spec.tolerations[0].operator: is "Exist", expected Exists or Equal',
   ],
@@ -71,6 +94,15 @@ test.each<[object, string]>([
 test.each<[object, string[]]>([
   [{ drain: { timeout: '90s' } }, []],
   [{ drain: { timeout: '500000\u03bcs' } }, []],
+  ...[
+    'rancher/k3s-upgrade',
+    'ubuntu',
+    'Registry.example:5000/a/b__c:v1.2.3-k3s1',
+    'localhost/x',
+    `ghcr.io/a/b:v1@sha256:${'ab'.repeat(32)}`,
+    '[::1]:5000/a',
+  ].map((image): [object, string[]] => [{ upgrade: { image } }, []]),
+  [{ tolerations: [{ key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true' }] }, []],
   [{ drain: { timeout: 0 } }, []],
   [{ tolerations: [{ operator: 'Exists' }, { key: 'a', value: 'b', effect: 'NoSchedule' }] }, []],
   [{ secrets: [{ name: 'a-b', path: 'a' }], serviceAccountName: 'a.b' }, []],

@@ -5,7 +5,9 @@
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { type DrainSpec } from '../../../api/cattle/workload.ts';
 import { faultOfLabelName, faultOfObjectName } from '../../../api/names.ts';
+import { selectorFault } from '../../../kube/selectors.ts';
 import { formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
+import { mountPathOf } from './job.ts';
 import { shortenedName } from './names.ts';
 
 export interface FieldFindings {
@@ -28,7 +30,9 @@ export function fieldFindings({ spec = {} as Spec }: CattlePlan): FieldFindings 
       ...Object.entries(names).flatMap(([field, name]) =>
         name === '' ? [] : nameProblems(field, name),
       ),
+      ...imageProblems(spec),
       ...secretProblems(spec),
+      ...pathProblems(spec),
       ...tolerationProblems(spec),
       ...timeout.problems,
       ...(version ? [] : channelFaults(channel)),
@@ -51,6 +55,32 @@ function nameProblems(field: string, name: string): string[] {
   return fault === undefined
     ? []
     : [`${field}: ${JSON.stringify(name)} is a name that no object can have; it ${fault}`];
+}
+
+/** A reference as the container runtime reads it: a host and a path in lower case, then a tag or a digest. */
+const IMAGE =
+  /^(?:[A-Za-z0-9.-]+(?::\d+)?\/|\[[0-9A-Fa-f:]+\](?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::\w[\w.-]{0,127})?(?:@[A-Za-z0-9+._-]+:[0-9a-fA-F]{32,})?$/;
+
+function imageProblems({ prepare, upgrade }: Spec): string[] {
+  return Object.entries({ prepare, upgrade }).flatMap(([part, container]) => {
+    if (container === undefined || IMAGE.test(container.image)) return [];
+    return [
+      `spec.${part}.image: ${JSON.stringify(container.image)} is not the name of an image; use for example rancher/k3s-upgrade`,
+    ];
+  });
+}
+
+/** The API server refuses a pod that mounts two volumes at one path. */
+function pathProblems({ secrets = [] }: Spec): string[] {
+  const paths = secrets.map(mountPathOf);
+  return secrets.flatMap(({ path }, index) => {
+    const first = paths.indexOf(paths[index] ?? '');
+    return first === index
+      ? []
+      : [
+          `spec.secrets[${index}].path: ${JSON.stringify(path)} is also the path of spec.secrets[${first}]; give each Secret its own path`,
+        ];
+  });
 }
 
 function secretProblems({ secrets = [] }: Spec): string[] {
@@ -90,6 +120,10 @@ function tolerationProblems({ tolerations = [] }: Spec): string[] {
       [
         operator === 'Exists' && value !== '',
         `${at}.value: is "${value}", but operator Exists allows no value; remove it, or use Equal`,
+      ],
+      [
+        key !== '' && selectorFault({ matchLabels: { [key]: '' } }) !== undefined,
+        `${at}.key: is "${key}", expected the key of a taint such as node-role.kubernetes.io/control-plane`,
       ],
       [
         tolerationSeconds !== undefined && effect !== 'NoExecute',

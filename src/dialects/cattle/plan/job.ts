@@ -281,11 +281,14 @@ function environment({ envs = [] }: ContainerSpec, { plan, version, hash }: Rend
   ];
 }
 
-function secretMount({ name, path }: SecretSpec): unknown {
-  const mountPath = path.startsWith('/')
-    ? path
-    : `/run/system-upgrade/secrets/${path === '' ? name : path}`;
-  return { name: names.shortenedName('secret', name), mountPath, readOnly: true };
+function secretMount(secret: SecretSpec): unknown {
+  const name = names.shortenedName('secret', secret.name);
+  return { name, mountPath: mountPathOf(secret), readOnly: true };
+}
+
+/** Returns where a Secret is mounted in each container of a Job. */
+export function mountPathOf({ name, path }: SecretSpec): string {
+  return path.startsWith('/') ? path : `/run/system-upgrade/secrets/${path === '' ? name : path}`;
 }
 
 export function isWindows({ metadata: { labels } }: Node): boolean {
