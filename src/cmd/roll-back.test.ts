@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { installDefinitions } from '../../sandbox/cluster/objects.ts';
 import { startSandboxPlane } from '../../sandbox/cluster/plane.ts';
+import { buildCattlePlan } from '../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../test/support/builders/plans.ts';
 import { buildSignal, type OriginalSignal } from '../../test/support/builders/signals.ts';
 import { later } from '../../test/support/clock/times.ts';
 import { type Plan, plans } from '../api/autopilot/plan.ts';
-import { nodeRollouts } from '../api/kinds.ts';
+import { cattlePlans, nodeRollouts } from '../api/kinds.ts';
 import type { NodeRolloutRun } from '../api/refit/node-rollout.ts';
 import { plainOutput } from '../cli/output.ts';
 import { inSession } from '../cli/status/status-session.ts';
@@ -275,6 +276,27 @@ test("k0s's own leader, undecided nodes and wrong downloads are refused as with 
   await put('w2', OLD, { status: 'Completed', command: { version: NEW } });
   expect(await rollingBack()).toContain('it is not clear whether w2 must go back');
   expect(await present()).toBeUndefined();
+});
+
+test('only workers go back, so nothing is said about controllers', async () => {
+  const said = await rollingBack({ dryRun: 'client' });
+  expect(said).toContain('Run id1 goes back: NODE');
+});
+
+test('a flag for plans of another dialect is refused', async () => {
+  const named = '--image is for Plans of Rancher';
+  expect(await rollingBack({ image: 'a/b' })).toContain(named);
+  expect(await present()).toBeUndefined();
+
+  const place = { namespace: NAMESPACE };
+  const metadata = { name: 'p', ...place };
+  const { status: _status, ...made } = buildCattlePlan('p');
+  await client.create(cattlePlans, { ...made, metadata }, place);
+  const flags = { url: ['linux-amd64=https://e/x'] };
+  expect(await rollingBack(flags, `cattle/${NAMESPACE}/p`)).toContain(
+    '--url and --sha256 are for k0s Plans',
+  );
+  await client.delete(cattlePlans, 'p', place);
 });
 
 /** Returns what `refit why` prints, on one line. */

@@ -86,6 +86,7 @@ export async function goBack(
   flags: ReasonedFlags,
   parts: SessionParts,
 ): Promise<void> {
+  refuseImage(flags);
   const { history, run, world, concurrent } = way;
   if (flags.run === undefined) refuseUnfinishedWayBack(history, run);
   const ways = waysBack(run, presentNodes(world));
@@ -113,6 +114,14 @@ export async function goBack(
   if (flags.dryRun === 'server' || !(await isWanted(flags, parts))) return;
   await way.write(plan);
   say(parts, ['The Plan that goes back is written. Follow it with: refit status --watch']);
+}
+
+function refuseImage({ image }: RollBackFlags): void {
+  if (image !== undefined)
+    throw new RefitError(
+      'REFIT_USAGE',
+      '--image is for Plans of Rancher: a k0s Plan downloads a binary, which --url names',
+    );
 }
 
 /** Rejects with REFIT_CONTROL while k0s's own leader carries plans out. */
@@ -287,11 +296,19 @@ function pairsOf(option: string, texts: readonly string[]): Map<string, string> 
   return pairs;
 }
 
+/** Returns a clause about the order, with a comma before it; empty if only workers go back. */
+function orderOf(moves: WaysBack['moves']): string {
+  const roles = new Set(moves.map(({ role }) => role));
+  if (!roles.has('controller')) return '';
+  const first = roles.has('worker') ? ', workers first and then controllers' : '';
+  return `${first}, one controller at a time`;
+}
+
 function shown({ moves, left }: WaysBack, run: NodeRolloutRun): string[] {
   const { rollsBack } = run;
   const rows = moves.map(({ name, role, from, to }) => [name, role, from, to]);
   return [
-    `Run ${run.id} goes back, workers first and then controllers, one controller at a time:`,
+    `Run ${run.id} goes back${orderOf(moves)}:`,
     ...table(['NODE', 'ROLE', 'FROM', 'TO'], rows, Number.POSITIVE_INFINITY),
     ...left.map((sentence) => `left alone: ${sentence}`),
     ...(rollsBack === undefined

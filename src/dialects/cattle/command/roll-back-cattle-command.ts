@@ -21,6 +21,7 @@ import {
   ROLLS_BACK_REASON_ANNOTATION,
 } from '../../../engine/model/earlier-versions.ts';
 import { apiVersionOf, nodes } from '../../../kube/resources.ts';
+import { RefitError } from '../../../util/errors.ts';
 import { writeYaml } from '../../../util/yaml.ts';
 import { CONTROL_PREFIX } from '../plan/names.ts';
 import { type CattleWayBack, cattleWayBack } from './roll-back-cattle-plan.ts';
@@ -35,6 +36,11 @@ export async function rollBackCattlePlan(
   const { client, abort, loaded } = session;
   const plan = old.plan as CattlePlan;
   const now = parts.clock.now();
+  if ((flags.url ?? flags.sha256) !== undefined)
+    throw new RefitError(
+      'REFIT_USAGE',
+      '--url and --sha256 are for k0s Plans: a Plan of Rancher installs with an image, which --image names',
+    );
   refuseOpenPlan(old);
   const { history, run } = await runOf(session, old, flags);
   const others = loaded.find(({ dialect }) => dialect.name === old.dialect.name);
