@@ -344,6 +344,18 @@ test('it survives its plan, and a new leader finds out that the plan is gone', a
   expect(status?.planDeleted).toBe(later(clock.now() - T0));
 });
 
+test('nodes that moved shortly before the plan was deleted are recorded', async () => {
+  const { writer, show, read, remove } = scene();
+  await show(rolloutOf(['intended', 'pending']));
+  await show(rolloutOf(['done', 'intended']));
+  expect(read().status?.progress).toBe('0/2');
+  remove();
+  writer.gone('plan');
+  await writer.flush();
+  const { phase, progress, history = [] } = read().status ?? {};
+  expect([phase, progress, history[0]?.counts.done]).toEqual(['deleted', '1/2', 1]);
+});
+
 test('without the right, it tries rarely and says so once', async () => {
   const { api, clock, lines, show } = scene();
   const refuse = (): void =>

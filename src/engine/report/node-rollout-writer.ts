@@ -222,9 +222,7 @@ async function bringUpToDate(parts: NodeRolloutParts, entry: Entry): Promise<voi
   const before = entry.known;
   if (!entry.isDeleted && before.spec.plan.uid !== entry.source.uid)
     entry.known = await assignTo(parts, entry);
-  const next = entry.isDeleted
-    ? statusOfDeleted(entry.known, clock.now())
-    : statusOf(entry.view, { ...before, metadata: entry.known.metadata }, clock.now());
+  const next = nextStatus(entry, { ...before, metadata: entry.known.metadata }, clock.now());
   if (showsAll(next, entry.known.status)) return;
   const patch = { status: patchOf(next, entry.known.status) };
   const options = { type: 'merge', subresource: 'status', namespace } as const;
@@ -232,6 +230,16 @@ async function bringUpToDate(parts: NodeRolloutParts, entry: Entry): Promise<voi
   // Somebody deleted the NodeRollout: the next turn creates it again.
   entry.known = written;
   entry.writtenAt = clock.monotonic();
+}
+
+/**
+ * Returns what the NodeRollout must show next. The last state of a deleted plan may not have been written yet, because changes are
+ * collected for some seconds.
+ */
+function nextStatus(entry: Entry, shown: NodeRollout, now: number): NodeRolloutStatus {
+  if (!entry.isDeleted) return statusOf(entry.view, shown, now);
+  const last = isAbout(entry, shown) ? statusOf(entry.view, shown, now) : shown.status;
+  return statusOfDeleted({ ...shown, ...(last && { status: last }) }, now);
 }
 
 async function create({ dialect, client }: NodeRolloutParts, entry: Entry): Promise<NodeRollout> {
