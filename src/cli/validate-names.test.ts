@@ -128,3 +128,16 @@ test.each([
   const found = [...told.matchAll(/digest\]: (\S+) names no field of the Plan/g)];
   expect(found.map(([, name]) => name)).toEqual(paths);
 });
+
+test('an object that a file has twice: a warning, because the API server keeps the last one', async () => {
+  const plan = buildCattlePlan('p', { nodeSelector: { matchLabels: { a: 'b' } } });
+  const path = join(directory, 'file.yaml');
+  await writeFile(path, [plan, plan].map((each) => stringify(each)).join('---\n'));
+  let told = '';
+  await validate([path], (text) => {
+    told += text;
+  });
+  const warnings = told.split('\n').filter((line) => line.includes('warning: the file has'));
+  expect(warnings).toHaveLength(1);
+  expect(warnings[0]).toContain('the file has Plan p twice: only the last one stays');
+});

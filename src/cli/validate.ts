@@ -75,7 +75,11 @@ function judgeFile({ path, text, isFromFolder }: InputFile): FileJudgement {
     return { judgements: [judgement], problems: [], others: [] };
   }
   const { objects, parts, problems: shapes, others } = readObjects(text, path, KINDS);
-  const judgements = objects.map((each) => ({ ...judgeWhole(each), place: each.place }));
+  const judgements = objects.map((each, index) => {
+    const judgement = judgeWhole(each);
+    const warnings = [...(judgement.warnings ?? []), ...repetition(each, objects.slice(0, index))];
+    return { ...judgement, warnings, place: each.place };
+  });
   const rules = parts.flatMap((part) =>
     judgeWhole(part)
       .problems.filter((problem) => !isAboutRemoved(problem, part.removed))
@@ -107,6 +111,20 @@ function judge({ kind, object }: ReadObject): Judgement {
   if (kind === cattlePlanKind) return judgeCattlePlan(object);
   if (kind === updaterSetKind) return judgeUpdaterSet(object as UpdaterSet);
   return judgePolicy(object as UpgradePolicy);
+}
+
+/** Returns a warning if the same file has the object before. kubectl applies both, and the API server keeps the last one. */
+function repetition({ kind, object }: ReadObject, before: readonly ReadObject[]): string[] {
+  const { name, namespace } = object.metadata;
+  const isRepeated = before.some(
+    ({ kind: other, object: { metadata } }) =>
+      other === kind && metadata.name === name && metadata.namespace === namespace,
+  );
+  return isRepeated
+    ? [
+        `the file has ${kind.resource.kind} ${name} twice: only the last one stays after kubectl apply`,
+      ]
+    : [];
 }
 
 /** Returns the problem of a namespace on an object whose kind has none. An API server would ignore it silently. */
