@@ -15,6 +15,6 @@ const LOOK_AT_HEAP_MS = 100;
 export function keepHeapSmall(): void {
   setInterval(() => {
     const percent = Math.round((100 * GARBAGE) / getHeapStatistics().used_heap_size);
-    setFlagsFromString(`--heap-growing-percent=${Math.min(100, Math.max(30, percent))}`);
+    setFlagsFromString(`--heap-growing-percent=${Math.min(100, Math.max(20, percent))}`);
   }, LOOK_AT_HEAP_MS).unref();
 }
