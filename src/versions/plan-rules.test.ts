@@ -216,6 +216,38 @@ test.each<[string, VersionStage[], Targets, string[]]>([
   expect(verdict.unchecked).toEqual([]);
 });
 
+test.each<[string, VersionStage[], VersionRule[], string[]]>([
+  [
+    'controllers that go back a minor version before their workers',
+    [controllers(OLD, { c1: NOW }), workers(OLD, { w1: NOW, w2: OLD })],
+    ['Downgrade'],
+    [
+      'w1 would still have a kubelet of v1.36.3+x.0 when the API server of c1 goes back to v1.35.4+x.0: workers must go back in an earlier command (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy allows it)',
+    ],
+  ],
+  [
+    'controllers that go back after their workers',
+    [workers(OLD, { w1: NOW }), controllers(OLD, { c1: NOW })],
+    ['Downgrade'],
+    [],
+  ],
+  [
+    'controllers whose policy lets kubelets be newer',
+    [controllers(OLD, { c1: NOW }), workers(OLD, { w1: NOW })],
+    ['Downgrade', 'KubeletAhead'],
+    [],
+  ],
+  [
+    'a forced command of controllers',
+    [controllers(OLD, { c1: NOW }, FORCED), workers(OLD, { w1: NOW })],
+    ['Downgrade'],
+    [],
+  ],
+])('%s', (_, stages, allow, problems) => {
+  const { problems: found } = judgePlan(stages, servers({ c1: NOW }), new Set(allow));
+  expect(found.map(({ message }) => message)).toEqual(problems);
+});
+
 test('while controllers with kubelets move, they are ahead of the rest; what counts is how they end', () => {
   const both = (names: readonly string[]): VersionStage => ({
     ...controllers(NEXT, {}),

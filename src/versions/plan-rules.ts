@@ -74,6 +74,8 @@ export function judgePlan(
   const findings = planFindings();
   for (const stage of stages) {
     const { role, version, targets } = stage;
+    if (role === 'controller' && !stage.forced && !allow.has('KubeletAhead'))
+      judgeLeftAhead(stage, workersNow(stages, moved), servers, findings);
     // While controllers are upgraded, the kubelet of one may be newer than the API servers of
     // others. Only the end of the stage counts.
     if (role === 'controller') for (const { name } of targets) servers.set(name, version);
@@ -122,6 +124,56 @@ function judgeStage(
   if (behind.length > 0) for (const { name } of kubelets) findings.add('KubeletAhead', what, name);
   for (const [name, server] of servers)
     if (!parseVersion(server)) findings.leave('the version of its API server is unknown', name);
+}
+
+interface WorkerNow {
+  readonly name: string;
+  readonly version: string | undefined;
+}
+
+/** Returns the workers of all stages with the versions that the stages so far leave. Virtual Nodes have no kubelet. */
+function workersNow(
+  stages: readonly VersionStage[],
+  moved: ReadonlyMap<string, string>,
+): readonly WorkerNow[] {
+  const targets = stages
+    .filter(({ role }) => role === 'worker')
+    .flatMap((stage) => stage.targets)
+    .filter(({ virtual }) => virtual === undefined);
+  const byName = new Map(targets.map((target) => [target.name, target]));
+  return [...byName.values()].map(({ name, current }) => ({
+    name,
+    version: moved.get(keyOf('worker', name)) ?? current,
+  }));
+}
+
+/**
+ * Finds the workers that would be newer than an API server which the stage takes to an earlier minor version. A later stage may take
+ * them back, too, but until then the API server is too old for them.
+ */
+function judgeLeftAhead(
+  { version, targets }: VersionStage,
+  workers: readonly WorkerNow[],
+  servers: ReadonlyMap<string, string | undefined>,
+  findings: PlanFindings,
+): void {
+  const wanted = parseVersion(version);
+  if (!wanted) return;
+  const lowered = targets.filter(({ name, current }) => {
+    const at = parseVersion(servers.get(name) ?? current);
+    return at !== undefined && isNewerMinor(at, wanted);
+  });
+  if (lowered.length === 0) return;
+  const names = listed(lowered.map(({ name }) => name));
+  for (const { name, version: text } of workers) {
+    const at = parseVersion(text);
+    if (at && isNewerMinor(at, wanted))
+      findings.add(
+        'KubeletAhead',
+        `would still have a kubelet of ${text} when the API server of ${names} goes back to ${version}: workers must go back in an earlier command`,
+        name,
+      );
+  }
 }
 
 function keyOf(role: VersionStage['role'], name: string): string {
