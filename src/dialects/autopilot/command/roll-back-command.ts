@@ -30,6 +30,7 @@ import { printable } from '../../../util/printable.ts';
 import { writeYaml } from '../../../util/yaml.ts';
 import { problemsOf } from '../plan/problems.ts';
 import {
+  aheadWorkers,
   concurrentIn,
   planBack,
   presentNodes,
@@ -155,6 +156,13 @@ function refuseImpossible(ways: WaysBack, run: NodeRolloutRun, snapshots: readon
           ...snapshots.map((each) => `there is one ${each}`),
         ].join('; '),
       },
+    );
+  const [ahead] = aheadWorkers(ways);
+  if (ahead !== undefined)
+    throw new RefitError(
+      'REFIT_CONTROL',
+      `worker ${ahead.name} would go from ${ahead.from} to the newer minor version ${ahead.to}, and a way back takes workers first: its kubelet would be newer than an API server`,
+      { hint: `apply a Plan with ${ahead.to} instead, which takes the controllers first` },
     );
   refuseUndecided(undecidedNodes(ways));
   if (ways.moves.length > 0) return;

@@ -7,7 +7,13 @@ import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import type { Node } from '../../../kube/resources.ts';
 import type { SignalCommand } from '../../../signal/annotations.ts';
 import { type ControlNode, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
-import { presentNodes, undecidedNodes, waysBack } from './roll-back-plan.ts';
+import {
+  aheadWorkers,
+  type GoingBack,
+  presentNodes,
+  undecidedNodes,
+  waysBack,
+} from './roll-back-plan.ts';
 
 const OLD = 'v1.36.3+k0s.0';
 const NEW = 'v1.36.3+k0s.2';
@@ -97,4 +103,21 @@ test.each<[string, Row, string, boolean]>([
   const [move] = ways.moves.filter(({ name }) => name === 'w1');
   expect(move === undefined ? ways.left[0] : 'moves').toBe(expected);
   expect(undecidedNodes(ways).map(({ name }) => name)).toEqual(isUndecided ? ['w1'] : []);
+});
+
+const MINOR = 'v1.37.0+k0s.0';
+
+test.each<[string, Partial<GoingBack>, Partial<GoingBack> | undefined, string[]]>([
+  ['to a newer minor version with its controllers', { to: MINOR }, { to: MINOR }, ['w1']],
+  ['to a newer minor version that its controllers have left', { to: MINOR }, { from: MINOR }, []],
+  ['to a newer minor version, and no controller moves', { to: MINOR }, undefined, []],
+  ['to a newer patch', { to: 'v1.36.4+k0s.0' }, {}, []],
+  ['to an older minor version', { to: 'v1.35.1+k0s.0' }, {}, []],
+])('a worker that goes %s', (_name, worker, controller, names) => {
+  const move = { platform: undefined, from: NEW, to: OLD };
+  const moves: GoingBack[] = [
+    { ...move, role: 'worker', name: 'w1', ...worker },
+    ...(controller ? [{ ...move, role: 'controller' as const, name: 'c1', ...controller }] : []),
+  ];
+  expect(aheadWorkers({ moves, left: [], unclear: [] }).map(({ name }) => name)).toEqual(names);
 });

@@ -156,6 +156,21 @@ export function stuckControllers({ moves }: WaysBack): GoingBack[] {
   });
 }
 
+/**
+ * Returns the workers that would go to a newer minor version than that of a controller which goes there, too, as after a run to an older
+ * one. They must not go first.
+ */
+export function aheadWorkers({ moves }: WaysBack): GoingBack[] {
+  const isAhead = (to: string, from: string): boolean => {
+    const [next, server] = [to, from].map((version) => parseVersion(version));
+    return next !== undefined && server !== undefined && isNewerMinor(next, server);
+  };
+  const controllers = moves.filter(({ role }) => role === 'controller');
+  return moves.filter(
+    ({ role, to }) => role === 'worker' && controllers.some(({ from }) => isAhead(to, from)),
+  );
+}
+
 /** Returns the Plan. Throws REFIT_CONTROL if the download of a version is unknown. */
 export function planBack(
   { moves }: WaysBack,
