@@ -20,6 +20,7 @@ import { writeReport } from './report-command.ts';
 
 type Place = { readonly namespace?: string; readonly dialect?: string };
 
+let removePlan: () => Promise<void>;
 let report: (plan: string | undefined, place?: Place) => Promise<string>;
 
 function rolloutOf(name: string, kind: 'autopilot' | 'cattle', namespace?: string) {
@@ -75,6 +76,11 @@ beforeAll(async () => {
   for (const rollout of rollouts) await client.create(nodeRollouts, rollout);
   for (const component of ['refit-controller', 'refit-kubeadm', 'kubelet'])
     await client.create(events, eventOf(`w1.${component}`, component));
+  removePlan = async () => {
+    const config = await loadClusterConfig({ path: kubeconfig });
+    using again = createClient(config, { userAgent: 'test' });
+    await again.delete(plans, metadata.name);
+  };
   const abort = new AbortController().signal;
   report = async (plan, place = {}) => {
     let text = '';
@@ -113,9 +119,24 @@ test('a name that several deleted plans have is refused, and chosen by its names
   expect(await report('gone', { namespace: 'c' })).toMatch(/^REFIT_CONTROL: there is no plan gone/);
 });
 
+test('a deleted plan needs no name if it is the only one that matches', async () => {
+  expect(await report(undefined, { namespace: 'a' })).toContain('# Plan a/gone (deleted)');
+  expect(await report(undefined, { dialect: 'cattle' })).toMatch(
+    /^REFIT_CONTROL: more than one deleted plan is recorded: cattle\/a\/gone, cattle\/b\/gone/,
+  );
+});
+
 test('the Events of every component of Refit are read, and those of nobody else', async () => {
   const text = await report('autopilot');
   expect(text).toContain('w1: Signalled. of refit-controller');
   expect(text).toContain('w1: Signalled. of refit-kubeadm');
   expect(text).not.toContain('of kubelet');
+});
+
+test('without any plan, the deleted ones are found, also without a name', async () => {
+  await removePlan();
+  expect(await report(undefined)).toMatch(
+    /^REFIT_CONTROL: more than one deleted plan is recorded: autopilot\/autopilot, cattle\/a\/gone/,
+  );
+  expect(await report(undefined, { dialect: 'autopilot' })).toContain('(deleted)');
 });

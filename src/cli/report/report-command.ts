@@ -66,7 +66,11 @@ async function read(session: Session, filter: PlanFilter, now: number): Promise<
   });
   if (!('plans' in status)) return reportOfDeleted(status, missing, now);
   const [only, ...others] = status.plans.map(planReference);
-  if (only === undefined) throw new RefitError('REFIT_CONTROL', 'there is no plan');
+  if (only === undefined) {
+    const deleted = deletedPlan(rollouts, session, filter);
+    if (deleted !== undefined) return reportOfDeleted(deleted, missing, now);
+    throw new RefitError('REFIT_CONTROL', 'there is no plan, and no record of a deleted one');
+  }
   if (others.length > 0)
     throw new RefitError(
       'REFIT_CONTROL',
@@ -93,7 +97,7 @@ async function read(session: Session, filter: PlanFilter, now: number): Promise<
 function deletedPlan(
   rollouts: readonly NodeRollout[],
   { loaded }: Session,
-  { plan = '', namespace, dialect }: PlanFilter,
+  { plan, namespace, dialect }: PlanFilter,
 ): NodeRollout | undefined {
   const existing = plansIn(loaded);
   const references = new Set(existing.map(refOf));
@@ -101,7 +105,7 @@ function deletedPlan(
   const found = rollouts.filter((rollout) => {
     const history = historyOf(rollout);
     return (
-      isHistoryOf(history, plan) &&
+      (plan === undefined || isHistoryOf(history, plan)) &&
       (namespace === undefined || history.namespace === namespace) &&
       (dialect === undefined || history.dialect === dialect) &&
       !references.has(planReference(history)) &&
@@ -113,7 +117,7 @@ function deletedPlan(
   if (names.length > 1)
     throw new RefitError(
       'REFIT_CONTROL',
-      `more than one deleted plan has the name ${plan}: ${listed(names)}`,
+      `more than one deleted plan ${plan === undefined ? 'is recorded' : `has the name ${plan}`}: ${listed(names)}`,
       { hint: `name one, such as \`refit report ${first}\`` },
     );
   return found.toSorted(byLastRun)[0];
