@@ -4,6 +4,7 @@ import { apiVersionOf, type KubeObject } from '../kube/resources.ts';
 import { describeValue, listIssues } from '../util/describe-issue.ts';
 import { failing } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
+import { nearest } from '../util/nearest.ts';
 import { parseYaml } from '../util/yaml.ts';
 import { type CustomKind, nameOfNamespace, nameOfObject } from './crd.ts';
 import { withoutInvalid } from './without-invalid.ts';
@@ -70,7 +71,10 @@ export function readObjects(
       continue;
     }
     const meant = kinds.find((each) => hasMisnomer(each, value));
+    const misspelt = misspeltKind(kinds, value);
     if (meant) problems.push(`${place}: ${misnomerProblem(meant)}`);
+    else if (misspelt !== undefined)
+      problems.push(`${found}, which is no kind: write ${nameOf(misspelt)}`);
     else if (isOfOtherKind(value, names)) others.push(found);
     else problems.push(`${found}, expected ${kinds.map(nameOf).join(' or ')}`);
   }
@@ -96,6 +100,19 @@ function hasMisnomer({ resource, misnomer }: CustomKind, value: unknown): boolea
 
 function misnomerProblem({ resource, misnomer }: CustomKind): string {
   return `kind: "${misnomer}" is not a kind of ${apiVersionOf(resource)}; use ${resource.kind}`;
+}
+
+/** Returns the kind of the same group that the user probably means; undefined if the kind resembles none. */
+function misspeltKind(kinds: readonly CustomKind[], value: unknown): CustomKind | undefined {
+  const { kind, apiVersion } = isRecord(value) ? value : {};
+  if (typeof kind !== 'string' || typeof apiVersion !== 'string') return undefined;
+  const group = apiVersion.split('/')[0];
+  const ofGroup = kinds.filter(({ resource }) => resource.group === group);
+  const meant = nearest(
+    kind,
+    ofGroup.map(({ resource }) => resource.kind),
+  );
+  return ofGroup.find(({ resource }) => resource.kind === meant && resource.kind !== kind);
 }
 
 /** Returns false for one of our kinds in an unknown version, because that is a mistake of the user. */

@@ -141,3 +141,12 @@ test('an object that a file has twice: a warning, because the API server keeps t
   expect(warnings).toHaveLength(1);
   expect(warnings[0]).toContain('the file has Plan p twice: only the last one stays');
 });
+
+test.each([
+  ['Pland', 'autopilot.k0sproject.io/v1beta2', 'a Plan of autopilot.k0sproject.io/v1beta2'],
+  ['plan', 'upgrade.cattle.io/v1', 'a Plan of upgrade.cattle.io/v1'],
+  ['UpgradePolcy', 'upgrade.refit.dev/v1alpha1', 'an UpgradePolicy of upgrade.refit.dev'],
+])('a misspelt kind %s names the one that is meant', async (kind, apiVersion, meant) => {
+  const wrong = stringify({ apiVersion, kind, metadata: { name: 'a' }, spec: {} });
+  expect(await problemsOf(wrong)).toContain(`which is no kind: write ${meant}`);
+});
