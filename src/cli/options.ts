@@ -127,7 +127,9 @@ export function leaseDuration(description: string): Option {
 export function parseTime(text: string): number {
   const milliseconds = parseDuration(text);
   if (milliseconds !== undefined) return milliseconds;
-  throw new InvalidArgumentError('a duration is a number with a unit (ms, s, m or h), such as 90s');
+  throw new InvalidArgumentError(
+    'a duration is a number above zero with a unit (ms, s, m or h), such as 90s',
+  );
 }
 
 /** Returns a parser that accepts a text that matches `pattern`. Otherwise it throws InvalidArgumentError with `advice`. */

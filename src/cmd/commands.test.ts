@@ -137,7 +137,7 @@ test.each<[string, string]>([
   ],
   ...['lease-duration', 'target-deadline'].map((option): [string, string] => [
     `controller --${option} 90`,
-    `option '--${option} <time>' argument '90' is invalid. a duration is a number with a unit (ms, s, m or h), such as 90s`,
+    `option '--${option} <time>' argument '90' is invalid. a duration is a number above zero with a unit (ms, s, m or h), such as 90s`,
   ]),
   [
     'controller --log-level loud',
