@@ -134,7 +134,7 @@ async function findHoldables(
   if (found.length > 0) return found;
   const what = head === 'machine' ? `Node of a Machine ${name}` : `Node or ControlNode ${name}`;
   throw new RefitError('REFIT_CONTROL', `there is no ${what}`, {
-    hint: 'see the names of the nodes with `refit status -o wide`',
+    hint: 'see the names with `refit status -o wide`, or without a plan with `kubectl get nodes`',
   });
 }
 

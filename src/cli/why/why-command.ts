@@ -82,7 +82,7 @@ export function whyView(status: StatusView, node: string | undefined): StatusVie
 
 function noTarget(node: string): RefitError {
   return new RefitError('REFIT_CONTROL', `no plan has ${node} among its targets`, {
-    hint: 'see the names of the nodes with `refit status -o wide`',
+    hint: 'see the names with `refit status -o wide`, or without a plan with `kubectl get nodes`',
   });
 }
 
