@@ -85,7 +85,7 @@ describe('one node', () => {
       { role: 'controller', from: MINOR, to: OLD },
       [OLD],
       'closed',
-      /cannot go back from v1\.36 to v1\.37/,
+      /^from v1\.36 back to v1\.37 is an upgrade of controllers: apply a plan with v1\.37$/,
     ],
     ['an unknown earlier version', { from: undefined }, [PATCH], 'unknown', /not known/],
     ['an unreadable earlier version', { from: 'nightly' }, [PATCH], 'unknown', /not known/],
@@ -192,6 +192,7 @@ describe('all nodes', () => {
 test('only another minor version of controllers is a point of no return', () => {
   expect(pointOfNoReturn(OLD, PATCH)).toBeUndefined();
   expect(pointOfNoReturn(undefined, MINOR)).toBeUndefined();
+  expect(pointOfNoReturn(MINOR, OLD)).toBeUndefined();
   expect(pointOfNoReturn(OLD, MINOR)).toMatch(
     /^after the first controller runs v1\.37, controllers cannot go back/,
   );

@@ -102,17 +102,20 @@ export function wayBackOfAll(
   return { state, message, ...(until === undefined ? {} : { until }) };
 }
 
-/** Returns what the first controller makes final; undefined if controllers can go back from `to` to `from`. */
+/** Returns what the first controller makes final; undefined if controllers can go back, or up, from `to` to `from`. */
 export function pointOfNoReturn(from: string | undefined, to: string): string | undefined {
   const earlier = parseVersion(from);
   const later = parseVersion(to);
-  if (!earlier || !later || isSameMinor(earlier, later)) return undefined;
+  if (!earlier || !later || !isNewerMinor(later, earlier)) return undefined;
   return `after the first controller runs v${later.major}.${later.minor}, ${noReturn(earlier, later)}`;
 }
 
+/** Says why controllers stay at `later`. A run may also have taken them to an older minor version: then the way back is an upgrade. */
 function noReturn(earlier: Version, later: Version): string {
   const old = `v${earlier.major}.${earlier.minor}`;
   const present = `v${later.major}.${later.minor}`;
+  if (isNewerMinor(earlier, later))
+    return `from ${present} back to ${old} is an upgrade of controllers: apply a plan with ${old}`;
   return `controllers cannot go back from ${present} to ${old}, because etcd may hold objects that ${old} cannot read: only a backup from before the upgrade brings ${old} back`;
 }
 
