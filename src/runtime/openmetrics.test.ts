@@ -167,7 +167,10 @@ test('both formats have the same series', async () => {
   expect(open.body).not.toMatch(/\n\n|_total_total/);
   const series = seriesIn(open.body);
   expect(series.length).toBeGreaterThan(50);
-  expect(series.toSorted()).toEqual(seriesIn(plain.body).toSorted());
+  // Garbage that is collected between the two answers adds series to the second one.
+  const isLasting = (line: string): boolean => !line.startsWith('nodejs_gc_duration_seconds');
+  const ofPlain = seriesIn(plain.body).filter(isLasting);
+  expect(series.filter(isLasting).toSorted()).toEqual(ofPlain.toSorted());
 });
 
 test('a bucket has the span of the last step that it counts, and the other buckets have none', async () => {
