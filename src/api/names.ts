@@ -6,14 +6,16 @@ const LABEL = nameOfNamespace('A name.');
 
 /** Returns what is wrong with the name of an object, as a predicate; undefined if an object can have it. */
 export function faultOfObjectName(name: string): string | undefined {
-  const issue = OBJECT.safeParse(name).error?.issues[0];
-  if (issue === undefined) return undefined;
-  return issue.code === 'too_big' ? 'has more than 253 characters' : issue.message;
+  return faultOf(name, OBJECT, 253);
 }
 
 /** Returns what is wrong with a name that allows no dots, such as that of a volume; undefined if it is right. */
 export function faultOfLabelName(name: string): string | undefined {
-  const issue = LABEL.safeParse(name).error?.issues[0];
+  return faultOf(name, LABEL, 63);
+}
+
+function faultOf(name: string, schema: typeof OBJECT, most: number): string | undefined {
+  const issue = schema.safeParse(name).error?.issues[0];
   if (issue === undefined) return undefined;
-  return issue.code === 'too_big' ? 'has more than 63 characters' : issue.message;
+  return issue.code === 'too_big' ? `has more than ${most} characters` : issue.message;
 }

@@ -75,7 +75,7 @@ export function judgePlan(
   for (const stage of stages) {
     const { role, version, targets } = stage;
     if (role === 'controller' && !stage.forced && !allow.has('KubeletAhead'))
-      judgeLeftAhead(stage, workersNow(stages, moved), servers, findings);
+      judgeLeftAhead(stage, { stages, moved, servers }, findings);
     // While controllers are upgraded, the kubelet of one may be newer than the API servers of
     // others. Only the end of the stage counts.
     if (role === 'controller') for (const { name } of targets) servers.set(name, version);
@@ -153,19 +153,22 @@ function workersNow(
  */
 function judgeLeftAhead(
   { version, targets }: VersionStage,
-  workers: readonly WorkerNow[],
-  servers: ReadonlyMap<string, string | undefined>,
+  plan: {
+    readonly stages: readonly VersionStage[];
+    readonly moved: ReadonlyMap<string, string>;
+    readonly servers: ReadonlyMap<string, string | undefined>;
+  },
   findings: PlanFindings,
 ): void {
   const wanted = parseVersion(version);
   if (!wanted) return;
   const lowered = targets.filter(({ name, current }) => {
-    const at = parseVersion(servers.get(name) ?? current);
+    const at = parseVersion(plan.servers.get(name) ?? current);
     return at !== undefined && isNewerMinor(at, wanted);
   });
   if (lowered.length === 0) return;
   const names = listed(lowered.map(({ name }) => name));
-  for (const { name, version: text } of workers) {
+  for (const { name, version: text } of workersNow(plan.stages, plan.moved)) {
     const at = parseVersion(text);
     if (at && isNewerMinor(at, wanted))
       findings.add(
