@@ -11,8 +11,8 @@ import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import { annotated } from '../../../kube/resources.ts';
 import { type ControlNode, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { rfc3339 } from '../../../util/clock.ts';
-import { resolve } from './resolve-autopilot-plan.ts';
 import { planBackOf } from './roll-back-by-leader.ts';
+import { resolve } from './rollout.ts';
 
 const OLD = 'v1.36.3+k0s.0';
 const NEW = 'v1.36.3+k0s.2';

@@ -12,8 +12,7 @@ import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import { recordedObjects } from '../../../../test/support/recordings.ts';
 import type { CommandStatus, Plan } from '../../../api/autopilot/plan.ts';
 import type { Rollout } from '../../../engine/model/rollout.ts';
-import { project } from './autopilot-dialect.ts';
-import { resolve } from './resolve-autopilot-plan.ts';
+import { project, resolve } from './rollout.ts';
 
 const NOBODY = buildWorld([], []);
 const reason = { code: 'TargetFailed', message: 'w1: 404' } as const;

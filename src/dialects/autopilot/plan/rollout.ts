@@ -1,4 +1,4 @@
-/** Resolves a Plan into a rollout: as its status records it, or with newly found targets. */
+/** Turns a Plan into a rollout, as its status records it or with newly found targets, and writes the rollout back into the status. */
 import * as api from '../../../api/autopilot/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { JoinedTarget } from '../../../engine/model/decision.ts';
@@ -25,12 +25,27 @@ import { onceForEach } from '../../../util/memo.ts';
 import { listed } from '../../../util/phrases.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
 import { discover, OBJECTS, withoutControllers } from './autopilot-signal.ts';
-import { problemsOf, subjectOf } from './problems.ts';
-import { type RecordedSpec, recordedSpecIn, withoutRecordedSpec } from './recorded-run.ts';
+import { MOST_COMMANDS, problemsOf, subjectOf } from './problems.ts';
+import {
+  type RecordedSpec,
+  recordedSpecIn,
+  startedSpecOf,
+  withoutRecordedSpec,
+  withRecordedSpec,
+} from './recorded-run.ts';
 import { versionsOf } from './removed-apis.ts';
-import { PLAN_STATES, phaseOfPlan, reasonOf, recordedStateOf, removedIn } from './states.ts';
-import { mergeShards, shardReferenceOf } from './status-shards/merge.ts';
-import { entriesIn, listOf } from './status-shards/target-lists.ts';
+import {
+  PLAN_STATES,
+  phaseOfPlan,
+  planStateOf,
+  reasonOf,
+  recordedStateOf,
+  removedIn,
+  TARGET_STATES,
+  textOf,
+} from './states.ts';
+import { mergeShards, shardReferenceOf, withoutShards } from './status-shards/merge.ts';
+import { entriesIn, listOf, withEntries } from './status-shards/target-lists.ts';
 
 export function resolve(stored: api.Plan, world: World, now: number): Rollout {
   const { plan, phase, known, ignoresEdits, problems, unread } = readPlan(stored, world);
@@ -140,6 +155,7 @@ function correctedRelease(plan: api.Plan): string | undefined {
     return undefined;
   return `it was refused because of an API that ${release} removed, and now says ${listed(versions) || 'no version'}`;
 }
+
 /** Returns the Plan without its record, as if it were new. */
 const asApplied = onceForEach(({ status: _recorded, ...applied }: api.Plan): api.Plan => applied);
 
@@ -299,4 +315,85 @@ function partsOf(
     },
   ];
   return all.filter(({ procedure, update }) => (update ?? recorded[procedure]) !== undefined);
+}
+
+/**
+ * Writes the rollout into the status in the words of the original, because scripts rely on them. Unknown fields stay. A
+ * run after the first one is recorded too, and the spec of a rollout that ignores edits.
+ */
+export function project(rollout: Rollout, plan: api.Plan): api.Plan {
+  const record = withStatus(rollout, plan);
+  const spec = specToRecord(rollout, plan);
+  return spec === undefined ? record : withRecordedSpec(record, spec);
+}
+
+/** Returns what to record about run and spec; undefined for a first run that has always followed its edits. */
+function specToRecord(rollout: Rollout, plan: api.Plan): RecordedSpec | undefined {
+  const { run } = rollout;
+  const known = recordedSpecIn(withoutShards(plan));
+  const present = plan.metadata.generation ?? run ?? 1;
+  if (rollout.ignoresEdits === true)
+    return known?.started === undefined
+      ? { run, generation: present, started: startedSpecOf(plan) }
+      : { run, generation: known.generation, started: known.started };
+  if (run === undefined && rollout.generation === undefined) return undefined;
+  // A record that is written at or after the end keeps its generation, because it is not about a spec that was edited since.
+  const wasOver = isFinal({ phase: phaseOfPlan(plan.status?.state) });
+  const isKept = isFinal(rollout) && (wasOver || known?.started !== undefined);
+  return { run, generation: isKept ? (rollout.generation ?? present) : present };
+}
+
+function withStatus(rollout: Rollout, plan: api.Plan): api.Plan {
+  const state = planStateOf(rollout);
+  const before = plan.status?.commands ?? [];
+  // A plan without commands gets one entry, because the reason must be recorded in an entry.
+  const known = plan.spec.commands.slice(0, MOST_COMMANDS);
+  const fresh = (known.length === 0 ? [{}] : known).map((_, id) => ({ id, state: '' }));
+  // Each command of the first record keeps its entry, so that added and removed commands are detected.
+  const entries: readonly api.CommandStatus[] = before.length > 0 ? before : fresh;
+  const active = entries.find((entry) => !isCompleted(rollout, entry));
+  const described = active ?? entries[0];
+  const commands = entries.map((entry): api.CommandStatus => {
+    const { description: _, ...rest } = withTargetsOf(rollout, entry);
+    const open = entry.id === active?.id || isFinal(rollout) ? state : PLAN_STATES.schedulableWait;
+    return {
+      ...rest,
+      state: isCompleted(rollout, entry) ? PLAN_STATES.completed : open,
+      ...(entry.id === described?.id && rollout.reason
+        ? { description: textOf(rollout.reason, rollout.phase) }
+        : {}),
+    };
+  });
+  return { ...plan, status: { ...plan.status, state, commands } };
+}
+
+/**
+ * Returns true if the command is done. A command without stages never runs; it is done if another
+ * leader recorded that.
+ */
+function isCompleted({ stages }: Rollout, { id, state }: api.CommandStatus): boolean {
+  const own = stages.filter(({ command }) => command === id);
+  if (own.length === 0) return state === PLAN_STATES.completed;
+  return own.every(({ targets }) => targets.every((target) => target.state === 'done'));
+}
+
+/** Writes the targets of each stage to its list. A list without a stage does not change. */
+function withTargetsOf({ stages }: Rollout, entry: api.CommandStatus): api.CommandStatus {
+  let status = entry;
+  for (const stage of stages) {
+    if (stage.command !== entry.id || stage.targets.length === 0) continue;
+    const list = listOf(stage);
+    status = withEntries(status, list, statusOf(stage, entriesIn(entry, list)));
+  }
+  return status;
+}
+
+function statusOf({ targets }: Stage, recorded: readonly api.TargetStatus[]): api.TargetStatus[] {
+  const byName = new Map(recorded.map((entry) => [entry.name, entry]));
+  return targets.map(({ name, state, since }) => ({
+    ...byName.get(name),
+    name,
+    state: TARGET_STATES[state],
+    lastUpdatedTimestamp: since,
+  }));
 }

@@ -13,7 +13,7 @@ import { T0 } from '../../../../test/support/clock/times.ts';
 import type { Plan, TargetSpec } from '../../../api/autopilot/plan.ts';
 import { withStages } from '../../../engine/model/rollout.ts';
 import { autopilot } from './autopilot-dialect.ts';
-import { joinedTargets, resolve } from './resolve-autopilot-plan.ts';
+import { joinedTargets, resolve } from './rollout.ts';
 
 const WORLD = buildWorld(
   [buildControlNode('c1'), buildControlNode('c2')],

@@ -13,7 +13,7 @@ import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import { recordedObjects } from '../../../../test/support/recordings.ts';
 import type { CommandStatus, Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
 import type { Rollout, Stage } from '../../../engine/model/rollout.ts';
-import { resolve } from './resolve-autopilot-plan.ts';
+import { resolve } from './rollout.ts';
 
 const blue = { labels: { pool: 'blue' } };
 const world = buildWorld(
