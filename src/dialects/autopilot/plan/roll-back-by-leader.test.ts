@@ -116,7 +116,7 @@ test.each<[string, Row, string]>([
         { role: 'worker', nodes: ['w2'] },
       ],
     },
-    'w2: what it ran before is not recorded',
+    'w2: no record names the version that it ran before',
   ],
   [
     'the way back is closed',
@@ -142,7 +142,7 @@ test('the leader refuses if the node never shows it, and waits for nothing that 
     { role: 'worker', nodes: ['w2'] },
   ];
   expect(backOf({ ...row, before })).toEqual({
-    obstacle: `${LAGS}; w2: what it ran before is not recorded`,
+    obstacle: `${LAGS}; w2: no record names the version that it ran before`,
   });
 });
 

@@ -55,7 +55,7 @@ function waysOf({ shows, status, command, planUid = 'plan-uid', before, server =
 
 const LAGS = `w1 reported that ${NEW} is installed, but still shows ${OLD}`;
 const UNTOLD = 'w1: its present version is unknown';
-const UNRECORDED = 'w1: what it ran before is not recorded';
+const UNRECORDED = 'w1: no record names the version that it ran before';
 const UNNAMED: NodeRolloutRun['before'] = [{ role: 'worker', nodes: ['w1'] }];
 
 /** What becomes of the worker: it moves, or a sentence. Then whether nobody may go back without knowing more about it. */

@@ -120,7 +120,7 @@ export function waysBack(run: NodeRolloutRun, nodes: readonly PresentNode[]): Wa
     const to = versionBefore(record, role, name, isMember);
     const isReached = reached.some((each) => version === undefined || mayBePartOf(version, each));
     if (to === undefined) {
-      const sentence = `${name}: what it ran before is not recorded`;
+      const sentence = `${name}: no record names the version that it ran before`;
       unclear.push({ role, name, sentence, why: 'unrecorded', mayHaveMoved: isReached });
     } else if (version === undefined) {
       const sentence = `${name}: its present version is unknown`;

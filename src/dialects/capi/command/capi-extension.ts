@@ -63,7 +63,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
       'REFIT_USAGE',
       'capi-extension needs either --client-ca or --insecure-no-client-auth',
       {
-        hint: 'pass --client-ca with the CA of the managers: whoever calls the hooks can upgrade nodes',
+        hint: 'pass --client-ca with the CA of the managers, because every client that may call the hooks can upgrade nodes',
       },
     );
   keepHeapSmall();
