@@ -33,7 +33,7 @@ const strategySchema = object('When Refit checks for updates.', {
 
 const plannedCommandSchema = object('One step of the Plan to create.', {
   k0supdate: object('A `k0supdate` without version and platforms.', {
-    forceupdate: flag('As in a Plan.'),
+    forceupdate: flag('The same as `forceupdate` in a Plan.'),
     targets: targetsSchema,
   }).exactOptional(),
   airgapupdate: z

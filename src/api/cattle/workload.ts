@@ -64,7 +64,7 @@ export const drainSchema = strictObject({
 export const secretSchema = object('A Secret to mount in every container.', {
   name: z.string().describe('Name of the Secret, in the namespace of the Plan.'),
   path: z.string().describe('Mount path, relative to `/run/system-upgrade/secrets`.'),
-  ignoreUpdates: flag('Its content does not change `status.latestHash`.'),
+  ignoreUpdates: flag('Changes of the content of this Secret do not change `status.latestHash`.'),
   defaultMode: integer('int32', 'Mode of its files.'),
 });
 

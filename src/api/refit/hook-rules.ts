@@ -44,7 +44,7 @@ const jobSchema = object('A Job that must complete.', {
   namespace: nameOfNamespace(
     'The namespace of the Job. The leader needs the right to get and create Jobs there.',
   ),
-  template: object('The template of its pods.', {
+  template: object('The template of the pods of the Job.', {
     metadata: object('Labels and annotations of the pods.', {
       labels: optional('The labels.', textMap),
       annotations: optional('The annotations.', textMap),

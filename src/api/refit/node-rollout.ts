@@ -31,11 +31,14 @@ const sentence = (what: string) => text(what, LONGEST_MESSAGE);
 const byKey = (key: string) => ({ ...BY_TYPE, 'x-kubernetes-list-map-keys': [key] });
 
 const planSchema = object('The plan that the NodeRollout describes.', {
-  apiVersion: z.string().max(LONGEST.name).describe('Its API group and version.'),
-  kind: z.string().max(LONGEST.word).describe('Its kind, such as `Plan` or `Machine`.'),
-  name: nameSchema.describe('Its name.'),
-  namespace: text('Its namespace, if it has one.', LONGEST.namespace),
-  uid: text('Its uid; another one after the plan was deleted and created again.', LONGEST.name),
+  apiVersion: z.string().max(LONGEST.name).describe('The API group and version of the plan.'),
+  kind: z.string().max(LONGEST.word).describe('The kind of the plan, such as `Plan` or `Machine`.'),
+  name: nameSchema.describe('The name of the plan.'),
+  namespace: text('The namespace of the plan, if it has one.', LONGEST.namespace),
+  uid: text(
+    'The uid of the plan. A plan that is deleted and created again has another uid.',
+    LONGEST.name,
+  ),
 });
 
 const decision = {
@@ -88,14 +91,18 @@ const countsSchema = object('The number of targets by state.', {
 const etaSchema = object(
   'When the plan is expected to be done; absent before two nodes are done, and while the plan waits.',
   {
-    at: time('If the nodes take as long as half of the finished nodes took at most.'),
-    earliest: time('If they are as fast as the fastest tenth of the finished nodes.'),
-    latest: time('If they are as slow as the slowest tenth of the finished nodes.'),
+    at: time('The expected end if each node takes as long as the median of the finished nodes.'),
+    earliest: time(
+      'The expected end if the nodes are as fast as the fastest tenth of the finished nodes.',
+    ),
+    latest: time(
+      'The expected end if the nodes are as slow as the slowest tenth of the finished nodes.',
+    ),
   },
 );
 
 const waveSchema = object('Reserved for the wave that runs. This release does not write it.', {
-  current: z.int().min(1).describe('Its number; the first wave is 1.'),
+  current: z.int().min(1).describe('The number of the wave; the first wave is 1.'),
   total: z.int().min(1).describe('The number of waves.'),
 });
 
@@ -217,7 +224,7 @@ const runSchema = object('One run of the plan.', {
     'Snapshots of etcd that controllers reported; at most 10. A policy asks for them with `etcdSnapshot`.',
     z.array(snapshotSchema).max(MOST.snapshots),
   ),
-  rollsBack: object('Only for a run that rolls another one back.', {
+  rollsBack: object('Set only for a run that rolls another run back.', {
     run: z
       .string()
       .max(LONGEST.reason)
@@ -244,15 +251,15 @@ const receiverName = z.string().max(LONGEST.name).describe('`<policy>/<name of t
 const queuedSchema = object('One notification that one receiver has not taken yet.', {
   id: z.string().max(LONGEST.word).describe('The id, which is the same for the same notification.'),
   receiver: receiverName,
-  event: z.string().max(LONGEST.word).describe('What it is about.'),
-  message: z.string().max(LONGEST_MESSAGE).describe('Its text.'),
-  at: time('When it happened.'),
-  batch: text('The message that it is sent with.', LONGEST.word),
+  event: z.string().max(LONGEST.word).describe('The event that the notification is about.'),
+  message: z.string().max(LONGEST_MESSAGE).describe('The text of the notification.'),
+  at: time('When the event happened.'),
+  batch: text('The message that the notification is sent with.', LONGEST.word),
 });
 
 const triedSchema = object('The last message to one receiver.', {
   receiver: receiverName,
-  at: time('When the leader was about to send it.'),
+  at: time('When the leader was about to send the message.'),
 });
 
 const notificationsSchema = object(
@@ -267,7 +274,7 @@ const notificationsSchema = object(
   },
 );
 
-const statusSchema = object('Written by the controller only.', {
+const statusSchema = object('The status. Only the controller writes it.', {
   observedGeneration: optional('The generation of the spec that the status describes.', z.int()),
   planGeneration: optional("The plan's `metadata.generation` that the status describes.", z.int()),
   phase: choice(
@@ -290,7 +297,10 @@ const statusSchema = object('Written by the controller only.', {
   eta: etaSchema.exactOptional(),
   wave: waveSchema.exactOptional(),
   waiting: waitingSchema.exactOptional(),
-  planDeleted: optional('When the plan was found to be deleted.', time('When it was gone.')),
+  planDeleted: optional(
+    'When the plan was found to be deleted.',
+    time('When the deletion was found.'),
+  ),
   conditions: conditionsSchema.exactOptional(),
   checks: optional(
     'The results of the health checks of the policy, at most a minute old; absent once the plan has ended.',

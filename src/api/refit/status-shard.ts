@@ -18,7 +18,7 @@ const settledSchema = object('Nodes that finished at the same time.', {
 });
 
 export const statusShardSchema = object(
-  'The progress of some nodes of a plan that has too many nodes for one object. Written by the controller only, and deleted with its plan.',
+  'The progress of some nodes of a plan that has too many nodes for one object. Only the controller writes this object, and it is deleted with its plan.',
   {
     command: z.int().describe("Index of the command in the plan's `spec.commands`, from zero."),
     list: z

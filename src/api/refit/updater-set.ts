@@ -24,14 +24,14 @@ const hasAuthority = `${isOwn} != has(self.caBundle)`;
 const isForServer = `!${isOwn} || !(has(self.clientCertificate) || has(self.handlers))`;
 
 const updaterSchema = object('One updater.', {
-  name: label('Its name in messages; unique in the list.'),
+  name: label('The name of the updater in messages. It must be unique in the list.'),
   refit: object("Refit's own updater, which changes `spec.version`.", {}).exactOptional(),
   nodeConfiguration: object(
     "Refit's own updater, which changes files, keys of users and arguments of the kubelet on nodes whose agents allow it.",
     {},
   ).exactOptional(),
   url: optional(
-    'Its server, such as `https://updater.example.com`.',
+    'The server of the updater, such as `https://updater.example.com`.',
     z
       .string()
       .regex(
@@ -41,13 +41,13 @@ const updaterSchema = object('One updater.', {
       .max(512),
   ),
   service: object('A Service in the cluster of the extension.', {
-    namespace: label('Its namespace.'),
-    name: label('Its name.'),
+    namespace: label('The namespace of the Service.'),
+    name: label('The name of the Service.'),
     path: optional(
       'The part of the path before that of each hook.',
       z.string().regex(/^\//, 'is not a path; begin it with /').max(512),
     ),
-    port: optional('Its port; 443 by default.', z.int().min(1).max(65_535)),
+    port: optional('The port of the Service; 443 by default.', z.int().min(1).max(65_535)),
   }).exactOptional(),
   caBundle: optional(
     'The CA of its certificate, as base64 of PEM. No other CA is trusted.',
@@ -61,11 +61,14 @@ const updaterSchema = object('One updater.', {
   clientCertificate: label(
     'The folder below `--updater-certs` with the `tls.crt` and `tls.key` that Refit presents to it; none by default.',
   ).exactOptional(),
-  handlers: object('Names of handlers; those of its own discovery by default.', {
-    canUpdateMachine: handler('CanUpdateMachine'),
-    canUpdateMachineSet: handler('CanUpdateMachineSet'),
-    updateMachine: handler('UpdateMachine'),
-  }).exactOptional(),
+  handlers: object(
+    'The names of its handlers. By default Refit uses the names that the Discovery hook of the updater returns.',
+    {
+      canUpdateMachine: handler('CanUpdateMachine'),
+      canUpdateMachineSet: handler('CanUpdateMachineSet'),
+      updateMachine: handler('UpdateMachine'),
+    },
+  ).exactOptional(),
   selector: optional(
     'Refit asks it only about Machines with these labels, and about MachineSets whose template has them.',
     boundedSelectorSchema,
@@ -128,7 +131,7 @@ const uncoveredSchema = object('A change that was refused last.', {
   asked: time('When Cluster API last asked for this change; up to 5 minutes old.'),
 });
 
-const statusSchema = object('Written by the extension, and by `refit approve`.', {
+const statusSchema = object('The status. The extension and `refit approve` write it.', {
   approved: list(
     'Objects that may be replaced although no updater covers their change, such as `Machine prod/cp-1`.',
     z.string().max(LONGEST.reference),

@@ -91,25 +91,25 @@ const pinSchema = object('One pin.', {
     .min(1)
     .max(LONGEST.word)
     .describe(
-      'The only version that a plan may move them to, such as `v1.36.3+k0s.0`. Without a build such as `+k0s.0`, every build of the version.',
+      'The only version that a plan may move them to, such as `v1.36.3+k0s.0`. A version without a build such as `+k0s.0` allows every build of it.',
     ),
 });
 
 const deadlinesSchema = object(
   'How long each step of one node may take, such as `90s` or `1h30m`. A node that takes longer has failed.',
   {
-    answer: duration('From the signal to the first report of the agent; 5m by default.'),
-    download: duration('For download and verification; 6h by default.'),
+    answer: duration('The time from the signal to the first report of the agent; 5m by default.'),
+    download: duration('The time for download and verification; 6h by default.'),
     drain: duration(
-      'For the drain; 1h by default. `drain.onDeadline` says what happens after that.',
+      'The time for the drain; 1h by default. `drain.onDeadline` says what happens after that.',
     ),
-    apply: duration('For replacing the files; 5m by default.'),
+    apply: duration('The time for replacing the files; 5m by default.'),
     restart: duration(
-      'Until the restarted service reports the new version; 90s by default. After that the agent rolls back.',
+      'The time until the restarted service reports the new version; 90s by default. After that the agent rolls back.',
     ),
-    ready: duration('Until the node and the API servers are ready again; 10m by default.'),
+    ready: duration('The time until the node and the API servers are ready again; 10m by default.'),
     target: duration(
-      'For all steps of one node together; by default the sum of the other deadlines, about 7h30m.',
+      'The time for all steps of one node together; by default the sum of the other deadlines, about 7h30m.',
     ),
   },
 );
@@ -387,7 +387,7 @@ export const upgradePolicySpecSchema = object(
   },
 ).meta(rules([HAS_DRAIN_FOR_HOOKS, WANTED_DRAIN]));
 
-const statusSchema = object('Written by the controller only.', {
+const statusSchema = object('The status. Only the controller writes it.', {
   observedGeneration: optional('The generation of the spec that this status describes.', z.int()),
   covers: list(
     'Plans that the policy covers, as `<dialect>/<namespace>/<name>`; at most 100.',
