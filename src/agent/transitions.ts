@@ -106,7 +106,7 @@ export function afterReboot(journal: Journal, boot: string): Journal {
     : known;
 }
 
-/** Returns the journal with the signal's current status, whoever wrote it. The time in that status starts now. */
+/** Returns the journal with the signal's current status, which the agent or the leader wrote. The time in that status starts now. */
 export function withObservedStatus(
   journal: Journal,
   signal: SignalData | undefined,

@@ -81,7 +81,7 @@ export function readObjects(
   return { objects, parts, problems, others };
 }
 
-/** Templates often write an empty namespace. kubectl takes it as one that is missing. */
+/** Templates often write an empty namespace. kubectl treats it like a missing namespace. */
 function withoutEmptyNamespace(value: unknown): unknown {
   if (!isRecord(value) || !isRecord(value['metadata'])) return value;
   const { namespace, ...metadata } = value['metadata'];

@@ -15,7 +15,10 @@ import type { CommandSpec } from './program.ts';
 const PATIENCE_MS = 2_000;
 /** Offers more than this help nobody. */
 const MOST_NAMES = 500;
-/** Shells expand offers. Names of Kubernetes have no other characters, and a server may say anything. */
+/**
+ * Matches names with the characters that Kubernetes allows in names. Other names are not offered, because a wrong server could send
+ * characters that a shell expands.
+ */
 const SAFE = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
 /** The directives that kubectl understands: complete file names, and complete nothing else. */
 const FILES = ':0';

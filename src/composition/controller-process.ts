@@ -139,7 +139,7 @@ export async function prepareControllerProcess(
 ): Promise<ControllerProcess> {
   const { component, client, config, lease, log } = options;
   const { clock = systemClock, random = Math.random, metrics = noMetrics } = options;
-  // A wrong variable is told even if the API server is away.
+  // A wrong variable is reported even if the API server does not answer.
   const traces = traceExporterOf(process.env, { clock, random, log, metrics });
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
   const election = lease && createElection({ client, ...lease, identity, clock, random, log });

@@ -1,6 +1,6 @@
 /**
- * Kured's lock, which Kured holds while it drains and reboots a node, and Refit while it has nodes in progress. Its value is an
- * annotation of Kured's DaemonSet: one lock, or a list of them if Kured runs with `--concurrency`.
+ * Reads and writes the lock of Kured. Kured holds it while it drains and reboots a node, and Refit holds it while nodes are in
+ * progress. It is an annotation of Kured's DaemonSet: one lock, or a list of locks if Kured runs with `--concurrency`.
  */
 import { daemonSets, type KubeObject } from '../kube/resources.ts';
 import { ifFound } from '../kube/status-error.ts';

@@ -11,7 +11,7 @@ import { TOOLS } from './tools.ts';
 /** What a Node shows of the mark for one tool. */
 export interface MarkState {
   readonly tool: ToolName;
-  /** True if the annotation of the tool is there, whoever set it and whatever its value. */
+  /** True if the Node has the annotation of the tool, with any value and set by anybody. */
   readonly isSet: boolean;
   /** The claim of the plan that set it; undefined if no plan did. */
   readonly owner: string | undefined;

@@ -11,7 +11,10 @@ import { isDaemonPod, isFinished, isMirrorPod } from './pods.ts';
 
 /** What is known of the pods that PodDisruptionBudgets cover. */
 export interface BudgetPods {
-  /** Their number by the name of the Node. A Node without such pods is missing. Undefined if no attempt to count has succeeded. */
+  /**
+   * The number of these pods by the name of the Node. It lacks Nodes without such pods, and is undefined if no attempt to count has
+   * succeeded.
+   */
   readonly byNode?: ReadonlyMap<string, number> | undefined;
   /** Why the last attempt to count failed; undefined if it succeeded. */
   readonly problem?: string | undefined;

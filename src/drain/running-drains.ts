@@ -74,7 +74,7 @@ function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
   // A former leader may have had another policy, so each term begins with one look.
   let mayBeLeft = false;
   const isDue = (): boolean => mayBeLeft || usesRequests?.() === true;
-  // A lasting failure is told once in a term, and not each minute.
+  // A lasting failure is logged as a warning once in a term, not once a minute.
   let isTold = false;
   const onFailures = ([error, ...others]: readonly unknown[]): void => {
     const level = isTold ? 'debug' : 'warn';

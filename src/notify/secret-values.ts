@@ -17,9 +17,9 @@ export class Undeliverable extends Error {
 }
 
 export interface SecretValue {
-  /** All of its bytes; they are not only whitespace. */
+  /** The bytes of one key of the Secret. At least one of them is no whitespace. */
   readonly value: Buffer;
-  /** What messages call it. */
+  /** The name of the value in messages. */
   readonly title: string;
 }
 
@@ -38,7 +38,7 @@ export async function secretAt(
 }
 
 export interface WholeSecret {
-  /** What messages call it. */
+  /** The name of the Secret in messages. */
   readonly secret: string;
   /** Returns the value of a key; it is empty if the Secret lacks the key. */
   readonly read: (key: string) => Buffer;

@@ -10,7 +10,7 @@ import type { Logger } from '../util/log.ts';
 export interface CertificateFiles {
   readonly certificate: string;
   readonly key: string;
-  /** If it is set, clients need a client certificate of this authority. */
+  /** The file with an authority. Clients need a certificate of that authority; without the file they need none. */
   readonly clientAuthority?: string | undefined;
 }
 

@@ -21,7 +21,7 @@ import {
 type Candidacy = Pick<Election, 'name' | 'onChange' | 'refusal' | 'run'>;
 
 export interface ManagerOptions extends ControllerParts {
-  /** If it is absent, the process always leads. */
+  /** Decides when this process leads. A process without an election always leads. */
   readonly election?: Candidacy;
 }
 

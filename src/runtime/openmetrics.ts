@@ -119,8 +119,8 @@ interface MediaRange {
 const QUALITY = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
 /**
- * Returns true if the header `Accept` names OpenMetrics 1.0, and does not prefer the Prometheus text. A wildcard is not enough: whoever
- * has not heard of OpenMetrics gets the Prometheus text.
+ * Returns true if the header `Accept` names OpenMetrics 1.0, and does not prefer the Prometheus text. A wildcard is not enough,
+ * because a client that does not know OpenMetrics must get the Prometheus text.
  */
 export function wantsOpenMetrics(accept: string): boolean {
   const ranges = rangesIn(accept);

@@ -24,7 +24,7 @@ export interface ConfigurationItem {
 }
 
 export interface ConfigurationRequest {
-  /** Each request has another uid. */
+  /** The uid of the request. A later request for the same node has another uid. */
   readonly uid: string;
   readonly items: readonly unknown[];
 }

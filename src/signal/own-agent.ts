@@ -1,6 +1,6 @@
 /**
- * Finds out, without access to the host, whether k0s runs its own agent on a worker: its release and its worker profile
- * tell.
+ * Finds out, without access to the host, whether k0s runs its own agent on a worker. The release of k0s and the worker
+ * profile show that.
  */
 import { compareVersions, parseVersion } from '../util/version.ts';
 

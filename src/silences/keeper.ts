@@ -51,7 +51,7 @@ export interface NodeSilence {
   readonly problem: string | undefined;
 }
 
-/** Measures silences. */
+/** Receives the numbers of silences and of failed requests, for the metrics. */
 export interface SilenceMeasures {
   /** Replaces the number of silences that the leader has on this server. */
   silenced(server: string, count: number): void;
@@ -82,7 +82,7 @@ const WITHIN_MS = 10_000;
 const AGAIN_MS = 15_000;
 /** The failures in a row after which a round ends, because the server seems to be gone. */
 const ENOUGH_FAILURES = 3;
-/** How often ending a silence is tried. It ends by itself, too. */
+/** The most attempts to end a silence. A silence that cannot be ended expires at its end time. */
 const ATTEMPTS_TO_END = 4;
 /** The most characters of a message, because it may contain text from anywhere. */
 const LONGEST_MESSAGE = 300;

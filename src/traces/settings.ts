@@ -25,7 +25,7 @@ const PATH = '/v1/traces';
 const ENDPOINTS = [`${PREFIX}TRACES_ENDPOINT`, `${PREFIX}ENDPOINT`] as const;
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const IN_HEADER = /^[\x20-\x7e]+$/;
-/** Headers that a request has anyway. */
+/** The headers that Refit itself sets on each request. The environment must not set them. */
 const OWN_HEADERS = ['content-type', 'content-length', 'host', 'user-agent', 'transfer-encoding'];
 
 /** Returns where traces are sent; neither setting nor problem if the environment does not ask for traces. Throws REFIT_USAGE for a wrong value. */

@@ -28,7 +28,7 @@ interface KeptForWayBack {
 /** `closing`: open until a known time. `unknown`: too little is known to say more. */
 export interface WayBack {
   readonly state: 'open' | 'closing' | 'closed' | 'unknown';
-  /** When a closing way closes, in RFC 3339 format. */
+  /** When the way back closes if it is `closing`, in RFC 3339 format. */
   readonly until?: string;
   /** One sentence without a full stop. */
   readonly message: string;

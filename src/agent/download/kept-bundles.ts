@@ -61,8 +61,8 @@ export interface KeptBundlesParts {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly log: Pick<Logger, 'info' | 'warn'>;
   /**
-   * Returns the version that runs on the host; undefined if the service does not answer. Without this function the last
-   * upgrade that succeeded tells it.
+   * Returns the version that runs on the host; undefined if the service does not answer. Without this function, the
+   * version of the last upgrade that succeeded counts as the running one.
    */
   readonly running?: () => Promise<string | undefined>;
 }

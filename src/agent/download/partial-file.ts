@@ -26,7 +26,7 @@ interface PartRecord extends Origin {
   readonly sealed?: string;
 }
 
-/** A symbolic link is refused, because whoever made it would decide where the bytes are written. */
+/** A symbolic link is refused, because the user who made the link would decide where the bytes are written. */
 const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
 /** At most about this many bytes are lost when the power fails. */
 const SYNC_BYTES = 1024 * 1024;

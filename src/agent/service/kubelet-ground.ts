@@ -35,8 +35,8 @@ const TMPFS = 0x01021994;
 const PROVEN_MS = 30_000;
 
 /**
- * Returns why the kubelet of the new version would not start. Only for k0s: on hosts of kubeadm a script checks this.
- * Returns undefined if k0s runs no kubelet, as on most controllers.
+ * Returns why the kubelet of the new version would not start. It judges hosts of k0s only, because a script checks hosts of
+ * kubeadm. It returns undefined if k0s runs no kubelet, as on most controllers.
  */
 export function groundVeto(command: SignalCommand, ground: Ground): string | undefined {
   if (command.kind !== 'k0supdate') return undefined;

@@ -41,7 +41,7 @@ const STEP_BYTES = 4 * 1024 * 1024;
 /** The compressed archive is smaller than its content, except for the headers of many small files. */
 const HEADERS_BYTES = 64 * 1024 * 1024;
 const PREFIX = 'k0s-before-';
-/** What k0s puts into a backup, below its data directory. */
+/** The files and folders below the data directory of k0s that a backup of k0s contains. */
 const SAVED = ['etcd/member/snap/db', 'pki', 'manifests', 'images', 'helmhome'];
 
 /** Returns the directory of the snapshots, and that of a snapshot that is being taken. */

@@ -46,7 +46,7 @@ export interface KeptBinary {
   readonly tend: () => Promise<void>;
   /** Rejects if the file at `path` is not the one that was recorded. Without a record every file passes. */
   readonly verify: (path: string) => Promise<void>;
-  /** Stages the kept binary if it has this hash, and returns true then. */
+  /** Stages the kept binary if it has this hash. Resolves with true if it did. */
   readonly take: (path: string, sha256: string, staged: string) => Promise<boolean>;
   /** Removes the binary to make room, unless a roll-back needs it. Returns true if that freed its bytes. */
   readonly sacrifice: (binary: string, path: string) => Promise<boolean>;

@@ -95,7 +95,7 @@ export function chosenRun(
   return run;
 }
 
-/** Resolves with true if the user wants it. */
+/** Asks the user whether to roll back, unless `--yes` is given. Resolves with true if the user agrees. */
 export async function isWanted({ yes }: RollBackFlags, parts: SessionParts): Promise<boolean> {
   const { abort } = parts;
   const asked = { unasked: 'there is no terminal to ask: pass --yes', abort };

@@ -11,7 +11,7 @@ import type { DashboardState, Said } from './state.ts';
 
 export interface DashboardServer {
   readonly port: number;
-  /** Has the token, so it is only for the user who runs the command. */
+  /** The URL contains the token, so only the user who runs the command may see it. */
   readonly url: string;
   /** Sends the state to every open page. */
   publish(state: DashboardState): void;

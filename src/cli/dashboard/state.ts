@@ -101,7 +101,7 @@ export interface DashboardState {
   /** The user who is signed in. Only a page that the controller serves has it. */
   readonly viewer?: string;
   readonly notes: readonly string[];
-  /** What the user may not read, one sentence each. */
+  /** Sentences, each of which names a kind of object that the user has no right to read. */
   readonly missing: readonly string[];
   readonly plans: readonly PlanState[];
 }

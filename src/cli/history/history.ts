@@ -68,7 +68,7 @@ function causeIn(message: string, node: string): string {
   );
 }
 
-/** Returns the failures of a run that its message does not tell. A run that ends with its first failure has the same words in both fields. */
+/** Returns the failures of a run that its message does not contain. A run that ends with its first failure has the same words in both fields. */
 export function untoldFailures({
   message,
   failures = [],

@@ -26,7 +26,7 @@ export interface Report {
   readonly rolledBack: readonly string[];
   /** What Refit said in Events during the run, the earliest first. The API server keeps Events for an hour by default. */
   readonly events: readonly ReportEvent[];
-  /** What the user may not read, one sentence each. */
+  /** Sentences, each of which names a kind of object that the user has no right to read. */
   readonly missing: readonly string[];
 }
 

@@ -182,7 +182,7 @@ export function notStarted(plan: PlanView, stage: StageView, target: TargetView)
   if (held !== undefined) return sentences.heldLines([{ name, ...held }])[0] ?? '';
   const waits = waitsOf(plan, stage, target);
   const wait = waits.find((each) => !sentences.isRoutine(each));
-  // A queue is told with the number of its nodes, which says nothing about this one.
+  // The wait of a whole queue only gives the number of its nodes, which says nothing about this node.
   return wait?.reason.message ?? queueLine(plan, stage, target) ?? waits[0]?.reason.message ?? '';
 }
 

@@ -11,7 +11,7 @@ import { freeSlots } from '../schedule/slots.ts';
 export interface JoinedNode {
   readonly name: string;
   readonly role: Role;
-  /** Its places in the stages that it matches. */
+  /** The targets that the node would become, one in each stage that selects it. */
   readonly places: readonly JoinedTarget[];
   /** True if it becomes a target of the plan. */
   readonly isIncluded: boolean;

@@ -18,8 +18,8 @@ export interface Dialect<P extends KubeObject = KubeObject> extends Features<P> 
   /** Returns the plan with the rollout recorded in it at `now` (ms). Fields that Refit does not own stay as they were. */
   project(rollout: Rollout, plan: P, now: number): P;
   /**
-   * Returns the object that stands for a target: its labels tell the platform, and its conditions whether the target is ready.
-   * Undefined if the object does not exist.
+   * Returns the object that stands for a target; undefined if it does not exist. The labels of the object name the platform, and
+   * its conditions show whether the target is ready.
    */
   objectOf(stage: Stage, target: Target, world: World): KubeObject | undefined;
   /** Returns the API servers that must be ready before a target may start; empty if the dialect knows none. */

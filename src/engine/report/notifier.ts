@@ -88,7 +88,7 @@ interface Entry {
   /** The outbox that the record has. */
   recorded?: Outbox;
   syncing?: Promise<void> | undefined;
-  /** When the record could first not be written; by the monotonic clock. */
+  /** When the first of the failed writes of the record failed, by the monotonic clock. */
   unrecordedSince?: number | undefined;
   againAt: number;
   isGone: boolean;

@@ -4,7 +4,7 @@ import { rollBackVerdict } from '../assess/roll-back.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { isFinal } from '../model/rollout.ts';
 
-/** Milliseconds for which the end of a run may be missing in the NodeRollout before people are told. */
+/** Milliseconds for which the end of a run may be missing in the NodeRollout before an Event reports it. */
 const LONG_MS = 60_000;
 
 /** Returns a memory, so that the obstacle of each plan is reported only once. */

@@ -12,7 +12,7 @@ import { AGENT_FLAGS, assertOwnedByRoot, isOwnBinary, placeBinary } from './prog
 export const DIRECTORY = '/opt/refit';
 const PROGRAM = join(DIRECTORY, 'refit');
 
-/** Refit's image has it, because Node.js cannot enter a namespace, and some hosts have no nsenter. */
+/** The program that enters namespaces. Refit's image has it, because Node.js cannot enter a namespace, and some hosts have no nsenter. */
 const NSENTER = '/usr/bin/nsenter';
 /**
  * The namespaces of process 1 are those of the host. The agent must see its files and its network, and call its service
@@ -23,7 +23,7 @@ const ENTER = ['--target=1', '--mount', '--uts', '--ipc', '--net', '--cgroup', '
 /** The image sets it for its own processes. On a host the file may be missing, and then nothing would be trusted. */
 const CERTIFICATES_OF_IMAGE = '/etc/ssl/certs/ca-certificates.crt';
 const PATH_OF_HOST = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-/** As in the systemd unit of the agent. */
+/** The same umask as in the systemd unit of the agent. */
 const UMASK = 0o077;
 
 /**

@@ -50,7 +50,7 @@ export interface WayBackParts {
   readonly run: NodeRolloutRun;
   /** How many workers go back at once. */
   readonly concurrent: number;
-  /** Returns sentences about what becomes of the Plan that had the run. */
+  /** Returns sentences that say what happens to the Plan that had the run. */
   readonly outcome: (ways: WaysBack) => readonly string[];
   /** Lets the API server check the new Plan, and stores nothing. */
   readonly check: (plan: Plan) => Promise<void>;
@@ -175,7 +175,7 @@ function refuseImpossible(ways: WaysBack, run: NodeRolloutRun, snapshots: readon
   );
 }
 
-/** Throws REFIT_CONTROL if it is not known of some nodes whether they must go back. */
+/** Throws REFIT_CONTROL if there are nodes of which nobody knows whether they must go back. */
 export function refuseUndecided(undecided: readonly UnclearNode[]): void {
   const [first] = undecided;
   if (first === undefined) return;

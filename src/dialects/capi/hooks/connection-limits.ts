@@ -18,7 +18,7 @@ export const DEFAULT_LIMITS = {
   /** The limit for connections in their handshake. The oldest one beyond the limit is closed. */
   handshakes: 128,
   requests: 64,
-  /** The limit for one body. Other servers of these hooks have the same. */
+  /** The limit for one body. Other servers of these hooks have the same limit. */
   bodyBytes: 20 * 1024 * 1024,
   /** The limit for all bodies together that are being received or answered. */
   bytesInFlight: 128 * 1024 * 1024,

@@ -49,7 +49,7 @@ export async function runSystemUpgradeController(
   keepHeapSmall();
   const isDebug = isSet(env, 'DEBUG', stderrLogger('info'));
   const log = stderrLogger(isDebug ? 'debug' : 'info');
-  // A wrong variable is told even if the API server is away.
+  // A wrong variable is reported even if the API server does not answer.
   const intervalMs = pollingInterval(env, log);
   const job = jobSettings(env, log);
   const times = isSet(env, 'LEADER_ELECT', log) ? leaseTimes(env, log) : undefined;

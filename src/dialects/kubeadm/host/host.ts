@@ -8,7 +8,7 @@ export interface Host {
   readonly name: string;
   readonly role: 'controlPlane' | 'worker';
   readonly kubeadm?: KubeadmOptions;
-  /** The binaries of this host only. Each replaces the one that is for all hosts. */
+  /** The binaries of this host only. Each of them is used in place of the binary with the same name for all hosts. */
   readonly binaries?: Partial<Binaries>;
 }
 

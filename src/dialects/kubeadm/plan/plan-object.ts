@@ -77,7 +77,8 @@ export function newPlan(
 }
 
 /**
- * Returns uid and age of the run. An earlier release created a new object for each run, so there they are those of the object.
+ * Returns the uid and the age of the run. An object of an earlier release has only one run, so its own uid and age are those of the
+ * run.
  */
 export function sourceOfPlan(plan: ConfigMap): Source {
   return {

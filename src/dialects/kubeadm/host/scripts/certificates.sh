@@ -7,8 +7,8 @@
 #   RENEWALS=apiserver etcd-server  What kubeadm calls the certificates that it renews.
 #   STATIC_PODS=etcd kube-apiserver  The static pods that are restarted afterwards.
 
-# `renew NAME` fails where kubeadm renewed nothing, or by its defaults instead of the cluster's configuration; it says so and
-# exits with 0.
+# `renew NAME` fails if kubeadm renewed nothing, or used its defaults instead of the configuration of the cluster. In both cases
+# kubeadm only prints a message and exits with 0.
 renew() {
   said=$(kubeadm certs renew "$1" 2>&1) || fail "$said"
   printf '%s\n' "$said"

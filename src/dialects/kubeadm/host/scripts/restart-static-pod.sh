@@ -1,5 +1,5 @@
-# Gives a static pod an annotation, so that the kubelet starts it anew. The manifest is replaced by one rename, so it is never
-# away. The annotation is where kubeadm writes annotations, or nowhere.
+# Gives a static pod an annotation, so that the kubelet starts it anew. The manifest is replaced by one rename, so the
+# file is never missing. The annotation goes where kubeadm writes annotations; a manifest without them gets that block.
 # uses: parts/prelude.sh parts/static-pod-form.sh
 # input:
 #   COMPONENT=kube-apiserver  The static pod.

@@ -1,5 +1,5 @@
-# Prints the end of the certificate that the API server serves; `another` if it serves none that kubeadm renews, `unseen`
-# if nothing here can ask.
+# Prints when the certificate of the API server expires. Prints `another` if the API server serves a certificate that
+# kubeadm does not renew, and `unseen` if this host has no curl to ask the API server.
 # uses: parts/prelude.sh parts/api-server.sh
 
 if ! command -v curl >/dev/null; then

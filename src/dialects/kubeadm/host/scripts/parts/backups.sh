@@ -34,7 +34,7 @@ is_ours() {
 }
 of_run() {
   is_ours || return 0
-  # kubeadm removes what it did not put in place only when it ends well: then somebody else has removed the manifest.
+  # kubeadm keeps manifests that it did not put in place, unless it ends well. If it ended well, somebody else has removed the manifest.
   [ -n "$(find "$BACKUPS" -path "*/kubeadm-upgraded-manifests*/$1.yaml" -newer "$RUN")" ] || return 0
   file=$(new_backups)/$1.yaml
   [ ! -e "$file" ] || ! is_recorded "$1" "$file" || printf '%s\n' "$file"

@@ -1,4 +1,5 @@
-# `probe NAME` says what would prevent `fetch NAME`, which stages a binary; `wrong NAME FILE SHA256` says what is wrong with one.
+# `probe NAME` says what would prevent `fetch NAME`, which stages a binary; `wrong NAME FILE SHA256` says why FILE is
+# not the wanted binary.
 # Needs VERSION, and what `source_of NAME` finds in SOURCES.
 # uses: parts/prelude.sh parts/trusted.sh parts/packages.sh parts/fetch-packages.sh parts/processor.sh
 
@@ -75,7 +76,7 @@ wrong_on_host() (
   [ ! -e "$COPY" ] || wrong "$1" "$COPY" "$SHA256"
 )
 is_staged() { [ -n "$SHA256" ] && [ -x "$D/staged/$1" ] && [ -z "$(wrong "$1" "$D/staged/$1" "$SHA256")" ]; }
-# `probe NAME` says what `fetch NAME` would stumble over: of SOURCE, by its KIND, shown as SHOWN, with SHA256 or none.
+# `probe NAME` says why `fetch NAME` would fail. It reads KIND, SOURCE, SHOWN and SHA256, which `source_of` has set.
 probe() {
   find_package "$1"
   package=$1 cure="install package $1, or a file of its own, first" or=

@@ -4,11 +4,12 @@
 
 keep_configuration() {
   if ! is_kept; then
-    # A kubelet of the target, or one that does not even run, is no way back: it came with an earlier run.
+    # A kubelet of the new version, or one that does not run, came with an earlier run, so it must not be kept for the way back.
     found=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //')
-    # Kept by an earlier run for the same way, and never put back: what is there now may be kubeadm's, for the new kubelet.
+    # If an earlier run between the same versions has kept files and never put them back, they stay: the present files may be those
+    # that kubeadm wrote for the new kubelet.
     if [ -n "$found" ] && [ "$found" != "$VERSION" ] && [ "$(cat "$D/previous/.way" 2>/dev/null)" != "$found $VERSION" ]; then
-      # What is kept of containerd may be the only one that works.
+      # The kept containerd stays, because it may be the only containerd that works.
       [ -e "$D/previous/.containerd" ] || rm -rf "$D/previous"
       for file in kubeadm kubelet $KUBELET_FILES; do rm -f "$D/previous/$file"; done
       mkdir -p "$D/previous"

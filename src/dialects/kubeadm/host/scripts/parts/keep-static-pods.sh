@@ -37,7 +37,7 @@ note_static_pods() {
   done
   write_journal 'placed|state' "$@"
 }
-# If it cannot be finished, kubeadm is the way out: it writes all manifests anew.
+# Finishes a roll-back that was interrupted. If that fails, the upgrade still goes on, because kubeadm writes all manifests anew.
 settle_static_pods() {
   case $(written state) in
   begun | undoing) (static_pods_back "$(written rollout)") || true ;;

@@ -2,7 +2,7 @@
 # Needs ROLLOUT.
 # uses: parts/prelude.sh
 
-# In /var/lib/kubelet: what kubeadm writes.
+# The files in /var/lib/kubelet that kubeadm writes.
 KUBELET_FILES='config.yaml kubeadm-flags.env instance-config.yaml'
 is_kept() { [ "$(cat "$D/previous/.rollout" 2>/dev/null)" = "$ROLLOUT" ]; }
 keep() {

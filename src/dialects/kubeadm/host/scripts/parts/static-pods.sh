@@ -17,7 +17,7 @@ write_journal() (
     [ $# -eq 0 ] || printf '%s\n' "$@"
   } >"$PODS/journal.new" && sync "$PODS/journal.new" && mv "$PODS/journal.new" "$PODS/journal"
 ) || fail "cannot write $PODS/journal"
-# `is_hash WHAT NAME FILE`: WHAT is kept or placed.
+# `is_hash WHAT NAME FILE` fails unless FILE has the hash that the journal has for NAME. WHAT is kept or placed.
 is_hash() { [ -f "$3" ] && grep -qxF "$1 $2 $(sha256_of "$3")" "$PODS/journal"; }
 # `wrong_manifest FILE` prints why root must not copy FILE, or put anything in its place.
 wrong_manifest() {
@@ -64,7 +64,8 @@ stage_manifest() {
   rm -rf "$staged" && cp -p "$3" "$staged" && { attributes "$3" "$staged" || true; } && chmod 600 "$staged" &&
     sync "$staged" && is_hash "$1" "$2" "$staged"
 }
-# `each_manifest FUNCTION ARGUMENTS... NAME` for each manifest that was kept. It ends at the first that fails.
+# `each_manifest FUNCTION ARGUMENTS...` calls `FUNCTION ARGUMENTS... NAME` for each manifest that was kept. It ends at the first call
+# that fails.
 each_manifest() {
   for name in $COMPONENTS; do
     ! grep -q "^kept $name " "$PODS/journal" || "$@" "$name" || return 1

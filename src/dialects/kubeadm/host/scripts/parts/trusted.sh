@@ -48,7 +48,8 @@ is_empty_staff() {
   case $(getent group "$1" 2>/dev/null) in staff:*:"$1": | staff:*:"$1":root) ;; *) return 1 ;; esac
   ! getent passwd | cut -d : -f 1,4 | grep -v '^root:' | grep -q ":$1\$"
 }
-# `untrusted_option NAME PATH`: of kubeadm. With the files of a folder, and with the folder of patches that a configuration names.
+# `untrusted_option NAME PATH` does the same for the path in an option of kubeadm. It also checks the files of a folder, and the
+# folder of patches that a configuration names.
 untrusted_option() (
   [ -e "$2" ] || { printf '%s\n' "kubeadm: no file $2 on this host" && return 0; }
   problem=$(untrusted "$2")
