@@ -14,7 +14,10 @@ const CHECK_LABEL = 'upgrade.refit.dev/health-check';
 const POLICY_ANNOTATION = 'upgrade.refit.dev/policy';
 /** The time at which the leader created the Job, by the clock of the leader, which also gives the times at which upgrades end. */
 export const STARTED_ANNOTATION = 'upgrade.refit.dev/health-check-started';
-/** Has the message of the run before if that failed. Until the Job ends, the check still fails with it. */
+/**
+ * The annotation with the message of the previous run, if that run failed. Until the Job ends, the check still fails with this
+ * message.
+ */
 export const FAILED_ANNOTATION = 'upgrade.refit.dev/health-check-failed';
 
 /** Milliseconds after the end of a failed Job before the next one starts. */

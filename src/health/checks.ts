@@ -95,7 +95,7 @@ export interface CheckFinding {
   readonly nodes?: readonly string[] | undefined;
   /** True while the answer is being worked out, as by a Job that runs. Then nodes wait, even if the policy ignores unknown checks. */
   readonly isPending?: boolean | undefined;
-  /** As of when the answer is, in milliseconds since the Unix epoch; undefined if it is as of the start of the round. */
+  /** The time that the answer is about, in milliseconds since the Unix epoch; undefined if that is the start of the round. */
   readonly at?: number | undefined;
 }
 
@@ -103,6 +103,6 @@ export interface CheckResult extends CheckFinding {
   readonly name: string;
   /** When the check took this state, in milliseconds since the Unix epoch. */
   readonly since: number;
-  /** As of when the last answer is, in milliseconds since the Unix epoch: usually when the last round of the check began. */
+  /** The time that the last answer is about, in milliseconds since the Unix epoch: usually when the last round of the check began. */
   readonly at: number;
 }

@@ -5,7 +5,7 @@ import { createHmac } from 'node:crypto';
 const SHORTEST_KEY = 16;
 
 export interface Signature {
-  /** In hex. A message must not show it. */
+  /** The value in hexadecimal. No message may show it. */
   readonly hex: string;
   /** The headers of the request, without others. */
   readonly headers: Readonly<Record<'refit-timestamp' | 'refit-signature', string>>;

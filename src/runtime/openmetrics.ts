@@ -23,7 +23,7 @@ interface MetricSample {
 interface Exemplar {
   readonly labelSet: Labels;
   readonly value: number;
-  /** In seconds since the Unix epoch. */
+  /** The time in seconds since the Unix epoch. */
   readonly timestamp?: number | undefined;
 }
 

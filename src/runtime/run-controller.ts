@@ -155,7 +155,7 @@ export type Enqueue = (key: string) => void;
 
 /** Enqueues keys when objects change. */
 export interface EventSource {
-  /** It must be synced before the controller starts. */
+  /** The informer of the objects. It must be synced before the controller starts. */
   readonly informer: Informer;
   /** Enqueues every existing object, then every change. The returned function ends it. */
   start(enqueue: Enqueue): () => void;

@@ -64,9 +64,9 @@ export type Step =
 
 /** The versions that were removed to make room for a download. */
 export interface Removals {
-  /** That of the kept binary. */
+  /** The version of the kept binary. */
   readonly removed?: string;
-  /** That of the previous airgap bundles. */
+  /** The version of the previous airgap bundles. */
   readonly removedBundle?: string;
 }
 

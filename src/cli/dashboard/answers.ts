@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { actionIn } from './actions.ts';
 import { type ActionRequest, type ActionResult, LONGEST_TEXT } from './state.ts';
 
-/** In bytes: more than the longest name and reason need. */
+/** The most bytes of a request, which are more than the longest name and reason need. */
 const LONGEST_ACTION = 8192;
 
 export const HEADERS = {

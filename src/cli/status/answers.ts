@@ -165,7 +165,7 @@ function nothingKnown(
   } satisfies Known;
 }
 
-/** Has all questions answered at the same time. Of many questions of one kind, only the first ones are asked. */
+/** Calls `answer` for all questions at the same time. Of many questions of one kind, only the first ones are asked. */
 async function answerAll(
   questions: readonly Question[],
   answer: (question: Question, isAsked: boolean) => Promise<void>,

@@ -9,7 +9,7 @@ interface DecisionOfPerson {
   readonly by: string;
   /** The run that the entry is about, as `runOf` names it. */
   readonly run: string;
-  /** In RFC 3339. */
+  /** The time in RFC 3339 format. */
   readonly at?: string;
   readonly reason?: string;
 }

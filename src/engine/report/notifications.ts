@@ -32,7 +32,7 @@ export interface Standing {
   readonly approval: Wait | undefined;
   /** The wait of the plan that has lasted too long. */
   readonly long: Wait | undefined;
-  /** In milliseconds. */
+  /** The time in milliseconds. */
   readonly now: number;
 }
 

@@ -96,7 +96,7 @@ interface Entry {
 
 /** One receiver of one policy. */
 interface Lane {
-  /** In milliseconds. */
+  /** The time in milliseconds. */
   lastTry: number;
   failures: number;
   /** The batch that this leader has recorded and may send now. */

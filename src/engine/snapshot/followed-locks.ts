@@ -8,7 +8,10 @@ import type { Snapshot } from '../model/decision.ts';
 import { isFinal, targetsIn } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
-/** Has the locks read while the plan is unfinished, and held while it has targets in progress. `plan` names the plan among those of all dialects. */
+/**
+ * Lets the keeper read the locks while the plan is unfinished, and hold them while the plan has targets in progress. `plan` names it
+ * among the plans of all dialects.
+ */
 export function followLocks(
   keeper: LockKeeper | undefined,
   plan: string,

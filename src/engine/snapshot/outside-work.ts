@@ -38,7 +38,10 @@ export function outsideResults(
   };
 }
 
-/** Has health checks asked, locks taken, pods counted and alerts silenced as the snapshot needs it. Hooks follow the commands of the turn. */
+/**
+ * Lets others ask health checks, take locks, count pods and silence alerts as the snapshot needs it. Hooks follow the commands of
+ * the turn.
+ */
 export function followOutsideWork(
   { health, locks, silences, budgetPods }: OutsideParts,
   plan: string,

@@ -29,7 +29,7 @@ export interface UserConfig {
   readonly clientCertificate?: Pem;
   readonly clientKey?: Pem;
   readonly token?: string;
-  /** It has precedence over `token`. The file is read again when it changes. */
+  /** The path of a file with the token. It has precedence over `token`. The file is read again when it changes. */
   readonly tokenFile?: string;
   readonly exec?: ExecConfig;
   readonly impersonate?: Impersonation;

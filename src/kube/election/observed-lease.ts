@@ -12,7 +12,7 @@ export interface LeaseIdentity {
   readonly namespace: string;
   readonly name: string;
   /**
-   * It must be new at each start of a process, because a restarted process is another candidate.
+   * The name of this candidate. It must be new at each start of a process, because a restarted process is another candidate.
    */
   readonly identity: string;
   /** Returns labels that each claim writes. Other labels on the lease stay. */

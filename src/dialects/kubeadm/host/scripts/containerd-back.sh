@@ -4,7 +4,7 @@
 #   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout that replaced them.
 #   NAMES=runc containerd  The binaries of containerd, the daemon last.
 
-# The daemon is kept last: where it is, all of it is.
+# The daemon is kept last. So if it is there, all binaries of containerd are there.
 { is_kept && [ -e "$D/previous/containerd" ]; } || fail 'nothing was replaced'
 forget "$ROLLOUT containerd "
 for name in $NAMES; do

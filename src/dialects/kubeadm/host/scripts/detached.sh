@@ -1,5 +1,5 @@
 # Runs BODY in its own session under the host's lock, for which it waits WAIT seconds. A full disk does not stop its log.
-# Everybody on the host can read arguments, and BODY may hold a password: it runs from a file of root's that has no name any more.
+# Everybody on the host can read arguments, and BODY may hold a password. So BODY runs from a file of root without a name.
 # input:
 #   BODY=echo done  The script to run.
 #   BUSY=75  The exit code if another step still holds the lock after WAIT seconds.
@@ -14,7 +14,7 @@ temporary() { mktemp "${REFIT_ROOT:-}/run/refit.XXXXXX" 2>/dev/null || mktemp "$
 write_script() { printf '%s\n' 'exec 3<&-' "$BODY" 2>/dev/null >"$SCRIPT"; }
 LOG=$(temporary)
 SCRIPT=$(temporary)
-# A full file system may have room for a name, and none for what is in the file.
+# A full file system may have room for the name of a file, but none for its content.
 on_disk() {
   rm -f "$SCRIPT" "$LOG"
   LOG=$(mktemp "$D/log.XXXXXX")

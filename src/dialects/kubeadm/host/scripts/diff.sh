@@ -5,7 +5,7 @@
 #   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
 #   SOURCES=kubeadm kind path  Lines `NAME KEY VALUE`, which say where kubeadm comes from; see parts/binaries.sh.
 
-# By a kubeadm that is staged, or by a copy of the file on this host: only root can change either.
+# The kubeadm that runs here is staged, or is a copy of the file on this host, so that only root can change it.
 source_of kubeadm
 make_private
 kubeadm=$D/staged/kubeadm

@@ -14,7 +14,7 @@
 #   NOW=1767225600  The time of the caller, in seconds since the Unix epoch.
 
 problems() {
-  # What must run and be in PATH before an upgrade.
+  # Before an upgrade the kubelet must run, and the programs must be in PATH.
   case $(systemctl is-active kubelet 2>/dev/null) in
   inactive | failed) echo "stopped=the kubelet does not run: see journalctl -u kubelet" ;;
   esac

@@ -38,7 +38,7 @@ restore_aside() {
   chown -R --reference="$DATA" "$DATA/restoring"
 }
 
-# Two persons at once would make members of two clusters.
+# If two persons restored at once, the members would belong to two clusters.
 as_begun() {
   [ "$(cat "$D/restore.stamp")" = "$STAMP" ] ||
     fail "another restore has begun on this host: let it end, then run the command again"

@@ -4,7 +4,7 @@
 # input:
 #   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout that replaced them.
 
-# Nothing was replaced then.
+# Without a kept kubelet the rollout has replaced nothing on this host.
 is_kept && [ -e "$D/previous/kubelet" ] || exit 0
 forget "$ROLLOUT "
 for file in $KUBELET_FILES; do

@@ -54,13 +54,13 @@ wrong() {
 }
 without_hash() { printf '%s\n' "$FIELD.$1.sha256 has no hash for $ARCH, the processor of this host"; }
 # `copy_to_check NAME` copies the file SOURCE to COPY, which only root can change and which goes with this shell, or says why not.
-# What is hashed is what then runs: between the two, the owner of a folder could put another file in its place.
+# The copy is hashed and then run, because the owner of a folder could replace SOURCE between the two.
 copy_to_check() {
   COPY='' problem=$(untrusted "$R$SOURCE")
   [ -z "$problem" ] || { printf '%s\n' "$FIELD.$1.path: $problem" && return 0; }
   find "$D" -maxdepth 1 -name 'check.*' -mmin +60 -exec rm -f {} +
   COPY=$(mktemp "$D/check.XXXXXX")
-  # A plan leaves nothing behind.
+  # The copy is removed at the end, because a plan leaves nothing behind.
   trap 'rm -f "$COPY"; [ -z "$NEW" ] || rmdir "$D" 2>/dev/null || true' EXIT
   trap 'exit 1' HUP INT TERM
   if ! why=$(cp "$R$SOURCE" "$COPY" 2>&1); then
@@ -82,7 +82,7 @@ probe() {
   package=$1 cure="install package $1, or a file of its own, first" or=
   case $1 in
   kubectl) or=', or leave it out of binaries' ;;
-  # Its packages have versions of their own.
+  # Packages of runc have versions of their own.
   runc) package=none cure='leave it out' ;;
   esac
   if [ "${FILE##*/}" = snap ]; then
@@ -109,7 +109,7 @@ probe() {
     wrong_on_host "$1"
   fi
 }
-# Everybody on the host can read arguments: the address, with its password or token, goes in as configuration.
+# Everybody on the host can read arguments, so curl reads the address, with its password or token, as configuration.
 download() { printf '%s\n' "$CURL" | curl -fsSL "$@" -K -; }
 # A staged copy is good enough if a hash proves it.
 fetch() {
@@ -120,7 +120,7 @@ fetch() {
   if [ -n "$PACKAGE" ]; then
     (cd "$D/staged" && fetch_package "$1") || fail "$MANAGER cannot fetch $PACKAGE ${VERSION#v}"
   elif [ "$KIND" = url ]; then
-    # In seconds: a mirror that stalls must not hold the host's lock.
+    # These limits, in seconds, end a download from a mirror that stalls, because the host stays locked until then.
     download --retry 3 --connect-timeout 30 --speed-limit 1 --speed-time 60 --max-time 21600 -o "$file.new" ||
       fail "$FIELD.$1.url: cannot download $SHOWN"
   else

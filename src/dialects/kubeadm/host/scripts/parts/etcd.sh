@@ -4,7 +4,7 @@
 
 CA=$(flag trusted-ca-file "$MANIFESTS/etcd.yaml")
 PKI=${CA:-/etc/kubernetes/pki/etcd/ca.crt} && PKI=$R${PKI%/*}
-# A certificate names no address that stands for all.
+# A member may listen on 0.0.0.0 or [::], which no certificate names, so those become the loopback addresses.
 URL=$(flag listen-client-urls "$MANIFESTS/etcd.yaml")
 [ -z "$URL" ] || URL=$(printf '%s\n' "$URL" | sed 's/,.*//; s/0\.0\.0\.0/127.0.0.1/; s/\[::]/[::1]/')
 etcd() {

@@ -1,6 +1,6 @@
 # `find_runtime` sets RUNTIME, the endpoint of the container runtime that the kubelet uses: by the flags of its
 # process, or those in its files while it does not run, then by its configuration, then its default. Another runtime may lie
-# beside it. `uses_containerd` fails unless that is containerd.
+# beside it. `uses_containerd` fails unless RUNTIME is containerd.
 # uses: parts/prelude.sh parts/kubelet-process.sh
 
 find_runtime() {

@@ -27,13 +27,13 @@ untrusted() (
       rest=$target/$rest
       continue
     fi
-    # As in /tmp, nobody can replace a file of root.
+    # In a folder with the sticky bit, such as /tmp, nobody else can replace a file of root.
     if [ -d "$next" ] && [ -k "$next" ]; then :; elif others_write "$next"; then return 0; fi
     at=$next
   done
   [ -z "$at" ] || others_write "$at" || true
 )
-# Says so if somebody besides root may write to this file or folder.
+# Prints a sentence if somebody besides root may write to this file or folder.
 others_write() {
   mode=$(stat -c %a "$1") group=$(stat -c %g "$1")
   if [ $((0$mode & 2)) = 0 ]; then
