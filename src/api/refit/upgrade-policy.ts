@@ -348,7 +348,7 @@ export const upgradePolicySpecSchema = object(
       'Finish',
     ),
     newNodes: choice(
-      'To nodes that match a k0s Plan, but join after it began: `Leave`, the default: the Plan leaves them, as in the original. `Include`: it ' +
+      'What happens to nodes that match a k0s Plan, but join after it began. `Leave`, the default: the Plan leaves them, as in the original. `Include`: it ' +
         'upgrades joining workers, too. A joining controller is always left. Plans of Rancher take all nodes in.',
       'Leave',
       'Include',
@@ -367,13 +367,13 @@ export const upgradePolicySpecSchema = object(
     ),
     edits: object('What an edit of a plan does.', {
       afterEnd: choice(
-        'To a k0s Plan that has ended: `Ignore`, the default, nothing, as in the original. `Restart`: it starts a new rollout, whose ' +
+        'What an edit does to a k0s Plan that has ended. `Ignore`, the default: it does nothing, as in the original. `Restart`: it starts a new rollout, whose ' +
           'id is that of the Plan with the generation of its spec, such as `2026-11-20-g7`.',
         'Ignore',
         'Restart',
       ),
       whileRunning: choice(
-        'To a k0s Plan that runs: `Follow`, the default: versions, downloads and limits apply to nodes that have not started, as in the ' +
+        'What an edit does to a k0s Plan that runs. `Follow`, the default: versions, downloads and limits apply to nodes that have not started, as in the ' +
           'original. `Ignore`: the Plan is carried out as it was when it started.',
         'Follow',
         'Ignore',
