@@ -41,7 +41,7 @@ export interface MachineScene {
   readonly owner: Owner;
   /** The Machines of the owner. */
   readonly machines: readonly Machine[];
-  /** The Machine that the user named; undefined if it was the owner. */
+  /** The Machine that the user named; undefined if the user named the owner of the Machines. */
   readonly named?: string | undefined;
   readonly cluster?: Cluster | undefined;
   /** The versions of the control-plane Machines of the Cluster. */
