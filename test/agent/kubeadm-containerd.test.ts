@@ -10,11 +10,12 @@ import {
   readdir,
   readFile,
   rm,
+  symlink,
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { parseFacts } from '../../src/dialects/kubeadm/host/probe.ts';
 import {
   containerdBody,
@@ -239,4 +240,36 @@ test('a file that is no program, such as a page of a proxy, is not run as comman
     'hard containerd.binaries.containerd is no program: is it an error page?',
   ]);
   await expect(access(ran)).rejects.toThrow('ENOENT');
+});
+
+describe('a containerd beside the one that runs', () => {
+  /** The containerd of systemd runs from another folder than the first in PATH. */
+  const runFrom = async (folder: string): Promise<void> => {
+    await mkdir(join(root, 'proc/4321'), { recursive: true });
+    await symlink(join(root, folder, 'containerd'), join(root, 'proc/4321/exe'));
+    await put('usr/bin/systemctl', 'case $* in *MainPID*containerd) echo 4321 ;; esac\n');
+  };
+
+  test.each([OLD, NEW])('at %s: a plan that would replace it is refused', async (version) => {
+    await provide('opt/bin', OLD);
+    await provide('usr/bin', version);
+    await runFrom('opt/bin');
+    const line =
+      'hard the containerd that runs is /opt/bin/containerd, but the upgrade would replace /usr/bin/containerd, the first in PATH (';
+    const found = await problems();
+    expect(found.filter((text) => text.startsWith(line))).toHaveLength(1);
+    expect(found).toHaveLength(1);
+  });
+
+  test('does not say which version the host has', async () => {
+    await provide('opt/bin', 'v1.7.29');
+    await runFrom('opt/bin');
+    const { ground } = parseFacts(await onHost(probeScript(manifest, host, Date.now())));
+    expect(ground.containerd).toBe('1.7.29');
+  });
+
+  test('is none where the one in PATH runs', async () => {
+    await runFrom('usr/bin');
+    expect(await problems()).toEqual([]);
+  });
 });

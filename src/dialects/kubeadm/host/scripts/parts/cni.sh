@@ -20,7 +20,7 @@ cni_facts() {
   if [ -n "$cni" ]; then
     wanted=$(values_of cniVersion "$cni" | head -n 1)
     # What the library in containerd 1.6 and 1.7 knows, and that in containerd 2.
-    case $(containerd --version 2>/dev/null) in
+    case $(containerd_says) in
     *' v1.'* | *' 1.'*) known=1.0.0 ;;
     *) known=1.1.0 ;;
     esac

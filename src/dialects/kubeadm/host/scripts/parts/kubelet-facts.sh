@@ -1,17 +1,11 @@
 # `kubelet_facts` prints the version of the kubelet, its client certificate, and how often it crashed: of the process that runs,
 # since other files may lie beside those that it uses.
-# uses: parts/prelude.sh parts/packages.sh parts/kubelet-process.sh parts/certificate-fact.sh
+# uses: parts/prelude.sh parts/packages.sh parts/in-use.sh parts/kubelet-process.sh parts/certificate-fact.sh
 
-# `version_in_use` asks the executable of the process that runs, whose file may be gone from its folder. Root runs it, so it is
-# opened once, and only root may be able to change what was opened.
-version_in_use() (
-  exec 9<"$R/proc/$KUBELET_PID/exe"
-  owner=$(stat -Lc %u /proc/self/fd/9) mode=$(stat -Lc %a /proc/self/fd/9)
-  [ "$owner" = 0 ] || [ "$owner" = "$(id -u)" ] || exit 1
-  [ $((0$mode & 18)) = 0 ] || exit 1
-  said=$(/proc/self/fd/9 --version)
-  case $said in 'Kubernetes v'*) printf '%s\n' "${said#Kubernetes }" ;; *) exit 1 ;; esac
-)
+version_in_use() {
+  said=$(said_by "$KUBELET_PID") || return 1
+  case $said in 'Kubernetes v'*) printf '%s\n' "${said#Kubernetes }" ;; *) return 1 ;; esac
+}
 # `client_certificate KUBECONFIG` prints `data BASE64` or `file PATH` of the user of the current context; nothing if it has no
 # certificate.
 client_certificate() {
@@ -65,15 +59,7 @@ version_fact() {
     ;;
   esac
   if [ -n "$found" ]; then
-    running=$(readlink "$R/proc/$KUBELET_PID/exe" || true) in_path=$(file_of kubelet)
-    # A file that was replaced ends in " (deleted)": the kubelet has not been started again since.
-    case $running in
-    '' | *' (deleted)' | "$in_path") ;;
-    *)
-      [ -z "$in_path" ] ||
-        printf '%s\n' "hard=the kubelet that runs is ${running#"$R"}, but the upgrade would replace ${in_path#"$R"}, the first in PATH ($PATH): set path in the manifest, or remove the file that is not used"
-      ;;
-    esac
+    another_runs kubelet "$KUBELET_PID" | sed 's/^/hard=/'
   else
     found=$(kubelet --version 2>/dev/null) || true
   fi
