@@ -156,6 +156,24 @@ test.each(['var/lib/kubelet/kubeadm-flags.env', 'etc/default/kubelet', 'etc/sysc
   },
 );
 
+test.each<[string, boolean, Record<string, string>]>([
+  [
+    'that its process has from a drop-in of its unit',
+    true,
+    { 'proc/1234/cmdline': '/usr/bin/kubelet\0--fail-cgroupv1=False\0--v=2\0' },
+  ],
+  [
+    'that a comment has',
+    false,
+    { 'etc/default/kubelet': '# KUBELET_EXTRA_ARGS=--fail-cgroupv1=false\n' },
+  ],
+])("the kubelet's flag %s allows cgroup v1: %s", async (_, allows, files) => {
+  await program('systemctl', 'case $* in *MainPID*kubelet) echo 1234 ;; esac');
+  await put('sys/fs/cgroup/x', '');
+  for (const [path, text] of Object.entries(files)) await put(path, text);
+  expect((await facts()).ground.cgroup === undefined).toBe(allows);
+});
+
 const NETWORK = (version: string): string =>
   JSON.stringify({
     cniVersion: version,
@@ -353,7 +371,24 @@ test.each<[string, Record<string, string>, boolean]>([
     },
     false,
   ],
+  [
+    'on, and allowed by a flag that only the process has',
+    {
+      'proc/swaps': `${SWAPS}/swapfile file 1 0 -2\n`,
+      'proc/1234/cmdline': '/usr/bin/kubelet\0--fail-swap-on=false\0',
+    },
+    false,
+  ],
+  [
+    'on, and allowed by nothing but a comment',
+    {
+      'proc/swaps': `${SWAPS}/swapfile file 1 0 -2\n`,
+      'etc/default/kubelet': '#KUBELET_EXTRA_ARGS=--fail-swap-on=false\n',
+    },
+    true,
+  ],
 ])('swap that is %s', async (_, files, warns) => {
+  await program('systemctl', 'case $* in *MainPID*kubelet) echo 1234 ;; esac');
   for (const [path, text] of Object.entries(files)) await put(path, text);
   const line =
     'warn swap is on, and the kubelet does not allow it: run swapoff -a, or set failSwapOn: false in its configuration';

@@ -26,7 +26,7 @@ host_facts() {
   done
   # A kubelet without this setting does not start while swap is on, and the upgrade restarts it.
   if grep -qs '^/' "$R/proc/swaps" && ! grep -qs '^failSwapOn: *false' "$R/var/lib/kubelet/config.yaml" &&
-    ! grep -qs 'fail-swap-on=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet"; then
+    ! is_off fail-swap-on; then
     echo "warn=swap is on, and the kubelet does not allow it: run swapoff -a, or set failSwapOn: false in its configuration"
   fi
   if [ -e "$D/kubeadm.lock" ] && ! flock -n "$D/kubeadm.lock" true; then
@@ -40,7 +40,7 @@ host_facts() {
   file=$MANIFESTS/kube-apiserver.yaml
   [ ! -e "$file" ] || [ -z "$(find "$file" -cmin -5 2>/dev/null)" ] || is_listening "$file" || echo 'busy=an API server that starts'
   printf '%s\n' "kernel=$(uname -r)"
-  grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
+  is_off fail-cgroupv1 ||
     { [ -n "$PATCHES$CONFIG" ] && grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml"; } ||
     # A host without this folder runs no kubelet.
     [ ! -e "$R/sys/fs/cgroup" ] || printf '%s\n' "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>&1)"

@@ -1,9 +1,20 @@
 # `find_kubelet` sets what is known of the kubelet that systemd runs: KUBELET_PID, which is 0 if none runs and empty if nobody can
-# say, and KUBELET_WORDS, its arguments, one a line.
+# say, and KUBELET_WORDS, its arguments, one a line. `words_in_files` prints those in the files
+# from which kubeadm's unit takes flags. `is_off FLAG` succeeds if the kubelet runs with the flag off, or one of these files switches it
+# off for its next start.
 # uses: parts/prelude.sh
 
 find_kubelet() {
   KUBELET_PID=$(systemctl show -p MainPID --value kubelet 2>/dev/null) || KUBELET_PID=
   case $KUBELET_PID in *[!0-9]*) KUBELET_PID= ;; esac
   KUBELET_WORDS=$({ tr '\0' '\n' <"$R/proc/${KUBELET_PID:-0}/cmdline"; } 2>/dev/null) || KUBELET_WORDS=
+}
+words_in_files() {
+  sed 's/^[[:space:]]*#.*//' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" 2>/dev/null |
+    tr "\"'" '  ' | tr ' ' '\n'
+}
+# Go reads all of these as false.
+is_off() {
+  { printf '%s\n' "$KUBELET_WORDS" && words_in_files; } |
+    grep -E -e "^(KUBELET_[A-Z_]*=)?--$1=(0|f|F|false|FALSE|False)\$" >/dev/null
 }
