@@ -1,5 +1,6 @@
 /** Reads objects of custom kinds from YAML or JSON. Each problem names its field. */
 import { z } from 'zod';
+import { itemsOf } from '../kube/list-items.ts';
 import { apiVersionOf, type KubeObject } from '../kube/resources.ts';
 import { describeValue, listIssues } from '../util/describe-issue.ts';
 import { failing } from '../util/errors.ts';
@@ -10,7 +11,7 @@ import { type CustomKind, nameOfNamespace, nameOfObject } from './crd.ts';
 import { withoutInvalid } from './without-invalid.ts';
 
 export interface ReadObject {
-  /** Names the object in messages: the file, and the number of the document if the file has several. */
+  /** Names the object in messages: the file, the number of the document if the file has several, and its place in a List. */
   readonly place: string;
   readonly kind: CustomKind;
   /** The object as the user wrote it, without default values. */
@@ -45,10 +46,13 @@ export function readObjects(
     hint: '`kubectl explain` shows every field of a kind',
   });
   const written = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
-  const documents = written.map((value, index) => ({
-    value: withoutEmptyNamespace(value),
-    place: written.length === 1 ? file : `${file}: document ${index + 1}`,
-  }));
+  const documents = written.flatMap((document, index) => {
+    const place = written.length === 1 ? file : `${file}: document ${index + 1}`;
+    return itemsOf(document).map(({ value, path }) => ({
+      value: withoutEmptyNamespace(value),
+      place: path === undefined ? place : `${place}: ${path}`,
+    }));
+  });
   const objects: ReadObject[] = [];
   const parts: PartOfObject[] = [];
   const problems: string[] = [];

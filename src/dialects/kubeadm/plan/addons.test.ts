@@ -52,6 +52,26 @@ test('a single file is an addon, too, read by the rules of kubectl', async () =>
   });
 });
 
+test('a List counts as its items, as for kubectl', async () => {
+  const list = (kind: string, items: readonly object[]): string =>
+    JSON.stringify({ apiVersion: kind === 'List' ? 'v1' : 'apps/v1', kind, items });
+  const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
+  const files = {
+    'a.json': list('List', [map, { ...map, kind: 'Secret' }]),
+    'b.json': list('DeploymentList', [{ metadata: { name: 'b' } }]),
+  };
+  const { objects } = await readAddon({ name: 'demo', path: folderWith(files) });
+  expect(objects.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`)).toEqual([
+    'v1 ConfigMap',
+    'v1 Secret',
+    'apps/v1 Deployment',
+  ]);
+  const wrong = folderWith({ 'c.json': list('List', [map, { ...map, metadata: {} }]) });
+  await expect(readAddon({ name: 'demo', path: wrong })).rejects.toThrow(
+    '/c.json: document 1: items[1]: metadata.name: found undefined, expected a text',
+  );
+});
+
 test.each<[string, Record<string, string>, string]>([
   [
     'no name',

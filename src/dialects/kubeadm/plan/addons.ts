@@ -6,6 +6,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { KubeClient, Reading, RequestOptions } from '../../../kube/client.ts';
+import { itemsOf } from '../../../kube/list-items.ts';
 import * as kube from '../../../kube/resources.ts';
 import { ifFound, isConflict, StatusError } from '../../../kube/status-error.ts';
 import { listNodes } from '../../../kube/trimmed.ts';
@@ -63,7 +64,13 @@ export async function readAddon({
   for (const file of isFolder ? inside.map((each) => join(path, each)) : [path]) {
     const text = await readBounded(file).catch(unread);
     const documents = parseYaml(text, (why) => fail(file, `is not YAML: ${why}`));
-    for (const [index, value] of documents.entries()) {
+    const written = documents.flatMap((document, index) =>
+      itemsOf(document).map(({ value, path: at }) => ({
+        value,
+        place: [`document ${index + 1}`, at].filter((part) => part !== undefined).join(': '),
+      })),
+    );
+    for (const { value, place } of written) {
       if (value === null) continue;
       const object = value as kube.KubeObject;
       const { apiVersion, kind, metadata } = object;
@@ -73,7 +80,7 @@ export async function readAddon({
         'metadata.name': metadata?.name,
       }))
         if (typeof found !== 'string')
-          fail(file, `document ${index + 1}: ${field}: found ${found}, expected a text`);
+          fail(file, `${place}: ${field}: found ${found}, expected a text`);
       const labels = { ...metadata.labels, 'upgrade.refit.dev/addon': name };
       objects.push({ ...object, metadata: { ...metadata, labels } });
     }
