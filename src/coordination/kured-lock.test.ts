@@ -57,6 +57,7 @@ test.each<[string, unknown, string[]]>([
   ['of nobody any more', { maxOwners: 2, locks: null }, []],
   ['without a time', { nodeID: 'w1' }, [held('w1')]],
   ['without a node', {}, [held('an unknown node')]],
+  ['whose time names its own toString', { nodeID: 'w1', created: { toString: 1 } }, [held('w1')]],
   ['that is no lock', 'w1', [held('an unknown node')]],
   ['with a lock that is none', list(2, 'w1' as never), [held('an unknown node')]],
   ['of Refit', ours(), []],

@@ -9,6 +9,7 @@ import { ifPossible } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import { ownMember } from '../util/own-member.ts';
 import { printable } from '../util/printable.ts';
+import { scalarText } from '../util/scalar-text.ts';
 import { concurrencyOf, MOST_AT_ONCE } from './kured-concurrency.ts';
 import type { LockClient, LockKind, LockView, Look, OtherLock } from './tool.ts';
 
@@ -104,7 +105,7 @@ function renewalOf({ isList, entries, own, foreign, places }: Entries): number |
   const live = own.length + foreign.length;
   const isComplete = isList && live === entries.length && live >= places;
   const isWhole = places > 1 || foreign.length > 0 ? isComplete : !isList;
-  const times = own.map(({ created }) => Date.parse(String(created)) || 0);
+  const times = own.map(({ created }) => Date.parse(scalarText(created)) || 0);
   return isWhole ? Math.min(...times) : 0;
 }
 
@@ -129,7 +130,7 @@ function withoutOwn({ foreign, places }: Entries): object | null {
 /** Returns when the lock lapses, in milliseconds. Without a TTL it never does. */
 function expiryOf({ created, TTL }: Entry): number {
   const lasts = typeof TTL === 'number' && TTL > 0 ? TTL / NANOSECONDS : Infinity;
-  const expiry = Date.parse(String(created)) + lasts;
+  const expiry = Date.parse(scalarText(created)) + lasts;
   return Number.isFinite(expiry) ? expiry : Infinity;
 }
 

@@ -8,6 +8,7 @@ import { type Condition, type Job, jobs, trueCondition } from '../kube/resources
 import { ifFound, ifNew, isForbidden } from '../kube/status-error.ts';
 import { formatDuration } from '../util/duration.ts';
 import { isRecord, stableStringify } from '../util/json.ts';
+import { scalarText } from '../util/scalar-text.ts';
 import type { CheckFinding, JobCheck } from './checks.ts';
 
 const CHECK_LABEL = 'upgrade.refit.dev/health-check';
@@ -160,7 +161,7 @@ function jobOf(
 ): Job {
   const { template, ttlSecondsAfterFinished, activeDeadlineSeconds, backoffLimit } = check.spec;
   const seconds = Math.ceil(check.timeoutMs / 1000);
-  const own = Number(activeDeadlineSeconds ?? seconds);
+  const own = Number(scalarText(activeDeadlineSeconds ?? seconds));
   const { spec: podSpec, ...pod } = isRecord(template) ? template : {};
   return {
     apiVersion: 'batch/v1',

@@ -1,5 +1,6 @@
 /** Asks Prometheus for the values of a query, and compares them with the bounds of the check. */
 import { isRecord } from '../util/json.ts';
+import { scalarText } from '../util/scalar-text.ts';
 import { apiUrl, type CheckTools, jsonFrom } from './ask-server.ts';
 import type { CheckFinding, MetricCheck } from './checks.ts';
 import { clipped, firstOf, type Labels, labelsIn, shownLabels } from './series.ts';
@@ -76,7 +77,7 @@ function samplesIn(answer: unknown, host: string): Sample[] {
   const { resultType, result } = data;
   if (resultType === 'scalar') return [{ labels: {}, text: textOf(result) }];
   if (resultType !== 'vector' || !Array.isArray(result)) {
-    const found = clipped(String(resultType));
+    const found = clipped(scalarText(resultType) || 'value of no known type');
     throw new Error(`the query returns a ${found}; it must return a vector or a scalar`);
   }
   if (result.length === 0) throw new Error('the query returns no value');

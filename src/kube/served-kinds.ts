@@ -1,5 +1,6 @@
 /** Reads which kinds an API server serves. */
 import { isRecord, recordsIn } from '../util/json.ts';
+import { scalarText } from '../util/scalar-text.ts';
 import { clusterScoped, namespaced, type Resource } from './resources.ts';
 
 /** Returns the resource of the kind; undefined if the list does not have it. `list` is the answer to a request for a group version. */
@@ -7,9 +8,9 @@ export function resourceIn(list: unknown, apiVersion: string, kind: string): Res
   const entries = recordsIn(isRecord(list) ? list['resources'] : undefined);
   // A name with a slash is that of a subresource.
   const found = entries.find(
-    (entry) => entry['kind'] === kind && !String(entry['name']).includes('/'),
+    (entry) => entry['kind'] === kind && !scalarText(entry['name']).includes('/'),
   );
   if (found === undefined) return undefined;
   const make = found['namespaced'] === true ? namespaced : clusterScoped;
-  return make(apiVersion, kind, String(found['name']));
+  return make(apiVersion, kind, scalarText(found['name']));
 }

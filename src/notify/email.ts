@@ -6,6 +6,7 @@ import { createTransport } from 'nodemailer';
 import type { Clock } from '../util/clock.ts';
 import { ownMember } from '../util/own-member.ts';
 import { printable } from '../util/printable.ts';
+import { scalarText } from '../util/scalar-text.ts';
 import type { EmailReceiver, Message, PartlyTaken } from './receivers.ts';
 import { type SecretTools, secretNamed, Undeliverable } from './secret-values.ts';
 
@@ -144,7 +145,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 };
 
 function problemOf({ code, originalCode, responseCode }: SmtpError): string {
-  const clause = ownMember(PROBLEMS, String(code)) ?? 'it cannot be reached';
+  const clause = ownMember(PROBLEMS, scalarText(code)) ?? 'it cannot be reached';
   if (typeof responseCode === 'number') return `${clause} (${responseCode})`;
   const isCode = typeof originalCode === 'string' && /^[A-Z_0-9]+$/.test(originalCode);
   return isCode ? `${clause} (${originalCode})` : clause;

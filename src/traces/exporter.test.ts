@@ -95,6 +95,12 @@ test.each([
   ['413', 413, '', { rejected: 2 }],
   ['success in too many words', 200, 'x'.repeat(100 * 1024), { sent: 2 }],
   ['success for a part', 200, '{"partialSuccess":{"rejectedSpans":"1"}}', { sent: 1, rejected: 1 }],
+  [
+    'success with a part that is no number',
+    200,
+    '{"partialSuccess":{"rejectedSpans":{"valueOf":1,"toString":1}}}',
+    { sent: 2 },
+  ],
 ])('after %s nothing is sent again', async (_name, status, body, outcome) => {
   const { server, url } = await collector((_request, response) =>
     response.writeHead(status, { location: '/elsewhere' }).end(body),

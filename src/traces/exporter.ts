@@ -9,6 +9,7 @@ import { backoffDelay, type Clock, sleep } from '../util/clock.ts';
 import { isRecord, parseJson } from '../util/json.ts';
 import { type Logger, sparingly } from '../util/log.ts';
 import { printableUrl } from '../util/printable-url.ts';
+import { scalarText } from '../util/scalar-text.ts';
 import { aborted } from '../util/waits.ts';
 import { exportRequest, type Span } from './otlp.ts';
 import type { TraceSettings } from './settings.ts';
@@ -162,7 +163,7 @@ async function attempt(
 function answerOf(text: string, count: number): Attempt {
   const answer = parseJson(text);
   const partial = isRecord(answer) ? answer['partialSuccess'] : undefined;
-  const rejected = Number(isRecord(partial) ? (partial['rejectedSpans'] ?? 0) : 0);
+  const rejected = Number(scalarText(isRecord(partial) ? partial['rejectedSpans'] : 0));
   if (!Number.isSafeInteger(rejected) || rejected <= 0) return { taken: count };
   const lost = Math.min(rejected, count);
   return { taken: count - lost, problem: `it rejected ${lost} of ${count} spans` };

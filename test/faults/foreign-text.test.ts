@@ -1,16 +1,31 @@
 /** Shows that JSON which nodes, tenants and servers wrote is read in time linear in its size, whatever stands in it. */
 import { expect, test } from 'vitest';
+import type { UpdateConfig } from '../../src/api/autopilot/update-config.ts';
+import {
+  mergeShards,
+  PROGRESS_ANNOTATION,
+} from '../../src/dialects/autopilot/plan/status-shards/merge.ts';
 import { applyPatch } from '../../src/dialects/capi/hooks/updaters/hook-patch.ts';
+import { recordOn, STEPS_ANNOTATION } from '../../src/dialects/capi/hooks/updaters/step-record.ts';
 import { UPDATE_ANNOTATION, updateOn } from '../../src/dialects/capi/plan/rollout.ts';
 import { etcdAnswer } from '../../src/dialects/kubeadm/host/etcd.ts';
+import { reportOn } from '../../src/dialects/kubeadm/plan/kubeadm-signal.ts';
 import { readRecord, requestOf } from '../../src/dialects/kubeadm/plan/plan-object.ts';
+import * as controls from '../../src/engine/model/controls.ts';
+import { orderedRun, RESTART_ANNOTATION } from '../../src/engine/model/runs.ts';
 import { conditionsIn } from '../../src/engine/model/written-conditions.ts';
 import { PLAN_WINDOWS_ANNOTATION, withPlanWindows } from '../../src/engine/policy/plan-windows.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
+import { annotated } from '../../src/kube/resources.ts';
 import { agentOf, heartbeatOn } from '../../src/signal/agent-presence.ts';
 import { decodeAgentPolicy, decodeReport, decodeSignal } from '../../src/signal/annotations.ts';
+import { HOLD_ANNOTATION, holdOn } from '../../src/signal/holds.ts';
 import * as names from '../../src/signal/names.ts';
+import * as nodeConfiguration from '../../src/signal/node-configuration.ts';
 import { decodeDownloadCheck, decodePrefetch } from '../../src/signal/prefetch.ts';
+import { statusOf } from '../../src/updates/status.ts';
+import { buildPlan } from '../support/builders/plans.ts';
+import { buildWorldOf } from '../support/builders/worlds-of-kinds.ts';
 import { growthOf } from '../support/growth.ts';
 
 const on = (annotation: string, text: string) => ({
@@ -35,6 +50,24 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   windows: (text) => withPlanWindows(on(PLAN_WINDOWS_ANNOTATION, text), DEFAULT_POLICY),
   'request of kubeadm': (text) => requestOf({ metadata: { name: 'p' }, data: { request: text } }),
   'record of kubeadm': (text) => readRecord({ metadata: { name: 'p' }, data: { rollout: text } }),
+  'report of kubeadm': (text) => reportOn(on('upgrade.refit.dev/kubeadm', text)),
+  hold: (text) => holdOn(on(HOLD_ANNOTATION, text)),
+  retries: (text) => controls.controlsOn(on(controls.RETRY_ANNOTATION, text)),
+  attempts: (text) => controls.controlsOn(on(controls.ATTEMPTS_ANNOTATION, text)),
+  'open window': (text) => controls.controlsOn(on(controls.OPEN_WINDOW_ANNOTATION, text)),
+  restart: (text) => orderedRun(on(RESTART_ANNOTATION, text)),
+  'request of a configuration': (text) =>
+    nodeConfiguration.configurationRequestOn(on(nodeConfiguration.CONFIGURATION_ANNOTATION, text)),
+  'report on a configuration': (text) =>
+    nodeConfiguration.configurationReportOn(
+      on(nodeConfiguration.CONFIGURATION_REPORT_ANNOTATION, text),
+      { uid: 'uid' },
+    ),
+  'steps of updaters': (text) => recordOn(on(STEPS_ANNOTATION, text), 'id'),
+  'counts of a Plan': (text) =>
+    mergeShards(annotated(buildPlan(), { [PROGRESS_ANNOTATION]: text }), buildWorldOf()),
+  'status of updates': (text) =>
+    statusOf(on('upgrade.refit.dev/update-status', text) as UpdateConfig),
   etcd: (text) => etcdAnswer([text, text, text, text]),
   'patch of a hook': (text) =>
     applyPatch({}, { patchType: 'JSONPatch', patch: Buffer.from(text).toString('base64') }),
@@ -48,8 +81,18 @@ const condition = '{"type":"a","status":"True"},';
 const command = '{"k0supdate":{"version":"v1.36.3+k0s.0","platforms":{}}},';
 const listOf = (units: string): string => `[${units.slice(0, -1)}]`;
 
+/** Members that some reader reads. */
+const MEMBERS = ['at', 'run', 'until', 'since', 'by', 'reason', 'id', 'version', 'state'];
+
 /** Each is text of about so many characters. */
 const TEXTS: readonly ((size: number) => string)[] = [
+  // What these values say in place of a text has no text.
+  (size) =>
+    `{${MEMBERS.map((name) => `"${name}":${many('[', size / 20)}${many(']', size / 20)}`).join()}}`,
+  () => `{${MEMBERS.map((name) => `"${name}":{"toString":1,"valueOf":1}`).join()}}`,
+  () =>
+    `{"header":{"toString":1},"leader":"1","members":[{"ID":{"toString":1}}],"alarms":[{"alarm":{"toString":1}}]}`,
+  () => `{"header":{},"members":[{"clientURLs":[{"toString":1}]}]}`,
   (size) => many('[', size),
   (size) => many('[', size / 2) + many(']', size / 2),
   (size) => many('{"a":', size),
@@ -74,8 +117,9 @@ test.each(Object.entries(READERS))('%s', (_name, reader) => {
       try {
         reader(textOf(size));
       } catch (error) {
-        // A refusal says what is wrong; an overflow of the stack says nothing.
+        // A refusal says what is wrong; an overflow of the stack, or a call of what is no function, says nothing.
         expect(error).not.toBeInstanceOf(RangeError);
+        expect(error).not.toBeInstanceOf(TypeError);
       }
     };
     // Eight times the work if it is linear, and sixty-four times if it is quadratic.

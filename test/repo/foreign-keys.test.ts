@@ -1,19 +1,24 @@
-/** Proves that no text is looked up in a plain object, where it could reach an inherited member such as `constructor`. */
+/** Proves that no text is looked up in a plain object, where it could reach an inherited member such as `constructor`, and that no JSON is asked for its own `toString`. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { lookUpsOfText } from './foreign-keys.ts';
+import { unsafeReadings } from './foreign-keys.ts';
 import { ROOT } from './tree.ts';
 
-test('text is looked up by ownMember alone', () => {
-  const ours = lookUpsOfText(ROOT, 'tsconfig.json').filter(
+test('text is looked up by ownMember alone, and unknown values are read by scalarText', () => {
+  const ours = unsafeReadings(ROOT, 'tsconfig.json').filter(
     (place) => place.startsWith('src/') && !/^\S+\.test\.ts:/.test(place),
   );
-  expect(ours).toEqual(['src/util/own-member.ts:11: record[key]']);
+  expect(ours.map((place) => place.replace(/:\d+:/, ':')).toSorted()).toEqual([
+    // What is thrown is an error, or else a value of this program.
+    'src/health/cel.ts: String(error)',
+    'src/util/errors.ts: String(thrown)',
+    'src/util/own-member.ts: record[key]',
+  ]);
 });
 
-test('finds each form of such a look-up, and no look-up of a known word', () => {
+test('finds each form of such a reading, and no look-up of a known word', () => {
   const folder = `${mkdtempSync(join(tmpdir(), 'refit-look-ups-'))}/`;
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const code = [
@@ -22,14 +27,19 @@ test('finds each form of such a look-up, and no look-up of a known word', () => 
     'export const two = all[`x/${text}`];',
     'export const { [text]: three } = all;',
     'export const four = text in all;',
+    'declare const json: unknown;',
+    'export const [six, seven] = [String(json), Number(json)];',
+    'export const [eight, nine] = [String(text), Number(text)];',
     'export const five = [all[word], all["a"], [1][0], "a" in all];',
   ];
   writeFileSync(`${folder}code.ts`, code.join('\n'));
   writeFileSync(`${folder}tsconfig.json`, '{"compilerOptions":{"types":[]},"files":["code.ts"]}');
-  expect(lookUpsOfText(folder, 'tsconfig.json')).toEqual([
+  expect(unsafeReadings(folder, 'tsconfig.json')).toEqual([
     'code.ts:2: all[text]',
     'code.ts:3: all[`x/${text}`]',
     'code.ts:4: [text]: three',
     'code.ts:5: text in all',
+    'code.ts:7: String(json)',
+    'code.ts:7: Number(json)',
   ]);
 });

@@ -1,21 +1,29 @@
-/** Finds look-ups of text in plain objects, with the types that the compiler knows. */
+/** Finds look-ups of text in plain objects, and conversions of unknown values, with the types that the compiler knows. */
 import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
 import {
   isBinaryExpression,
   isBindingElement,
+  isCallExpression,
   isComputedPropertyName,
   isElementAccessExpression,
+  isIdentifier,
 } from 'typescript/unstable/ast/is';
 import { API, type Checker, type Program, TypeFlags } from 'typescript/unstable/sync';
 
 /** `string`, and texts that are known in part: a key that is one of a few known words is no foreign text. */
 const ANY_TEXT = TypeFlags.String | TypeFlags.TemplateLiteral | TypeFlags.StringMapping;
 
+/** A value whose members are not known: in JSON, `toString` may be a number. */
+const ANYTHING = TypeFlags.Unknown | TypeFlags.Any;
+
+/** These call `toString` or `valueOf` of an object, and throw if they are no functions. */
+const CONVERSIONS = ['String', 'Number', 'BigInt'];
+
 /**
  * Every place that looks up text in an object so that an inherited member, such as `constructor`, is found: `record[text]`,
- * `{ [text]: value } = record` and `text in record`. Each is the file, the line and the code.
+ * `{ [text]: value } = record` and `text in record`; and every conversion of an unknown value, such as `String(json)`. Each is the file, the line and the code.
  */
-export function lookUpsOfText(root: string, configFile: string): string[] {
+export function unsafeReadings(root: string, configFile: string): string[] {
   const api = new API({ cwd: root });
   try {
     const snapshot = api.updateSnapshot({ openProjects: [`${root}${configFile}`] });
@@ -44,7 +52,8 @@ function lookUpsIn(file: SourceFile, checker: Checker): Node[] {
   const found: Node[] = [];
   const visit = (node: Node): void => {
     const key = keyOf(node);
-    if (key !== undefined && isText(key, checker)) found.push(node);
+    const isLookUp = key !== undefined && isText(key, checker);
+    if (isLookUp || isConversion(node, checker)) found.push(node);
     node.forEachChild(visit);
   };
   file.forEachChild(visit);
@@ -58,6 +67,13 @@ function keyOf(node: Node): Node | undefined {
     return node.operatorToken.kind === SyntaxKind.InKeyword ? node.left : undefined;
   if (!isBindingElement(node) || node.propertyName === undefined) return undefined;
   return isComputedPropertyName(node.propertyName) ? node.propertyName.expression : undefined;
+}
+
+function isConversion(node: Node, checker: Checker): boolean {
+  if (!isCallExpression(node) || !isIdentifier(node.expression)) return false;
+  const [value] = node.arguments;
+  if (value === undefined || !CONVERSIONS.includes(node.expression.text)) return false;
+  return ((checker.getTypeAtLocation(value)?.flags ?? 0) & ANYTHING) !== 0;
 }
 
 function isText(node: Node, checker: Checker): boolean {

@@ -23,6 +23,7 @@ import { failing, messageOf, unlessError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
 import { closeOnAbort, listen } from '../../util/listen.ts';
 import { ownMember } from '../../util/own-member.ts';
+import { scalarText } from '../../util/scalar-text.ts';
 import type { BasicTools } from '../../util/tools.ts';
 import * as catalogs from './catalog.ts';
 import { isKnownHost } from './known-hosts.ts';
@@ -178,7 +179,7 @@ async function pathInside(directory: string, path: string): Promise<string | und
 }
 
 function isMissing(error: unknown): boolean {
-  return isRecord(error) && ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(String(error['code']));
+  return isRecord(error) && ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(scalarText(error['code']));
 }
 
 /**

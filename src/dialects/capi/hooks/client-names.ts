@@ -1,5 +1,6 @@
 /** Checks which of the callers with a certificate of the managers' CA may call the hooks. */
 import type { TLSSocket } from 'node:tls';
+import { scalarText } from '../../../util/scalar-text.ts';
 
 /**
  * Returns why this caller is refused; undefined if it may call. Without `names`, every certificate of the CA may call.
@@ -19,5 +20,5 @@ export function callerRefusal(
   );
   return isNamed
     ? undefined
-    : `the certificate of "${String(subject)}" has none of the names of --client-name: ${names.join(', ')}`;
+    : `the certificate of "${scalarText(subject)}" has none of the names of --client-name: ${names.join(', ')}`;
 }

@@ -1,6 +1,7 @@
 /** Judges the version that Machines are to get. Cluster API checks versions only before it creates Machines. */
 import type { Settings } from '../../../api/capi/hooks.ts';
 import { isRecord, parseJson } from '../../../util/json.ts';
+import { scalarText } from '../../../util/scalar-text.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { judgePlan, type VersionRule, type VersionStage } from '../../../versions/plan-rules.ts';
 import type { ProgressParts } from './progress.ts';
@@ -21,7 +22,7 @@ export async function judgeMachines(
   settings: Settings | null | undefined,
 ): Promise<MachineVersionVerdict> {
   const about = parseJson((await workload.raw('/version', { abort })).body);
-  const version = isRecord(about) ? String(about['gitVersion']) : '';
+  const version = isRecord(about) ? scalarText(about['gitVersion']) : '';
   if (!parseVersion(version))
     throw new Error('the API server of the Nodes does not report its version at /version');
   const allow = new Set(

@@ -10,6 +10,7 @@ import { apiVersionOf, type Job, type Node } from '../../../kube/resources.ts';
 import { selectorText } from '../../../kube/selectors.ts';
 import { formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
 import { defined } from '../../../util/json.ts';
+import { scalarText } from '../../../util/scalar-text.ts';
 import { type CattleConfig, deadlineOf, type JobSettings } from './config.ts';
 import { leaderDrains } from './leader-drain.ts';
 import * as names from './names.ts';
@@ -316,7 +317,7 @@ export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
     [
       timeout !== undefined,
       '--timeout',
-      typeof timeout === 'number' ? formatGoDuration(timeout) : String(timeout),
+      typeof timeout === 'number' ? formatGoDuration(timeout) : scalarText(timeout),
     ],
     [gracePeriod !== undefined, '--grace-period', String(gracePeriod)],
     [drain.disableEviction === true, '--disable-eviction=true'],

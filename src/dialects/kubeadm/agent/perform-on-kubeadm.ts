@@ -14,6 +14,7 @@ import { configMaps, kubeletVersionOf, nodes, pods } from '../../../kube/resourc
 import { messageOf, RefitError } from '../../../util/errors.ts';
 import { defined, isRecord, parseJson } from '../../../util/json.ts';
 import { BROKEN, runProgram } from '../../../util/run-program.ts';
+import { scalarText } from '../../../util/scalar-text.ts';
 import {
   compareVersionTexts,
   isNewerMinor,
@@ -146,7 +147,7 @@ async function clusterVersion(client: Tools['client']): Promise<string> {
 /** Returns the version of the API server. Rejects if its answer has no version that can be compared. */
 async function serverVersion(client: Tools['client']): Promise<Version> {
   const about = parseJson((await client.raw('/version')).body);
-  const found = isRecord(about) ? String(about['gitVersion']) : '';
+  const found = isRecord(about) ? scalarText(about['gitVersion']) : '';
   const version = parseVersion(found);
   if (version === undefined)
     throw new Error(

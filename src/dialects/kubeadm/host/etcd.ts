@@ -1,6 +1,7 @@
 /** Asks the etcd members of the control-plane hosts for their health, and judges their answers. */
 import { isRecord, parseJson, recordsIn } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
+import { scalarText } from '../../../util/scalar-text.ts';
 import { filledScript } from './filled-script.ts';
 
 /** The answer of the member on one host, about itself and the other members. */
@@ -68,15 +69,15 @@ function memberBy([health, own, known, alarmed]: readonly unknown[]): EtcdMember
   const members = listIn(known, 'members').map(
     ({ ID, name = '', isLearner = false, clientURLs }) => {
       const urls = (Array.isArray(clientURLs) ? clientURLs : [])
-        .map(String)
+        .map(scalarText)
         .filter((url) => URL_OF_MEMBER.test(url));
-      return { ID: String(ID), name: String(name), isLearner: isLearner === true, urls };
+      return { ID: scalarText(ID), name: scalarText(name), isLearner: isLearner === true, urls };
     },
   );
   const ids = [recordIn(health, 'header')['member_id'], ...members.map(({ ID }) => ID)];
   if (members.length === 0 || !ids.every(isId) || !isId(cluster) || !isId(id) || !isId(leader))
     return undefined;
-  const alarms = listIn(alarmed, 'alarms').map(({ alarm }) => String(alarm).slice(0, 30));
+  const alarms = listIn(alarmed, 'alarms').map(({ alarm }) => scalarText(alarm).slice(0, 30));
   return { cluster, id, leader, members, alarms };
 }
 

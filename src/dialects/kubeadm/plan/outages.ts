@@ -1,5 +1,6 @@
 /** Replaces the many warnings about an API server that kubeadm is replacing with one line. */
 import type { MonotonicClock } from '../../../util/clock.ts';
+import { messageOf } from '../../../util/errors.ts';
 import type { LogFields, Logger } from '../../../util/log.ts';
 
 /**
@@ -24,7 +25,7 @@ export function expectedOutages(clock: MonotonicClock): ExpectedOutages {
   const warn = (log: Logger, message: string, fields: LogFields): void => {
     const { problem } = fields;
     const now = clock.monotonic();
-    const isRefused = /forbidden|unauthorized/i.test(String(problem));
+    const isRefused = /forbidden|unauthorized/i.test(messageOf(problem));
     if (isRefused) refusedAt = Math.min(refusedAt, now);
     const isLasting = isRefused && now - refusedAt >= REFUSED_MS;
     if (hosts.size === 0 || problem === undefined || isLasting) return log.warn(message, fields);

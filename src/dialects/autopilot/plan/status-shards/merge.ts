@@ -9,6 +9,7 @@ import { annotated, withoutAnnotations } from '../../../../kube/resources.ts';
 import { rfc3339 } from '../../../../util/clock.ts';
 import { parseJson } from '../../../../util/json.ts';
 import { onceForEachAmong } from '../../../../util/memo.ts';
+import { scalarText } from '../../../../util/scalar-text.ts';
 import { recordedRunIn } from '../recorded-run.ts';
 import { PLAN_STATES, phaseOfPlan, TARGET_STATES } from '../states.ts';
 import { listsOf, withCommands, withLists } from './target-lists.ts';
@@ -30,7 +31,7 @@ export interface Progress extends Counts {
 function countedIn({ metadata }: Plan): { readonly at: number; readonly run: unknown } | undefined {
   const text = metadata.annotations?.[PROGRESS_ANNOTATION];
   const { at, run } = Object(parseJson(text)) as { at?: unknown; run?: unknown };
-  return text === undefined ? undefined : { at: Date.parse(String(at)), run };
+  return text === undefined ? undefined : { at: Date.parse(scalarText(at)), run };
 }
 
 export function withoutCounts(plan: Plan): Plan {

@@ -14,6 +14,7 @@ import { isRecord, sameJson } from '../../../../util/json.ts';
 import { ownMember } from '../../../../util/own-member.ts';
 import { counted } from '../../../../util/phrases.ts';
 import { printable } from '../../../../util/printable.ts';
+import { scalarText } from '../../../../util/scalar-text.ts';
 import { DONE, failure, findNode, type UpdateParts, underWay } from '../../plan/update-machine.ts';
 import {
   accepted,
@@ -160,7 +161,9 @@ function byName(
     !list.every((entry) => isRecord(entry) && typeof ownMember(entry, key) === 'string')
   )
     return undefined;
-  const entries = new Map((list as Entry[]).map((entry) => [String(ownMember(entry, key)), entry]));
+  const entries = new Map(
+    (list as Entry[]).map((entry) => [scalarText(ownMember(entry, key)), entry]),
+  );
   return entries.size === list.length ? entries : undefined;
 }
 
@@ -177,16 +180,17 @@ function fileOf({
   permissions = '0644',
   ...others
 }: Entry) {
-  const isOfRoot = /^root(:root)?$/.test(String(owner)) && /^0?[0-7]{3}$/.test(String(permissions));
+  const isOfRoot =
+    /^root(:root)?$/.test(scalarText(owner)) && /^0?[0-7]{3}$/.test(scalarText(permissions));
   const isWhole = Object.keys(others).length === 0 && append !== true && encoding === undefined;
   if (!isOfRoot || !isWhole || typeof content !== 'string' || /\{[{%#]/.test(content))
     return undefined;
   // The text ends with exactly one line break, as on a new Machine.
   const bytes = Buffer.from(content.replace(/([^\n])\n*$/, '$1\n'));
   return {
-    name: String(path),
+    name: scalarText(path),
     content: bytes.toString('base64'),
-    mode: Number.parseInt(String(permissions), 8),
+    mode: Number.parseInt(scalarText(permissions), 8),
   };
 }
 
@@ -196,7 +200,7 @@ function keysOf({ name, sshAuthorizedKeys: keys }: Entry) {
   if (!keys.every((key) => typeof key === 'string' && /^[ -~]+$/.test(key))) return undefined;
   const text = keys.map((key) => `${key}\n`).join('');
   return {
-    name: `user:${String(name)}`,
+    name: `user:${scalarText(name)}`,
     content: Buffer.from(text).toString('base64'),
     mode: 0o600,
   };
@@ -204,6 +208,6 @@ function keysOf({ name, sshAuthorizedKeys: keys }: Entry) {
 
 function argumentOf({ name, value }: Entry) {
   return typeof value === 'string'
-    ? { name: `kubelet:${String(name)}`, content: value, mode: 0 }
+    ? { name: `kubelet:${scalarText(name)}`, content: value, mode: 0 }
     : undefined;
 }
