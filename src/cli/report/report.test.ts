@@ -64,6 +64,10 @@ const EVENTS = [
   eventOf('c1', 2000),
   eventOf('w1', 50_000, { source: { component: 'kubelet' } }),
   eventOf('other', 50_000),
+  eventOf('w1', 50_000, {
+    metadata: { name: 'w1.forged', namespace: 'tenant' },
+    involvedObject: { kind: 'Node', name: 'w1', namespace: 'tenant' },
+  }),
   eventOf('w1', -MINUTE),
 ];
 

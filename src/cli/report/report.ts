@@ -82,7 +82,12 @@ export function reportOf(read: Read, now: number): Report {
       .map(({ name, state: what, message }) => ({ node: name, message: message || what })),
     rolledBack: targets.filter(({ rolledBack }) => rolledBack).map(({ name }) => name),
     ...(state.traceId === undefined ? {} : { traceId: state.traceId }),
-    events: eventsOf(read.events, { uid: view.uid, nodes, from: state.started }),
+    events: eventsOf(read.events, {
+      uid: view.uid,
+      namespace: view.namespace,
+      nodes,
+      from: state.started,
+    }),
     missing: read.missing,
   };
   return { ...report, plan: { ...report.plan, report: saidOf(report) } };
@@ -195,15 +200,22 @@ function longestOf(nodes: readonly NodeState[]): Report['longest'] {
 
 interface About {
   readonly uid: string | undefined;
+  /** The namespace of the plan; undefined if its kind has none. */
+  readonly namespace: string | undefined;
   readonly nodes: readonly NodeState[];
   readonly from: string;
 }
 
 /** Returns the Events that Refit wrote about the plan, or about one of its nodes since the run began. */
-function eventsOf(events: readonly Event[], { uid, nodes, from }: About): ReportEvent[] {
+function eventsOf(events: readonly Event[], about: About): ReportEvent[] {
+  const { uid, namespace, nodes, from } = about;
+  // The API server keeps Events about a Node in `default`. Anybody who may write in another namespace could name the
+  // same node there, in the words of Refit.
+  const places = ['default', namespace];
   const names = new Set(nodes.map(({ name }) => name));
   const began = Date.parse(from);
   return events
+    .filter(({ metadata }) => places.includes(metadata.namespace))
     .filter(({ source, reportingComponent }) =>
       (source?.component ?? reportingComponent ?? '').startsWith('refit'),
     )
