@@ -18,6 +18,13 @@ test.each([
     'cp\u200B1 a\u2060b \uFEFFc so\u00ADft',
     'cp\uFFFD1 a\uFFFDb  c so\uFFFDft',
   ],
+  [
+    'letters and marks that are not seen',
+    'w\u115F1 \u3164a\uFFA0 b\u034Fc \u180Ed \u17B4e \uFFF9f\uFFFB \u{1D173}g \u{E0100}',
+    'w\uFFFD1 \uFFFDa\uFFFD b\uFFFDc \uFFFDd \uFFFDe \uFFFDf\uFFFD \uFFFDg \uFFFD',
+  ],
+  ['what is no character, and breaks XML', 'a\uFFFEb\uFFFFc', 'a\uFFFDb\uFFFDc'],
+  ['a mark that chooses the form of an emoji', '❤\uFE0F'],
   ['tags', 'w1\u{E0041}\u{E007F}', 'w1\uFFFD\uFFFD'],
   ['letters that need a joiner, and emoji', 'می\u200Cخواهم 👩\u200D💻 🚀'],
   ['another direction of writing', 'a\u202Eb', 'a\uFFFDb'],

@@ -7,11 +7,12 @@
 // tables that stay in memory.
 /**
  * Matches control characters (C0 and C1), characters that change the direction of text, and
- * invisible ones: spaces and operators without width, and tags (U+E0000 to U+E007F, which
- * JavaScript writes as two characters).
+ * invisible ones: spaces and operators without width, letters and marks that nothing shows, and the
+ * tags, variation selectors and marks of music that JavaScript writes as two characters. It also
+ * matches U+FFFE and U+FFFF, which are no characters: an XML document with one cannot be read.
  */
 const STEERING =
-  /\uDB40[\uDC00-\uDC7F]|[^ -~\xA0-\xAC\xAE-\u061B\u061D-\u200A\u200C-\u200D\u2010-\u2029\u202F-\u205F\u206A-\uFEFE\uFF00-\uFFFF]/g;
+  /\uDB40[\uDC00-\uDDEF]|\uD834[\uDD73-\uDD7A]|[^ -~\xA0-\xAC\xAE-\u034E\u0350-\u061B\u061D-\u115E\u1161-\u17B3\u17B6-\u180A\u1810-\u200A\u200C-\u200D\u2010-\u2029\u202F-\u205F\u2070-\u3163\u3165-\uFEFE\uFF00-\uFF9F\uFFA1-\uFFEF\uFFFC-\uFFFD]/g;
 
 /**
  * Returns the text for a terminal. Tabs and line breaks become blanks, and other control characters
