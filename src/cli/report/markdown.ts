@@ -59,11 +59,19 @@ function cell(text: string): string {
   return escaped(text).replaceAll('|', String.raw`\|`);
 }
 
-/** Text of the cluster is never markup, neither of Markdown nor of HTML inside of it. */
+/** Text of the cluster is never markup, neither of Markdown nor of HTML inside of it, and what looks like an address is no link. */
 function escaped(text: string): string {
-  return text
-    .replaceAll(/[\n\r]+/g, ' ')
-    .replaceAll(/[\\`*_[\]#~]/g, String.raw`\$&`)
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;');
+  return (
+    text
+      .replaceAll(/[\n\r]+/g, ' ')
+      .replaceAll(/[\\`*_[\]#~]/g, String.raw`\$&`)
+      .replaceAll('&', '&amp;')
+      .replaceAll('<', '&lt;')
+      .replaceAll('>', '&gt;')
+      .replaceAll('://', '&#58;//')
+      .replaceAll('@', '&#64;')
+      .replaceAll(/\bwww\./gi, (found) => `${found.slice(0, -1)}&#46;`)
+      // At its beginning, these would make a list.
+      .replace(/^(\d{0,9})([-+.)])/, String.raw`$1\$2`)
+  );
 }

@@ -127,6 +127,20 @@ test('nodes with something to explain have what refit why says of them', async (
   expect(explained.map(({ name }) => name)).toEqual(['w1', 'w2']);
 });
 
+test.each([
+  ['> quoted', '&gt; quoted'],
+  ['- one', String.raw`\- one`],
+  ['+ one', String.raw`\+ one`],
+  ['12. one', String.raw`12\. one`],
+  ['12) one', String.raw`12\) one`],
+  ['see https://evil.test/', 'see https&#58;//evil.test/'],
+  ['see www.evil.test', 'see www&#46;evil.test'],
+  ['ask a@evil.test', 'ask a&#64;evil.test'],
+  ['w1: 3 - 1 + 2', 'w1: 3 - 1 + 2'],
+])('in Markdown, %j makes no list, quotation or link', async (text, expected) => {
+  expect(markdownOf(await report([text]))).toContain(`\n* ${expected}\n`);
+});
+
 test('of many failed nodes the first 200 are explained', async () => {
   const names = Array.from({ length: 250 }, (_, index) => `n${index}`);
   const many = buildPlan(
