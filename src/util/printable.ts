@@ -12,7 +12,7 @@
  * matches U+FFFE and U+FFFF, which are no characters: an XML document with one cannot be read.
  */
 const STEERING =
-  /\uDB40[\uDC00-\uDDEF]|\uD834[\uDD73-\uDD7A]|[^ -~\xA0-\xAC\xAE-\u034E\u0350-\u061B\u061D-\u115E\u1161-\u17B3\u17B6-\u180A\u1810-\u200A\u200C-\u200D\u2010-\u2029\u202F-\u205F\u2070-\u3163\u3165-\uFEFE\uFF00-\uFF9F\uFFA1-\uFFEF\uFFFC-\uFFFD]/g;
+  /\uDB40[\uDC00-\uDDEF]|\uD834[\uDD73-\uDD7A]|\u17B4|\u17B5|[^ -~\xA0-\xAC\xAE-\u034E\u0350-\u061B\u061D-\u115E\u1161-\u180A\u1810-\u200A\u200C-\u200D\u2010-\u2029\u202F-\u205F\u2070-\u3163\u3165-\uFEFE\uFF00-\uFF9F\uFFA1-\uFFEF\uFFFC-\uFFFD]/g;
 
 /**
  * Returns the text for a terminal. Tabs and line breaks become blanks, and other control characters
