@@ -33,7 +33,7 @@ export const windowOpen = {
       return waiting(
         'WindowClosed',
         outsideOf('the plan', own.opensAt, policy.planWindows ?? []),
-        'the window opens',
+        `the window opens, at ${timeIn(policy.planWindows ?? [], own.opensAt)}`,
         now,
         own.opensAt,
       );
@@ -50,7 +50,13 @@ export const windowOpen = {
     const verdict =
       start === undefined
         ? wait('WindowTooShort', message, longer, { recheckMs: opening.until - now })
-        : waiting('WindowTooShort', message, 'a window opens that is long enough', now, start);
+        : waiting(
+            'WindowTooShort',
+            message,
+            `a window opens that is long enough, at ${timeIn(policy.windows, start)}`,
+            now,
+            start,
+          );
     return { ...verdict, ...ofWhom };
   },
 };
@@ -90,12 +96,13 @@ function closed(
     return waiting(
       'WindowClosed',
       outsideOf(`UpgradePolicy ${name}`, opensAt, windows),
-      'the window opens',
+      `the window opens, at ${timeIn(windows, opensAt)}`,
       now,
       opensAt,
     );
-  const message = `in a blackout of UpgradePolicy ${name}: nothing starts before ${timeIn(windows, opensAt)}`;
-  return waiting('Blackout', message, 'the blackout is over', now, opensAt);
+  const at = timeIn(windows, opensAt);
+  const message = `in a blackout of UpgradePolicy ${name}: nothing starts before ${at}`;
+  return waiting('Blackout', message, `the blackout is over, at ${at}`, now, opensAt);
 }
 
 /** Returns the time in UTC and in the time zone of the windows. Thousands of targets may wait for the same time. */
@@ -126,6 +133,5 @@ function waiting(
   now: number,
   until: number,
 ): Waiting {
-  const at = rfc3339(until);
-  return wait(code, message, `${ends}, at ${at}`, { recheckMs: until - now, until: at });
+  return wait(code, message, ends, { recheckMs: until - now, until: rfc3339(until) });
 }

@@ -45,6 +45,8 @@ export interface UpdateSettings {
   /** The URL of the server, without a slash at its end. */
   readonly server: string;
   readonly schedule: Schedule;
+  /** The time zone of windows and schedules; undefined for UTC. */
+  readonly timeZone: string | undefined;
   readonly afterFailure: 'Wait' | 'Newer';
   /** How long a release must be published before it is taken; undefined if it is taken at once. */
   readonly minimumAge?: { readonly text: string; readonly ms: number };
@@ -136,6 +138,7 @@ export function readUpdateConfig(
       channel,
       server,
       schedule,
+      timeZone: timeZone === 'UTC' ? undefined : timeZone,
       afterFailure: afterFailure === 'Newer' ? 'Newer' : 'Wait',
       ...defined({ minimumAge }),
       commands,

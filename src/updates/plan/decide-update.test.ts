@@ -5,6 +5,7 @@ import type { Plan } from '../../api/autopilot/plan.ts';
 import type { UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { problemsOf } from '../../dialects/autopilot/plan/problems.ts';
 import { phaseOfPlan } from '../../dialects/autopilot/plan/states.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import type { Release } from '../channel/read-index.ts';
 import { readUpdateConfig, type UpdateSettings } from '../config/read-config.ts';
 import { decideUpdate, type UpdateDecision, type UpdateFacts } from './decide-update.ts';
@@ -233,6 +234,20 @@ test('what waits says what ends the wait', () => {
     until: MONDAY - 1_800_000 + 7 * 86_400_000,
     message: 'v1.36.4+k0s.0 waits for the window, which opens at 2026-11-30T22:00:00Z',
   });
+});
+
+test('times are told in UTC and in the time zone of the windows', () => {
+  const inBerlin = { 'upgrade.refit.dev/time-zone': 'Europe/Berlin' };
+  const now = MONDAY + 7_200_000;
+  const message = (annotations: Record<string, string>): string =>
+    decide('v1.36.4+k0s.0', { settings: settingsOf(config({}, annotations)), now, seenMs: now })
+      .message;
+  expect(message(inBerlin)).toBe(
+    'v1.36.4+k0s.0 waits for the window, which opens at 2026-11-30T21:00:00Z (22:00 Europe/Berlin)',
+  );
+  expect(message({ ...inBerlin, 'upgrade.refit.dev/minimum-release-age': '24h' })).toContain(
+    `waits until ${rfc3339(now + 86_400_000)} (`,
+  );
 });
 
 test('in the lead time the Plan is there before its window, and says so to the leader', () => {

@@ -4,8 +4,7 @@
  */
 import type { Plan } from '../../api/autopilot/plan.ts';
 import type { RolloutPhase } from '../../engine/model/rollout.ts';
-import { rfc3339 } from '../../util/clock.ts';
-import { openAt } from '../../util/maintenance-windows.ts';
+import { openAt, timeWithZone } from '../../util/maintenance-windows.ts';
 import { ownMember } from '../../util/own-member.ts';
 import {
   compareVersions,
@@ -240,7 +239,7 @@ function downloadVerdict({
 
 /** Returns a decision while the release is younger than the UpdateConfig allows; undefined once it is old enough. */
 function ageVerdict({
-  settings: { minimumAge },
+  settings: { minimumAge, timeZone },
   release: { version, publishedMs },
   seenMs,
   now,
@@ -251,12 +250,12 @@ function ageVerdict({
   const until = since + minimumAge.ms;
   if (until <= now) return undefined;
   const how = publishedMs === undefined ? 'seen first' : 'published';
-  const message = `${version} waits until ${rfc3339(until)}, ${minimumAge.text} after it was ${how}, as ${MINIMUM_AGE_ANNOTATION} says`;
+  const message = `${version} waits until ${timeWithZone(until, timeZone)}, ${minimumAge.text} after it was ${how}, as ${MINIMUM_AGE_ANNOTATION} says`;
   return { ...none('TooNew', message), until };
 }
 
 function windowVerdict({
-  settings: { schedule },
+  settings: { schedule, timeZone },
   release,
   now,
 }: UpdateFacts): UpdateDecision | undefined {
@@ -265,7 +264,7 @@ function windowVerdict({
   // In the lead time nodes only download, and the Plan itself waits for the window.
   const leadMs = schedule.lead?.ms ?? 0;
   if (opening.open || opening.opensAt - now <= leadMs) return undefined;
-  const message = `${release.version} waits for the window, which opens at ${rfc3339(opening.opensAt)}`;
+  const message = `${release.version} waits for the window, which opens at ${timeWithZone(opening.opensAt, timeZone)}`;
   return { ...none('WindowClosed', message), until: opening.opensAt - leadMs };
 }
 
