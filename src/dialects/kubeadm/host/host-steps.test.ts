@@ -9,6 +9,7 @@ import {
   hostStepsRig as rig,
   VERSION,
 } from '../../../../test/support/kubeadm/host-steps-rig.ts';
+import type { Pod } from '../../../kube/resources.ts';
 import type { EtcdAnswer } from './etcd.ts';
 import type { Upgrade } from './host.ts';
 import * as steps from './host-steps.ts';
@@ -285,6 +286,49 @@ test('a kubelet that crashes is told at each new crash, long before the time is 
   const said = [
     'the new kubelet crashed once',
     'the new kubelet crashed 2 times; last line of its log: E1 command failed, token=***',
+  ];
+  expect(told).toEqual(said);
+  expect(warnings()).toEqual(said);
+});
+
+test('a static pod that crashes again and again is told once, long before the time is over', async () => {
+  const told: string[] = [];
+  const pod = (component: string, host: string, reason?: string): Pod => ({
+    metadata: { name: `${component}-${host}`, labels: { component } },
+    spec: { nodeName: host, containers: [{ name: component, image: `r/${component}:${VERSION}` }] },
+    status: {
+      conditions: [{ type: 'Ready', status: reason === undefined ? 'True' : 'False' }],
+      containerStatuses: [
+        { name: component, state: reason === undefined ? {} : { waiting: { reason } } },
+      ],
+    },
+  });
+  const images = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+  const { on, outcome, warnings, clock } = rig(
+    () => ({
+      stdout: [
+        `kubeadm=${VERSION}`,
+        ...images.map((name) => `image.${name}=r/${name}:${VERSION}`),
+      ].join('\n'),
+    }),
+    {
+      pods: async () =>
+        await Promise.resolve([
+          pod('kube-scheduler', 'cp2', 'CrashLoopBackOff'),
+          pod('kube-apiserver', 'cp1'),
+          pod('kube-controller-manager', 'cp1', 'ContainerCreating'),
+          pod(
+            'kube-scheduler',
+            'cp1',
+            clock.monotonic() < 4_000 ? 'CrashLoopBackOff' : 'ContainerCreating',
+          ),
+        ]),
+      tell: (why) => void told.push(why),
+    },
+  );
+  expect(await outcome(steps.untilVerified(on))).toContain('kube-scheduler: its pod is not ready');
+  const said = [
+    'kube-scheduler crashes again and again; see kubectl -n kube-system logs kube-scheduler-cp1',
   ];
   expect(told).toEqual(said);
   expect(warnings()).toEqual(said);

@@ -15,7 +15,7 @@ import { attempt, type Host, type Part, type Shells, saidBy, type Upgrade } from
 import { type HostFacts, probeHost, readFacts } from './probe.ts';
 import type { HostStep, StepBody, StepContext } from './scripts.ts';
 import * as scripts from './scripts.ts';
-import { hostChecks, isAt, problemsOf, untilRight } from './verify.ts';
+import { crashLoops, hostChecks, isAt, problemsOf, untilRight } from './verify.ts';
 
 export interface HostStepsParts extends BasicTools, Omit<StepContext, 'step'> {
   readonly shells: Shells;
@@ -127,6 +127,7 @@ export async function untilEtcdIsHealthy(on: HostStepsParts): Promise<void> {
 export async function untilVerified(on: HostStepsParts): Promise<void> {
   const { shells, host, version, parts, clock } = on;
   let told = 0;
+  const toldPods = new Set<string>();
   await until(on, VERIFY_MS, async () => {
     const reading = Promise.all([on.node(), on.pods()]);
     // These reads may fail because the kubelet crashes, so the facts of the host are read first.
@@ -138,17 +139,25 @@ export async function untilVerified(on: HostStepsParts): Promise<void> {
       tellCrashes(on, crashes);
     }
     const [node, pods] = await reading;
+    if (parts.includes('kubeadm'))
+      for (const problem of crashLoops(host, pods)) {
+        if (!toldPods.has(problem)) warnOf(on, problem);
+        toldPods.add(problem);
+      }
     expectNone(problemsOf(hostChecks({ facts, node, pods }, version, parts, clock.now())));
   });
 }
 
 function tellCrashes(
-  { host, log, tell }: HostStepsParts,
+  on: HostStepsParts,
   { times, line }: NonNullable<HostFacts['kubeletCrashes']>,
 ): void {
   const often = times === 1 ? 'once' : `${times} times`;
   const last = line === '' ? '' : `; last line of its log: ${line}`;
-  const why = `the new kubelet crashed ${often}${last}`;
+  warnOf(on, `the new kubelet crashed ${often}${last}`);
+}
+
+function warnOf({ host, log, tell }: HostStepsParts, why: string): void {
   log.warn(why, { node: host.name });
   tell?.(why);
 }

@@ -8,7 +8,7 @@ import { parseVersion } from '../../../util/version.ts';
 import { isNeeded } from '../../../versions/version-rules.ts';
 import { dateOf, endingSoon } from './certificates.ts';
 import { etcdProblems } from './etcd.ts';
-import type { Part } from './host.ts';
+import type { Host, Part } from './host.ts';
 import { answersOf, type HostFacts, tagOf } from './probe.ts';
 
 export interface Check {
@@ -102,11 +102,24 @@ function podCheck(component: string, { facts, pods: all }: HostState, version?: 
   if (tag !== wanted)
     return { component, found: `its pod still has ${tag || 'no image'}`, cure: KUBELET_LOG };
   if (kube.readyCondition(pod)?.status === 'True') return { component, found: tag };
-  return {
-    component,
-    found: 'its pod is not ready',
-    cure: `see kubectl -n kube-system logs ${pod.metadata.name}`,
-  };
+  return { component, found: 'its pod is not ready', cure: logsOf(pod) };
+}
+
+const logsOf = ({ metadata: { name } }: kube.Pod): string =>
+  `see kubectl -n kube-system logs ${name}`;
+
+/** Returns a sentence for each static pod of the host that the kubelet restarts again and again. */
+export function crashLoops({ name, role }: Host, pods: readonly kube.Pod[]): string[] {
+  if (role !== 'controlPlane') return [];
+  return [...STATIC_PODS, 'etcd'].flatMap((component) => {
+    const pod = podOf(pods, name, component);
+    const isLooping = pod?.status?.containerStatuses?.some(
+      ({ state }) => state?.waiting?.reason === 'CrashLoopBackOff',
+    );
+    return pod && isLooping === true
+      ? [`${component} crashes again and again; ${logsOf(pod)}`]
+      : [];
+  });
 }
 
 export function podOf(
