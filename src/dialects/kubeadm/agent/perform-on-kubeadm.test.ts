@@ -289,6 +289,17 @@ test.each<[string, string, string, string]>([
   },
 );
 
+test.each(['latest', '1.36', 'v1.36.x', TO.repeat(2)])(
+  'a worker fails before the drain where the wanted version is "%s"',
+  async (version) => {
+    store.send({ ...SIGNAL, command: { ...SIGNAL.command, version } });
+    start();
+    await until('FailedDownload');
+    expect(report()?.reason).toContain(`"${version}", which is not a version`);
+    expect(steps).toEqual([]);
+  },
+);
+
 test('a control plane whose own member of etcd does not answer asks nobody else, and is not touched', async () => {
   const shells = () => ({
     run: async (_host: unknown, script: string) => {
