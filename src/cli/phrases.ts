@@ -1,5 +1,6 @@
 /** Formats what several outputs share: ages, wrapped sentences and tables. */
 import { formatDuration } from '../util/duration.ts';
+import type { Medium, Style } from './output.ts';
 
 /**
  * Returns how long ago `since` (RFC 3339) was, in whole seconds. Returns `0 s` if `since` is in the
@@ -22,6 +23,30 @@ export function wrapped(text: string, width: number): string[] {
     } else line = line === '' ? word : `${line} ${word}`;
   }
   return [...lines, line];
+}
+
+/** A part of a line that is never broken. `gap` is written before it, unless it begins a line. */
+export interface LinePart {
+  readonly text: string;
+  readonly style?: Style;
+  readonly gap: string;
+}
+
+/** Joins parts to lines of at most `width` characters, as far as no part is longer. Every line but the first is indented. */
+export function partLines(
+  parts: readonly LinePart[],
+  { paint, width }: Pick<Medium, 'paint' | 'width'>,
+  indent = 2,
+): string[] {
+  const lines = [''];
+  let used = 0;
+  for (const { text, style, gap } of parts) {
+    const isNext = used > 0 && used + gap.length + text.length > width;
+    if (isNext) lines.push('');
+    used = isNext ? text.length + indent : used + gap.length + text.length;
+    lines[lines.length - 1] += `${isNext ? ' '.repeat(indent) : gap}${paint(style, text)}`;
+  }
+  return lines;
 }
 
 /** The least width of the last column. If less is left, each row is written as several lines. */

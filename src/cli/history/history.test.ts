@@ -130,3 +130,13 @@ test.each([
 ])('the name %s means the plan: %s', (name, isMeant) => {
   expect(isHistoryOf(historyOf(rolloutWith([])), name)).toBe(isMeant);
 });
+
+test('on a narrow terminal a run has several lines, and nothing is cut', () => {
+  const narrow = { hasColours: false, size: () => ({ columns: 40, rows: 50 }) };
+  const history = historyOf(rolloutWith([{ ...RUN, ended: later(10 * MINUTE) }]));
+  expect(historyLines([history], NOW, narrow).slice(1)).toEqual([
+    `  ${later(0)}  done 8/8`,
+    '    after 10 min, 50 min ago  to v1',
+    '    (one)',
+  ]);
+});

@@ -3,7 +3,7 @@ import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.t
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { type Medium, mediumOf, type Output } from '../output.ts';
-import { age, wrapped } from '../phrases.ts';
+import { age, type LinePart, partLines, wrapped } from '../phrases.ts';
 import { fullNameOf } from '../status/text.ts';
 import { harmless } from '../status/view.ts';
 import { runNameIn } from './run-names.ts';
@@ -81,22 +81,22 @@ export function untoldFailures({
   );
 }
 
-function runLines(
-  run: NodeRolloutRun,
-  name: string,
-  now: number,
-  { paint, width }: Medium,
-): string[] {
+function runLines(run: NodeRolloutRun, name: string, now: number, medium: Medium): string[] {
   const { version, started, ended, phase, counts, message, reason, failures = [] } = run;
   const { snapshots = [] } = run;
   const end =
     ended === undefined
       ? `for ${age(started, now)}`
       : `after ${age(started, Date.parse(ended))}, ${age(ended, now)} ago`;
-  const to = version === undefined ? '' : `  to ${version}`;
   const sum = `${phase} ${counts.done}/${counts.total}`;
   const style = phase === 'done' ? 'green' : 'red';
-  const shown = paint(ended === undefined ? 'cyan' : style, sum);
+  const parts: LinePart[] = [
+    { text: `  ${started}`, gap: '' },
+    { text: sum, style: ended === undefined ? 'cyan' : style, gap: '  ' },
+    { text: end, gap: ' ' },
+    ...(version === undefined ? [] : [{ text: `to ${version}`, gap: '  ' }]),
+    { text: `(${name})`, gap: '  ' },
+  ];
   const code = reason === undefined ? '' : ` (${reason})`;
   const causes = [
     ...(message === undefined ? [] : [`${message}${code}`]),
@@ -110,7 +110,7 @@ function runLines(
     ...snapshots.map((each) => `snapshot ${snapshotSentence(each.node, each)}`),
   ];
   return [
-    `  ${started}  ${shown} ${end}${to}  (${name})`,
-    ...causes.flatMap((line) => wrapped(line, width - 6)).map((line) => `      ${line}`),
+    ...partLines(parts, medium, 4),
+    ...causes.flatMap((line) => wrapped(line, medium.width - 6)).map((line) => `      ${line}`),
   ];
 }

@@ -5,7 +5,7 @@ import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import type { Medium, Style } from '../output.ts';
-import { age, aligned, table, wrapped } from '../phrases.ts';
+import { age, aligned, type LinePart, partLines, table, wrapped } from '../phrases.ts';
 import { fixOf, planFlag, runnerOf, runnerOfPlan } from '../plan-runners.ts';
 import { planHookSection } from './hook-section.ts';
 import type { LeaderView } from './load.ts';
@@ -142,32 +142,18 @@ export function renderSections(sections: readonly Section[], { paint, width }: M
 }
 
 /** Returns the first line of a plan, or several lines on a narrow terminal. Nothing is cut. */
-export function header(
-  plan: PlanView,
-  now: number,
-  { paint, width }: Medium,
-  prefix = '',
-): string[] {
+export function header(plan: PlanView, now: number, medium: Medium, prefix = ''): string[] {
   const versions = [...new Set(plan.stages.map(({ version }) => version))].filter(
     (version) => version !== '',
   );
-  // `gap` is written before a part, unless the part begins a line.
-  const parts: { readonly text: string; readonly style?: Style; readonly gap: string }[] = [
+  const parts: LinePart[] = [
     { text: prefix, gap: '' },
     { text: titleOf(plan), style: 'bold', gap: '' },
     { text: stateAndCounts(plan), style: styleOf(plan), gap: '  ' },
     ...timesOf(plan, now).map((text) => ({ text, gap: ' ' })),
     ...(versions.length > 0 ? [{ text: aimOf(plan, versions.join(', then ')), gap: '  ' }] : []),
   ];
-  const lines = [''];
-  let used = 0;
-  for (const { text, style, gap } of parts) {
-    const isNext = used > 0 && used + gap.length + text.length > width;
-    if (isNext) lines.push('');
-    used = isNext ? text.length + 2 : used + gap.length + text.length;
-    lines[lines.length - 1] += `${isNext ? '  ' : gap}${paint(style, text)}`;
-  }
-  return lines;
+  return partLines(parts, medium);
 }
 
 /**
