@@ -223,6 +223,11 @@ describe('a node that waits for its uncordon', () => {
       { state: 'failed', facts: { node: OURS } },
       { nodeActions: 'acknowledge' },
     ],
+    [
+      'acknowledged even if it failed before an abort',
+      { state: 'failed', controls: ABORTED, facts: { node: OURS } },
+      { nodeActions: 'acknowledge' },
+    ],
   ])('%s', (_name, { facts, ...situation }, told) => {
     expect(toldOf({ ...situation, facts: { observation: asking('uncordon'), ...facts } })).toEqual(
       told,
