@@ -67,6 +67,21 @@ test('it records who opened the window, until when and why, and names the next n
   ]);
 });
 
+test('the end of an opening is told in the time zone of the windows, too', async () => {
+  const [window] = SHUT.windows ?? [];
+  const inBerlin: UpgradePolicy['spec'] = {
+    windows: window ? [{ ...window, timeZone: 'Europe/Berlin' }] : [],
+  };
+  const { said } = await give(inBerlin);
+  const until = `${later(2 * HOUR + MINUTE)} (11:01 Europe/Berlin)`;
+  expect(said[0]).toBe(`The maintenance window of Plan autopilot (id1) is open until ${until}.`);
+  const value = JSON.stringify({ until: later(2 * HOUR + MINUTE), by: 'ada' });
+  const { inspection } = await inspected(inBerlin, { [OPEN_WINDOW_ANNOTATION]: value });
+  expect(viewAt(inspection, NOW).warnings).toEqual([
+    `ada opened the maintenance window until ${until}: nodes start outside of the windows of the policy`,
+  ]);
+});
+
 test('a blackout still holds, unless the opening names it', async () => {
   const held = await give(WINTER);
   const opened = await give(WINTER, { blackouts: true });

@@ -1,5 +1,5 @@
 /** Implements `refit start`: opens the maintenance window of one plan once. The opening ends by itself. */
-import { isTimetableOpen } from '../../engine/gates/window-open.ts';
+import { endOfOpening, isTimetableOpen } from '../../engine/gates/window-open.ts';
 import { OPEN_WINDOW_ANNOTATION, type OpenWindow } from '../../engine/model/controls.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
@@ -67,7 +67,7 @@ export function openWindow(
     return {
       annotations: { [OPEN_WINDOW_ANNOTATION]: JSON.stringify(defined(opening)) },
       said: [
-        `The maintenance window of ${title} is open until ${opening.until}.`,
+        `The maintenance window of ${title} is open until ${endOfOpening(opening, policy)}.`,
         ...(isOpenAnyway ? ['It would be open now without this command, too.'] : []),
         'No node starts after that time outside of the windows of the policy; nodes in progress finish.',
         ...(next.length > 0 ? [`Next: ${listed(next)}.`] : []),

@@ -242,7 +242,7 @@ export function viewAt(
   const opened =
     opening === undefined
       ? []
-      : [`${describeOpening(opening)}: nodes start outside of the windows of the policy`];
+      : [`${describeOpening(opening, policy)}: nodes start outside of the windows of the policy`];
   const said = [...opened, ...decidedIn(snapshot, policy, now), ...warnings];
   const seen = { explanation, upcoming, silencing, warnings: said, unseen };
   return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });

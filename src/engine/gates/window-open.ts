@@ -80,11 +80,23 @@ export function isTimetableOpen(policy: RolloutPolicy, now: number): boolean {
   return openAt(policy, now).open && openAt(ownTimetable(policy), now).open;
 }
 
+/** Returns the end of an opening, in UTC and in the time zone of the windows. */
+export function endOfOpening(
+  { until }: Pick<OpenWindow, 'until'>,
+  { windows, planWindows = [] }: Pick<RolloutPolicy, 'windows' | 'planWindows'>,
+): string {
+  return timeWithZone(Date.parse(until), zoneOf([...windows, ...planWindows]));
+}
+
 /** Returns a clause that says who opened the window until when. */
-export function describeOpening({ until, by, reason }: OpenWindow): string {
+export function describeOpening(
+  opening: OpenWindow,
+  policy: Pick<RolloutPolicy, 'windows' | 'planWindows'>,
+): string {
+  const { by, reason } = opening;
   const who = by === undefined ? 'somebody' : by;
   const why = reason === undefined ? '' : ` (${reason})`;
-  return `${who} opened the maintenance window until ${until}${why}`;
+  return `${who} opened the maintenance window until ${endOfOpening(opening, policy)}${why}`;
 }
 
 function closed(

@@ -172,7 +172,7 @@ export function openingEvents(
     .filter(({ target }) => target.state === 'intended')
     .map(({ target }) => target.name);
   if (names.length === 0) return [];
-  const message = `Starting ${listed(names, 1)}: ${describeOpening(opening)}`;
+  const message = `Starting ${listed(names, 1)}: ${describeOpening(opening, policy)}`;
   return [{ type: 'Normal', reason: because('WindowOpened', message) }];
 }
 
