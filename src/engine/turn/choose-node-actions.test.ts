@@ -326,6 +326,11 @@ describe('what is left on a node', () => {
       },
       { nodeActions: 'clean-up' },
     ],
+    [
+      'a taint goes after an abort, too, from a target that was still to be done',
+      { ...RELEASED, facts: { observation: NONE, node: { ...NODE, taintOwner: 'Plan.plan-uid' } } },
+      { nodeActions: 'clean-up' },
+    ],
   ])('%s', (_name, situation, told) => {
     expect(toldOf(situation)).toEqual(told);
   });
