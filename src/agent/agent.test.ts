@@ -1,15 +1,26 @@
 /** Proves how often an agent tries, and logs, what the API server refuses. */
 import { expect, test } from 'vitest';
 import { MemoryStore, viewOf } from '../../test/agent/memory-object.ts';
-import { airgap, journalAt, key, signalAt } from '../../test/support/builders/agent-situations.ts';
+import {
+  after,
+  airgap,
+  journalAt,
+  key,
+  NEW,
+  running,
+  signalAt,
+} from '../../test/support/builders/agent-situations.ts';
 import { refusal } from '../../test/support/builders/memory-api.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { decodeReport, decodeSignal } from '../signal/annotations.ts';
+import { rfc3339 } from '../util/clock.ts';
 import { silentLogger } from '../util/log.ts';
 import { Agent, type AgentParts } from './agent.ts';
 import { IDLE, type Journal } from './journal.ts';
 
 const MINUTE_MS = 60_000;
+/** What a kubelet said long before the restart. */
+const STALE = { type: 'Ready', status: 'True', lastHeartbeatTime: '2020-01-01T00:00:00Z' };
 
 interface Watched {
   readonly tries: number[];
@@ -256,4 +267,53 @@ test('what cannot run on this host is refused before anything is done', async ()
   expect(await statusesWith({ groundVeto: () => 'this host has cgroup v1' })).toEqual([
     'FailedDownload',
   ]);
+});
+
+test('on a controller the first heartbeat of its kubelet ends the wait for it before the next poll', async () => {
+  const clock = new FakeClock();
+  const store = new MemoryStore();
+  store.send(signalAt('Restart', key));
+  const node = new MemoryStore();
+  const beat = (): void => {
+    const lastHeartbeatTime = rfc3339(clock.now());
+    node.change({ status: { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime }] } });
+  };
+  node.change({ status: { conditions: [STALE] } });
+  clock.schedule(2_500, beat);
+  let reportedAt: number | undefined;
+  store.watch(() => {
+    if (store.statuses.at(-1) === 'UnCordoning') reportedAt ??= clock.monotonic();
+  });
+  await runWith(journalAt('soaking', { fresh: after, since: 0 }), 0, new Error('never'), {
+    clock,
+    object: viewOf(store),
+    ownNode: viewOf(node),
+    observe: async () => await Promise.resolve(running(NEW, after)),
+    ageOf: async () => await Promise.resolve(clock.monotonic() + 1_000),
+    maintenance: {
+      readNode: async () => await Promise.resolve(node.object),
+      whoCordons: async () => await Promise.resolve('leader'),
+    } as unknown as AgentParts['maintenance'],
+    times: { restartTimeoutMs: 1, soakMs: 1, readyTimeoutMs: 10 * MINUTE_MS },
+  });
+  expect(reportedAt).toBe(2_500);
+});
+
+test('a heartbeat of the Node wakes no agent that watches no process', async () => {
+  const clock = new FakeClock();
+  const node = new MemoryStore();
+  let asked = 0;
+  clock.schedule(2_500, () => node.change({ annotations: { heartbeat: 'now' } }));
+  await runWith(journalAt('proven'), 0, new Error('never'), {
+    clock,
+    ownNode: viewOf(node),
+    maintenance: {
+      whoCordons: async () => {
+        asked++;
+        return await Promise.resolve('leader');
+      },
+    } as unknown as AgentParts['maintenance'],
+  });
+  // It asks at its start and every five seconds.
+  expect(asked).toBe(13);
 });

@@ -12,7 +12,7 @@ import { type ActiveJournal, IDLE, type Journal, signalKeyOf } from './journal.t
 import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
 import { type CrashReporter, type CrashReportParts, crashReporter } from './object/crash-report.ts';
 import { withReport } from './object/report-writer.ts';
-import { changeOrTimeout } from './object/signal-object.ts';
+import { type ChangingObject, changeOrTimeout, eitherOf } from './object/signal-object.ts';
 import { type ObserverParts, type StepInputs, stepInputs } from './observe.ts';
 import { withCrashStory } from './service/crash-story.ts';
 import { isDiskFull } from './state/durable-files.ts';
@@ -31,6 +31,11 @@ export interface AgentParts extends ObserverParts, Pick<CrashReportParts, 'accou
     journal: ActiveJournal,
     abort: AbortSignal,
   ) => Promise<StepOutcome>;
+  /**
+   * The Node of this host, if `object` is not that Node but pods run here. Its changes end a pause while the agent watches a new process,
+   * because the heartbeat of the kubelet may be what the next node waits for.
+   */
+  readonly ownNode?: ChangingObject;
   /**
    * The agent calls this when there is nothing left to do: after its start, and after each signal.
    */
@@ -146,15 +151,25 @@ export class Agent {
     void object.follow(stop);
     while (!stop.aborted) {
       const { version } = object;
+      const watched = this.#watched();
+      const { version: seen } = watched;
       const pauseMs = await this.#decideAndAct(stop).catch((error: unknown) =>
         this.#failed(error, stop),
       );
       if (pauseMs !== 'service') this.#forgetSocket();
       if (pauseMs === 'service') await this.#pauseForService(version, stop);
-      else if (pauseMs !== 0) await changeOrTimeout(object, version, pauseMs, { clock, stop });
+      else if (pauseMs !== 0) await changeOrTimeout(watched, seen, pauseMs, { clock, stop });
     }
     this.#forgetSocket();
     await this.#parts.prefetcher?.stop();
+  }
+
+  /** Returns what ends a pause when it changes. */
+  #watched(): ChangingObject {
+    const { object, ownNode } = this.#parts;
+    return ownNode !== undefined && this.#journal.phase === 'soaking'
+      ? eitherOf(object, ownNode)
+      : object;
   }
 
   /**

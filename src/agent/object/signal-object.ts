@@ -1,5 +1,6 @@
 /** Defines the object that carries an agent's signals, and waits for its changes. */
 import { type BackoffOptions, backoffDelay, type Clock } from '../../util/clock.ts';
+import { createListeners } from '../../util/listeners.ts';
 import type { Tools } from '../../util/tools.ts';
 import { onAbort } from '../../util/waits.ts';
 import type { OwnObject } from './own-object.ts';
@@ -9,6 +10,42 @@ export type SignalObject = Omit<OwnObject, 'writeStatus' | 'claim'>;
 
 /** Tells whether an object has changed. */
 export type ChangingObject = Pick<OwnObject, 'version' | 'onChange'>;
+
+/** Returns what changes whenever one of the two objects changes. */
+export function eitherOf(one: ChangingObject, other: ChangingObject): ChangingObject {
+  return {
+    get version() {
+      // Both numbers only grow.
+      return one.version + other.version;
+    },
+    onChange(listener) {
+      const forgets = [one, other].map((each) => each.onChange(listener));
+      return () => {
+        for (const forget of forgets) forget();
+      };
+    },
+  };
+}
+
+/** Passes on the changes of an object that is not always the same one, such as the Node of a host whose name changes. */
+export interface ChangeRelay extends ChangingObject {
+  readonly changed: () => void;
+}
+
+export function changeRelay(): ChangeRelay {
+  const listeners = createListeners();
+  let version = 0;
+  return {
+    get version() {
+      return version;
+    },
+    onChange: (listener) => listeners.add(listener),
+    changed() {
+      version++;
+      listeners.call();
+    },
+  };
+}
 
 interface RepeatParts {
   readonly object: ChangingObject;

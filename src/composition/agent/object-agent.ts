@@ -13,7 +13,7 @@ import { keepDelegated } from '../../agent/maintenance/lease-delegation.ts';
 import { nodeMaintenance } from '../../agent/maintenance/node-maintenance.ts';
 import { type PresenceKeeper, presenceKeeper } from '../../agent/object/keep-presence.ts';
 import { reasonReporter } from '../../agent/object/reason-report.ts';
-import type { SignalObject } from '../../agent/object/signal-object.ts';
+import type { ChangingObject, SignalObject } from '../../agent/object/signal-object.ts';
 import type { AgentOptions } from '../../agent/options.ts';
 import { perform } from '../../agent/perform-step.ts';
 import { isSameProcess, type ProcessId } from '../../agent/service/host.ts';
@@ -53,6 +53,8 @@ export interface AgentHost extends HostParts {
 
 interface ServedObject {
   readonly object: SignalObject;
+  /** The Node of the host, if `object` is not that Node. */
+  readonly ownNode?: ChangingObject;
   /** Announces the agent in its last reports on signals, if this is the object that has the announcement. */
   readonly announcement?: PresenceKeeper;
   /** The path of the journal. No two agents may share one. */
@@ -205,7 +207,7 @@ export function createObjectAgent(
   nodeName: () => string | undefined,
 ): Agent {
   const { options, places, restarter, clock } = host;
-  const { object, journal, accepts } = own;
+  const { object, ownNode, journal, accepts } = own;
   const { stateDirectory, times, veto } = options;
   const beside = host.kubeadm ? 'replace' : options.beside;
   const maintenance = nodeMaintenance({ ...host, nodeName });
@@ -248,6 +250,7 @@ export function createObjectAgent(
   return new Agent({
     ...host,
     object,
+    ...(ownNode && { ownNode }),
     loadJournal: async () => {
       await keepSpare(journal);
       return afterReboot(await loadJournal(journal), bootId());

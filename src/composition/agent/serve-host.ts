@@ -11,7 +11,11 @@ import { keptBundles } from '../../agent/download/kept-bundles.ts';
 import { ROOT } from '../../agent/host-parts.ts';
 import { leaseDelegation } from '../../agent/maintenance/lease-delegation.ts';
 import { ownObject } from '../../agent/object/own-object.ts';
-import type { SignalObject } from '../../agent/object/signal-object.ts';
+import {
+  type ChangeRelay,
+  changeRelay,
+  type SignalObject,
+} from '../../agent/object/signal-object.ts';
 import { controlNodeName, nodeName } from '../../agent/registration/host-name.ts';
 import { describeController, keepRegistered } from '../../agent/registration/keep-registered.ts';
 import { askService, STATUS_TIMEOUT_MS } from '../../agent/service/trusted-service.ts';
@@ -168,7 +172,8 @@ export async function serveController(
   const nodeName = (): string | undefined => nodeNameOf(object.newest);
   const announcement = announcer(host, object);
   const { journal } = host.paths;
-  const own = { object, announcement, journal, accepts: ['k0supdate'] } as const;
+  const ownNode = changeRelay();
+  const own = { object, ownNode, announcement, journal, accepts: ['k0supdate'] } as const;
   /**
    * The last known name of the Node. It is kept when the ControlNode is gone, because a cordon of
    * ours must still be removed.
@@ -191,7 +196,7 @@ export async function serveController(
     workForValue(
       object,
       nodeName,
-      async (own, abort) => await serveOwnNode(host, own, abort),
+      async (own, abort) => await serveOwnNode(host, own, ownNode, abort),
       stop,
     ),
   ]);
@@ -199,10 +204,17 @@ export async function serveController(
 
 /**
  * Runs the agent for the Node of a controller. k0s's own leaders send airgap bundles only to Nodes,
- * also if updates of the host go to a ControlNode.
+ * also if updates of the host go to a ControlNode. The changes of the Node are passed on to the agent of the ControlNode.
  */
-async function serveOwnNode(host: AgentHost, name: string, stop: AbortSignal): Promise<void> {
+async function serveOwnNode(
+  host: AgentHost,
+  name: string,
+  { changed }: ChangeRelay,
+  stop: AbortSignal,
+): Promise<void> {
   const object = ownObject({ ...host, resource: nodes, name });
+  using listening = new DisposableStack();
+  listening.defer(object.onChange(changed));
   const options = { object, journal: host.paths.airgapJournal, accepts: ['airgapupdate'] } as const;
   await serveNode({ ...host, log: host.log.child({ for: `Node ${name}` }) }, name, options, stop);
 }
