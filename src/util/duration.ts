@@ -39,6 +39,9 @@ const GO_UNITS: Readonly<Record<string, number>> = {
   h: 3600e9,
 };
 
+/** Go counts the nanoseconds with 64 bits, so its longest duration is 292 years. */
+const OVERFLOW = 2 ** 63;
+
 /** Returns the nanoseconds of a Go duration; undefined if Go could not parse it either. */
 export function parseGoDuration(text: string): number | undefined {
   const [, sign = '', rest = ''] = /^([+-]?)(.*)$/.exec(text) ?? [];
@@ -49,6 +52,7 @@ export function parseGoDuration(text: string): number | undefined {
     (total, [, digits, unit = '']) => total + Number(digits) * (ownMember(GO_UNITS, unit) ?? 0),
     0,
   );
+  if (sum >= OVERFLOW) return undefined;
   return sign === '-' ? -sum : sum;
 }
 

@@ -83,10 +83,36 @@ test.each<[object, string]>([
     { drain: { timeout: true } },
     'spec.drain.timeout: true is not a duration; use a duration such as 90s or 1h30m',
   ],
+  ...['-5s', -5].map((timeout): [object, string] => [
+    { drain: { timeout } },
+    `spec.drain.timeout: ${JSON.stringify(timeout)} is below zero, so kubectl drain gives up at once; use a duration such as 90s or 1h30m`,
+  ]),
   [
-    { version: '', channel: 'update.k3s.io' },
-    'spec.channel: "update.k3s.io" is not an http or https URL',
+    { drain: { timeout: '99999999h' } },
+    'spec.drain.timeout: "99999999h" is not a duration; use a duration such as 90s or 1h30m',
   ],
+  ...[-1, 512, 99_999].map((defaultMode): [object, string] => [
+    { secrets: [{ name: 'a', path: 'a', defaultMode }] },
+    `spec.secrets[0].defaultMode: is ${defaultMode}, expected a number from 0 to 511, which is 0777 in octal`,
+  ]),
+  ...['', 'Data', 'a.b'].map((name): [object, string] => [
+    { upgrade: { image: 'a', volumes: [{ name, source: '/a', destination: '/b' }] } },
+    `spec.upgrade.volumes[0].name: ${JSON.stringify(name)} is a name that no volume can have; it must consist of lower-case letters, digits and hyphens, and begin and end with a letter or digit`,
+  ]),
+  ...['', '/a/../b'].map((source): [object, string] => [
+    { upgrade: { image: 'a', volumes: [{ name: 'a', source, destination: '/b' }] } },
+    `spec.upgrade.volumes[0].source: is ${JSON.stringify(source)}, expected a path on the node without "..", such as /etc/rancher`,
+  ]),
+  ...['', '/a:/b'].map((destination): [object, string] => [
+    { upgrade: { image: 'a', volumes: [{ name: 'a', source: '/a', destination }] } },
+    `spec.upgrade.volumes[0].destination: is ${JSON.stringify(destination)}, expected a path in the container without ":", such as /etc/rancher`,
+  ]),
+  ...['update.k3s.io', ' https://update.k3s.io', 'https://update.k3s.io ', 'https://a\nb'].map(
+    (channel): [object, string] => [
+      { version: '', channel },
+      `spec.channel: ${JSON.stringify(channel)} is not an http or https URL`,
+    ],
+  ),
 ])('%j can never work', (spec, problem) => {
   expect(fieldFindings(buildCattlePlan('p', spec))).toEqual({ problems: [problem], warnings: [] });
 });
@@ -104,6 +130,12 @@ test.each<[object, string[]]>([
   ].map((image): [object, string[]] => [{ upgrade: { image } }, []]),
   [{ tolerations: [{ key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true' }] }, []],
   [{ drain: { timeout: 0 } }, []],
+  [{ drain: { timeout: '2562047h' } }, []],
+  [
+    { secrets: [0, 0o777].map((defaultMode, at) => ({ name: `a${at}`, path: '', defaultMode })) },
+    [],
+  ],
+  [{ upgrade: { image: 'a', volumes: [{ name: 'a', source: '/a..b', destination: '/b' }] } }, []],
   [{ tolerations: [{ operator: 'Exists' }, { key: 'a', value: 'b', effect: 'NoSchedule' }] }, []],
   [{ secrets: [{ name: 'a-b', path: 'a' }], serviceAccountName: 'a.b' }, []],
   [

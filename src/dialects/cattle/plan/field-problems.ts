@@ -33,6 +33,8 @@ export function fieldFindings({ spec = {} as Spec }: CattlePlan): FieldFindings 
       ...imageProblems(spec),
       ...secretProblems(spec),
       ...pathProblems(spec),
+      ...modeProblems(spec),
+      ...volumeProblems(spec),
       ...tolerationProblems(spec),
       ...timeout.problems,
       ...(version ? [] : channelFaults(channel)),
@@ -80,6 +82,42 @@ function pathProblems({ secrets = [] }: Spec): string[] {
       : [
           `spec.secrets[${index}].path: ${JSON.stringify(path)} is also the path of spec.secrets[${first}]; give each Secret its own path`,
         ];
+  });
+}
+
+/** The API server refuses other modes of files in a volume. */
+function modeProblems({ secrets = [] }: Spec): string[] {
+  return secrets.flatMap(({ defaultMode = 0 }, index) =>
+    defaultMode >= 0 && defaultMode <= 0o777
+      ? []
+      : [
+          `spec.secrets[${index}].defaultMode: is ${defaultMode}, expected a number from 0 to 511, which is 0777 in octal`,
+        ],
+  );
+}
+
+/** The rules of the API server for volumes with a path of the node, and for their mounts. The volumes of `prepare` are only mounted. */
+function volumeProblems({ upgrade }: Spec): string[] {
+  return (upgrade?.volumes ?? []).flatMap(({ name, source, destination }, index) => {
+    const at = `spec.upgrade.volumes[${index}]`;
+    const fault = faultOfLabelName(name);
+    const isSource = source !== '' && !source.split('/').includes('..');
+    const isDestination = destination !== '' && !destination.includes(':');
+    const checks: readonly [boolean, string][] = [
+      [
+        fault !== undefined,
+        `${at}.name: ${JSON.stringify(name)} is a name that no volume can have; it ${fault}`,
+      ],
+      [
+        !isSource,
+        `${at}.source: is ${JSON.stringify(source)}, expected a path on the node without "..", such as /etc/rancher`,
+      ],
+      [
+        !isDestination,
+        `${at}.destination: is ${JSON.stringify(destination)}, expected a path in the container without ":", such as /etc/rancher`,
+      ],
+    ];
+    return checks.flatMap(([isWrong, problem]) => (isWrong ? [problem] : []));
   });
 }
 
@@ -151,13 +189,17 @@ function timeoutFindings({ timeout }: DrainSpec): FieldFindings {
   const field = 'spec.drain.timeout';
   const wanted = 'use a duration such as 90s or 1h30m';
   const isWhole = typeof timeout === 'number' && Number.isInteger(timeout);
-  if (typeof timeout === 'string' && parseGoDuration(timeout) !== undefined) return NOTHING;
-  if (!isWhole)
-    return {
-      problems: [`${field}: ${JSON.stringify(timeout)} is not a duration; ${wanted}`],
-      warnings: [],
-    };
-  if (timeout === 0) return NOTHING;
+  const nanoseconds = isWhole
+    ? timeout
+    : parseGoDuration(typeof timeout === 'string' ? timeout : '');
+  if (nanoseconds === undefined || nanoseconds < 0) {
+    const fault =
+      nanoseconds === undefined
+        ? 'is not a duration'
+        : 'is below zero, so kubectl drain gives up at once';
+    return { problems: [`${field}: ${JSON.stringify(timeout)} ${fault}; ${wanted}`], warnings: [] };
+  }
+  if (!isWhole || timeout === 0) return NOTHING;
   const meaning = `${field}: ${timeout} means nanoseconds, which is ${formatGoDuration(timeout)}`;
   const warning =
     timeout > MOST_OF_ORIGINAL
@@ -167,6 +209,9 @@ function timeoutFindings({ timeout }: DrainSpec): FieldFindings {
 }
 
 function channelFaults(channel: string): string[] {
-  const isUrl = /^https?:$/.test(URL.parse(channel)?.protocol ?? '');
-  return channel === '' || isUrl ? [] : [`spec.channel: "${channel}" is not an http or https URL`];
+  // The URL class ignores white space that the original takes as part of the address.
+  const isUrl = !/\s/.test(channel) && /^https?:$/.test(URL.parse(channel)?.protocol ?? '');
+  return channel === '' || isUrl
+    ? []
+    : [`spec.channel: ${JSON.stringify(channel)} is not an http or https URL`];
 }
