@@ -106,6 +106,16 @@ test.each<readonly [string, Spec, string]>([
     '"ftp://***@example.com" is not a server',
   ],
   [
+    'a blank before the server',
+    { ...PERIODIC, updateServer: ' https://example.com' },
+    'spec.updateServer: " https://example.com" is not a server',
+  ],
+  [
+    'a blank after the server',
+    { ...PERIODIC, updateServer: 'https://example.com ' },
+    'spec.updateServer: "https://example.com " is not a server',
+  ],
+  [
     'a channel elsewhere',
     { ...PERIODIC, channel: '../../admin' },
     'spec.channel: "../../admin" is not a channel',

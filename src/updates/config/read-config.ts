@@ -166,7 +166,8 @@ function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefi
   const address = withScheme(text);
   const shown = printableUrl(text);
   const { protocol = '', search = '', hash = '' } = URL.parse(address) ?? {};
-  if (!/^https?:$/.test(protocol) || search !== '' || hash !== '')
+  // The URL class ignores white space that k0s takes as part of the address.
+  if (/\s/.test(text) || !/^https?:$/.test(protocol) || search !== '' || hash !== '')
     return fail(
       'spec.updateServer',
       shown,
