@@ -23,6 +23,15 @@ const ALERT = {
   labels: { severity: 'critical' },
 };
 
+const RESOURCE = { name: 'sets', apiVersion: 'apps/v1', kind: 'StatefulSet', expression: 'true' };
+const JOB = { name: 'smoke', namespace: 'ops', spec: {} };
+
+/** Returns a case with a time that the API server refuses. */
+function timeCase(time: string, field: string, spec: HealthSpec): [string, HealthSpec, string] {
+  const wanted = 'a time above zero and below a year, such as 90s or 1h30m';
+  return [`${field} ${time}`, spec, `health.${field}: ${wanted}, found "${time}"`];
+}
+
 test.each<[string, HealthSpec | undefined, unknown]>([
   ['nothing', undefined, undefined],
   ['no check', { onUnknown: 'Ignore' }, undefined],
@@ -117,6 +126,14 @@ test.each<[string, HealthSpec, string]>([
     { metrics: [{ name: 'rate', url: URL, query: 'up' }] },
     'health.metrics[0]: a check with min, max or both, found "neither"',
   ],
+  ...['0s', '99999999h'].flatMap((time) => [
+    timeCase(time, 'metrics[0].for', { metrics: [{ ...METRIC, for: time }] }),
+    timeCase(time, 'http[0].for', { http: [{ ...HTTP, for: time }] }),
+    timeCase(time, 'alerts[0].for', { alerts: [{ ...ALERT, for: time }] }),
+    timeCase(time, 'resources[0].for', { resources: [{ ...RESOURCE, for: time }] }),
+    timeCase(time, 'jobs[0].timeout', { jobs: [{ ...JOB, timeout: time }] }),
+    timeCase(time, 'jobs[0].every', { jobs: [{ ...JOB, every: time }] }),
+  ]),
 ])('%s is refused', (_title, spec, expected) => {
   const { complaints } = read(spec);
   expect(complaints).toHaveLength(1);

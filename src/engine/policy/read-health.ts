@@ -3,11 +3,10 @@ import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { compileCel } from '../../health/cel.ts';
 import type { HealthCheck, HealthRules } from '../../health/checks.ts';
 import { selectorFault } from '../../kube/selectors.ts';
-import { parseDuration } from '../../util/duration.ts';
 import { defined, isRecord } from '../../util/json.ts';
+import { type Complain, readTime } from './read-time.ts';
 
 type HealthSpec = NonNullable<UpgradePolicySpec['health']>;
-type Complain = (field: string, wanted: string, found: unknown) => void;
 
 const DEFAULT_JOB_TIMEOUT_MS = 5 * 60_000;
 const DEFAULT_JOB_EVERY_MS = 5 * 60_000;
@@ -24,7 +23,7 @@ export function healthIn(
     ...daemonSetChecks(spec),
     ...resourceChecks(spec, complain),
     ...serverChecks(spec, complain),
-    ...jobChecks(spec),
+    ...jobChecks(spec, complain),
   ];
   reportDoubleNames(spec, complain);
   if (checks.length === 0) return undefined;
@@ -58,7 +57,7 @@ function resourceChecks({ resources = [] }: HealthSpec, complain: Complain): Hea
       namespace,
       selector,
       expression,
-      forMs: periodOf(each),
+      forMs: readTime(`health.resources[${index}].for`, each.for, complain),
     });
   });
 }
@@ -67,7 +66,7 @@ function serverChecks(
   { alerts = [], metrics = [], http = [] }: HealthSpec,
   complain: Complain,
 ): HealthCheck[] {
-  const alertChecks = alerts.map((each): HealthCheck => {
+  const alertChecks = alerts.map((each, index): HealthCheck => {
     const { name, url, labels, secretName } = each;
     const source =
       each.source === 'Prometheus' ? ('prometheus' as const) : ('alertmanager' as const);
@@ -78,7 +77,7 @@ function serverChecks(
       url,
       labels,
       secretName,
-      forMs: periodOf(each),
+      forMs: readTime(`health.alerts[${index}].for`, each.for, complain),
     });
   });
   const metricChecks = metrics.map((each, index): HealthCheck => {
@@ -87,28 +86,25 @@ function serverChecks(
     const max = each.max === undefined ? undefined : Number(each.max);
     if (min === undefined && max === undefined)
       complain(`health.metrics[${index}]`, 'a check with min, max or both', 'neither');
-    const forMs = periodOf(each);
+    const forMs = readTime(`health.metrics[${index}].for`, each.for, complain);
     return defined({ kind: 'metrics' as const, name, url, query, min, max, secretName, forMs });
   });
-  const httpChecks = http.map((each): HealthCheck => {
+  const httpChecks = http.map((each, index): HealthCheck => {
     const { name, url, secretName } = each;
-    return defined({ kind: 'http' as const, name, url, secretName, forMs: periodOf(each) });
+    const forMs = readTime(`health.http[${index}].for`, each.for, complain);
+    return defined({ kind: 'http' as const, name, url, secretName, forMs });
   });
   return [...alertChecks, ...metricChecks, ...httpChecks];
 }
 
-function jobChecks({ jobs = [] }: HealthSpec): HealthCheck[] {
-  return jobs.map(({ name, namespace, spec, timeout, every }) => {
-    const timeoutMs = parseDuration(timeout ?? '') ?? DEFAULT_JOB_TIMEOUT_MS;
-    const everyMs = parseDuration(every ?? '') ?? DEFAULT_JOB_EVERY_MS;
+function jobChecks({ jobs = [] }: HealthSpec, complain: Complain): HealthCheck[] {
+  return jobs.map(({ name, namespace, spec, timeout, every }, index) => {
+    const at = `health.jobs[${index}]`;
+    const timeoutMs = readTime(`${at}.timeout`, timeout, complain) ?? DEFAULT_JOB_TIMEOUT_MS;
+    const everyMs = readTime(`${at}.every`, every, complain) ?? DEFAULT_JOB_EVERY_MS;
     // The schema has refused a spec that is no object.
     return { kind: 'jobs', name, namespace, spec: isRecord(spec) ? spec : {}, timeoutMs, everyMs };
   });
-}
-
-/** Returns in milliseconds how long a check must pass. The schema has already checked the text. */
-function periodOf({ for: period }: { readonly for?: string }): number | undefined {
-  return period === undefined ? undefined : parseDuration(period);
 }
 
 /** The name says which check `refit why` is about, so it must name one check only. */

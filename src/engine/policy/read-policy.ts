@@ -24,6 +24,7 @@ import { hooksIn } from './read-hooks.ts';
 import { receiversIn } from './read-notify.ts';
 import { podRulesIn } from './read-pod-rules.ts';
 import { silencesIn } from './read-silences.ts';
+import { type Complain, readTime, readTimeOrZero } from './read-time.ts';
 import {
   DEFAULT_POLICY,
   type DrainPolicy,
@@ -35,11 +36,6 @@ import {
   type TimedStep,
   type WaveRule,
 } from './rollout-policy.ts';
-
-/** The longest duration that a policy may have, because times far in the future are not valid dates. */
-const LONGEST_MS = 365 * 24 * 60 * 60 * 1000;
-const WANTED_TIME = 'a time above zero and below a year, such as 90s or 1h30m';
-const WANTED_TIME_OR_ZERO = `0s, or ${WANTED_TIME}`;
 
 /**
  * Returns the policy with defaults for absent fields. If a field is invalid, nothing starts under
@@ -192,9 +188,7 @@ function readWave(wave: Wave, at: string, isLast: boolean, complain: Complain): 
   if (fault !== undefined) complain(`${at}.selector`, 'a label selector', fault);
   if ([selector, count, percent].filter((each) => each !== undefined).length > 1)
     complain(at, 'a wave with at most one of selector, count and percent', wave);
-  const settleMs = settle === undefined ? undefined : parseDuration(settle);
-  if (settle !== undefined && (settleMs === undefined || settleMs > LONGEST_MS))
-    complain(`${at}.settle`, WANTED_TIME, settle);
+  const settleMs = readTime(`${at}.settle`, settle, complain);
   return defined({
     selector,
     count,
@@ -210,25 +204,6 @@ function needsApproval(approval: Wave['approval'], at: string, complain: Complai
   if (approval === undefined || approval === 'None') return undefined;
   if (approval !== 'Manual') complain(`${at}.approval`, 'None or Manual', approval);
   return true;
-}
-
-/** Returns the duration in milliseconds. Returns undefined if it is absent or invalid, and calls `complain` in the latter case. */
-function readTime(
-  field: string,
-  text: string | undefined,
-  complain: Complain,
-  wanted = WANTED_TIME,
-): number | undefined {
-  if (text === undefined) return undefined;
-  const ms = parseDuration(text);
-  if (ms !== undefined && ms <= LONGEST_MS) return ms;
-  complain(field, wanted, text);
-  return undefined;
-}
-
-/** Does what `readTime` does for a field that may also be `0s`. */
-function readTimeOrZero(field: string, text: string | undefined, complain: Complain) {
-  return text === '0s' ? 0 : readTime(field, text, complain, WANTED_TIME_OR_ZERO);
 }
 
 function timesOf(spec: UpgradePolicySpec, complain: Complain) {
@@ -397,9 +372,6 @@ function agentDrainOf(
   };
   return Object.keys(drain).length === 0 ? {} : { drain };
 }
-
-/** Records an invalid field: its path in `spec`, what its value must be, and the value that was found. */
-export type Complain = (field: string, wanted: string, found: unknown) => void;
 
 type Window = NonNullable<UpgradePolicySpec['windows']>[number];
 type Stretch = NonNullable<UpgradePolicySpec['blackouts']>[number];
