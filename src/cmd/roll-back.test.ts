@@ -202,11 +202,21 @@ test('refused runs are passed over, and --run names any run', async () => {
   const refused = runOf({ id: 'back-1', planUid: 'refused-uid', phase: 'invalid', version: OLD });
   await record(refused, runOf());
   expect(await rollingBack({ dryRun: 'client' })).toContain('Run id1 goes back');
-  await record(runOf({ id: 'id2' }), runOf());
+  const again = [{ role: 'worker' as const, version: NEW, nodes: ['w1', 'w2'] }];
+  await record(runOf({ id: 'id2', before: again }), runOf());
   expect(await rollingBack({ dryRun: 'client', run: 'id1' })).toContain('Run id1 goes back');
   expect(await rollingBack({ run: 'id9' })).toContain('has no run id9; it has id2, id1');
   await record(refused);
   expect(await rollingBack()).toContain('has no run of this plan; it has back-1');
+});
+
+test('a node that a later run moved stays where it is', async () => {
+  const before = [{ role: 'worker' as const, version: 'v1.36.1+k0s.0', nodes: ['w1'] }];
+  await record(runOf({ id: 'id2', planUid: 'new-uid', before }), runOf());
+  const said = await rollingBack({ dryRun: 'client', run: 'id1' });
+  expect(said).toContain(`w2 worker ${NEW} ${OLD}`);
+  expect(said).not.toContain(`w1 worker ${NEW} ${OLD}`);
+  expect(said).toContain('left alone: w1 was moved later by run id2');
 });
 
 test('a run that rolled another one back says so', async () => {

@@ -90,7 +90,7 @@ export async function goBack(
   refuseImage(flags);
   const { history, run, world, concurrent } = way;
   if (flags.run === undefined) refuseUnfinishedWayBack(history, run);
-  const ways = waysBack(run, presentNodes(world));
+  const ways = waysBack(run, presentNodes(world), laterRuns(history, run));
   const snapshots = snapshotsOf(world, history);
   refuseImpossible(ways, run, snapshots);
   const recorded = history.flatMap((each) => each.downloads ?? []);
@@ -115,6 +115,16 @@ export async function goBack(
   if (flags.dryRun === 'server' || !(await isWanted(flags, parts))) return;
   await way.write(plan);
   say(parts, ['The Plan that goes back is written. Follow it with: refit status --watch']);
+}
+
+/** Returns the later runs that may have moved nodes elsewhere. A refused run moved none, and one that takes this run back may be gone on with. */
+function laterRuns(history: readonly NodeRolloutRun[], run: NodeRolloutRun): NodeRolloutRun[] {
+  return history
+    .slice(0, history.indexOf(run))
+    .filter(
+      ({ phase, rollsBack }) =>
+        phase !== 'invalid' && rollsBack?.run !== `${run.planUid}/${run.id}`,
+    );
 }
 
 function refuseImage({ image }: RollBackFlags): void {

@@ -17,6 +17,7 @@ import {
 
 const OLD = 'v1.36.3+k0s.0';
 const NEW = 'v1.36.3+k0s.2';
+const OTHER = 'v1.36.3+k0s.5';
 
 interface Row {
   readonly shows?: string;
@@ -27,9 +28,12 @@ interface Row {
   readonly before?: NodeRolloutRun['before'];
   /** What the controller shows. */
   readonly server?: string;
+  /** What the worker ran before each later run, the newest first. */
+  readonly later?: readonly string[];
 }
 
-function waysOf({ shows, status, command, planUid = 'plan-uid', before, server = NEW }: Row) {
+function waysOf(row: Row) {
+  const { shows, status, command, planUid = 'plan-uid', before, server = NEW, later = [] } = row;
   const signal = status === undefined ? {} : buildSignal({ status, command: { ...command } });
   const annotations = { ...signal, [ROLLOUT_ANNOTATION]: `${planUid}/created` };
   const worker: Node = buildNode('w1', { annotations });
@@ -50,7 +54,13 @@ function waysOf({ shows, status, command, planUid = 'plan-uid', before, server =
     ],
     downloads: [{ version: NEW, platform: 'linux-amd64', url: 'https://example.com/new' }],
   };
-  return waysBack(run, presentNodes(world));
+  const laterRuns = later.map((version) => ({
+    ...run,
+    id: 'id2',
+    started: '2026-11-21T08:00:00Z',
+    before: [{ role: 'worker' as const, version, nodes: ['w1'] }],
+  }));
+  return waysBack(run, presentNodes(world), laterRuns);
 }
 
 const LAGS = `w1 reported that ${NEW} is installed, but still shows ${OLD}`;
@@ -92,6 +102,36 @@ test.each<[string, Row, string, boolean]>([
     'shows only the version of Kubernetes, which both releases have',
     { shows: 'v1.36.3+k0s', status: 'Completed' },
     `w1 still runs ${OLD}`,
+    false,
+  ],
+  [
+    'was moved by a later run to what it shows',
+    { shows: NEW, status: 'Completed', later: [OTHER] },
+    'w1 was moved later by run id2, which started at 2026-11-21T08:00:00Z',
+    false,
+  ],
+  [
+    'was not moved by a later run',
+    { shows: NEW, status: 'Completed', later: [NEW] },
+    'moves',
+    false,
+  ],
+  [
+    'was moved by a later run, and went back from it',
+    { shows: NEW, status: 'Completed', later: [OTHER, NEW] },
+    'moves',
+    false,
+  ],
+  [
+    'completed a later run to another release of the same version of Kubernetes',
+    {
+      shows: 'v1.36.3+k0s',
+      status: 'Completed',
+      command: { version: OTHER },
+      planUid: 'other',
+      before: [{ role: 'worker', version: 'v1.36.2+k0s.0', nodes: ['w1'] }],
+    },
+    `w1 runs ${OTHER}, which this run did not install`,
     false,
   ],
   ['shows no version', { status: 'Completed' }, UNTOLD, true],

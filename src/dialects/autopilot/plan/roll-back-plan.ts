@@ -99,9 +99,14 @@ export function concurrentIn({ spec: { commands } }: Plan): number {
 
 /**
  * Returns which nodes go back. Nodes that do not run a version of the run have not moved, or somebody has changed them since. An object
- * that shows the old version proves nothing while its agent has reported another one: the kubelet, or k0s, writes it later.
+ * that shows the old version proves nothing while its agent has reported another one: the kubelet, or k0s, writes it later. `later` are
+ * the runs after this one, the newest first: a node that one of them moved stays.
  */
-export function waysBack(run: NodeRolloutRun, nodes: readonly PresentNode[]): WaysBack {
+export function waysBack(
+  run: NodeRolloutRun,
+  nodes: readonly PresentNode[],
+  later: readonly NodeRolloutRun[] = [],
+): WaysBack {
   const record = earlierRunsIn([run])[0];
   if (record === undefined)
     throw new RefitError(
@@ -113,12 +118,15 @@ export function waysBack(run: NodeRolloutRun, nodes: readonly PresentNode[]): Wa
   const moves: GoingBack[] = [];
   const left: string[] = [];
   const unclear: UnclearNode[] = [];
-  for (const { role, name, version, platform, signalledBy, installed } of nodes) {
+  for (const node of nodes) {
+    const { role, name, version, platform, signalledBy, installed } = node;
     const isMember = signalledBy === run.planUid;
     const isNamed = record.before.some((each) => each.role === role && each.nodes.includes(name));
     if (!isMember && !isNamed) continue;
     const to = versionBefore(record, role, name, isMember);
-    const isReached = reached.some((each) => version === undefined || mayBePartOf(version, each));
+    const exact = exactVersionOf(node);
+    const isReached = reached.some((each) => exact === undefined || mayBePartOf(exact, each));
+    const mover = moverAmong(later, node);
     if (to === undefined) {
       const sentence = `${name}: no record names the version that it ran before`;
       unclear.push({ role, name, sentence, why: 'unrecorded', mayHaveMoved: isReached });
@@ -130,10 +138,34 @@ export function waysBack(run: NodeRolloutRun, nodes: readonly PresentNode[]): Wa
         const sentence = `${name} reported that ${installed} is installed, but still shows ${version}`;
         unclear.push({ role, name, sentence, why: 'lags', mayHaveMoved: true });
       } else left.push(`${name} still runs ${to}`);
-    } else if (isReached) moves.push({ role, name, platform, from: version, to });
-    else left.push(`${name} runs ${version}, which this run did not install`);
+    } else if (!isReached) left.push(`${name} runs ${exact}, which this run did not install`);
+    else if (mover === undefined) moves.push({ role, name, platform, from: version, to });
+    else left.push(`${name} was moved later by run ${mover.id}, which started at ${mover.started}`);
   }
   return { moves, left: [...unclear.map(({ sentence }) => sentence), ...left], unclear };
+}
+
+/** Returns what the agent installed, if the object may show the same: that of a worker shows only the version of Kubernetes. */
+function exactVersionOf({ version, installed }: PresentNode): string | undefined {
+  if (version === undefined || installed === undefined) return version;
+  return mayBePartOf(version, installed) ? installed : version;
+}
+
+/**
+ * Returns the first of the later runs that knew the node, if the node ran another version then than now. If it ran the same one, the
+ * later runs have changed nothing in the end.
+ */
+function moverAmong(
+  later: readonly NodeRolloutRun[],
+  { role, name, version, signalledBy }: PresentNode,
+): NodeRolloutRun | undefined {
+  for (const run of later.toReversed()) {
+    const [record] = earlierRunsIn([run]);
+    const before = record && versionBefore(record, role, name, signalledBy === run.planUid);
+    if (before === undefined) continue;
+    return version === undefined || mayBePartOf(version, before) ? undefined : run;
+  }
+  return undefined;
 }
 
 /**
