@@ -121,6 +121,12 @@ test('a policy beside the Plans that cannot be read is a problem', async () => {
   expect(wrong.refusal).toMatch(/^REFIT_FILE: plans\.yaml: document 2: spec\.waves\[0\]\.count: /);
 });
 
+test('a policy with a mistake and no Plan: only the mistake is a problem', async () => {
+  const { refusal } = await previewOf(POLICY.replace('count: 1', 'count: 1, settle: 9999h'));
+  expect(refusal).toContain('spec.waves[0].settle must be a time');
+  expect(refusal).not.toContain('expected a Plan');
+});
+
 test('a policy beside the Plans takes part as if it were applied', async () => {
   const without = await previewOf(AGENT);
   expect(without.shown).toMatch(/batch 1 +a[123], a[123]\n +batch 2 +a[123]\n/);

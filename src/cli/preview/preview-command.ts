@@ -125,7 +125,9 @@ function objectsIn(files: readonly InputFile[], mostPlans = Number.POSITIVE_INFI
     ...read.flatMap((each) => each.others),
     ...policies.map(({ place, kind }) => `${place}: holds ${nameOf(kind)}`),
   ];
-  if (plans.length === 0) problems.push(...others.map((found) => `${found}, expected ${EXPECTED}`));
+  // A file with mistakes has objects that were meant, so only the mistakes are told.
+  if (plans.length === 0 && problems.length === 0)
+    problems.push(...others.map((found) => `${found}, expected ${EXPECTED}`));
   if (plans.length > mostPlans)
     problems.push(`found ${plans.length} plans, expected at most ${mostPlans}`);
   if (problems.length === 0)
