@@ -75,9 +75,10 @@ function judgeFile({ path, text, isFromFolder }: InputFile): FileJudgement {
     return { judgements: [judgement], problems: [], others: [] };
   }
   const { objects, parts, problems: shapes, others } = readObjects(text, path, KINDS);
-  const judgements = objects.map((each, index) => {
+  const seen = new Set<string>();
+  const judgements = objects.map((each) => {
     const judgement = judgeWhole(each);
-    const warnings = [...(judgement.warnings ?? []), ...repetition(each, objects.slice(0, index))];
+    const warnings = [...(judgement.warnings ?? []), ...repetition(each, seen)];
     return { ...judgement, warnings, place: each.place };
   });
   const rules = parts.flatMap((part) =>
@@ -113,17 +114,18 @@ function judge({ kind, object }: ReadObject): Judgement {
   return judgePolicy(object as UpgradePolicy);
 }
 
-/** Returns a warning if the same file has the object before. kubectl applies both, and the API server keeps the last one. */
-function repetition({ kind, object }: ReadObject, before: readonly ReadObject[]): string[] {
+/**
+ * Returns a warning if the file has had the object before, and adds it to those that were `seen`. kubectl applies both, and the API
+ * server keeps the last one.
+ */
+function repetition({ kind, object }: ReadObject, seen: Set<string>): string[] {
   const { name, namespace } = object.metadata;
-  const isRepeated = before.some(
-    ({ kind: other, object: { metadata } }) =>
-      other === kind && metadata.name === name && metadata.namespace === namespace,
-  );
+  const { group, kind: kindName } = kind.resource;
+  const key = JSON.stringify([group, kindName, namespace, name]);
+  const isRepeated = seen.has(key);
+  seen.add(key);
   return isRepeated
-    ? [
-        `the file has ${kind.resource.kind} ${name} twice: only the last one stays after kubectl apply`,
-      ]
+    ? [`the file has ${kindName} ${name} twice: only the last one stays after kubectl apply`]
     : [];
 }
 
