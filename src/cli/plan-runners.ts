@@ -83,7 +83,7 @@ export function runnerOfPlan({
 
 /** Returns the text as one word of a shell. A user chooses the id of a run, so it may have spaces. */
 function shellWord(text: string): string {
-  return /^[\w.:@+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  return /^[\w.:@/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function fixOfEdited(plan: PlanView): string {

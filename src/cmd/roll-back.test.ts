@@ -348,13 +348,14 @@ test.each<[string, string, string, Readonly<Record<string, string>>]>([
     phase: 'invalid',
     rollsBack: { run: 'old-uid/id1' },
   });
-  const first = runOf({ id: 'first' });
+  // The same file was applied before, so the id alone names two runs.
+  const first = runOf({ planUid: 'first-uid', started: later(-1000) });
   await record(own, runOf(), first);
 
   const said = await why();
   expect(said).not.toContain('delete the Plan');
   const [, plan, run] = /refit rollback (\S+) --run (\S+) --reason TEXT/.exec(said) ?? [];
-  expect({ plan, run }).toEqual({ plan: 'autopilot', run: 'id1' });
+  expect({ plan, run }).toEqual({ plan: 'autopilot', run: 'old-uid/id1' });
   expect(await rollingBack({ run: run ?? '' }, plan)).toContain(
     'The Plan that goes back is written',
   );

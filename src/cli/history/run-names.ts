@@ -3,6 +3,7 @@
  * was applied twice. The name of such a run also has the time of its start: `<id>@<start>`.
  */
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
+import { runIdIn } from '../../engine/model/earlier-versions.ts';
 
 type Named = Pick<NodeRolloutRun, 'id' | 'started'>;
 
@@ -17,7 +18,20 @@ export function runNameIn(history: readonly Named[], run: Named): string {
   return isShared ? startedRunName(run) : run.id;
 }
 
-/** Returns true if `name` is one of the two names of the run. */
-export function isNamedRun(run: Named, name: string | undefined): boolean {
-  return name === run.id || name === startedRunName(run);
+/**
+ * Returns true if `name` is one of the names of the run. A Plan that rolls the run back names it as `<uid of the plan>/<id>`, which is
+ * known without the history.
+ */
+export function isNamedRun(
+  run: Named & Pick<NodeRolloutRun, 'planUid'>,
+  name: string | undefined,
+): boolean {
+  return name === run.id || name === startedRunName(run) || name === `${run.planUid}/${run.id}`;
+}
+
+/** Returns the id of a run that is named as `<uid of the plan>/<id>`, or the whole name if several runs of the history have that id. */
+export function rolledBackRunName(history: readonly Named[], named: string): string {
+  const own = runIdIn(named);
+  const isShared = history.filter(({ id }) => id === own).length > 1;
+  return isShared ? named : own;
 }

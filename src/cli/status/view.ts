@@ -20,7 +20,6 @@ import type {
   TargetReport,
   Wait,
 } from '../../engine/model/decision.ts';
-import { runIdIn } from '../../engine/model/earlier-versions.ts';
 import { isUnasked, remedyOf } from '../../engine/model/reasons.ts';
 import {
   activeStage,
@@ -121,7 +120,7 @@ export interface PlanView
   readonly stopped?: string | undefined;
   /** One sentence: whether the leader rolls the plan back by itself, or which run the plan rolls back. */
   readonly rollBack?: string | undefined;
-  /** The id of the run that this plan rolls back; absent for every other plan. */
+  /** The run that this plan rolls back, as `<uid of its plan>/<id>`; absent for every other plan. */
   readonly rollsBackRun?: string | undefined;
   readonly stages: readonly StageView[];
   readonly waits: readonly Wait[];
@@ -224,7 +223,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     remedy: reason !== undefined && REFUSED.has(end.phase) ? remedyOf(reason.code) : undefined,
     // If the plan was edited, the output explains the edit instead.
     rollBack: rollBackSentence(look),
-    rollsBackRun: rollout.rollsBack === undefined ? undefined : runIdIn(rollout.rollsBack),
+    rollsBackRun: rollout.rollsBack,
     stopped: end.phase === 'failed' ? describeEndByBudget(snapshot, policy) : undefined,
     stages: rollout.stages.map((stage) => stageView(stage, look)),
     waits: waitsOf(look),

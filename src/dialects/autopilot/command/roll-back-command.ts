@@ -11,7 +11,7 @@ import {
   runOf,
   writeUnlessChanged,
 } from '../../../cli/controls/roll-back.ts';
-import { runNameIn } from '../../../cli/history/run-names.ts';
+import { rolledBackRunName, runNameIn } from '../../../cli/history/run-names.ts';
 import { table } from '../../../cli/phrases.ts';
 import { askLeader } from '../../../cli/status/load.ts';
 import type { Inspection } from '../../../cli/status/observe.ts';
@@ -105,7 +105,7 @@ export async function goBack(
   const plan = annotated(made, { [ROLLS_BACK_REASON_ANNOTATION]: `${by}: ${flags.reason.trim()}` });
   if (flags.output === 'yaml') return parts.output.write(writeYaml(plan));
   say(parts, [
-    ...shown(ways, run),
+    ...shown(ways, run, history),
     ...way.outcome(ways),
     ...snapshots.map((each) => `not restored: the snapshot ${each}`),
     ...dryRunLines(flags),
@@ -148,7 +148,7 @@ export async function refuseOtherLeader(session: Session, now: number): Promise<
 function refuseUnfinishedWayBack(history: readonly NodeRolloutRun[], run: NodeRolloutRun): void {
   if (run.rollsBack === undefined || run.phase === 'done') return;
   const name = runNameIn(history, run);
-  const earlier = runIdIn(run.rollsBack.run);
+  const earlier = rolledBackRunName(history, run.rollsBack.run);
   const message = `run ${name} rolled run ${earlier} back and ended as ${run.phase}, so it is not clear which of them you mean`;
   const hint = `to go on with the way back, pass --run ${earlier}; to undo it, pass --run ${name}`;
   throw new RefitError('REFIT_CONTROL', message, { hint });
@@ -322,7 +322,11 @@ function orderOf(moves: WaysBack['moves']): string {
   return `${first}, one controller at a time`;
 }
 
-function shown({ moves, left }: WaysBack, run: NodeRolloutRun): string[] {
+function shown(
+  { moves, left }: WaysBack,
+  run: NodeRolloutRun,
+  history: readonly NodeRolloutRun[],
+): string[] {
   const { rollsBack } = run;
   const rows = moves.map(({ name, role, from, to }) => [name, role, from, to]);
   return [
@@ -332,7 +336,7 @@ function shown({ moves, left }: WaysBack, run: NodeRolloutRun): string[] {
     ...(rollsBack === undefined
       ? []
       : [
-          `Run ${run.id} itself rolled run ${runIdIn(rollsBack.run)} back. To go further back instead, pass --run ${runIdIn(rollsBack.run)}`,
+          `Run ${run.id} itself rolled run ${runIdIn(rollsBack.run)} back. To go further back instead, pass --run ${rolledBackRunName(history, rollsBack.run)}`,
         ]),
   ];
 }
