@@ -1,4 +1,4 @@
-/** The clusters to explore: the small ones in every test run, the large ones on demand. */
+/** The clusters to explore: the small ones in both tiers of tests, the large ones on demand. */
 import type { Configuration } from './cluster.ts';
 import { NOW } from './cluster.ts';
 import { configure, V2, V3 } from './configure.ts';
@@ -13,7 +13,7 @@ const THREE_MOMENTS = [NOW, NOW + 30_000, NOW + 60_000];
 const TWICE = { attempts: 2, backoffMs: 1000 };
 const CRASHES = { faults: 0, crashesEach: 1 };
 
-/** Explored in every test run. */
+/** Explored by the first tier if it has few states, and by the second one otherwise. */
 export const CONFIGURATIONS: readonly Configuration[] = [
   configure('1 controller, 2 workers', 'c1 w1 w2'),
   configure('2 controllers, 1 worker', 'c1 c2 w1'),

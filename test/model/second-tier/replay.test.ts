@@ -1,16 +1,16 @@
 /** Shows that each turn of every leader that the explorer meets can be written as JSON and replayed with the same commands. */
 import { expect, test } from 'vitest';
-import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
-import { assess } from '../../src/engine/assess/assess.ts';
-import { gather, type Known } from '../../src/engine/snapshot/gather.ts';
-import { freshWorld, OwnWrites } from '../../src/engine/snapshot/world.ts';
-import { type Command, commandsFor } from '../../src/engine/turn/commands.ts';
-import { turnFromJson, turnToJson } from '../support/turn-json.ts';
-import { type Configuration } from './cluster.ts';
-import { configure, V2, V3 } from './configure.ts';
-import { explore } from './explorer.ts';
-import { type LeaderView, realLeader, viewsOfRoles } from './leader.ts';
-import { World } from './world.ts';
+import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import { assess } from '../../../src/engine/assess/assess.ts';
+import { gather, type Known } from '../../../src/engine/snapshot/gather.ts';
+import { freshWorld, OwnWrites } from '../../../src/engine/snapshot/world.ts';
+import { type Command, commandsFor } from '../../../src/engine/turn/commands.ts';
+import { turnFromJson, turnToJson } from '../../support/turn-json.ts';
+import { type Configuration } from '../cluster.ts';
+import { configure, V2, V3 } from '../configure.ts';
+import { explore } from '../explorer.ts';
+import { type LeaderView, realLeader, viewsOfRoles } from '../leader.ts';
+import { World } from '../world.ts';
 
 /** Of the first turn on this view, when its probes are answered: as decided, and as decided after a replay. */
 function turnOn(view: LeaderView): { commands: readonly Command[]; again: readonly Command[] } {

@@ -3,10 +3,14 @@ import { expect, test } from 'vitest';
 import { explore, printViolation } from '../explorer.ts';
 import { namesIn } from '../safety-page.ts';
 import { readPage } from '../safety-page-file.ts';
-import { LARGE_SHARD_CONFIGURATIONS, SHARD_CONFIGURATIONS, shardRow } from './configurations.ts';
-import { SHARD_MISTAKES } from './mistakes.ts';
-import { SHARD_INVARIANTS } from './shard-invariants.ts';
-import { ShardsWorld } from './shards-world.ts';
+import {
+  LARGE_SHARD_CONFIGURATIONS,
+  SHARD_CONFIGURATIONS,
+  shardRow,
+} from '../status-shards/configurations.ts';
+import { SHARD_MISTAKES } from '../status-shards/mistakes.ts';
+import { SHARD_INVARIANTS } from '../status-shards/shard-invariants.ts';
+import { ShardsWorld } from '../status-shards/shards-world.ts';
 
 const REFRESH = 'docs/internals/safety.md is older than the code: npm run safety writes it anew';
 
