@@ -5,13 +5,13 @@ import { capi } from './capi/plan/capi-dialect.ts';
 import { cattleView } from './cattle/plan/cattle-dialect.ts';
 import { kubeadmView } from './kubeadm/plan/kubeadm-dialect.ts';
 
-/** Shown by `refit status`. */
+/** All dialects. Read-only commands such as `refit status` show the plans of all of them. */
 export const DIALECTS: readonly Dialect[] = [autopilot, cattleView, kubeadmView, capi];
 
-/** Run by `refit controller`; the other dialects have their own executables. */
+/** The dialects whose plans `refit controller` carries out. The other dialects have their own executables. */
 export const CONTROLLER_DIALECTS: readonly Dialect[] = [autopilot];
 
-/** The lease of k0s itself, so that its leader and ours never act at the same time. */
+/** The lease that k0s's own leader uses, too, so that it and the leader of Refit never act at the same time. */
 export const LEADER_LEASE = {
   namespace: 'k0s-autopilot',
   name: 'k0s-autopilot-controller',

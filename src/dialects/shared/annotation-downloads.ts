@@ -78,8 +78,8 @@ function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage) {
 }
 
 /**
- * Returns the answer of the agent to the check of downloads. Undefined after the rollout has started, and if the agent
- * does not answer such checks.
+ * Returns the answer of the agent to the check of downloads. Returns undefined after the rollout has started, and if the agent does not
+ * answer such checks.
  */
 function downloadsOn(
   object: KubeObject | undefined,

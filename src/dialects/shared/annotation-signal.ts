@@ -219,7 +219,10 @@ function isProven(
   return run !== undefined && originOf(object, signal)?.uid === source.uid;
 }
 
-/** Changes the status of the object's signal; undefined if it has no signal. */
+/**
+ * Returns the object with another status of its signal, and with `reason` in its report if it is given; undefined if the object has no
+ * signal.
+ */
 function withStatus(object: KubeObject | undefined, status: string, now: number, reason?: string) {
   const { annotations } = object?.metadata ?? {};
   const signal = decodeSignal(annotations);

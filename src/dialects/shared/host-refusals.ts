@@ -14,7 +14,7 @@ export function hostRefusal(object: KubeObject, version: string): string | undef
   return cgroupV1On(object) === 'refused' ? cgroupV1Refusal(version) : undefined;
 }
 
-/** Returns the same text after the name of the node. */
+/** Returns the result of `hostRefusal` with the name of the node before it. */
 export function namedHostRefusal(object: KubeObject, version: string): string | undefined {
   const refusal = hostRefusal(object, version);
   return refusal && `node ${object.metadata.name}: ${refusal}`;

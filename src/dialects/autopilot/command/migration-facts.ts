@@ -90,7 +90,7 @@ export async function readFacts(
     profilesOn: profiles?.items
       .filter(
         ({ metadata: { name }, data }) =>
-          // k0s does not rewrite the profiles of an earlier release, so only those of the current ones count.
+          // k0s does not rewrite the profiles of releases that no host runs any more, so only the profiles of the releases in use count.
           name.startsWith(PROFILE) &&
           minors.some((minor) => name.endsWith(`-${minor}`)) &&
           leavesAgentOn(data),
@@ -116,7 +116,7 @@ export function minorsOf(hosts: readonly Pick<MigratingHost, 'version'>[]): stri
 
 function hostOf(object: KubeObject, role: Role, version?: string, marked?: string): MigratingHost {
   const { title, ours } = agentOf(object);
-  // Refit's agent marks the lease as well, but it also announces itself.
+  // Refit's agent marks the lease as well, but it also announces itself in an annotation of its object, so its title is known.
   const agent = title === 'unknown' && marked !== undefined ? `k0s's own, seen ${marked}` : title;
   return {
     name: object.metadata.name,

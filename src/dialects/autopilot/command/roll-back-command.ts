@@ -1,4 +1,4 @@
-/** Implements `refit rollback`: puts a Plan in the place of the ended one that takes its nodes back to the versions before it. */
+/** Implements `refit rollback` for k0s: replaces an ended Plan by a Plan that returns its nodes to their earlier versions. */
 import { PLAN_NAME, type Plan, plans } from '../../../api/autopilot/plan.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import { say } from '../../../cli/controls/control-command.ts';
@@ -43,21 +43,21 @@ import {
 
 const refuse = failing('REFIT_CONTROL');
 
-/** What is known about the run that goes back, and how the Plan that does so comes into the cluster. */
+/** The run to roll back, with the functions that check and write the Plan that rolls it back. */
 export interface WayBackParts {
   readonly world: World;
   readonly history: readonly NodeRolloutRun[];
   readonly run: NodeRolloutRun;
-  /** How many workers go back at once. */
+  /** The number of workers that are rolled back at once. */
   readonly concurrent: number;
-  /** Returns sentences that say what happens to the Plan that had the run. */
+  /** Returns sentences that say what happens to the Plan of the run. */
   readonly outcome: (ways: WaysBack) => readonly string[];
   /** Lets the API server check the new Plan, and stores nothing. */
   readonly check: (plan: Plan) => Promise<void>;
   readonly write: (plan: Plan) => Promise<void>;
 }
 
-/** Takes the k0s Plan back. The caller has chosen it. */
+/** Rolls the k0s Plan back that the caller has chosen. */
 export async function rollBackK0sPlan(
   session: Session,
   old: Inspection,
@@ -80,7 +80,7 @@ export async function rollBackK0sPlan(
   await goBack(session, way, flags, parts);
 }
 
-/** Shows what goes back, asks, and writes the Plan that does so. */
+/** Shows which nodes go back, asks the user, and writes the Plan that rolls them back. */
 export async function goBack(
   session: Session,
   way: WayBackParts,
@@ -144,7 +144,7 @@ export async function refuseOtherLeader(session: Session, now: number): Promise<
     );
 }
 
-/** Throws REFIT_CONTROL if the run is a way back that did not end well. To go back from it would upgrade the nodes that went back. */
+/** Rejects with REFIT_CONTROL while k0s's own leader carries plans out. */
 function refuseUnfinishedWayBack(history: readonly NodeRolloutRun[], run: NodeRolloutRun): void {
   if (run.rollsBack === undefined || run.phase === 'done') return;
   const name = runNameIn(history, run);
@@ -185,7 +185,7 @@ function refuseImpossible(ways: WaysBack, run: NodeRolloutRun, snapshots: readon
   );
 }
 
-/** Throws REFIT_CONTROL if there are nodes of which nobody knows whether they must go back. */
+/** Throws REFIT_CONTROL if it is unknown for some nodes whether they must go back. */
 export function refuseUndecided(undecided: readonly UnclearNode[]): void {
   const [first] = undecided;
   if (first === undefined) return;
@@ -213,7 +213,10 @@ export function kindOf({ role }: Pick<UnclearNode, 'role'>): string {
   return (role === 'controller' ? controlNodes : nodes).kind.toLowerCase();
 }
 
-/** Throws REFIT_USAGE if the Plan would be refused, with a line for each problem: what the user named, or a run recorded, may be wrong. */
+/**
+ * Throws REFIT_USAGE, with a line for each problem, if the leader would refuse the Plan. The cause may be an option of the user or a
+ * recorded value.
+ */
 export function refuseInvalid(plan: Plan): void {
   const problems = problemsOf(plan).map(({ message }) => message);
   if (problems.length > 0)
@@ -224,8 +227,9 @@ export function refuseInvalid(plan: Plan): void {
 }
 
 /**
- * Returns the downloads that the user named. One file has one version: if nodes of a platform go back to several versions, it is that of
- * the only version without a recorded download. Throws REFIT_USAGE if that does not say which version it has.
+ * Returns the downloads that the user named with --url and --sha256. Each download has one version. If nodes of its platform go back to
+ * several versions, the download is for the only version without a recorded download. Throws REFIT_USAGE if the version of a download
+ * cannot be found in this way.
  */
 export function given(
   { url = [], sha256 = [] }: Pick<RollBackFlags, 'url' | 'sha256'>,
@@ -236,7 +240,7 @@ export function given(
   const sums = pairsOf('--sha256', sha256);
   const named = [...addresses.keys()];
   const platforms = moves.flatMap(({ platform }) => platform ?? []);
-  // A node whose platform is unknown may have any.
+  // A node whose platform is unknown may have any of the platforms that the user named.
   if (platforms.length === moves.length)
     refuseUnused('--url', named, platforms, 'no node that goes back has this platform');
   refuseUnused('--sha256', [...sums.keys()], named, 'it needs the --url of the same platform');

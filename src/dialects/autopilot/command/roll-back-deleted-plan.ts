@@ -23,8 +23,8 @@ const CONCURRENT = 1;
 const DELETED = { metadata: { name: PLAN_NAME } };
 
 /**
- * Returns the objects of k0s if its Plan does not exist and the user means it: by its name, or without a name if there is no other plan.
- * A name that an existing plan has always means that plan.
+ * Returns the objects of k0s if the user means a deleted Plan: the user named it, or gave no name and no other plan exists. A name of an
+ * existing plan always means that plan.
  */
 export function deletedK0sPlan({ loaded }: Session, named: string | undefined): Loaded | undefined {
   const k0s = loaded.find(({ dialect }) => dialect.name === autopilot.name);
@@ -56,7 +56,7 @@ export async function rollBackDeletedK0sPlan(
       { hint: 'to go back, apply a Plan with the old version and a policy that allows Downgrade' },
     );
   const history = record.status?.history ?? [];
-  // A refused run has moved no node, so the run before it is the one that can go back.
+  // A refused run changed no node, so the run before it is rolled back.
   const run = chosenRun(history, flags, ({ phase }) => phase !== 'invalid');
   refuseOpenWork(world, record);
   await refuseOtherLeader(session, parts.clock.now());

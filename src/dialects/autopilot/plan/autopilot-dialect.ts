@@ -64,7 +64,7 @@ export const autopilot: Dialect<Plan> = {
   agents: { of: agentOf, unfitFor: hostRefusal },
   foreignWork,
   nodeSharing: {
-    // The Node of a controller may have another name.
+    // The Node of a controller may have another name than its ControlNode.
     occupantOf: (world, target, plan) =>
       occupantOf(
         world,
@@ -83,8 +83,8 @@ export const autopilot: Dialect<Plan> = {
 };
 
 /**
- * Returns true if the controller works on the signal that the Node is claimed for. The signal of a
- * controller is on its ControlNode.
+ * Returns true if the controller works on the signal of the plan that has claimed the Node. The ControlNode of the controller has that
+ * signal.
  */
 function isAtWorkOn(node: Node, controller: ControlNode): boolean {
   const uid = claimOn(node)?.split('/').at(-1);

@@ -104,8 +104,8 @@ function isSentBy(plan: Plan, object: KubeObject, signal: SignalData): boolean {
 }
 
 /**
- * Returns the uid of the deleted or finished Plan that left a cordon or taint. The uid is empty for a taint of an
- * earlier version of Refit. Undefined if nothing is left.
+ * Returns the uid of the deleted or finished Plan that left a cordon or taint; undefined if nothing is left. The uid is empty for a taint
+ * of an earlier version of Refit.
  */
 function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
   const isActive = (isIts: (plan: Plan) => boolean) =>

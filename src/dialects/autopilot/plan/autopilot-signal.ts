@@ -86,8 +86,8 @@ export const drainDelegation: DrainDelegation = {
   nodeOf,
 
   /**
-   * Resolves with true if the lease of the node has the label. Nodes without it (k0s before 1.35) cordon and drain
-   * themselves.
+   * Resolves with true if the node leaves its drain to the leader, which a label on its lease says. Nodes without the label (k0s before
+   * 1.35) cordon and drain themselves.
    */
   async isDelegated(client, stage, target, world, abort) {
     const { name } = nodeOf(stage, target, world)?.metadata ?? target;

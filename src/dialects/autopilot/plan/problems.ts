@@ -162,9 +162,8 @@ function updateProblems(update: api.K0sUpdate, at: string, phase: RolloutPhase):
 }
 
 /**
- * Returns the problems of a version. It must be a version that a node can report; this is checked before the Plan
- * starts, and while it waits for such a report. A forced update needs no report, and a Plan that is over was valid for
- * the leader that ran it.
+ * Returns the problems of a version, which must be one that a node can report. The version is checked before the Plan starts and while the
+ * Plan waits for such a report. A forced update needs no report, and a Plan that has ended was valid for the leader that ran it.
  */
 function versionProblems(
   { version, forceupdate = false }: api.K0sUpdate,

@@ -29,7 +29,7 @@ const described = z.looseObject({
 type StartedSpec = z.input<typeof startedSpec>;
 
 export interface RecordedSpec {
-  /** The run; undefined for the first one. */
+  /** The number of the run; undefined for the first run of the Plan. */
   readonly run?: number | undefined;
   /** `metadata.generation` of the newest spec that the run was carried out with. */
   readonly generation: number;
@@ -37,7 +37,7 @@ export interface RecordedSpec {
   readonly started?: StartedSpec | undefined;
 }
 
-/** Returns the recorded run; undefined for the first one. The description in `plan` must not name StatusShards. */
+/** Returns the number of the recorded run; undefined for the first run. The description in `plan` must not name StatusShards. */
 export function recordedRunIn(plan: Pick<Plan, 'status'>): RecordedRun | undefined {
   const { run, generation: newest } = recordedSpecIn(plan) ?? {};
   return run === undefined || newest === undefined ? undefined : { run, generation: newest };

@@ -54,7 +54,7 @@ export async function askRemovedApis(server: Server, version: string): Promise<s
   return undefined;
 }
 
-/** Resolves with undefined if the API server does not serve the kind. */
+/** Resolves with the resource that serves the kind at this version; undefined if the API server does not serve it. */
 async function served(
   server: Server,
   { group, kind }: RemovedApi,

@@ -57,7 +57,7 @@ export function planBackOf(
   }
 }
 
-/** Returns what the leader waits for; undefined if it has waited long enough, or if no time can help. */
+/** Returns the reason why the leader waits before it rolls back; undefined if it has waited long enough, or if waiting cannot help. */
 function delayOf(
   { unclear }: WaysBack,
   { ended = '' }: RollBackScene<Plan>['run'],

@@ -169,8 +169,8 @@ function moverAmong(
 }
 
 /**
- * Returns the nodes without which nobody may go back: those that may still show the version of the run, and, if controllers go back,
- * workers that may be newer than their controllers then.
+ * Returns the nodes for which it must be known first whether they go back: nodes that may still show the version of the run, and, if
+ * controllers go back, workers that may then be newer than their controllers.
  */
 export function undecidedNodes({ moves, unclear }: WaysBack): UnclearNode[] {
   const isForControllers = moves.some(({ role }) => role === 'controller');
@@ -189,8 +189,8 @@ export function stuckControllers({ moves }: WaysBack): GoingBack[] {
 }
 
 /**
- * Returns the workers that would go to a newer minor version than that of a controller which goes there, too, as after a run to an older
- * one. They must not go first.
+ * Returns the workers that would go to a newer minor version than a controller runs now. This happens if the run installed an older minor
+ * version. Such workers must not go before the controllers.
  */
 export function aheadWorkers({ moves }: WaysBack): GoingBack[] {
   const isAhead = (to: string, from: string): boolean => {
@@ -259,7 +259,8 @@ function platformsFor(version: string, group: readonly GoingBack[], known: reado
       { hint: `add --url ${missing[0]}=https://… and --sha256 ${missing[0]}=…` },
     );
   return Object.fromEntries(
-    // What comes first wins: the user's downloads, and then the newest run.
+    // The first entry of a platform counts: the entries of the user come first, and then those of the newest run. The list is reversed,
+    // because `fromEntries` keeps the last entry.
     own
       .toReversed()
       .map(({ platform, url, sha256 }) => [

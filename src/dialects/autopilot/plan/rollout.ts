@@ -72,7 +72,7 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
   };
 }
 
-/** Returns the Plan as it is carried out, and what its record says about that. */
+/** Returns the Plan as it is carried out, with its phase, its problems and its recorded spec. */
 function readPlan(stored: api.Plan, world: World) {
   const { plan: merged, unread } = mergeShards(stored, world);
   const phase = phaseOfPlan(merged.status?.state);
@@ -201,7 +201,7 @@ function namesOf(part: Part, world: World): string[] {
   return withoutOthers(part, discover(part.targets, part.role, world), world);
 }
 
-/** Excludes names that the part does not update: controllers that are workers too are updated as controllers. */
+/** Returns the names without those that the part does not update. Controllers that are workers too are updated as controllers. */
 function withoutOthers({ procedure, role, update }: Part, names: string[], world: World): string[] {
   const isUpdateOfWorkers = procedure === 'k0supdate' && role === 'worker';
   return isUpdateOfWorkers && names.length > 0
@@ -209,7 +209,7 @@ function withoutOthers({ procedure, role, update }: Part, names: string[], world
     : names;
 }
 
-/** Includes recorded commands that were removed from the plan, because their targets may be in flight. */
+/** Returns the recorded stages. They include those of commands that were removed from the plan, because their targets may be in flight. */
 function recordedStages(plan: api.Plan): Stage[] {
   const { spec, status } = plan;
   const room = roomForTargets(plan);
@@ -281,7 +281,7 @@ type Update = api.K0sUpdate | api.AirgapUpdate;
 
 interface Part extends Pick<Stage, 'role'> {
   readonly procedure: 'k0supdate' | 'airgapupdate';
-  /** Undefined if the command was removed from the plan. */
+  /** The update of the command in the spec; undefined if the command was removed from the plan. */
   readonly update: Update | undefined;
   readonly targets: api.TargetSpec | undefined;
 }

@@ -99,7 +99,10 @@ export function machineWayBack(scene: MachineScene): OwnerChange {
   };
 }
 
-/** Returns the line that a user runs. JSON has no single quotes except in texts, and a version has none. */
+/**
+ * Returns the kubectl command that makes the change. Single quotes around the patch are enough, because its only text is a version, which
+ * contains no single quote.
+ */
 export function patchLine({ owner, patch }: Pick<OwnerChange, 'owner' | 'patch'>): string {
   const { name, namespace } = owner.object.metadata;
   return `kubectl patch ${owner.resource} ${name} -n ${namespace} --type=merge -p '${JSON.stringify(patch)}'`;

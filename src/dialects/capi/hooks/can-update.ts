@@ -117,7 +117,7 @@ export function valueAt(value: unknown, path: readonly string[]): Value {
   return at as Value;
 }
 
-/** Ignores inherited names such as `constructor`. */
+/** Returns the own member of the record; undefined if there is none. Inherited names such as `constructor` do not count. */
 function own(record: Record<string, unknown>, key: string): Value {
   return ownMember(record, key) as Value | undefined;
 }

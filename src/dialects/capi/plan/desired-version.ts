@@ -2,7 +2,7 @@
 import type { UpdateMachineRequest } from '../../../api/capi/hooks.ts';
 import { isRecord } from '../../../util/json.ts';
 
-/** Returns undefined if the desired Machine has no version. */
+/** Returns the version of the desired Machine; undefined if the Machine has no version. */
 export function versionIn({
   spec,
 }: UpdateMachineRequest['desired']['machine']): string | undefined {

@@ -32,7 +32,7 @@ import { type MachineUpdate, updateOn, withoutUpdate, withRequest } from './roll
 import type { ReplaceStuck } from './stuck-machines.ts';
 import { judgeMachines } from './version-problem.ts';
 
-/** What UpdateMachine needs for Nodes of any cluster. */
+/** The tools and options that UpdateMachine uses for Nodes of any cluster. */
 export interface UpdateTools {
   /** The client of the cluster with the Machines. It may be the same cluster as the one with the Nodes. */
   readonly management: KubeClient;
@@ -51,7 +51,7 @@ export interface UpdateTools {
   readonly tell: TellMachine;
 }
 
-/** What one call of UpdateMachine needs for a Node of one cluster. */
+/** The tools and options of one call of UpdateMachine, for a Node of one cluster. */
 export interface UpdateParts extends ProgressParts, UpdateTools {}
 
 type Wanted = Pick<MachineUpdate, 'machine' | 'version'>;

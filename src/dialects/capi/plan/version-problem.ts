@@ -11,11 +11,14 @@ const ALLOW = 'allowedVersionRules';
 export interface MachineVersionVerdict {
   /** The version rule that is broken, and how to allow the version; undefined if no rule is broken. */
   readonly problem: string | undefined;
-  /** The Nodes that could not be checked, and why; undefined if there are none. It is for people and blocks nothing. */
+  /** The Nodes that could not be checked, and why; undefined if all were checked. This text is shown to people and blocks no update. */
   readonly unchecked: string | undefined;
 }
 
-/** Rejects if the API server does not answer. */
+/**
+ * Checks the version of the stage by the version rules that the settings do not allow. Rejects if the API server of the Nodes does not
+ * answer.
+ */
 export async function judgeMachines(
   { workload, abort }: Pick<ProgressParts, 'workload' | 'abort'>,
   stage: Omit<VersionStage, 'forced'>,

@@ -68,8 +68,8 @@ export function workloadClusters(
     if (before?.kubeconfig === kubeconfig) return;
     const member = await createMember(clusterOf(key), kubeconfig, key, { log });
     if (before?.config && member.config && isSameButUser(before.config, member.config)) {
-      // Only the user changed, because some tokens last for minutes. The work continues, and its next request uses the
-      // new token.
+      // Only the credentials of the user have changed. This happens often, because some tokens are valid for minutes only. The work
+      // continues, and its next request uses the new credentials.
       before.kubeconfig = kubeconfig;
       before.config.user = member.config.user;
       return;

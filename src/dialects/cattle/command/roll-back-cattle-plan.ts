@@ -69,7 +69,10 @@ export function cattleWayBack(scene: CattleScene): CattleWayBack {
   return { moves, version, spec, left, notes: [...notes, ...coupled] };
 }
 
-/** A node has moved if the run labelled it, or if it has a slot of the run, because its Job may have changed it. */
+/**
+ * Returns true if the run may have changed the node: the run labelled the node, or the node has a slot of the run, in which its Job may
+ * have run.
+ */
 function hasMoved({ plan, run }: CattleScene, node: Node): boolean {
   const host = node.metadata.labels?.[HOSTNAME_LABEL] ?? '';
   const isOfRun = plan.status?.latestHash === run.id;
@@ -92,7 +95,10 @@ function moveOf(scene: CattleScene, node: Node): CattleMove[] {
   return [{ name, isServer, from, to }];
 }
 
-/** The images of K3s and RKE2 install what the kubelet reports, so the record of the kubelets is the version before. */
+/**
+ * Returns the recorded version of the kubelet before the run. It is the version to go back to, because the images of K3s and RKE2 install
+ * the version that the kubelet reports. Throws REFIT_CONTROL if it is not recorded.
+ */
 function recordedBefore({ run }: CattleScene, name: string): string {
   const record = earlierRunsIn([run])[0];
   const before = record && versionBefore(record, 'worker', name, true);
@@ -104,7 +110,10 @@ function recordedBefore({ run }: CattleScene, name: string): string {
   );
 }
 
-/** Other images change anything, so only the run before tells the version. It counts if it reached every node. */
+/**
+ * Returns the version of the run before this one. For other images than those of K3s and RKE2, the kubelet does not show what they install.
+ * Throws REFIT_CONTROL if that run is unknown, or did not reach every node.
+ */
 function versionOfEarlierRun({ run, history }: CattleScene): string {
   const own = history.filter(({ planUid }) => planUid === run.planUid);
   const earlier = own[own.findIndex(({ id }) => id === run.id) + 1];
@@ -123,7 +132,10 @@ function versionOfEarlierRun({ run, history }: CattleScene): string {
   return earlier.version;
 }
 
-/** A Plan has one version for all of its nodes. */
+/**
+ * Returns the version to go back to. Throws REFIT_CONTROL if the nodes ran different versions, because a Plan has one version for all of
+ * its nodes.
+ */
 function onlyVersion({ run }: CattleScene, moves: readonly CattleMove[]): string {
   const groups = [...Map.groupBy(moves, ({ to }) => to)];
   const [first, ...others] = groups;
@@ -154,7 +166,7 @@ function refuseStuckImage({ plan, image }: CattleScene, version: string): void {
   );
 }
 
-/** API servers go back after all workers, and never to an older minor version. */
+/** Throws REFIT_CONTROL if servers would go back before workers, or to an older minor version. */
 function refuseWrongOrder({ nodes }: CattleScene, moves: readonly CattleMove[], version: string) {
   const servers = moves.filter(({ isServer }) => isServer);
   const [server] = servers;
@@ -185,7 +197,10 @@ function refuseWrongOrder({ nodes }: CattleScene, moves: readonly CattleMove[], 
     );
 }
 
-/** Returns what to know of Plans that wait for this one. Refuses if they have upgraded nodes to the version that goes. */
+/**
+ * Returns sentences about the Plans that wait for this one. Throws REFIT_CONTROL if such a Plan has upgraded nodes to the version of the
+ * run.
+ */
 function coupledNotes({ plan, plans, nodes, run }: CattleScene): string[] {
   const { name, namespace } = plan.metadata;
   const waiting = plans.filter(

@@ -72,7 +72,7 @@ const machineOf = ({ status: { nodeInfo } = {} }: Node): string =>
 export const withMachine = (job: Job, node: Node): Job =>
   annotated(job, { [MACHINE_ANNOTATION]: machineOf(node) });
 
-/** What this process remembers of Jobs. It decides which failures no longer count. */
+/** The memory of this process about Jobs. It decides which failures no longer count. */
 export interface Attempts {
   /**
    * Returns the Job of a node in progress. Also returns a complete Job that Kubernetes has deleted since this process saw
@@ -101,7 +101,7 @@ export interface Attempts {
 export function attemptsOf(config: CattleConfig): Attempts {
   const settings = config.job;
   let begun: number | undefined;
-  /** When the last Job of a plan on a node failed. A failure may be recorded much later. */
+  /** The time at which the last Job of a plan on a node failed. The failure may be recorded much later. */
   const ends = new Map<string, string | undefined>();
   /** The last Job that this process saw, by uid of the plan and name of the node. */
   const lastJobs = new Map<unknown, Map<string, Job>>();

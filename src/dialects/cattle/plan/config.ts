@@ -12,12 +12,12 @@ import { printableUrl } from '../../../util/printable-url.ts';
 
 export const DEFAULT_JOB_SETTINGS = {
   activeDeadlineSeconds: 600,
-  /** 0 means no limit. */
+  /** The longest deadline of a Job in seconds; 0 means that there is no limit. */
   activeDeadlineSecondsMax: 0,
   backoffLimit: 2,
   imagePullPolicy: 'IfNotPresent',
   kubectlImage: 'rancher/kubectl:v1.30.3',
-  /** Windows nodes get no Jobs if this is empty. */
+  /** The image of kubectl for Windows nodes. If it is empty, Windows nodes get no Jobs. */
   kubectlImageWindows: '',
   privileged: true,
   ttlSecondsAfterFinish: 900,
@@ -69,7 +69,10 @@ export function isSet(env: Environment, name: string, log: Logger): boolean {
   return reader(env, log, CONTROLLER)(name, flag, false);
 }
 
-/** Returns what names the controller and its addresses. Throws REFIT_USAGE for a variable that is missing or cannot work. */
+/**
+ * Returns the name and namespace of the controller, the URL of its API server and the address of its health checks. Throws REFIT_USAGE for
+ * a variable that is missing or cannot work.
+ */
 export function controllerSettings(env: Environment) {
   const value = (name: string): string | undefined =>
     ownMember(env, `${CONTROLLER}${name}`) || undefined;

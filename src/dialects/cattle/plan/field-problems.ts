@@ -11,7 +11,7 @@ import { mountPathOf } from './job.ts';
 import { shortenedName } from './names.ts';
 
 export interface FieldFindings {
-  /** What can never work, one sentence each. */
+  /** The fields with which no Job can work, one sentence each. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -72,7 +72,7 @@ function imageProblems({ prepare, upgrade }: Spec): string[] {
   });
 }
 
-/** The API server refuses a pod that mounts two volumes at one path. */
+/** Returns a problem for each path that several Secrets have, because the API server refuses a pod that mounts two volumes at one path. */
 function pathProblems({ secrets = [] }: Spec): string[] {
   const paths = secrets.map(mountPathOf);
   return secrets.flatMap(({ path }, index) => {
@@ -126,7 +126,7 @@ function secretProblems({ secrets = [] }: Spec): string[] {
     const field = `spec.secrets[${index}].name`;
     const problems = nameProblems(field, name);
     if (problems.length > 0) return problems;
-    // The volume of the Secret has its name, and names of volumes have no dots.
+    // The Job names a volume after the Secret, and names of volumes have no dots.
     return faultOfLabelName(shortenedName('secret', name)) === undefined
       ? []
       : [
@@ -138,7 +138,7 @@ function secretProblems({ secrets = [] }: Spec): string[] {
 const OPERATORS = ['Exists', 'Equal', 'Lt', 'Gt'];
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
-/** The rules of the API server for tolerations of pods. Absent and empty values are the same. */
+/** Returns a problem for each toleration that the API server would refuse in a pod. Absent and empty values are the same. */
 function tolerationProblems({ tolerations = [] }: Spec): string[] {
   return (tolerations as readonly Toleration[]).flatMap((toleration, index) => {
     const { key = '', operator = '', value = '', effect = '', tolerationSeconds } = toleration;
@@ -183,7 +183,7 @@ interface Toleration {
 /** The largest number that the original can read. With a larger one it reads no Plan at all. */
 const MOST_OF_ORIGINAL = 2 ** 31 - 1;
 
-/** kubectl reads a text as a duration of Go; a number means nanoseconds. */
+/** Returns what is wrong with the timeout. kubectl reads a text as a duration of Go, and a number as nanoseconds. */
 function timeoutFindings({ timeout }: DrainSpec): FieldFindings {
   if (timeout === undefined) return NOTHING;
   const field = 'spec.drain.timeout';

@@ -61,8 +61,8 @@ export function isCordonedBy(
 }
 
 /**
- * Returns who set the cordon on the node. `all` are the Jobs of the plan on the node, the newest
- * first. Undefined for a target that is done, because the mark of its Node was removed.
+ * Returns who set the cordon on the node. `all` are the Jobs of the plan on the node, the newest first. Returns undefined for a target that
+ * is done, because the mark of its Node was removed.
  */
 export function unnamedCordonOn(
   node: Node | undefined,

@@ -55,7 +55,7 @@ export function digestOf(plan: CattlePlan, paths: string): string {
   return texts.join('');
 }
 
-/** Returns undefined if nothing is at the path. */
+/** Returns the value at the path; undefined if nothing is there. */
 function valueAt(root: unknown, path: readonly string[]): unknown {
   let at = root;
   for (const key of path) at = isRecord(at) ? ownMember(at, key) : undefined;
@@ -205,9 +205,7 @@ function faultOf(plan: CattlePlan): string | undefined {
   return delay < 0 ? 'spec.postCompleteDelay is negative' : undefined;
 }
 
-/**
- * A command that cannot read Secrets repeats the problem that the leader recorded, as long as the Plan names Secrets.
- */
+/** Returns the problem that the leader recorded, if this command cannot read the Secrets that the Plan names; otherwise undefined. */
 function recordedFault(plan: CattlePlan, secretOf: SecretLookup | undefined): string | undefined {
   const { status, message } = conditionOf(plan, 'Validated') ?? {};
   const isKnown = secretOf === undefined && status === 'False' && hashedSecrets(plan).length > 0;

@@ -36,8 +36,7 @@ const nodesByHost = onceForEach((all: readonly Node[]) =>
 );
 
 /**
- * Returns the other plan that works on the node: a Plan of any namespace, or a plan of another dialect. Undefined if
- * there is none.
+ * Returns the other plan that works on the node: a Plan of any namespace, or a plan of another dialect. Returns undefined if there is none.
  */
 export function occupantOf(
   world: World,

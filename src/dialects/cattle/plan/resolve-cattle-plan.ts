@@ -30,12 +30,12 @@ import { jobFor, jobsByNode, nodesAtWork, openJobs } from './plan-jobs.ts';
 import { createPlanMemory, type TargetMemory } from './target-memory.ts';
 import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
 
-/** What `resolve` uses besides the Plan and the world. */
+/** The parts that `resolve` uses besides the Plan and the world. */
 interface Resources {
   readonly memory: TargetMemory;
-  /** Absent in commands that may not read Secrets. */
+  /** Finds Secrets. Commands that may not read Secrets lack this function. */
   readonly secretOf?: SecretLookup;
-  /** Absent in commands that only read. */
+  /** Remembers Jobs. Read-only commands have no such memory. */
   readonly attempts?: Attempts;
 }
 

@@ -88,7 +88,7 @@ function isRival(plan: CattlePlan, other: CattlePlan): boolean {
   return areKnown && version !== its && isSameWork(plan, other);
 }
 
-/** Returns undefined for a Plan that cannot start, or that may start on no node. */
+/** Returns the version of the Plan; undefined for a Plan that cannot start, or that may start on no node. */
 function versionOf(plan: CattlePlan): string | undefined {
   const { version, problems } = resolveLatest(plan, undefined);
   const isOff = (plan.spec?.concurrency ?? 0) <= 0;

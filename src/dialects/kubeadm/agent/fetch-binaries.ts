@@ -8,7 +8,7 @@ import type { SignalCommand } from '../../../signal/annotations.ts';
 import type { Tools } from '../../../util/tools.ts';
 import type { Upgrade } from '../host/host.ts';
 
-/** What the downloads of one agent share. */
+/** The tools and limits that all downloads of one agent share. */
 export interface FetchTools extends Tools, Pick<FetchRequest, 'userAgent' | 'limits'> {
   readonly directory: string;
   /** The root directory of the host, which scripts get as REFIT_ROOT. Paths in scripts do not include it. */

@@ -34,7 +34,7 @@ import {
 import { type ClusterState, checkCluster, isRight, verifyCluster } from './verify.ts';
 
 const LATER = 'kubelet, once every API server has the version';
-/** What goes and what stays on the way back. */
+/** These lines say what a roll-back to the older patch changes and what it keeps. */
 const LOST = [
   'Lost: what the newer patch corrected, security fixes included. Objects in etcd are kept.',
   'Not changed: an etcd that is newer than the old kubeadm brings, containerd, and what kubeadm does not manage.',

@@ -118,7 +118,7 @@ async function onControlPlane(
 
 export interface RestoreOptions {
   readonly snapshot: string;
-  /** Part of the name of the new cluster, and of the name under which each member keeps its old data. */
+  /** A text that is part of the name of the new cluster, and of the name under which each member keeps its old data. */
   readonly stamp: string;
 }
 

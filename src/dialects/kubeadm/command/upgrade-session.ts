@@ -62,7 +62,7 @@ export interface KubeadmFlags extends ConnectionFlags {
   /** True to replace labels that KubeOne's upgrades left. */
   readonly force?: boolean;
   readonly report?: string;
-  /** True to go back to an older patch, which the manifest names. */
+  /** True to go back to the older patch that the manifest names. */
   readonly back?: boolean;
 }
 
@@ -115,7 +115,7 @@ export async function inSession<Flags extends KubeadmFlags>(
     ? [read.kubeconfig, read.ssh.knownHostsFile].flatMap((file) => file ?? [])
     : [];
   if (files.length > 0) output.write(`Refit uses these files in its folder: ${files.join(', ')}\n`);
-  // The way back has no versions between.
+  // A roll-back stays in one minor version, so it needs no hops.
   const chosen = flags.back ? { ...read, hops: [] } : read;
   const hop = await choose(chosen, shells, client);
   const here = {

@@ -11,7 +11,7 @@ import * as verify from '../host/verify.ts';
 import { limitFor } from '../plan/ssh.ts';
 import type { KubeadmSession } from './upgrade-session.ts';
 
-/** What was found in a cluster at one time. */
+/** The state of a cluster at one time. */
 export interface ClusterState {
   /** The facts of each host that answered. */
   readonly facts: readonly HostFacts[];

@@ -46,9 +46,7 @@ export function snapshotScript(version: string, keep: number, certificate = ''):
   return filledScript('take-snapshot.sh', values);
 }
 
-/**
- * Parses the lines that ask-etcd.sh prints. Undefined if the host has no member: etcd is external, or its manifest is missing.
- */
+/** Parses the lines that ask-etcd.sh prints. Returns undefined if the host has no member: etcd is external, or its manifest is missing. */
 export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
   if (lines.length === 0) return undefined;
   // The gateway of the member is switched off, or curl is missing on the host.

@@ -38,10 +38,7 @@ export interface HostFacts {
   readonly certificates: readonly Certificate[];
   /** The phases that the UpgradeConfiguration of the manifest switches off, such as `apply:etcdUpgrade:`. */
   readonly leaves?: readonly string[];
-  /**
-   * Which certificates kubeadm should renew now, and why; undefined if it may not renew any. Only
-   * `probeHost` sets this.
-   */
+  /** The certificates that kubeadm should renew now, and why; undefined if it may not renew any. Only `probeHost` sets this. */
   readonly toRenew?: readonly string[] | undefined;
   readonly etcd: EtcdAnswer | undefined;
 }

@@ -48,8 +48,8 @@ function restartScript(component: string, rollout: string): string {
 }
 
 /**
- * Returns the certificates that end soon on the disk, and whether the API server serves such a one. The API server reloads its
- * files by itself.
+ * Returns a sentence for each certificate that still ends soon on the disk, and one if the API server does not serve its new certificate.
+ * The API server reloads its files by itself.
  */
 async function notRenewed({ shells, host, clock, log }: HostStepsParts): Promise<string[]> {
   const { certificates } = await readFacts(shells, host);

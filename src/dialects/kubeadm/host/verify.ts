@@ -14,7 +14,7 @@ import { answersOf, type HostFacts, tagOf } from './probe.ts';
 export interface Check {
   readonly component: string;
   readonly found: string;
-  /** What people can do; undefined if nothing is wrong. */
+  /** The advice for people; undefined if nothing is wrong. */
   readonly cure?: string;
 }
 

@@ -61,10 +61,7 @@ export interface KubeOneParts {
 
 export const UNNAMED = 'unnamed-';
 
-/**
- * Converts the manifest to the form of Refit's manifest, and keeps the other fields. The binaries are where the guide puts
- * them.
- */
+/** Converts the manifest to the form of Refit's manifest, and keeps the other fields. The binaries have the paths that the guide uses. */
 export const kubeOneManifest = cluster.transform((value) => {
   const { name, versions, controlPlane, staticWorkers, cloudProvider } = value;
   const controllers = controlPlane.hosts.map((each) => ({ each, role: 'controlPlane' }));

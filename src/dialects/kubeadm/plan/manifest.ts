@@ -80,7 +80,7 @@ const binaries = strictObject({
   kubectl: binary.exactOptional(),
 });
 
-/** The binaries of one host. For the others, the host uses those for all hosts. */
+/** The binaries of one host. For a binary that is missing here, the host uses the one for all hosts. */
 const ownBinaries = strictObject({
   kubeadm: binary.exactOptional(),
   kubelet: binary.exactOptional(),

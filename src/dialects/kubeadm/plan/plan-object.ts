@@ -48,7 +48,7 @@ const before = z.object({
   hosts: z.record(z.string(), z.object({ uid: z.string().exactOptional(), version: z.string() })),
 });
 
-/** What hosts ran before an upgrade. A run that repeats or undoes the upgrade keeps it. */
+/** The versions that hosts ran before an upgrade. A run that repeats or undoes the upgrade keeps this record. */
 export type Before = z.infer<typeof before>;
 
 /** Returns what hosts ran before the last upgrade; undefined if no run has recorded it. */

@@ -309,7 +309,7 @@ function versionFacts(
   });
   return {
     apiServers: controllers.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []),
-    // Without it the API servers keep their version.
+    // Without a target version, the checks assume that the API servers keep their version.
     ...(back?.isOfWorkersAlone ? {} : { target: manifest.version }),
     goesBack: back !== undefined,
     // API servers may differ after an upgrade that stopped halfway. On the way back, the record says why.

@@ -24,7 +24,7 @@ import {
 } from './plan-object.ts';
 import { isDone, nodeNamed, versionsOn } from './survey-nodes.ts';
 
-/** What a survey tells about versions. */
+/** The facts about versions that a survey found. */
 interface Survey {
   readonly manifest: Manifest;
   readonly hosts: readonly HostFacts[];

@@ -34,10 +34,7 @@ import { type CallParts, type Labels, listSets, setFor, updatersFor } from './up
 
 export interface CanParts extends CallParts {
   readonly clusterOf: (machine: Machine) => Pick<NodeCluster, 'workload'>;
-  /**
-   * Calls an updater; undefined if Refit does not check who calls the hooks. Then only Refit's own
-   * updater works.
-   */
+  /** Calls an updater. The function is undefined if Refit does not check who calls the hooks; only Refit's own updater then works. */
   readonly callUpdater: CallUpdater | undefined;
   readonly log: Logger;
 }
@@ -236,7 +233,7 @@ function withUnchecked(message: string, unchecked: string | undefined): string {
   return unchecked === undefined ? message : `${message}; ${unchecked}`;
 }
 
-/** Judges whether Refit's own updater can bring all these Nodes to the version. */
+/** Returns why Refit's own updater cannot bring all these Nodes to the version. The `problem` is undefined if it can. */
 async function judgeNodes(
   parts: CanParts,
   { current, desired, settings }: CanRequest,

@@ -24,19 +24,16 @@ import * as stepRecord from './step-record.ts';
 import { type CallUpdater, UNPROVEN, type UpdaterAnswer } from './updater-client.ts';
 import { listSets, setFor, updatersFor } from './updater-sets.ts';
 
-/** What the hooks need for Machines of any cluster. */
+/** The tools and options that the hooks use for Machines of any cluster. */
 export interface StepTools extends UpdateTools {
   readonly clock: Clock;
   readonly clusterOf: ClusterOf;
-  /**
-   * Calls an updater; undefined if Refit does not check who calls the hooks. Then only Refit's own
-   * updater works.
-   */
+  /** Calls an updater. The function is undefined if Refit does not check who calls the hooks; only Refit's own updater then works. */
   readonly callUpdater: CallUpdater | undefined;
   readonly log: Logger;
 }
 
-/** What one call of a hook needs. */
+/** The tools and options of one call of a hook. */
 export interface StepParts extends StepTools {
   readonly abort: AbortSignal;
 }

@@ -92,7 +92,10 @@ const discoverySchema = z.object({
 
 type Post = (path: string, content: object) => Promise<unknown>;
 
-/** @param certificates the folder with a folder for each client certificate; undefined if there are none */
+/**
+ * Returns a function that calls updaters. `certificates` is the folder that has one folder for each client certificate; undefined if there
+ * are no certificates.
+ */
 export function updaterClient(certificates: string | undefined): CallUpdater {
   return async (updater, hook, body, abort) => {
     const call: Post = async (path, content) =>
