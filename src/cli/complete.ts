@@ -13,14 +13,14 @@ import type { CommandSpec } from './program.ts';
 
 /** How long a person who pressed Tab waits at most. */
 const PATIENCE_MS = 2_000;
-/** Offers more than this help nobody. */
+/** The most names to offer, because nobody reads a longer list. */
 const MOST_NAMES = 500;
 /**
  * Matches names with the characters that Kubernetes allows in names. Other names are not offered, because a wrong server could send
  * characters that a shell expands.
  */
 const SAFE = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
-/** The directives that kubectl understands: complete file names, and complete nothing else. */
+/** These directives tell kubectl to complete file names, or to complete nothing else. */
 const FILES = ':0';
 const NO_FILES = ':4';
 
@@ -99,7 +99,7 @@ function valuesOf(choices: readonly string[] | undefined, names: NamesOf | undef
   };
 }
 
-/** Returns the names in the cluster that the command line chooses. If they cannot be had in time, there are none. */
+/** Returns the names in the cluster that the command line chooses. Returns none if the API server does not answer in time. */
 async function namesIn(
   what: NamesOf,
   before: readonly string[],

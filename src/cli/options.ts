@@ -58,7 +58,7 @@ const template = matching(
   'write an http or https URL that contains {version}; it may also contain {os}, {arch} and {procedure}, such as https://mirror.example.com/{version}/k0s',
 );
 
-/** Where Machines of Cluster API download a version from. */
+/** The options with the addresses from which Machines of Cluster API download a version. */
 export const PAYLOAD_OPTIONS: readonly Option[] = [
   new Option(
     '--payload-url <template>',

@@ -15,13 +15,16 @@ export interface PlanRunner {
    * step has no deadline.
    */
   readonly limit: string;
-  /** What the user can do to run the whole plan again, also after an abort. */
+  /** A clause that says how the user runs the whole plan again, also after an abort. */
   readonly startOver: string;
-  /** What the user does after fixing the cause of a failure that `refit retry` cannot retry. */
+  /** A clause that says what the user does after fixing the cause of a failure that `refit retry` cannot retry. */
   readonly again: string;
-  /** What the user does about a refused plan. The field is set only for dialects whose plans then continue by themselves. */
+  /**
+   * A sentence that says what the user does about a refused plan. The field is set only for dialects whose plans then continue by
+   * themselves.
+   */
   readonly corrected?: string;
-  /** Where the user finds the cause of a failure. */
+  /** A clause that says where the user finds the cause of a failure. */
   readonly causes?: string;
   /** True if `refit retry` cannot try a failed node again. */
   readonly hasNoRetry?: true;

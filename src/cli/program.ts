@@ -22,7 +22,10 @@ export interface CommandSpec {
   readonly options?: readonly Option[];
   readonly notes?: string;
   readonly commands?: readonly CommandSpec[];
-  /** Runs the command. Resolves with the exit code, or with undefined for 0. Absent for a group, and for a command that parses its own options. */
+  /**
+   * Runs the command. Resolves with the exit code, or with undefined for 0. A group, and a command that parses its own options, have no
+   * such function.
+   */
   readonly run?: (flags: never, call: CommandCall) => Promise<number | void>;
 }
 
@@ -125,8 +128,8 @@ function addCommand(
 }
 
 /**
- * Throws REFIT_USAGE if an option or an argument is given, but blank. A script whose variable is not set writes such a value, and
- * without it the command could choose another plan than the one that is meant.
+ * Throws REFIT_USAGE if an option or an argument has an empty value. A script whose variable is not set passes such a value. If it were
+ * ignored, the command could choose another plan than the user wants.
  */
 function assertFilled(
   command: Command,

@@ -41,13 +41,13 @@ export interface AcceptFlags extends DecisionFlags {
 type Spec = NodeRollout['spec'];
 type Entry = Readonly<Record<'by' | 'at' | 'run', string>> & { readonly reason?: string };
 
-/** What a command writes about one plan. */
+/** A decision of a user that a command writes about one plan. */
 interface Decision {
   /** Throws REFIT_CONTROL if the decision makes no sense for the plan. */
   check(plan: Inspection): void;
-  /** Returns true if this was decided before. */
+  /** Returns true if the NodeRollout has the decision already. */
   isIn(spec: Partial<Spec>, plan: Inspection, now: number): boolean;
-  /** Returns the list with the entry. Entries of others stay as they are. */
+  /** Returns the changed list of the spec. The entry replaces an earlier one about the same wave or check; all other entries stay. */
   write(spec: Partial<Spec>, entry: Entry): Partial<Spec>;
   /** The decision as the end of a sentence about the plan. */
   readonly words: string;
@@ -134,7 +134,7 @@ async function record(
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const object = await read(client.get(nodeRollouts, name, { namespace, abort }), place);
     const { spec, metadata } = object;
-    // The leader removes what was decided about the former plan, and with it would remove this entry.
+    // The leader removes the decisions about a former plan of this name, and would remove this entry as well.
     if (spec.plan.uid !== rollout.source.uid)
       throw new RefitError(
         'REFIT_CONTROL',

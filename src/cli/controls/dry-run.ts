@@ -7,7 +7,7 @@ export interface DryRunFlags {
   readonly dryRun?: DryRun;
 }
 
-/** Returns the line that a command prints after what it would have done; no line if it wrote. */
+/** Returns the line that says that nothing was written; no line without a dry run. */
 export function dryRunLines({ dryRun }: DryRunFlags): string[] {
   if (dryRun === undefined) return [];
   return dryRun === 'server'

@@ -23,9 +23,9 @@ import { namesOf } from './machines.ts';
 
 export interface HoldFlags extends ControlFlags {
   readonly reason?: string;
-  /** RFC 3339 time. */
+  /** The RFC 3339 time at which the hold ends. */
   readonly until?: string;
-  /** Milliseconds. */
+  /** The length of the hold in milliseconds. */
   readonly for?: number;
 }
 
@@ -34,7 +34,7 @@ interface Holdable {
   readonly object: KubeObject;
 }
 
-/** Holds a node. An earlier hold of it is replaced, and shown. Rejects with REFIT_CONTROL if the node does not exist. */
+/** Holds a node. Replaces an earlier hold of the node, and prints it. Rejects with REFIT_CONTROL if the node does not exist. */
 export async function hold(named: string, flags: HoldFlags, parts: SessionParts): Promise<void> {
   const { abort, clock, output } = parts;
   const now = clock.now();
@@ -89,7 +89,7 @@ function heldLine(named: string, hold: Hold): string {
   return `${named} is held ${holdText(named, hold)}. No plan starts on it; work in progress finishes.`;
 }
 
-/** Returns who holds the node, until when, and why. Somebody who wrote the annotation by hand may have left out who. */
+/** Returns who holds the node, until when, and why. The annotation may lack the name of the holder if a person wrote it by hand. */
 function holdText(named: string, { by = 'somebody', reason, until }: Hold): string {
   const end = until === undefined ? `until refit unhold ${named}` : `until ${until}`;
   return `by ${by} ${end}${reason === undefined ? '' : `: ${reason}`}`;

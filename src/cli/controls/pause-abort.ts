@@ -25,7 +25,7 @@ import { nameOfUser } from '../user-name.ts';
 import { type Control, type ControlledPlan, inProgress, type PlanChange } from './control.ts';
 import { applyControl, type ControlFlags } from './control-command.ts';
 
-/** Throws REFIT_CONTROL if the plan has ended or was aborted. */
+/** Returns the change that pauses the plan. Throws REFIT_CONTROL if the plan has ended or was aborted. */
 export function pause(plan: ControlledPlan, now: number): PlanChange {
   const { snapshot, view } = plan;
   const title = titleOf(view);
@@ -43,7 +43,9 @@ export function pause(plan: ControlledPlan, now: number): PlanChange {
   };
 }
 
-/** Throws REFIT_CONTROL if the plan was aborted, or if it has ended and nothing is left to resume. */
+/**
+ * Returns the change that resumes the plan. Throws REFIT_CONTROL if the plan was aborted, or if it has ended and nothing is left to resume.
+ */
 export function resume(plan: ControlledPlan, now: number): PlanChange {
   const { snapshot, policy, view } = plan;
   const title = titleOf(view);
@@ -82,7 +84,7 @@ export interface AbortFlags extends ControlFlags {
   readonly reason?: string;
 }
 
-/** Aborts the plan that the user named, and prints what follows. */
+/** Aborts the plan that the user named, and prints what happens next. */
 export async function carryOutAbort(flags: AbortFlags, parts: SessionParts): Promise<void> {
   const given = flags.reason?.trim() ?? '';
   const reason = given === '' ? `by ${await nameOfUser(flags, parts)}` : given;

@@ -4,7 +4,7 @@ import { applyControl, type ControlFlags } from './control-command.ts';
 import { retryMachine } from './machines.ts';
 import { retry } from './retry.ts';
 
-/** `node` is the name of the node, or of its Machine. Rejects with REFIT_CONTROL if it has not failed. */
+/** Tries the node again. `node` is the name of the node, or of its Machine. Rejects with REFIT_CONTROL if the node has not failed. */
 export async function retryNode(
   node: string,
   flags: ControlFlags,

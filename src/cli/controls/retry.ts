@@ -43,7 +43,7 @@ export function retry(name: string): Control {
   return Object.assign(control, { isMeant });
 }
 
-/** Returns the retries that the plan bears already, as the value of their annotation; undefined if it bears none. */
+/** Returns the value of the annotation with the retries that are already on the plan; undefined if the plan has none. */
 export function retriesOn({
   dialect,
   plan,

@@ -1,4 +1,7 @@
-/** What `refit rollback` does for plans of every dialect: which plan and run, the question, and a write that survives the leader's. */
+/**
+ * Shares what `refit rollback` needs for plans of every dialect: the choice of plan and run, the question to the user, and a write that is
+ * repeated after a write of the leader.
+ */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
@@ -17,7 +20,7 @@ import { type ControlFlags, say } from './control-command.ts';
 
 export interface RollBackFlags extends ControlFlags {
   readonly run?: string;
-  /** Each as `<platform>=<value>`. */
+  /** The downloads, each in the form `<platform>=<value>`. */
   readonly url?: readonly string[];
   readonly sha256?: readonly string[];
   readonly image?: string;
@@ -29,7 +32,7 @@ export interface RollBackFlags extends ControlFlags {
 /** The flags for a roll-back that writes a Plan. The Plan keeps the reason. */
 export type ReasonedFlags = RollBackFlags & { readonly reason: string };
 
-/** The leader may write the plan several times meanwhile. */
+/** The leader writes the plan often, so a write may conflict several times. */
 const MAX_TRIES = 10;
 const refuse = failing('REFIT_CONTROL');
 
@@ -105,8 +108,8 @@ export async function isWanted({ yes }: RollBackFlags, parts: SessionParts): Pro
 }
 
 /**
- * Calls `write` with the resourceVersion of the plan. If somebody has written the plan since it was read, which its leader often does,
- * it is read again. Rejects with REFIT_CONTROL if it is then another plan than the user has seen, or runs again.
+ * Calls `write` with the resourceVersion of the plan. If that conflicts with another write, such as one of the leader, reads the plan and
+ * calls `write` again. Rejects with REFIT_CONTROL if the plan is then not the one that the user has seen, or runs again.
  */
 export async function writeUnlessChanged(
   { client, abort, viewParts }: Session,

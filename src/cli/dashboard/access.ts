@@ -9,7 +9,7 @@ const ACTION_HEADER = 'x-refit-action';
 
 interface Rules {
   readonly port: number;
-  /** The path below which everything is. */
+  /** The path prefix of everything that the server serves. */
   readonly place: string;
   readonly token: string;
   readonly allowsActions: boolean;
@@ -55,7 +55,10 @@ export function refusalOf(
   return isOfPage ? refusalOfAction(request) : undefined;
 }
 
-/** The cookie is not enough: for a browser, a server at another port of this machine is the same site, and its pages send it. */
+/**
+ * Returns why a request of the page is refused; undefined if it is not. The cookie alone proves nothing: the browser also sends it with
+ * requests of pages that come from another port of this machine.
+ */
 function refusalOfAction({ headers }: Pick<IncomingMessage, 'headers'>): Refusal | undefined {
   const { host = '', origin } = headers;
   const isOwn =
@@ -66,8 +69,8 @@ function refusalOfAction({ headers }: Pick<IncomingMessage, 'headers'>): Refusal
 }
 
 /**
- * Cookies do not tell ports apart, so the name does. A browser would also send the cookie to the servers of other users at
- * other ports of this machine, so its path is one that they do not know.
+ * Returns the name of the cookie. Browsers share cookies among all ports of a host, so the name contains the port. A browser would also
+ * send the cookie to the servers of other users at other ports of this machine, so its path is one that they do not know.
  */
 export function cookieName(port: number): string {
   return `refit-${port}`;

@@ -50,8 +50,8 @@ export async function answerPreview(
 }
 
 /**
- * Reads the body of a request. Resolves with undefined if it has more bytes than `longest`. The rest of such a body is read and thrown
- * away, because a request that is left half read takes its connection, and so the answer, with it. The time limit of the server ends it.
+ * Reads the body of a request. Resolves with undefined if it has more bytes than `longest`. The rest of such a body is read and discarded,
+ * because the client might lose the answer if the server closed the connection before. The time limit of the server bounds this.
  */
 export async function bodyOf(
   request: IncomingMessage,

@@ -1,4 +1,4 @@
-/** Returns the built user interface. In the source tree this builds it; the built program has the files in this place. */
+/** Builds the user interface and returns it. A build of Refit replaces this file with one that returns the finished files. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

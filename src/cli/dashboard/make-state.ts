@@ -26,7 +26,10 @@ export function stateOf({ status, rollouts, missing }: Seen, now: number): Dashb
   };
 }
 
-/** Names times, not ages, because a page stays open for hours. The page itself says that the API server does not answer. */
+/**
+ * Returns the notes with times instead of ages, because a page stays open for hours. Returns none if the API server does not answer,
+ * because the page itself says so.
+ */
 function notesOf(status: StatusView): string[] {
   if (status.silentSince !== undefined) return [];
   const isLed = status.leader.state === 'held';
@@ -172,7 +175,7 @@ function nodesOf(plan: PlanView, now: number): NodeState[] {
   });
 }
 
-/** The step in progress lasts until now. */
+/** Returns the steps of a target. A step in progress ends at `now`. */
 function stepsOf(target: TargetView, now: number) {
   return segmentsOf(sentences.isMoving(target) ? { ...target, since: rfc3339(now) } : target);
 }

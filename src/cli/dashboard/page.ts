@@ -20,7 +20,10 @@ export function pageOf(page: Page): string {
 
 const SERVED = '<link rel="icon" href="data:,"><link rel="stylesheet" href="ui.css">';
 
-/** Without a server, only the script and the style with these hashes count, and no address may be opened. */
+/**
+ * Returns the head of a page without a server. Its policy lets the browser run only the script and use only the style with these hashes,
+ * and open no address.
+ */
 function inlineHead({ script, style }: UiFiles): string {
   const sum = (content: string): string => `'sha256-${hash('sha256', content, 'base64')}'`;
   const policy = `default-src 'none'; script-src ${sum(script)}; style-src ${sum(style)}; base-uri 'none'; form-action 'none'`;

@@ -24,14 +24,14 @@ export interface NodeState {
   /** RFC 3339 time of the last change. */
   readonly since: string;
   readonly from?: string | undefined;
-  /** The number of its wave; the first wave is 1. Absent if the plan has no waves, or if the node is of the control plane. */
+  /** The number of the wave of the node; the first wave is 1. Absent if the plan has no waves, or if the node is of the control plane. */
   readonly wave?: number | undefined;
   /** The zone of the Node, as its label says. */
   readonly zone?: string | undefined;
   readonly steps: readonly LaneStep[];
-  /** What `refit why` says of the node. Only a report has it; a served page asks its server. */
+  /** The explanation of the node by `refit why`. Only a report contains it; a page with a server requests it. */
   readonly why?: readonly Said[] | undefined;
-  /** Who holds the node, why, and what ends that; absent if nobody does. */
+  /** The sentence that says who holds the node, why, and when the hold ends; absent if nobody holds it. */
   readonly hold?: string;
 }
 
@@ -64,7 +64,7 @@ export interface PlanState {
   readonly done: number;
   readonly total: number;
   readonly percent: number;
-  /** Who has paused it: the annotation of `refit pause`, or the policy. */
+  /** What has paused the plan: the annotation of `refit pause`, or the policy. */
   readonly paused?: 'plan' | 'policy' | undefined;
   /** The number of the wave that waits for an approval. */
   readonly unapproved?: number | undefined;
@@ -79,7 +79,7 @@ export interface PlanState {
   readonly wave?: string | undefined;
   /** The line of `why` that matters most: what keeps the plan or a node from going on, or else what happens now. */
   readonly chief: string;
-  /** What `refit why` says of the plan. */
+  /** The explanation of the plan by `refit why`. */
   readonly why: readonly Said[];
   readonly held: readonly string[];
   readonly checks: readonly CheckShown[];
@@ -106,7 +106,7 @@ export interface DashboardState {
   readonly plans: readonly PlanState[];
 }
 
-/** What a button asks for. `plan` is the key of the plan. */
+/** The request that a button sends. `plan` is the key of the plan. */
 export type ActionRequest =
   | { readonly action: 'pause' | 'resume' | 'retry-hooks'; readonly plan: string }
   | {
@@ -125,6 +125,6 @@ export const LONGEST_TEXT = 262_144;
 
 export interface ActionResult {
   readonly isDone: boolean;
-  /** What the command would print, or why nothing was done. */
+  /** The output of the command, or a sentence that says why nothing was done. */
   readonly lines: readonly string[];
 }

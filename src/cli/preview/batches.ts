@@ -123,7 +123,7 @@ export interface Duration extends Fit {
   readonly basis: 'measured' | 'assumed';
   /** The number of measured nodes. */
   readonly samples: number;
-  /** Set if the policy or the plan has windows or blackouts. */
+  /** True if the policy or the plan has windows or blackouts. */
   readonly inWindows?: boolean;
 }
 

@@ -92,9 +92,9 @@ export async function previewTexts(
   });
 }
 
-/** Returns the policies that the cluster would have after `kubectl apply` of these. */
+/** Returns the policies that the cluster would have after `kubectl apply` of the policies in the files. */
 function asIfApplied(policies: Policies, fromFiles: readonly UpgradePolicy[]): Policies {
-  // Of several with the same name, the last one counts, as for kubectl.
+  // If several policies have the same name, the last one counts, as with kubectl.
   const applied = new Map(fromFiles.map((policy) => [policy.metadata.name, policy]));
   const list = (): readonly UpgradePolicy[] => [
     ...policies.list().filter(({ metadata }) => !applied.has(metadata.name)),

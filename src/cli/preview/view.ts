@@ -40,7 +40,7 @@ export interface PlanPreview
   readonly problems?: readonly string[] | undefined;
   readonly stages: readonly StagePreview[];
   readonly policy?: PolicyRule | undefined;
-  /** One sentence: what puts workers in order that the policy would otherwise take as the plan lists them. */
+  /** One sentence about the order of the workers; absent unless counted pods decide the order. */
   readonly order?: string | undefined;
   readonly drains?: PlanDrainPreview | undefined;
   /** One sentence: whether the leader rolls the plan back by itself after failures. */

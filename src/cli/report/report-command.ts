@@ -123,13 +123,16 @@ function deletedPlan(
   return found.toSorted(byLastRun)[0];
 }
 
-/** A plan that was deleted and created again may have left several. */
+/** Sorts NodeRollouts by their last run, the newest first. A plan that was deleted and created again may have left several of them. */
 function byLastRun(a: NodeRollout, b: NodeRollout): number {
   const [left, right] = [a, b].map(({ status }) => Date.parse(status?.history?.[0]?.started ?? ''));
   return (right || 0) - (left || 0);
 }
 
-/** Returns the objects of a kind. Without the right there are none, and `missing` says so; without the kind there are none either. */
+/**
+ * Returns the objects of a kind. Returns none if the cluster does not have the kind, or the user no right to list it. In the second case it
+ * adds a sentence to `missing`.
+ */
 async function listIfAllowed<T extends KubeObject>(
   { client, abort }: Session,
   resource: Resource<T>,

@@ -24,7 +24,7 @@ export interface Report {
   readonly failures: readonly { readonly node: string; readonly message: string }[];
   /** Names of the nodes that got their earlier version back. */
   readonly rolledBack: readonly string[];
-  /** What Refit said in Events during the run, the earliest first. The API server keeps Events for an hour by default. */
+  /** The Events that Refit wrote during the run, the earliest first. The API server keeps Events for an hour by default. */
   readonly events: readonly ReportEvent[];
   /** Sentences, each of which names a kind of object that the user has no right to read. */
   readonly missing: readonly string[];
@@ -35,7 +35,9 @@ interface VersionChange {
   readonly before?: string | undefined;
   readonly after: string;
   readonly nodes: number;
-  /** How many of them have the version after it. The others keep or got back the one before, or are on their way. */
+  /**
+   * The number of these nodes that have the version `after`. The other nodes kept or got back the version `before`, or are being upgraded.
+   */
   readonly done: number;
 }
 
@@ -50,7 +52,7 @@ export interface ReportEvent {
 
 const MOST_LONGEST = 10;
 const MOST_EVENTS = 200;
-/** The nodes of these phases have an explanation in the report, in this order. The others have nothing to explain. */
+/** The report explains the nodes of these phases, in this order. Nodes of other phases need no explanation. */
 const EXPLAINED: readonly NodeState['phase'][] = ['failed', 'moving', 'skipped'];
 /** The most nodes with an explanation, because each one takes a walk through the whole plan. */
 const MOST_EXPLAINED = 200;

@@ -19,10 +19,10 @@ interface Tries {
   freeAt: number;
 }
 
-/** From where a token comes. */
+/** The origin of a token. */
 export interface Sender {
   readonly address: string;
-  /** A text that stands for the token if a trusted proxy has sent it. All viewers behind a proxy have its address. */
+  /** An identifier of the token if a trusted proxy has sent it, because all viewers behind a proxy have the same address. */
   readonly proxied?: string | undefined;
 }
 

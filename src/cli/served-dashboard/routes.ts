@@ -184,8 +184,8 @@ const FOR_VIEWERS = new Set([
 ]);
 
 /**
- * Returns the reason to refuse a request of any user; undefined if there is none. `url` is the one that is answered: the text of the
- * request may name the same path in other ways.
+ * Returns the reason to refuse a request of any user; undefined if there is none. `url` is the parsed URL that the server answers, because
+ * the text of the request may write the same path in other ways.
  */
 function refusalOf(
   { method, headers }: IncomingMessage,

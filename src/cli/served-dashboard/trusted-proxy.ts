@@ -65,7 +65,10 @@ export function arrivals({ tokenHeader, trustedProxies = [] }: TrustedProxyOptio
   };
 }
 
-/** Reads the values of the header in a request of a trusted proxy. A cookie counts nothing there: the proxy alone signs viewers in. */
+/**
+ * Reads the values of the header in a request of a trusted proxy. A cookie in such a request is ignored, because only the proxy signs
+ * viewers in.
+ */
 function proxiedBy(header: string, values: readonly string[]): Arrival {
   const refused = (problem: string): Arrival => ({ kind: 'refused', code: 401, why: problem });
   const [value = '', ...others] = values;
@@ -94,7 +97,8 @@ function rangesIn(texts: readonly string[]): BlockList {
     const longest = type === 'ipv4' ? 32 : 128;
     const length = bits === undefined ? longest : Number(bits);
     const isRange = /^\d+$/.test(bits ?? '0') && length <= longest && more.length === 0;
-    // A zone would not count, and a mapped address would hide a range of IPv4.
+    // An address with a zone, such as `fe80::1%eth0`, would never match. A range of IPv4 addresses that are mapped to IPv6 could be larger
+    // than the limit for IPv4 allows.
     const isPlain = !/%|^::ffff:/i.test(network);
     if (type === undefined || !isRange || !isPlain || length < SHORTEST[type])
       throw new RefitError(

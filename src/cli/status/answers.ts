@@ -26,7 +26,7 @@ import type { Loaded } from './load.ts';
 export interface DrainProbe {
   readonly kind: 'drain';
   readonly node: string;
-  /** Milliseconds since the Unix epoch. */
+  /** The start of the drain in milliseconds since the Unix epoch. */
   readonly since: number;
 }
 
@@ -63,7 +63,7 @@ export interface InspectionAnswers {
   readonly add: (questions: readonly Question[]) => Promise<void>;
   /** Asks for the results of the health checks with these names. */
   readonly addHealth: (names: readonly string[]) => Promise<void>;
-  /** Asks how the hooks of the policy stand. */
+  /** Asks for the states of the hooks of the policy. */
   readonly addHooks: () => Promise<void>;
   /** Counts the pods that PodDisruptionBudgets cover. */
   readonly addBudgetPods: () => Promise<void>;
@@ -177,7 +177,7 @@ async function answerAll(
   await Promise.all(answers);
 }
 
-/** Returns what was counted. Adds to `unseen` why nothing was. */
+/** Returns the counted pods. If they could not be counted, adds the reason to `unseen`. */
 async function budgetPodsFrom(sources: Sources, unseen: Set<string>): Promise<BudgetPods> {
   const found = await sources.budgetPods();
   if (found.problem !== undefined) unseen.add(`${UNCOUNTED}: ${found.problem}`);

@@ -45,11 +45,11 @@ export interface Sources {
     target: Target,
     world: World,
   ) => Promise<boolean>;
-  /** Asks for the results of the health checks that the leader has shown last; undefined if it has shown none. */
+  /** Resolves with the results of the health checks that the leader has shown last; undefined if it has shown none. */
   readonly health: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['health']>;
-  /** Asks how the hooks stand that the leader has shown last; undefined if it has shown none. */
+  /** Resolves with the states of the hooks that the leader has shown last; undefined if it has shown none. */
   readonly hooks: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['hooks']>;
-  /** Asks what the leader has shown last about the silences of the plan; undefined if it has shown nothing. */
+  /** Resolves with the silences of the plan that the leader has shown last; undefined if it has shown none. */
   readonly silencing: (dialect: Dialect, plan: KubeObject) => Promise<ShownSilencing | undefined>;
   /** Looks at the locks that plans of the dialect share with these tools. */
   readonly locks: (dialect: Dialect, coordinate: readonly ToolName[]) => Promise<LocksSeen>;

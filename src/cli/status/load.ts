@@ -83,7 +83,7 @@ async function load(reading: Reading, dialect: Dialect, view: ViewOf): Promise<L
   const { plans: resource, planObjects: { namespace, fieldSelector } = {} } = dialect;
   const plans = { resource, namespace, fieldSelector, isRelevant: () => true };
   const isPlan = (object: KubeObject): boolean => dialect.planObjects?.isPlan?.(object) ?? true;
-  // Plans first: the other objects are written before them, and must not be older than they are.
+  // The plans are read first. The other objects are written before the plans, and what is read of them must not be older than the plans.
   const own = await view(plans);
   const others = await Promise.all(
     dialect.watched.map(async (followed) => {
@@ -137,7 +137,7 @@ export interface Policies {
   list(): readonly UpgradePolicy[];
   /** The reason why policies cannot be read, if the cluster may have some. */
   readonly unseen?: string;
-  /** The names of the policies that a file has, and the cluster need not have. */
+  /** The names of the policies that come from a file. Such a policy may be missing in the cluster. */
   readonly fromFiles?: ReadonlySet<string>;
 }
 
@@ -154,7 +154,7 @@ export async function loadPolicies({ client, abort }: Reading): Promise<Policies
   }
 }
 
-/** Watches the policies. Returns `first` if that could not read them. */
+/** Watches the policies. Returns `first` if the policies could not be read for it. */
 export async function followPolicies(
   reading: Reading,
   first: Policies,

@@ -42,7 +42,7 @@ export interface ViewParts {
   readonly policies: Policies;
   /** Plans of files. Warnings treat them as if they were in the cluster. */
   readonly fromFiles?: readonly KubeObject[];
-  /** Which plans to inspect; absent for all. */
+  /** Selects the plans to inspect. If it is absent, all plans are inspected. */
   readonly filter?: PlanFilter;
   /** True if the pods of PodDisruptionBudgets are counted where the order depends on them. That lists every pod of the cluster. */
   readonly countsPods?: boolean;
@@ -93,7 +93,7 @@ function placeOf({ cluster = '', name }: PlanView): string {
   return `${cluster}/${name}`;
 }
 
-/** Inspects the plans that match the filter. The others are not read, so a bug that one of them triggers has no effect. */
+/** Inspects the plans that match the filter. The other plans are not read, so a bug that such a plan triggers has no effect. */
 export async function inspectAll(loaded: readonly Loaded[], parts: ViewParts, now: number) {
   const kept = loaded.flatMap((of) =>
     of.plans().flatMap((plan) => (isAskedFor(of, plan, parts, now) ? { of, plan } : [])),
@@ -113,7 +113,7 @@ export async function inspectAll(loaded: readonly Loaded[], parts: ViewParts, no
   return { inspections: inspected.filter((each) => each !== undefined), unreadable };
 }
 
-/** Where a plan comes from. Without `plans`, the plan is not compared with others. */
+/** The objects that a plan is inspected with. Without `plans`, the plan is not compared with other plans. */
 type Of = Pick<Loaded, 'dialect' | 'world'> & Partial<Pick<Loaded, 'plans'>>;
 
 /** Returns true if the plan matches the filter. Some dialects show another name than that of the object, which only `resolve` returns. */

@@ -59,7 +59,7 @@ const SHADES: ReadonlyMap<string, Shade> = new Map([
 const MARKS: Partial<Record<TargetView['phase'], string>> = { done: '●', failed: '✗' };
 
 export interface Segment extends Shade {
-  /** Milliseconds since the Unix epoch. */
+  /** The start of the segment in milliseconds since the Unix epoch. `to` is its end. */
   readonly from: number;
   readonly to: number;
 }

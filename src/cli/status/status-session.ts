@@ -27,7 +27,7 @@ export interface SessionParts {
   readonly output: Output;
   readonly abort: AbortSignal;
   readonly askThrough?: (ask: AskReadyz) => AskReadyz;
-  /** Gets the error of each dialect whose objects the user may not read. Without it, such an error ends the session. */
+  /** Called with the error of each dialect whose objects the user may not read. If it is not set, such an error ends the session. */
   readonly onDenied?: ((error: unknown) => void) | undefined;
 }
 

@@ -57,7 +57,7 @@ export function renderPlan(
     warningSection(plan),
     checkSection(plan, now),
     planHookSection(plan, now),
-    // As long as all is well, this is no news.
+    // Silences are shown only if something is wrong with them.
     ...(plan.silencing?.isGood === false ? [silenceSection(plan, now)] : []),
     { heading: 'unknown', lines: plan.unseen ?? [] },
     ...(form === 'wide' ? [wayBackSection(plan.wayBack)] : []),

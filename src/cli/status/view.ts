@@ -80,7 +80,9 @@ export interface TargetView
   readonly gone?: boolean | undefined;
   /** The hold that keeps a pending or skipped target from starting. */
   readonly held?: HoldView | undefined;
-  /** The number of its wave; the first wave is 1. Absent if the policy has no waves, or if the target is of the control plane. */
+  /**
+   * The number of the wave of the target; the first wave is 1. Absent if the policy has no waves, or if the target is of the control plane.
+   */
   readonly wave?: number | undefined;
   /** The zone of its Node; absent if the Node has no label for it. */
   readonly zone?: string | undefined;
@@ -180,7 +182,7 @@ export interface StatusView {
   readonly plans: readonly PlanView[];
 }
 
-/** What a view is made from: the assessment of the current state, and the state that the controller would record next. */
+/** The values that a view is made from: the assessment of the current state, and the state that the controller would record next. */
 export interface ViewInput extends Assessment, Pick<PlanView, 'namespace' | 'cluster'> {
   readonly silencing?: ShownSilencing | undefined;
   readonly explanation: Pick<FullExplanation, 'waits' | 'cordoned'>;

@@ -8,7 +8,7 @@ import type { StatusView } from './view.ts';
 
 /** Most milliseconds between two views, because ages grow even if nothing changes. */
 const AGAIN_MS = 1000;
-/** The same for an endless watch, whose reader counts ages itself. Only windows and deadlines change with time. */
+/** The same limit for an endless watch. The reader of such a watch computes ages itself, so only windows and deadlines change with time. */
 const AGAIN_ENDLESS_MS = 60_000;
 
 interface WatchOptions {

@@ -319,14 +319,14 @@ function waitsOf(plan: PlanView, { active }: StageView, target: TargetView): rea
   return ofStages.filter((wait) => active || !sentences.isRoutine(wait));
 }
 
-/** Returns what is asked for each target of a plan, so that no list is searched for each of thousands of targets. */
+/** Returns maps of the waits and of the next targets, so that `refit why` does not search these lists for each of thousands of targets. */
 const namesIn = onceForEach(({ waits, next }: PlanView) => ({
   waits: Map.groupBy(waits, ({ target }) => target),
   ofStages: waits.filter(({ ofStage }) => ofStage === true),
   next: new Set(next),
 }));
 
-/** Returns when a target that has no wait of its own starts. */
+/** Returns a section that says when a target without a wait of its own starts. */
 function queueSections(
   plan: PlanView,
   stage: StageView,
