@@ -37,8 +37,8 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const log = stderrLogger(options.logLevel);
   const config = await loadClusterConfig({ path: options.kubeconfig });
   await assertTrustedConfig(config);
-  // These certificates are for connections that name none. Without them, Node.js would load those
-  // of the host, which takes 2 MiB of memory.
+  // Connections without an authority of their own use these certificates. By default, Node.js would load the certificates of the host,
+  // which takes 2 MiB of memory.
   setDefaultCACertificates(
     (config.certificateAuthority ?? /^http:/.exec(config.server)) ? [] : trustedAuthorities(),
   );

@@ -83,9 +83,9 @@ const KUBEADM_STAGES: readonly Option[] = [
   ),
 ];
 
-/** All commands, in the order of the help. Each imports its code only when it runs, so that `refit` starts fast. */
 const ROLES = ['controller', 'worker'] as const;
 
+/** All commands, in the order of the help. The code of a command is imported only when it runs, so that `refit` starts fast. */
 export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'controller',

@@ -9,7 +9,7 @@ import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import { partsOf } from './session-parts.ts';
 
-/** The longest opening of a window. An opening is for one evening, not instead of a policy. */
+/** The longest time for which `refit start` opens a window. The command is for one evening and does not replace the windows of a policy. */
 const MOST_OPEN_MS = 7 * 86_400_000;
 
 const REASON = new Option(

@@ -69,11 +69,11 @@ async function completeLine(line: readonly string[], abort: AbortSignal): Promis
     import('../cli/complete.ts'),
     import('./commands.ts'),
   ]);
-  // Not the output of the other commands, which replaces tabs.
+  // The text is written without `plainOutput`, which would replace the tabs between words and meanings.
   process.stdout.write(await complete(line, COMMANDS, abort));
 }
 
-/** The name under which the executable takes no arguments, as the original does in its image. */
+/** If the executable has this name, it takes no arguments, because the image of Rancher's controller runs its program without arguments. */
 const STAND_IN = 'system-upgrade-controller';
 
 run(basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.slice(2)).then(

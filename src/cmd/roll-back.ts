@@ -24,7 +24,10 @@ export async function rollBack(
   await rollBackPlan({ ...flags, reason }, parts);
 }
 
-/** A plan of Machines is `capi/NAME`. These names are objects of the management cluster. */
+/**
+ * Returns true for the name of a Machine or of its owner, which are objects of the management cluster. The plan of a Machine is an object
+ * of the workload cluster, and has the name `capi/NAME`.
+ */
 function isMachineName(plan: string | undefined): plan is string {
   return /^(machine|machinedeployment|[a-z0-9]+controlplane)\//i.test(plan ?? '');
 }

@@ -4,7 +4,7 @@ import type { CommandCall } from '../cli/program.ts';
 import type { SessionParts } from '../cli/status/status-session.ts';
 import { systemClock } from '../util/clock.ts';
 
-/** Returns the parts. It loads the dialects only then, so that `refit` starts fast. */
+/** Returns the parts. The dialects are loaded when this function is called, so that `refit` starts fast. */
 export async function partsOf({
   abort,
   output = standardOutput,

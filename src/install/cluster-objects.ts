@@ -78,7 +78,7 @@ async function tryOne(
   return `${isSame ? 'unchanged' : 'configured'} (server dry run)`;
 }
 
-/** In a dry run the resourceVersion never changes, but the times of the managers may. */
+/** Returns the object without managedFields. A dry run may change the times in them, although nothing else changes. */
 function withoutManagers({ metadata, ...rest }: kube.KubeObject): object {
   const { managedFields: _managers, ...kept } = metadata as typeof metadata & {
     managedFields?: unknown;
@@ -110,10 +110,7 @@ async function isInTheWay(object: Wanted, run: ObjectsRun): Promise<boolean> {
   );
 }
 
-/**
- * Waits until the object is not being deleted. Whatever is applied to such an object would be
- * deleted with it.
- */
+/** Waits until the object is not being deleted, because an object that is applied during its deletion would be deleted as well. */
 async function whenGone(object: kube.KubeObject, run: ObjectsRun): Promise<LookUp> {
   for (let second = 0; second < GONE_WITHIN_S; second++) {
     const now = await lookUp(object, run);
@@ -170,8 +167,8 @@ export async function removeObjects(
 }
 
 /**
- * Returns the title of the Deployment that needs an object, by the title of the object. A
- * Deployment of the same name that Refit did not install needs nothing.
+ * Returns a map from the title of each object to the title of the Deployment that needs it. A Deployment of the same name that Refit did
+ * not install needs nothing.
  */
 async function neededOf(others: readonly Objects[], run: ObjectsRun): Promise<Map<string, string>> {
   const needed = new Map<string, string>();
@@ -214,7 +211,7 @@ function isOurs({ metadata }: kube.KubeObject): boolean {
   return metadata.labels?.[LABEL] === OWNER;
 }
 
-/** Where an object is in the API, and the object itself if it exists. */
+/** The place of an object in the API, and the object itself if it exists. */
 interface LookUp {
   readonly resource: kube.Resource;
   readonly address: { readonly namespace: string | undefined; readonly abort: AbortSignal };

@@ -45,10 +45,7 @@ export function kindsOfK0s(): string {
   return `${texts.join('\n---\n')}\n`;
 }
 
-/**
- * Returns the roles of the agent on one controller. If `node` is set, it includes those for its
- * Node.
- */
+/** Returns the roles of the agent on one controller. If `node` is set, the result includes the roles for the Node of that name. */
 export function controlNodeRoles(name: string, node: string | undefined): string {
   const roles = deployFile('rbac-controlnode.yaml').replaceAll('CONTROL_NODE', name);
   if (node === undefined) return roles;

@@ -54,7 +54,7 @@ export function withCommand([command = '', ...args]: readonly string[]): object 
 
 const EXEC_VERSION = 'client.authentication.k8s.io/v1';
 
-/** Returns what such a command must print. The credential is valid until `expires`, in RFC 3339. */
+/** Returns the ExecCredential that the command of `withCommand` must print. It is valid until `expires`, in RFC 3339. */
 export function execCredential({ certificate, key }: ClientCertificate, expires: string): string {
   const status = {
     clientCertificateData: certificate,

@@ -20,7 +20,10 @@ const NSENTER = '/usr/bin/nsenter';
  */
 const ENTER = ['--target=1', '--mount', '--uts', '--ipc', '--net', '--cgroup', '--'];
 
-/** The image sets it for its own processes. On a host the file may be missing, and then nothing would be trusted. */
+/**
+ * The value of SSL_CERT_FILE in the image. The agent must not get it, because the file may be missing on the host, and the agent would then
+ * trust no server.
+ */
 const CERTIFICATES_OF_IMAGE = '/etc/ssl/certs/ca-certificates.crt';
 const PATH_OF_HOST = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 /** The same umask as in the systemd unit of the agent. */
@@ -35,7 +38,7 @@ export async function startAgentOnHost(args: readonly string[]): Promise<void> {
   if ((await isOwnBinary(PROGRAM)) !== true) await placeBinary(PROGRAM);
   process.umask(UMASK);
   const agent = [PROGRAM, `--node-options=${AGENT_FLAGS.join(' ')}`, 'agent', ...args];
-  // Only Windows lacks it.
+  // Node.js lacks this function on Windows only.
   process.execve?.(NSENTER, [NSENTER, ...ENTER, ...agent], environmentOfHost(process.env));
 }
 

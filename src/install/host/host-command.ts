@@ -118,8 +118,8 @@ async function run(lines: readonly string[]): Promise<void> {
 }
 
 /**
- * Returns the kubeconfig for the agent. It is that of the kubelet, except on a controller of k0s,
- * where it is the given file or one with a command that gets certificates.
+ * Returns the kubeconfig for the agent. If no file is given, it is the kubeconfig of the kubelet or, on a controller of k0s, a new
+ * kubeconfig with a command that gets certificates.
  */
 async function credentialsFor(
   k0s: RunningK0s | undefined,
@@ -182,8 +182,8 @@ async function assertUnused(directory: string): Promise<void> {
 }
 
 /**
- * Returns the options as the agent reads them. Some are only for kubeadm hosts, for which the
- * command line of the service names the procedure.
+ * Returns the options as the agent reads them. The command line of the service names the procedure on kubeadm hosts, which allows more
+ * options.
  */
 async function ownOptions(procedure = 'k0s') {
   const given = procedure === 'k0s' ? [] : ['--procedure', procedure];

@@ -11,10 +11,7 @@ interface FoundK0s extends OwnAgentFacts {
   readonly version: string;
 }
 
-/**
- * What the installed agent does on a host where k0s's own agent runs, for each value of its option
- * `--beside-k0s`.
- */
+/** These texts say what the installed agent does on a host where k0s's own agent runs, for each value of its option `--beside-k0s`. */
 const CONSEQUENCE: Readonly<Record<BesideK0s, string>> = {
   observe: "Refit's agent only watches",
   refuse: "Refit's agent refuses every signal",

@@ -52,7 +52,7 @@ export function serviceManager() {
 
 /** Returns the text of the unit. `command` is the program with its arguments. */
 export function systemdUnit(command: readonly string[]): string {
-  // systemd expands both characters in arguments.
+  // systemd expands `%` and `$` in arguments, so both are doubled.
   const words = command.map((word) =>
     JSON.stringify(word).replaceAll('%', '%%').replaceAll('$', '$$$$'),
   );
