@@ -121,7 +121,7 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
 
   test('where another agent runs none is installed, and state that it uses, or that says how to put files of the host back, is not removed', () => {
     const { used, changing } = seen.foreign;
-    const hint = 'end that agent and whatever starts it, then run this again';
+    const hint = 'end that agent and the service that starts it, then run this again';
     const fault = `REFIT_INSTALL: another agent (PID PID) uses /var/lib/refit-of-this-host (${hint})\nexit code 1\n`;
     // Install, too: its service would only start again and again.
     expect(used).toBe(fault.repeat(2));

@@ -228,7 +228,7 @@ test.each([
 
 test('an API server that still serves the old certificate is told', async () => {
   await expect(renewed('r1', () => true, false).work).rejects.toThrow(
-    /^the API server does not serve \/etc\/kubernetes\/pki\/apiserver\.crt, its certificate ends on: \w/,
+    /^the API server does not serve \/etc\/kubernetes\/pki\/apiserver\.crt; the certificate that it serves ends on: \w/,
   );
 });
 
@@ -247,7 +247,7 @@ test('a host without curl is told, and is done all the same', async () => {
   await work;
   expect(started).toEqual(COMPONENTS);
   expect(warn).toHaveBeenCalledExactlyOnceWith(
-    'no curl on the host: what its API server serves is not checked',
+    'no curl on the host, so the certificate that its API server serves is not checked',
     {
       node: 'cp1',
     },

@@ -152,7 +152,7 @@ test('deletes nothing, and tells what is in no file any more', async () => {
   await write('a.yaml', config('a', '3'), deployment);
   const plan = run('plan');
   const left =
-    'an earlier run applied it, and no file has it now; Refit does not delete it: kubectl get configmaps a -n default';
+    'an earlier run applied an object that no file has now, and Refit does not delete it; to see it: kubectl get configmaps a -n default';
   expect([await plan.ended, plan.stdout]).toEqual([
     0,
     expect.stringContaining(`warning addon: demo: ${left}\n`),

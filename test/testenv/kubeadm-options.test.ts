@@ -45,7 +45,7 @@ async function run(command: string, kubeadm: object): Promise<Run> {
 test('a plan shows what an upgrade takes away from manifests, and asks for patches unless the manifest has them', async () => {
   await appendFile(inRoot('cp1', 'etc/kubernetes/manifests/kube-apiserver.yaml'), FLAG);
   const question =
-    'If patches made the lines that it removes, set kubeadm.patches in the manifest. Otherwise the lines are lost.\n';
+    'The upgrade removes lines from manifests. If patches added these lines, set kubeadm.patches in the manifest; otherwise they are lost.\n';
   const without = await run('plan', {});
   expect([await without.ended, without.stderr]).toEqual([0, '']);
   expect(without.stdout).toMatch(

@@ -305,7 +305,7 @@ function suite(): void {
     const { code, text } = await restore('yes');
     expect([code, text]).toEqual([
       0,
-      expect.stringMatching(/The snapshot has it, too: alarm NOSPACE; .*disarm\./),
+      expect.stringMatching(/The snapshot contains this alarm, too: alarm NOSPACE; .*disarm\./),
     ]);
     expect(await exists(join(members.folderOf('cp3'), API_SERVER))).toBe(true);
     expect((await stat(join(data, 'member/snap/db'))).uid).toBe(1234);

@@ -77,12 +77,12 @@ test.each<[string, Parameters<typeof given>[0], string]>([
   [
     'a second address of a platform',
     { url: ['linux-amd64=https://e/x', 'linux-amd64=https://e/y'] },
-    '--url linux-amd64 is there twice',
+    '--url linux-amd64 is given twice',
   ],
   [
     'a second sum of a platform',
     { url: ['linux-amd64=https://e/x'], sha256: ['linux-amd64=ab', 'linux-amd64=cd'] },
-    '--sha256 linux-amd64 is there twice',
+    '--sha256 linux-amd64 is given twice',
   ],
 ])('%s is refused', (_name, flags, message) => {
   expect(() => given(flags, MOVES, [])).toThrow(message);
@@ -105,7 +105,7 @@ test.each<[string, Parameters<typeof given>[2]]>([
   ['no version has', [{ version: 'v1', platform: 'linux-arm64' }]],
 ])('one address is refused for several versions if %s a recorded download', (_name, recorded) => {
   expect(() => given(FLAG, SEVERAL, recorded)).toThrow(
-    '--url linux-amd64: nodes of this platform go back to v1, v0, and one file cannot be all of them',
+    '--url linux-amd64: nodes of this platform go back to v1, v0, but one file has only one version',
   );
 });
 

@@ -171,8 +171,8 @@ function refuseImpossible(ways: WaysBack, run: NodeRolloutRun, snapshots: readon
   if (ahead !== undefined)
     throw new RefitError(
       'REFIT_CONTROL',
-      `worker ${ahead.name} would go from ${ahead.from} to the newer minor version ${ahead.to}, and a way back takes workers first: its kubelet would be newer than an API server`,
-      { hint: `apply a Plan with ${ahead.to} instead, which takes the controllers first` },
+      `worker ${ahead.name} would go from ${ahead.from} to the newer minor version ${ahead.to}, and a roll-back changes workers before controllers, so its kubelet would be newer than an API server`,
+      { hint: `apply a Plan with ${ahead.to} instead, which upgrades the controllers first` },
     );
   refuseUndecided(undecidedNodes(ways));
   if (ways.moves.length > 0) return;
@@ -271,7 +271,7 @@ function versionFor(
   if (version !== undefined && others.length === 0) return version;
   throw new RefitError(
     'REFIT_USAGE',
-    `--url ${platform}: nodes of this platform go back to ${listed(wanted, wanted.length)}, and one file cannot be all of them`,
+    `--url ${platform}: nodes of this platform go back to ${listed(wanted, wanted.length)}, but one file has only one version`,
     {
       hint:
         missing.length === 0
@@ -310,7 +310,7 @@ function pairsOf(option: string, texts: readonly string[]): Map<string, string> 
       );
     const platform = text.slice(0, at);
     if (pairs.has(platform))
-      throw new RefitError('REFIT_USAGE', `${option} ${platform} is there twice`, {
+      throw new RefitError('REFIT_USAGE', `${option} ${platform} is given twice`, {
         hint: 'name each platform once',
       });
     pairs.set(platform, text.slice(at + 1));

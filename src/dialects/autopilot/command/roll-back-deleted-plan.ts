@@ -52,7 +52,7 @@ export async function rollBackDeletedK0sPlan(
   if (record === undefined)
     throw new RefitError(
       'REFIT_CONTROL',
-      `${noPlan(plansIn(session.loaded), { plan: flags.plan })}, and no NodeRollout records what nodes ran before a deleted one`,
+      `${noPlan(plansIn(session.loaded), { plan: flags.plan })}, and no NodeRollout of a deleted plan records what its nodes ran before`,
       { hint: 'to go back, apply a Plan with the old version and a policy that allows Downgrade' },
     );
   const history = record.status?.history ?? [];

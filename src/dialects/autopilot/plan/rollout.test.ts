@@ -334,6 +334,6 @@ test('a node that was added to an ended plan counts only while it is no controll
   const plan = buildPlan({ commands: [{ k0supdate: update }] }, { state: 'Completed', commands });
   const labels = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
   const controller = buildWorld([buildControlNode('w9', { labels })], []);
-  expect(resolved(plan).edit).toBe('w9 is listed now and was not part of it');
+  expect(resolved(plan).edit).toBe('w9 is listed now but was not part of the plan when it ended');
   expect(resolve(plan, controller, NOW).edit).toBeUndefined();
 });

@@ -153,7 +153,7 @@ function correctedRelease(plan: api.Plan): string | undefined {
   const versions = plan.spec.commands.flatMap(versionsOf);
   if (release === undefined || !versions.every((version) => isOlder(version, release)))
     return undefined;
-  return `it was refused because of an API that ${release} removed, and now says ${listed(versions) || 'no version'}`;
+  return `it was refused because of an API that ${release} removed, and now has ${listed(versions) || 'no version'}`;
 }
 
 /** Returns the Plan without its record, as if it were new. */
@@ -165,7 +165,9 @@ const asApplied = onceForEach(({ status: _recorded, ...applied }: api.Plan): api
  */
 function addedTarget(plan: api.Plan, world: World): string | undefined {
   const added = addedNames(plan).flatMap(({ part, names }) => withoutOthers(part, names, world))[0];
-  return added === undefined ? undefined : `${added} is listed now and was not part of it`;
+  return added === undefined
+    ? undefined
+    : `${added} is listed now but was not part of the plan when it ended`;
 }
 
 /**

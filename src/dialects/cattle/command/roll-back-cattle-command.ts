@@ -22,6 +22,7 @@ import {
 } from '../../../engine/model/earlier-versions.ts';
 import { apiVersionOf, nodes } from '../../../kube/resources.ts';
 import { RefitError } from '../../../util/errors.ts';
+import { counted } from '../../../util/phrases.ts';
 import { writeYaml } from '../../../util/yaml.ts';
 import { CONTROL_PREFIX } from '../plan/names.ts';
 import { type CattleWayBack, cattleWayBack } from './roll-back-cattle-plan.ts';
@@ -97,7 +98,7 @@ function shown({ plan, snapshot }: Inspection, way: CattleWayBack): string[] {
     move.to,
   ]);
   return [
-    `Plan ${namespace}/${name} goes back to ${way.version}, ${(plan as CattlePlan).spec?.concurrency ?? 0} at a time. Plans of workers go back before the Plan of the servers.`,
+    `Plan ${namespace}/${name} goes back to ${way.version}, ${counted((plan as CattlePlan).spec?.concurrency ?? 0, 'node')} at a time. Plans of workers go back before the Plan of the servers.`,
     ...table(['NODE', 'ROLE', 'FROM', 'TO'], rows, Number.POSITIVE_INFINITY),
     ...way.left.map((sentence) => `left alone: ${sentence}`),
     ...(snapshot.controls.abort === undefined ? [] : ['The abort of the Plan is removed.']),

@@ -75,7 +75,7 @@ test('nodes that the run has labelled go back; a node with the hash of the older
   const way = cattleWayBack(scene(nodes));
   expect(way.moves).toEqual([{ name: 'a', isServer: false, from: NEW, to: OLD }]);
   expect(way.spec).toEqual({ version: OLD, upgrade: { image: OWN_IMAGE } });
-  expect(way.left).toEqual([`b did not move, and is done at ${OLD}`]);
+  expect(way.left).toEqual([`b was not changed by the run, and already counts as done at ${OLD}`]);
 });
 
 test('a node that never moved and has another hash is excluded, so that going back does not upgrade it', () => {
@@ -133,7 +133,7 @@ const coupled = {
 };
 
 test.each<[string, Partial<CattleScene> & { readonly nodes: readonly Node[] }, string]>([
-  ['no node has moved', { nodes: [nodeAt('a', OLD)] }, 'no node of the Plan has moved in run'],
+  ['no node has moved', { nodes: [nodeAt('a', OLD)] }, 'has changed no node of the Plan'],
   [
     'the version before is unknown',
     { nodes: [moved('a')], run: runTo(NEW) },

@@ -127,7 +127,7 @@ function versionOfEarlierRun({ run, history }: CattleScene): string {
     );
   if (earlier.version === run.version)
     return refuse(
-      `the run before had the same version ${earlier.version}: another field of the Plan or a Secret made the difference, and Refit records no fields`,
+      `the run before had the same version ${earlier.version}: the runs differ in another field of the Plan or in a Secret, which Refit does not record`,
     );
   return earlier.version;
 }
@@ -139,7 +139,7 @@ function versionOfEarlierRun({ run, history }: CattleScene): string {
 function onlyVersion({ run }: CattleScene, moves: readonly CattleMove[]): string {
   const groups = [...Map.groupBy(moves, ({ to }) => to)];
   const [first, ...others] = groups;
-  if (first === undefined) return refuse(`no node of the Plan has moved in run ${run.id}`);
+  if (first === undefined) return refuse(`run ${run.id} has changed no node of the Plan`);
   if (others.length > 0)
     return refuse(
       `the nodes ran different versions before, and a Plan has one version: ${groups
@@ -182,7 +182,7 @@ function refuseWrongOrder({ nodes }: CattleScene, moves: readonly CattleMove[], 
     );
   if (servers.length < moves.length)
     refuse(
-      'the Plan has servers and workers, and nothing makes its workers go first: make a Plan for the workers alone, and take that back first',
+      'the Plan has servers and workers, and nothing makes its workers go first: make a Plan for the workers alone, and roll that Plan back first',
     );
   const newer = nodes.find((node) => {
     const kubelet = parseVersion(kubeletVersionOf(node));
@@ -193,7 +193,7 @@ function refuseWrongOrder({ nodes }: CattleScene, moves: readonly CattleMove[], 
   });
   if (newer !== undefined)
     refuse(
-      `worker ${newer.metadata.name} runs ${kubeletVersionOf(newer)}, newer than the ${version} that the servers would get: take the Plan of the workers back first, and wait until it is complete`,
+      `worker ${newer.metadata.name} runs ${kubeletVersionOf(newer)}, newer than the ${version} that the servers would get: roll the Plan of the workers back first, and wait until it is complete`,
     );
 }
 
@@ -217,7 +217,7 @@ function coupledNotes({ plan, plans, nodes, run }: CattleScene): string[] {
       refuse(
         `the Plan ${ref} waits for this one and has upgraded ${listed(upgraded.map(({ metadata }) => metadata.name))}: workers go back before servers, so run refit rollback ${ref} first`,
       );
-    return `The Plan ${ref} waits until this one is complete at ${latestVersion ?? 'its version'}. Set its version back as well, or it waits on.`;
+    return `The Plan ${ref} waits until this one is complete at ${latestVersion ?? 'its version'}. Set the version of ${ref} back as well, because it waits forever otherwise.`;
   });
 }
 
@@ -242,12 +242,12 @@ function staying(
   const excluded = stay.filter((node) => hash === undefined || hashOn(node, plan) !== hash);
   if (excluded.length > MOST_EXCLUDED)
     refuse(
-      `${excluded.length} nodes did not move in run ${run.id}, and the Plan can exclude at most ${MOST_EXCLUDED}: make a Plan that selects only the nodes that go back`,
+      `run ${run.id} did not change ${excluded.length} nodes of the Plan, and the Plan can exclude at most ${MOST_EXCLUDED}: make a Plan that selects only the nodes that go back`,
     );
   const left = stay.map((node) =>
     excluded.includes(node)
-      ? `${node.metadata.name} did not move; spec.nodeSelector excludes it, or the Plan would run there`
-      : `${node.metadata.name} did not move, and is done at ${version}`,
+      ? `${node.metadata.name} was not changed by the run; spec.nodeSelector excludes it now, because the Plan would upgrade it otherwise`
+      : `${node.metadata.name} was not changed by the run, and already counts as done at ${version}`,
   );
   return { excluded, left };
 }
@@ -257,12 +257,14 @@ function changeOf({ plan, image }: CattleScene, version: string, excluded: reado
   const notes: string[] = [];
   const spec: Record<string, unknown> = { version };
   if (channel !== '' && (plan.spec?.version ?? '') === '')
-    notes.push('spec.version now counts in place of spec.channel. Remove it to follow it again.');
+    notes.push(
+      'spec.version now counts in place of spec.channel. Remove spec.version to follow the channel again.',
+    );
   if (image !== undefined) spec['upgrade'] = { image };
   if (prepare?.args?.[0] === 'prepare') {
     spec['prepare'] = null;
     notes.push(
-      `spec.prepare is removed: it waits until Plan ${prepare.args[1]} is complete at the same version, and that Plan goes back only after this one. Put it back before the next upgrade.`,
+      `spec.prepare is removed, because it waits until Plan ${prepare.args[1]} is complete at the same version, and that Plan goes back only after this one. Add spec.prepare again before the next upgrade.`,
     );
   }
   if (excluded.length > 0) {

@@ -151,7 +151,7 @@ async function serverVersion(client: Tools['client']): Promise<Version> {
   const version = parseVersion(found);
   if (version === undefined)
     throw new Error(
-      `the API server says that its version is "${found}", which is not a version: check where the kubeconfig leads`,
+      `the API server says that its version is "${found}", which is not a version: check the server in the kubeconfig`,
     );
   return version;
 }

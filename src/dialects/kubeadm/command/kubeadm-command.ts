@@ -37,7 +37,7 @@ const LATER = 'kubelet, once every API server has the version';
 /** These lines say what a roll-back to the older patch changes and what it keeps. */
 const LOST = [
   'Lost: what the newer patch corrected, security fixes included. Objects in etcd are kept.',
-  'Not changed: an etcd that is newer than the old kubeadm brings, containerd, and what kubeadm does not manage.',
+  'Not changed: an etcd that is newer than the one of the old kubeadm, containerd, and what kubeadm does not manage.',
 ];
 const GOES_ON = 'has begun: it continues where it stopped.';
 const ENDS =
@@ -100,7 +100,7 @@ async function showDiff(
     );
   if (without === '' && LOST_LINE.test(stdout))
     output.write(
-      'If patches made the lines that it removes, set kubeadm.patches in the manifest. Otherwise the lines are lost.\n',
+      'The upgrade removes lines from manifests. If patches added these lines, set kubeadm.patches in the manifest; otherwise they are lost.\n',
     );
 }
 
@@ -222,7 +222,7 @@ export function questionOf(request: Request, addons: number, pools: number): str
     (each) => !each.startsWith('0 '),
   );
   const then = after.length > 0 ? `, then ${after.join(' and ')}` : '';
-  const verb = request.back ? 'Take back' : 'Upgrade';
+  const verb = request.back ? 'Roll back' : 'Upgrade';
   const upgrade =
     hosts > 0 || then !== '' ? [`${verb} ${hosts} hosts to ${request.version}${then}`] : [];
   const renewal = request.certificates.map((name) => `Renew the certificates of ${name}`);

@@ -45,13 +45,13 @@ export async function restoreEtcd(
     const [sha256, other] = new Set(found.map(([hash]) => hash));
     const differ = `${snapshot} is not the same file on all hosts: copy one of them to all`;
     if (other !== undefined) throw new RefitError('REFIT_REFUSED', differ);
-    output.write(`${snapshot} is a whole snapshot of etcd; its SHA-256 is ${sha256}.\n`);
+    output.write(`${snapshot} is a complete snapshot of etcd; its SHA-256 is ${sha256}.\n`);
     const names = hosts.map(({ name }) => name).join(', ');
     output.write(
       `The restore replaces the data of etcd on ${names}: everything written after the snapshot is lost.\n`,
     );
     output.write(
-      'A control-plane host outside the manifest must be off: it would go on with its own data.\n',
+      'A control-plane host that is not in the manifest must be switched off, because it would continue with its own data.\n',
     );
     const answers = await etcdAnswers(shells, hosts);
     const most = Math.max(
@@ -88,7 +88,8 @@ async function untilHealthy(
     expectNone(wrong.filter((problem) => !problem.startsWith('alarm ')));
     return wrong;
   });
-  for (const alarm of alarms) session.output.write(`The snapshot has it, too: ${alarm}.\n`);
+  for (const alarm of alarms)
+    session.output.write(`The snapshot contains this alarm, too: ${alarm}.\n`);
 }
 
 function problemsIn(
@@ -148,7 +149,7 @@ export function restoreScripts(
 ): Readonly<Record<string, string>> {
   const script = (part: RestorePart): string => detached(restoreScript(part, options, members), 5);
   return {
-    'Restoring it next to the data in use': script('restore_aside'),
+    'Restoring the snapshot next to the data in use': script('restore_aside'),
     'Stopping the API server and etcd': script('stop'),
     'Starting etcd with the restored data': script('start_etcd'),
     'Starting the API server': script('start_api_server'),

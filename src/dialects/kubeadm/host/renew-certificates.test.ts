@@ -141,7 +141,7 @@ test.each<[string, Situation, string]>([
   [
     'an API server that still serves the earlier one',
     { served: 'Jan  3 00:00:00 2026 GMT' },
-    `the API server does not serve ${PKI}/apiserver.crt, its certificate ends on: Jan  3 00:00:00 2026 GMT`,
+    `the API server does not serve ${PKI}/apiserver.crt; the certificate that it serves ends on: Jan  3 00:00:00 2026 GMT`,
   ],
 ])('%s is named', async (_name, situation, expected) => {
   expect((await renew(situation)).said).toBe(expected);

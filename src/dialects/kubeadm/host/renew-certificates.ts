@@ -60,11 +60,13 @@ async function notRenewed({ shells, host, clock, log }: HostStepsParts): Promise
   const { stdout } = await shells.run(host, filledScript('served.sh', {}));
   const file = own.find(({ renewal }) => renewal === 'apiserver');
   if (stdout.trim() === 'unseen')
-    log.warn('no curl on the host: what its API server serves is not checked', { node: host.name });
+    log.warn('no curl on the host, so the certificate that its API server serves is not checked', {
+      node: host.name,
+    });
   if (!file || ['another', 'unseen'].includes(stdout.trim()) || Date.parse(stdout) === file.until)
     return problems;
   return [
     ...problems,
-    `the API server does not serve ${file.file}, its certificate ends on: ${stdout.trim()}`,
+    `the API server does not serve ${file.file}; the certificate that it serves ends on: ${stdout.trim()}`,
   ];
 }

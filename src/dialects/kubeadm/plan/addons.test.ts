@@ -188,19 +188,19 @@ test.each([
   [
     '["configmaps a -n default","configmaps b -n x"]',
     [
-      'an earlier run applied it, and no file has it now; Refit does not delete it: kubectl get configmaps b -n x',
+      'an earlier run applied an object that no file has now, and Refit does not delete it; to see it: kubectl get configmaps b -n x',
     ],
   ],
   [
     '[{"a":1}]',
     [
-      'an earlier run applied it, and no file has it now; Refit does not delete it: kubectl get configmaps refit-addons -n kube-system (it is broken)',
+      'an earlier run applied an object that no file has now, and Refit does not delete it; to see it: kubectl get configmaps refit-addons -n kube-system (it is broken)',
     ],
   ],
   [
     '{',
     [
-      'an earlier run applied it, and no file has it now; Refit does not delete it: kubectl get configmaps refit-addons -n kube-system (it is broken)',
+      'an earlier run applied an object that no file has now, and Refit does not delete it; to see it: kubectl get configmaps refit-addons -n kube-system (it is broken)',
     ],
   ],
 ])('after a record %s, people are told: %j', async (record, notes) => {

@@ -123,7 +123,7 @@ export async function planAddons(
     const left = known.filter((identity) => !files.has(identity));
     const notes = left.map(
       (each) =>
-        `${name}: an earlier run applied it, and no file has it now; Refit does not delete it: kubectl get ${each}`,
+        `${name}: an earlier run applied an object that no file has now, and Refit does not delete it; to see it: kubectl get ${each}`,
     );
     return { name, objects, force, notes, ...(await tryOut(tools, { name, objects })) };
   });

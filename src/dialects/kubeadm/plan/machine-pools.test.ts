@@ -290,7 +290,7 @@ test('a canary that never joins is given up after half an hour, and stays paused
   const { tools, clock, writes, pool: given } = stuck({});
   const why = await clock.runUntil(rollPool(tools, given, TARGET));
   expect(why).toMatch(
-    /^nothing has moved for 30 min: it waits for a first Machine Ready at v1\.36\.3; it stays paused, until kubectl /,
+    /^nothing has changed for 30 min: it waits for a first Machine Ready at v1\.36\.3; it stays paused, until kubectl /,
   );
   expect(writes).toEqual([HELD]);
   expect(clock.monotonic()).toBeGreaterThanOrEqual(1_800_000);
@@ -349,7 +349,7 @@ test('a canary that machine-controller makes anew all the time is given up, too'
   const shows = (read: number): Given => (read % 2 === 0 ? { paused: 'refit-kubeadm' } : {});
   const { tools, clock, pool: given } = stuck({}, { versions: [OLD], shows });
   expect(await clock.runUntil(rollPool(tools, given, TARGET))).toContain(
-    'nothing has moved for 30 min',
+    'nothing has changed for 30 min',
   );
 }, 60_000);
 

@@ -229,7 +229,7 @@ export async function rollPool(
       if (patch ? isNew : (left ?? 0) < last) since = clock.monotonic();
       last = left ?? last;
       if (isOver())
-        return `nothing has moved for ${PATIENCE_MIN} min: it ${message}; it ${await pause(tools, pool, target)}`;
+        return `nothing has changed for ${PATIENCE_MIN} min: it ${message}; it ${await pause(tools, pool, target)}`;
       if (patch && isNew) continue;
     } catch (error) {
       if (abort.aborted) tell(await pause(tools, pool, target));

@@ -43,7 +43,7 @@ const binary = z.union(
     strictObject({ path: absolute, sha256: sha256.exactOptional() }),
     strictObject({ url: z.url({ protocol: /^https?$/ }), sha256 }),
   ],
-  'expected path for a file on the host, or url with sha256 (64 hex digits), or with one for each processor, such as {amd64: …, arm64: …}',
+  'expected path for a file on the host, or url with sha256: 64 hex digits, or a value for each processor, such as {amd64: …, arm64: …}',
 );
 
 /** Options of `kubeadm upgrade` with kubeadm's own names. Those of a host replace those for all hosts. */
