@@ -80,7 +80,7 @@ export function runnerOfPlan({
 }: Pick<PlanView, 'dialect' | 'name' | 'rollsBackRun'>): PlanRunner {
   const runner = runnerOf(dialect);
   if (rollsBackRun === undefined || runner !== CONTROLLER) return runner;
-  const anew = `run refit rollback ${name} --run ${shellWord(rollsBackRun)} --reason TEXT, which puts another Plan in the place of this one`;
+  const anew = `run refit rollback ${name} --run ${shellWord(rollsBackRun)} --reason TEXT, which replaces this Plan by another one`;
   return { ...runner, startOver: anew, again: anew };
 }
 

@@ -64,7 +64,7 @@ test('a Plan of the system-upgrade-controller', async () => {
   expect(nodesOf(view, 0).flat().toSorted()).toEqual(names(3));
   expect(view.duration).toBeUndefined();
   expect(renderPreview({ leader: { state: 'none' }, plans: [view] }, T0)).toContain(
-    'unknown  the order of its nodes, until the Plan exists: it hashes the uid',
+    'unknown  the order of its nodes: it depends on the uid, which the Plan gets when it is created',
   );
   const present = buildCattlePlan('p');
   const edited = await preview('cattle', buildCattlePlan('p'), hosts, READY, [present]);

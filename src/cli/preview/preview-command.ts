@@ -241,7 +241,8 @@ async function previewAt(
   const isOrdered =
     inspection.dialect.planObjects?.ordersByUid !== true ||
     (inspection.plan.metadata.uid ?? '') !== '';
-  const unordered = 'the order of its nodes, until the Plan exists: it hashes the uid';
+  const unordered =
+    'the order of its nodes: it depends on the uid, which the Plan gets when it is created';
   const { unchecked } = versionVerdict(inspection.snapshot, inspection.policy);
   const skewed = `whether the version rules allow it: ${unchecked.join('; ')}`;
   // Once the plan has started, an Event reports the same.

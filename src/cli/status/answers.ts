@@ -123,7 +123,7 @@ export function inspectionAnswers(
   const add = async (questions: readonly Question[]) => await answerAll(questions, answer);
   const addHooks = async (): Promise<void> => {
     const question = async () => await sources.hooks(dialect, plan);
-    known.hooks = await ask('what hooks said', question, undefined);
+    known.hooks = await ask('the results of hooks', question, undefined);
   };
   const addHealth = async (names: readonly string[]): Promise<void> => {
     known.health = await healthOf(names, () => sources.health(dialect, plan), unseen);

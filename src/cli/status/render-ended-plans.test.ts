@@ -68,7 +68,7 @@ test('a Plan that failed and was edited: a retry continues it with the edit, for
 test('a node that was added to the list of an ended Plan', async () => {
   const more = buildUpdate({ targets: { workers: listed('w1', 'w2') } });
   const view = await look(buildPlan({ commands: [{ k0supdate: more }] }, COMPLETED));
-  expect(view.reason).toContain('w2 is listed now and was not part of it');
+  expect(view.reason).toContain('w2 is listed now but was not part of the plan when it ended');
 });
 
 const refusal = 'spec.commands[0].k0supdate.version: "1.36" is not a version; use something';
@@ -97,7 +97,7 @@ test.each([
     'for a release that still has the API',
     'v1.28.4+k0s.0',
     'edited',
-    'the plan was edited after it ended (it was refused because of an API that v1.29.0 removed, and now says v1.28.4+k0s.0); it will not run: delete it and apply it again',
+    'the plan was edited after it ended (it was refused because of an API that v1.29.0 removed, and now has v1.28.4+k0s.0); it will not run: delete it and apply it again',
   ],
 ])('a Plan that a leader refused with RemovedApis: %s', async (_name, version, phase, reason) => {
   const status = statusOf('Warning', [], [], REMOVED);

@@ -73,7 +73,7 @@ describe('before anything moves', () => {
       [
         'Plan autopilot  new for 1 min',
         '  why     spec.id: "" is empty; use for example 2026-11-20',
-        '  to do   This plan will be refused as it stands. Correct the field that the message names.',
+        '  to do   Refit will refuse this plan. Correct the field that the message names.',
       ],
     ],
     [

@@ -283,7 +283,7 @@ export function toDo(plan: PlanView): string[] {
   if (isRefused(plan))
     return [
       runnerOf(plan.dialect).corrected ??
-        `This plan will be refused as it stands. ${plan.remedy ?? 'Correct it.'}`,
+        `Refit will refuse this plan. ${plan.remedy ?? 'Correct it.'}`,
     ];
   const hasFailed = sentences
     .targetsOf(plan)

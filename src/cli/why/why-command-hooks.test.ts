@@ -73,7 +73,7 @@ test.each<[string, Case, string]>([
       w1: 'SignalSent',
       hooks: async () => await Promise.reject(new Error('noderollouts is forbidden')),
     },
-    'unknown what hooks said: noderollouts is forbidden',
+    'unknown the results of hooks: noderollouts is forbidden',
   ],
 ])('why of %s', async (_what, given, expected) => {
   expect(whyLines(await statusWith(given), 'w1', NOW, PIPE).join('\n')).toContain(expected);
