@@ -94,7 +94,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...common.CONTROLLER_OPTIONS,
       new Option(
         '--cluster-info <storage,network>',
-        'send facts about the cluster to update servers, such as etcd,kuberouter',
+        'storage and network of the cluster, which Refit sends to update servers, such as etcd,kuberouter',
       ).argParser((text) => {
         const [storage = '', network = '', ...more] = text.split(',');
         if (storage !== '' && network !== '' && more.length === 0) return { storage, network };
@@ -104,7 +104,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       }),
       new Option(
         '--exclude-from-plans <roles>',
-        'end plans that include controllers, workers or both as Restricted, such as controller,worker',
+        'end a plan with the state Restricted if it includes nodes of these roles, such as controller,worker',
       ).argParser((text) => {
         const roles = text.split(',').map((role) => ROLES.find((known) => known === role));
         if (roles.every((role) => role !== undefined)) return roles;

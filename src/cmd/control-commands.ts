@@ -59,7 +59,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     name: 'rollback',
     summary:
       'Takes the nodes of an ended or aborted plan back to the versions that they ran before it: Plans of k0s and Rancher. For Machines ' +
-      'of Cluster API, it shows the change of their owner that does so, and writes nothing.',
+      'of Cluster API, it shows how to change the owner of the Machines, and writes nothing.',
     argument: new Argument(
       '[plan]',
       'the plan to roll back, as with --plan; or machine/NAME, machinedeployment/NAME, or a control plane such as kubeadmcontrolplane/NAME',
@@ -83,7 +83,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
         '--image <image>',
         'Plans of Rancher: an image that installs an older version; default: that of the Plan',
       ),
-      new Option('--reason <text>', 'reason that is kept with the Plan; needed for a Plan'),
+      new Option('--reason <text>', 'reason that Refit records in the Plan; required for Plans'),
       new Option(
         '-n, --namespace <name>',
         'namespace of the Machine or its owner; default: default',

@@ -252,7 +252,7 @@ test('without a NodeRollout nothing shows where to go', async () => {
   await record();
   const line = await rollingBack();
   expect(line).toContain(
-    'REFIT_CONTROL: there is no plan autopilot, and no NodeRollout records what nodes ran before a deleted one',
+    'REFIT_CONTROL: there is no plan autopilot, and no NodeRollout of a deleted plan records what its nodes ran before',
   );
   expect(await rollingBack({}, 'other')).toContain('there is no plan other (run');
 });

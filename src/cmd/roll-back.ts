@@ -4,6 +4,7 @@ import type { ReasonedFlags, RollBackFlags } from '../cli/controls/roll-back.ts'
 import type { Inspection } from '../cli/status/observe.ts';
 import { inSession, type Session, type SessionParts } from '../cli/status/status-session.ts';
 import { RefitError } from '../util/errors.ts';
+import { inRepository } from '../util/home.ts';
 
 export async function rollBack(
   { namespace, ...flags }: RollBackFlags & { readonly namespace?: string },
@@ -74,6 +75,6 @@ function byHand(what: string): RefitError {
   return new RefitError(
     'REFIT_CONTROL',
     `refit rollback does not write plans of this dialect: ${what}`,
-    { hint: 'do that instead, as the documentation of Refit on going back says' },
+    { hint: `do that instead: see ${inRepository('docs/roll-back.md')}` },
   );
 }

@@ -175,7 +175,7 @@ async function assertIdle(state: string): Promise<void> {
 
 async function assertUnused(directory: string): Promise<void> {
   const fail = failing('REFIT_INSTALL', '', {
-    hint: 'end that agent and whatever starts it, then run this again',
+    hint: 'end that agent and the service that starts it, then run this again',
   });
   for (const name of globSync('*.lock.*', { cwd: directory }))
     await assertFree(join(directory, name)).catch(({ message }: Error) => fail(message));
