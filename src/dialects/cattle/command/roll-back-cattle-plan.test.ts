@@ -84,7 +84,7 @@ test('a node that never moved and has another hash is excluded, so that going ba
   expect(spec['nodeSelector']).toEqual({
     matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['b'] }],
   });
-  expect(left).toEqual([expect.stringContaining('b did not move; spec.nodeSelector excludes it')]);
+  expect(left).toEqual([expect.stringContaining('b was not changed by the run; spec.nodeSelector excludes it')]);
 });
 
 test('with a Secret in the hash every node that did not move is excluded', () => {
@@ -193,5 +193,5 @@ test('a Plan that waits for this one and has upgraded nothing is told', () => {
 
 test('at most 200 nodes are excluded', () => {
   const others = Array.from({ length: 201 }, (_, index) => nodeAt(`n${index}`, OLD));
-  expect(() => cattleWayBack(scene([moved('a'), ...others]))).toThrow('201 nodes did not move');
+  expect(() => cattleWayBack(scene([moved('a'), ...others]))).toThrow('did not change 201 nodes');
 });
