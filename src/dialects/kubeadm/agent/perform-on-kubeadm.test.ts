@@ -82,7 +82,7 @@ function setKubelet(kubeletVersion: string): void {
 
 function stepOf(script: string): string {
   if (script.includes('upgrade node phase preflight')) return 'prepare';
-  if (script.includes('Nothing was replaced then')) return 'rollBack';
+  if (script.includes('install_from previous kubelet')) return 'rollBack';
   return /STEP=\W+(\w+)/.exec(script)?.[1] ?? 'facts';
 }
 

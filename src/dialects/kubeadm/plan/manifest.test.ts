@@ -148,7 +148,7 @@ describe('what is wrong', () => {
     [
       'a download without a hash',
       { ...GOOD, binaries: { ...GOOD.binaries, kubelet: { url: 'https://example.com/kubelet' } } },
-      'binaries.kubelet: is an object, expected path for a file on the host, or url with sha256 (64 hex digits)',
+      'binaries.kubelet: is an object, expected path for a file on the host, or url with sha256: 64 hex digits, or a value for each processor, such as {amd64: …, arm64: …}',
     ],
     [
       'a download with a password and without a hash',
@@ -164,7 +164,7 @@ describe('what is wrong', () => {
         ...GOOD,
         hosts: [cp1, { ...w1, binaries: { kubelet: { url: 'https://example.com/kubelet' } } }],
       },
-      'hosts[1].binaries.kubelet: is an object, expected path for a file on the host, or url with sha256 (64 hex digits)',
+      'hosts[1].binaries.kubelet: is an object, expected path for a file on the host, or url with sha256: 64 hex digits, or a value for each processor, such as {amd64: …, arm64: …}',
     ],
     [
       'a binary of one host that nobody knows',
