@@ -72,7 +72,7 @@ const FLAGS = {
   'state-dir': {
     value: 'directory',
     preset: '/var/lib/refit',
-    description: 'journal and lock',
+    description: 'directory of the journal and the lock',
   },
   'run-dir': {
     value: 'directory',
@@ -102,12 +102,13 @@ const FLAGS = {
     description: 'bytes that a download leaves free on its disk, unless a policy sets them',
   },
   'allow-insecure-redirect': {
-    description: 'follow a redirect of a download from https to plain http, as the original does',
+    description:
+      'follow a redirect of a download from https to plain http, as the original agent does',
   },
   'download-timeout': {
     value: 'time',
     preset: '6h',
-    description: 'limit for all attempts together, unless a policy sets one',
+    description: 'time limit for all attempts of a download together, unless a policy sets one',
   },
   'stall-timeout': {
     value: 'time',
@@ -122,7 +123,7 @@ const FLAGS = {
   soak: {
     value: 'time',
     preset: '5s',
-    description: 'how long the new process must then keep running, or 0',
+    description: 'how long the new process must keep running after its first answer; 0: not at all',
   },
   'ready-timeout': {
     value: 'time',
@@ -142,7 +143,7 @@ const FLAGS = {
     description:
       'only download from these hosts, redirects included, such as mirror.example:8443,*.k0sproject.io',
   },
-  'lowest-version': { value: 'version', description: 'refuse versions below it' },
+  'lowest-version': { value: 'version', description: 'refuse versions below this one' },
   'refuse-downgrade': { description: 'refuse versions below the running one' },
   'allow-cgroup-v1': {
     description:
@@ -156,7 +157,7 @@ const FLAGS = {
   'beside-k0s': {
     value: 'what',
     preset: 'observe',
-    description: 'when k0s runs its own agent: observe, refuse or replace',
+    description: 'what to do when k0s runs its own agent: observe, refuse or replace',
   },
   'exclude-from-plans': {
     value: 'roles',

@@ -48,17 +48,14 @@ export interface EffectTools
    * hashed again.
    */
   readonly tried?: Map<string, string>;
-  /** Knows the previous binary. Without it that binary is neither recorded nor verified. */
+  /** Keeps the previous binary. If it is absent, that binary is neither recorded nor verified. */
   readonly kept?: KeptBinary;
-  /** Knows the airgap bundles. Without it the previous ones stay until the next bundle. */
+  /** Keeps the airgap bundles. If it is absent, the previous bundles stay until the next bundle. */
   readonly keptBundles?: KeptBundles;
 }
 
 const TRIAL_TIMEOUT_MS = 10_000;
-/**
- * The attempts take about ten seconds in total. The roll-back needs the rest of its time for the
- * restart.
- */
+/** The attempts to roll back take about ten seconds in total, because the restart needs the rest of the time for the roll-back. */
 const ROLL_BACK_RETRY = { times: 8, base: 100, cap: 2_000 };
 
 /** Carries out the step. Rejects only when `abort` aborts; every other failure is an outcome. */
@@ -90,7 +87,7 @@ export async function perform(
 
 type RunningTools = EffectTools &
   FetchTools & {
-    /** Is called after the agent removed what the host kept for a way back, to make room. */
+    /** This is called after the agent removed, to make room, files that the host kept for a way back. */
     readonly onRemoved: (removals: Removals) => void;
   };
 
@@ -112,7 +109,7 @@ async function snapshotFor(
   } catch (error) {
     abort.throwIfAborted();
     if (rules.require === true)
-      throw new Error('no snapshot of etcd, nothing was changed', { cause: error });
+      throw new Error('no snapshot of etcd was taken, so nothing was changed', { cause: error });
     log.warn('could not take the snapshot of etcd; the upgrade goes on without it', {
       reason: messageOf(error),
     });
@@ -182,7 +179,7 @@ async function updateEffectOf(
   await effects[step.kind]?.(step as never);
 }
 
-/** Returns how a download can use the kept binary, or its room. */
+/** Returns how a download can use the kept binary, or the room on the disk that it takes. */
 function spareFor(
   { binary, signal: { created, command } }: UpdateJournal['work'],
   tools: RunningTools,
@@ -195,7 +192,7 @@ function spareFor(
       await fileTrust.assertReplaceable(binary);
       return await kept.take(previous, sha256, staged);
     },
-    // A download ahead has no signal. Nobody needs it yet, so it does not cost the way back.
+    // A download ahead has no signal. It is not urgent, so no file that is kept for a way back is removed for it.
     ...(created !== '' && {
       makeRoom: async () => {
         // The bundle goes first: the node usually has its images in its container runtime as well.
@@ -268,7 +265,7 @@ function replacementsOf(
     'roll-back': async () => {
       await fileTrust.assertReplaceable(previous);
       await kept?.verify(previous);
-      // A missing attribute must not stop this, because a node without a working binary is worse.
+      // A missing attribute must not stop the roll-back, because a node without a working binary is worse.
       const copyAttributesIfPossible = async (path: string): Promise<void> =>
         await withAttributesOf(previous, path, true).catch((error) => cannot(messageOf(error)));
       const putBack = async (): Promise<void> => {

@@ -67,7 +67,7 @@ function versionVeto(version: string, running: string | undefined, veto: Veto): 
     if (wanted === undefined || lowest === undefined)
       return `cannot compare ${version} with ${bound}, ${name}: use for example v1.36.3+k0s.0`;
     if (compareVersions(wanted, lowest) < 0)
-      return `${version} is below ${bound}, ${name}: use that or a newer one`;
+      return `${version} is below ${bound}, ${name}: use that version or a newer one`;
   }
   return undefined;
 }

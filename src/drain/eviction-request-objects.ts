@@ -83,8 +83,8 @@ export function drainedNode({ metadata }: EvictionRequest): string | undefined {
 type Describe = (pods: string) => string;
 
 /**
- * What a drain does next for a pod. absent: the request is gone · idle: nobody works on it yet · active: a responder works on it ·
- * failed: nobody works on it any more.
+ * The state of the request for a pod, which decides what a drain does next. absent: the request is gone · idle: nobody
+ * works on it yet · active: a responder works on it · failed: nobody works on it any more.
  */
 export type RequestVerdict =
   | { readonly kind: 'absent' }
@@ -97,7 +97,7 @@ export interface Unreadable {
   readonly problem: string;
 }
 
-/** Milliseconds after which people read when a responder has reported last. */
+/** If the last report of a responder is older than this many milliseconds, the text for people says when it came. */
 const OLD_HEARTBEAT_MS = 5 * 60_000;
 
 /** The most characters of a text that others have written. */
@@ -126,7 +126,7 @@ export function judgeRequest(
   if (request.metadata.deletionTimestamp !== undefined)
     return idle(true, 'is being deleted by somebody else');
   if (request.status?.observedGeneration === undefined)
-    return idle(false, 'was not seen by the controller of Kubernetes yet');
+    return idle(false, 'has not been seen by the controller of Kubernetes yet');
   if ('problem' in evictions) {
     const { problem } = evictions;
     return {
@@ -163,7 +163,10 @@ function activeBy(responder: Responder, now: number): RequestVerdict {
   };
 }
 
-/** Returns undefined for a young heartbeat. Its time would change the text, and so the object of the plan, at each heartbeat. */
+/**
+ * Returns a clause about the last heartbeat; undefined if it is recent. A recent time would change the text, and thus the
+ * object of the plan, at each heartbeat.
+ */
 function describeHeartbeat({ heartbeatTime }: Responder, now: number): string | undefined {
   if (heartbeatTime === undefined) return 'it has not reported yet';
   const isYoung = now - Date.parse(heartbeatTime) < OLD_HEARTBEAT_MS;

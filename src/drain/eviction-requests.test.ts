@@ -270,7 +270,7 @@ describe('the drain evicts a pod itself', () => {
     const rig = await new Rig('a', 'b').begin();
     await rig.clock.advance(25_000);
     expect(rig.waitingFor()).toBe(
-      'the EvictionRequest of default/a, default/b was not seen by the controller of Kubernetes yet',
+      'the EvictionRequest of default/a, default/b has not been seen by the controller of Kubernetes yet',
     );
     expect(rig.evicted()).toEqual([]);
     await rig.clock.advance(5_000);

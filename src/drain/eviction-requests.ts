@@ -48,9 +48,9 @@ export interface RequestParts extends Tools {
   readonly client: KubeClient;
   readonly node: string;
   readonly abort: AbortSignal;
-  /** The look that all drains of the process share. Without it the drain looks by itself. */
+  /** Lists the EvictionRequests once for all drains of the process. If it is absent, the drain lists them itself. */
   readonly lookAtRequests?: LookAtRequests;
-  /** Is called when the result of `waitingFor` may have changed. */
+  /** This function is called when the result of `waitingFor` may have changed. */
   readonly onChange: () => void;
 }
 
@@ -205,7 +205,7 @@ class NodeRequests implements RequestedPods {
     } catch (error) {
       const isOpenQuestion = isAlreadyExists(error) || !isVerdict(error);
       entry.mayExist ||= isOpenQuestion;
-      // Without a verdict the next look sends the request again.
+      // If the API server gave no final answer, the next look sends the request again.
       if (this.#abort.aborted || isOpenQuestion) return;
       if (isUnserved(error)) this.#giveUp(describeRefusal(error));
       // A withdrawal waits until this function has ended, so this function cannot wait for it.
@@ -214,8 +214,8 @@ class NodeRequests implements RequestedPods {
   }
 
   /**
-   * Deletes the request. It does so after the drain was aborted, too, so this has a limit of its own. A request that is being made
-   * is answered first, because an aborted write may still succeed.
+   * Deletes the request, also after the drain was aborted, so the deletion has a time limit of its own. If the request is
+   * still being made, the deletion waits for the answer, because an aborted write may still succeed.
    */
   async #withdraw(entry: Held): Promise<void> {
     const { client, log } = this.#parts;
@@ -229,11 +229,11 @@ class NodeRequests implements RequestedPods {
       await client.delete(evictionRequests, name, options);
     await ifFound(this.#withFreePlace(deletion)).catch((error: unknown) => {
       const problem = withRemedy(error);
-      log.warn('an EvictionRequest is left', { request: `${namespace}/${name}`, problem });
+      log.warn('cannot withdraw an EvictionRequest', { request: `${namespace}/${name}`, problem });
     });
   }
 
-  /** Leaves the pod to plain evictions. The request is withdrawn first, so that only one of both evicts the pod. */
+  /** Leaves the pod to plain evictions. The request is withdrawn first, so that nobody but the drain evicts the pod. */
   async #leave(entry: Held, reason: string): Promise<void> {
     const { log, onChange } = this.#parts;
     if (this.#unusable === undefined)
@@ -314,7 +314,7 @@ function isAbout({ metadata: { uid } }: Pod) {
     spec.target.pod?.uid === uid;
 }
 
-/** Returns true if the kind is not served. A namespace that is gone has the same code. */
+/** Returns true if the kind is not served. An error about a namespace that is gone has the same code. */
 function isUnserved(error: unknown): boolean {
   return isNotFound(error) && error.status.details?.kind !== 'namespaces';
 }

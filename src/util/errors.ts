@@ -65,7 +65,7 @@ export const ERRORS = {
   REFIT_INSTALL: { exit: EXIT.failed, hint: 'correct what the message names, then install again' },
   REFIT_TESTENV: {
     exit: EXIT.failed,
-    hint: 'check that Go and a network are there to build the control plane',
+    hint: 'check that Go is installed and a network is available: both are needed to build the control plane',
   },
   REFIT_INTERNAL: {
     exit: EXIT.failed,
@@ -159,8 +159,8 @@ export function messageOf(thrown: unknown): string {
 }
 
 /**
- * Returns the message of the error alone. If all addresses of a host have failed, Node.js gives no
- * message, and those of the single failures are joined.
+ * Returns the message of the error alone. If all addresses of a host have failed, Node.js gives no message, so the
+ * messages of the single failures are joined.
  */
 function ownMessageOf(error: Error): string {
   if (error.message !== '' || !(error instanceof AggregateError)) return error.message;
@@ -168,8 +168,8 @@ function ownMessageOf(error: Error): string {
 }
 
 /**
- * Returns a usage error with the first sentence of the message. The rest explains the syntax of
- * Node.js. A quoted argument may contain full stops.
+ * Returns a usage error with the first sentence of the message, because the other sentences explain how Node.js parses
+ * arguments. A full stop in a quoted argument does not end the sentence.
  */
 export function usageError(error: unknown): RefitError {
   return new RefitError(

@@ -29,7 +29,7 @@ export interface ProgramOptions {
   readonly input?: string;
   readonly patienceMs?: number | undefined;
   readonly abort?: AbortSignal;
-  /** The user and the environment to run it with, if they are not our own. */
+  /** The user and the environment of the program, if they differ from those of this process. */
   readonly as?: Pick<SpawnOptions, 'uid' | 'gid' | 'env'>;
 }
 
@@ -63,7 +63,7 @@ export async function runProgram(
     for (const name of ['stdout', 'stderr'] as const)
       child[name].setEncoding('utf8').on('data', (chunk: string) => {
         if (text[name].length < MOST_CHARACTERS) text[name] += chunk;
-        else giveUp('it printed more than 1 MiB');
+        else giveUp('the script printed more than 1 MiB');
       });
     child.once('error', (error) =>
       reject(

@@ -4,8 +4,8 @@
  */
 
 /**
- * What to do about a refusal of a rule that nothing lifts. The text is empty if the rule only
- * warns, or if each refusal has its own text, which `hard` then requires.
+ * Maps each rule to what an administrator can do about a refusal that no setting lifts. The text is empty if the rule
+ * only warns, or if each refusal has its own text, which `hard` then requires.
  */
 export const CURES = {
   F1: '',
@@ -15,7 +15,7 @@ export const CURES = {
   F7: 'bring all API servers to one version',
   F11: '',
   R1: 'upgrade the older API servers first',
-  R2: 'set version to the next minor version, or list those between in hops of the manifest',
+  R2: 'set version to the next minor version, or list the minor versions between in hops of the manifest',
   R3: 'bring the kubelet to a version that the API servers allow',
   R5: 'bring it to the version of its API server',
   R7: 'upgrade the API servers first',
@@ -74,9 +74,8 @@ const LIFTS = {
 export interface Finding {
   readonly rule: RuleName;
   /**
-   * `hard` stops the upgrade, unless `lift` names a setting that lifts the rule. `force` stops it,
-   * unless an administrator lifts the rule, which `isLiftable` allows or not. `warn` is only
-   * reported.
+   * `hard` stops the upgrade, unless `lift` names a setting that lifts the rule. `force` stops the upgrade, unless
+   * `isLiftable` returns true and an administrator lifts the rule. `warn` is only reported.
    */
   readonly severity: 'hard' | 'force' | 'warn';
   readonly message: string;

@@ -24,7 +24,7 @@ function* applyFindings(own: Version, cluster: Version, to: Version): Iterable<F
   // For a pre-release, kubeadm allows with --force what it refuses for a release.
   const strict = to.pre === '' ? hard : force;
   if (to.minor < own.minor - 1)
-    yield hard('Km2', `kubeadm 1.${own.minor} goes no lower than 1.${own.minor - 1}.0`);
+    yield hard('Km2', `kubeadm 1.${own.minor} cannot install versions before 1.${own.minor - 1}.0`);
   const step = `the cluster ${brokenStep(cluster, to)?.message}`;
   if (to.minor > cluster.minor + 1) yield strict('Km3', step);
   if (to.minor < cluster.minor - 1) yield strict('Km4', step);

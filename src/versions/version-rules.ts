@@ -171,7 +171,7 @@ function stepFindings(
     return [
       warn(
         'R3',
-        `${found} is newer than an API server at ${textOf(oldest)}, until this upgrade brings that to ${textOf(target)}`,
+        `${found} is newer than an API server at ${textOf(oldest)}, until this upgrade brings that API server to ${textOf(target)}`,
       ),
     ];
   if (oldest && now.minor > oldest.minor)

@@ -59,7 +59,7 @@ test('if it is required and fails, the controller keeps its binary and its proce
   expect(rig.statuses).toEqual(['Downloading', 'Failed']);
   expect(await rig.report()).toMatchObject({
     reason:
-      'no snapshot of etcd, nothing was changed: etcd-snapshot.db in its archive is not whole',
+      'no snapshot of etcd was taken, so nothing was changed: etcd-snapshot.db in its archive is not whole',
   });
   expect(await rig.installed()).toBe(rig.server.sha256('/old'));
   expect(rig.host.pid).toBe(pid);

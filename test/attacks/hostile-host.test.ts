@@ -69,7 +69,9 @@ test('an answer without an end: the run ends with the name of the host', async (
     stderr += text;
   });
   expect(await once(child, 'exit')).toEqual([3, null]);
-  expect(stderr).toMatch(/^REFIT_SSH.*w1 \(127\.0\.0\.1\): it printed more than 1 MiB.*\n$/);
+  expect(stderr).toMatch(
+    /^REFIT_SSH.*w1 \(127\.0\.0\.1\): the script printed more than 1 MiB.*\n$/,
+  );
 });
 
 testUnless(whyNoProgram('script', 'bsdutils'))(

@@ -36,7 +36,9 @@ test('a controller without its required snapshot is not changed, and takes it wh
   await rig.send('/new', NEW);
   await rig.end();
   expect(rig.statuses).toEqual(['Downloading', 'Failed']);
-  const reason = expect.stringMatching(/^no snapshot of etcd, nothing was changed: /) as string;
+  const reason = expect.stringMatching(
+    /^no snapshot of etcd was taken, so nothing was changed: /,
+  ) as string;
   expect(await rig.report()).toMatchObject({ reason });
   expect(await rig.host.version()).toBe(OLD);
   expect(await rig.installed()).toBe(rig.server.sha256('/old'));

@@ -19,9 +19,9 @@ export function createPrefetcher(parts: PrefetcherParts): Prefetcher {
   let ending = new AbortController();
   let running: Promise<void> = Promise.resolve();
   const stop = async (): Promise<void> => {
-    // After this, the same request starts again.
+    // With this value, the same request starts a download again.
     wished = undefined;
-    ending.abort(new Error('no longer asked for'));
+    ending.abort(new Error('the download is no longer requested'));
     await running;
   };
   return {

@@ -17,7 +17,7 @@ import { aRemovalReason, type RemovalReason, STAY, stayCounter } from './kept-st
 
 const RECORD = {
   ...STAY,
-  /** The stamp of the file when its hash last matched the record. Absent in records of older agents. */
+  /** The stamp of the file when its hash last matched the record. It is absent in records of older agents. */
   stamp: aText,
   /** Says why the agent has removed the binary. */
   gone: aRemovalReason,
@@ -40,7 +40,10 @@ export interface KeptBinary {
     next: { readonly path: string; readonly version: string; readonly keepMs: number | undefined },
     keep: () => Promise<void>,
   ) => Promise<void>;
-  /** The upgrade has succeeded: the time of the binary begins. It only records that, because the last report waits for it. */
+  /**
+   * Records that the upgrade has succeeded, so that the time of the binary begins. It removes no file, because the last
+   * report waits for it.
+   */
   readonly settle: () => Promise<void>;
   /** Removes the binary once its time is over. */
   readonly tend: () => Promise<void>;
@@ -72,16 +75,16 @@ export function keptBinary(parts: KeptParts): KeptBinary {
     await files.rm(known.path, { force: true });
     await syncPath(dirname(known.path), files);
     log.warn('removed the kept binary', { version: known.version, reason: gone });
-    // On a full disk the record may not be writable. Without its file it does no harm: `facts` says that it is gone.
+    // On a full disk the record may not be writable. A record without its file does no harm, because `facts` says that the file is gone.
     await save({ ...rest, gone }).catch((error: unknown) =>
-      log.warn('cannot record it', { reason: messageOf(error) }),
+      log.warn('cannot record that the kept binary was removed', { reason: messageOf(error) }),
     );
   };
   const desk: Desk = { ...parts, alone, load, save, remove };
   return { ...lifeOf(desk), ...useOf(desk) };
 }
 
-/** What the functions of one instance share. */
+/** What the functions of one instance of `keptBinary` share. */
 interface Desk extends KeptParts {
   /** Runs the work after all earlier work of the instance. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
@@ -90,14 +93,14 @@ interface Desk extends KeptParts {
   readonly remove: (known: KeptRecord, gone: RemovalReason) => Promise<void>;
 }
 
-/** Returns what decides how long the binary stays. */
+/** Returns the functions that decide how long the binary stays. */
 function lifeOf(desk: Desk): Pick<KeptBinary, 'replace' | 'settle' | 'tend'> {
   const { record, files, clock, log, alone, load, save, remove } = desk;
   const counter = stayCounter(clock);
   return {
     replace: async ({ path, version, keepMs }, keep) =>
       await alone(async () => {
-        // A record of the file before would refuse the new one. Without a record a roll-back is possible, unverified.
+        // A record of the earlier file would refuse the new file. Without a record, a roll-back is possible, but the file is not verified.
         await files.rm(record, { force: true });
         await keep();
         const sha256 = await hashFile(path, files);
@@ -126,7 +129,7 @@ function lifeOf(desk: Desk): Pick<KeptBinary, 'replace' | 'settle' | 'tend'> {
   };
 }
 
-/** Returns what reads, uses or gives up the binary. */
+/** Returns the functions that read, use or give up the binary. */
 function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacrifice'> {
   const { files, log, alone, load, remove } = desk;
   const changeOf = changeRecorder(desk);
@@ -166,7 +169,7 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
     sacrifice: async (binary, path) =>
       await alone(async () => {
         const known = await load();
-        // Before the upgrade has succeeded, a roll-back needs it. A file without a record may be another agent's.
+        // Before the upgrade has succeeded, a roll-back needs the binary. A file without a record may be another agent's.
         if (known?.path !== path || known.settled !== true || known.gone !== undefined)
           return false;
         const installed = await files.lstat(binary).catch(() => undefined);

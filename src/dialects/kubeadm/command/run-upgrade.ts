@@ -229,7 +229,12 @@ async function takeSnapshot({ manifest, shells, output }: KubeadmSession): Promi
   if (!host)
     return output.write('No snapshot of etcd is taken: etcd is external, or curl is missing.\n');
   const script = snapshotScript(version, etcdSnapshots, etcdSnapshotCertificate);
-  const said = await outputOn(host, script, shells, 'no snapshot of etcd, nothing was changed: ');
+  const said = await outputOn(
+    host,
+    script,
+    shells,
+    'no snapshot of etcd was taken, so nothing was changed: ',
+  );
   return output.write(`Snapshot of etcd on ${host.name}: ${said}\n`);
 }
 
