@@ -46,9 +46,9 @@ export interface AgentParts extends ObserverParts, Pick<CrashReportParts, 'accou
    */
   readonly watchForSocket?: (listener: () => void) => (() => void) | undefined;
   /**
-   * The agent calls this before its last report on a signal. That is UnCordoning if a leader uncordons the node, because the leader then
-   * writes the end. Returns annotations that announce the agent, which the report gets, too, unless that takes longer than
-   * two seconds. It never rejects.
+   * The agent calls this before its last report on a signal. That report has the status UnCordoning if a leader uncordons
+   * the node, because the leader then writes the final status. Returns the annotations that announce the agent. The
+   * report contains them, too, unless that takes longer than two seconds. It never rejects.
    */
   readonly beforeLastReport?: (
     signal: SignalData,
@@ -67,20 +67,20 @@ const NO_SOCKET_POLL_MS = 250;
 const SLOW_POLL_MS = 1_000;
 /** The agent polls, because it does not watch the leader's Lease. */
 const LEADER_POLL_MS = 5_000;
-/** The last report on a signal waits at most this long for what announces the agent, because the next node waits for the report. */
+/** The last report on a signal waits at most this long for the annotations that announce the agent, because the next node waits for it. */
 const ANNOUNCEMENT_MS = 2_000;
 /** A roll-back waits at most this long for its own report to be written. */
 const BEFORE_ROLL_BACK_MS = 5_000;
 /** After a start of the agent a roll-back waits at most this long for the object to be read. */
 const READ_WITHIN_MS = 10_000;
 /**
- * The pauses are short, because an API server that restarts with its node is back within seconds, and the next node
- * waits for the report.
+ * The pauses between retries, in milliseconds. They are short, because an API server that restarts with its node is back
+ * within seconds, and the next node waits for the report.
  */
 const RETRY = { base: 50, cap: 2_000 };
 /**
- * The pauses grow longer after a refusal, which lasts until something changes on the server, except just after the
- * server's start.
+ * The pauses after a refusal, in milliseconds. They grow longer, because a refusal lasts until something changes on the
+ * server, except just after the server's start.
  */
 const REFUSED_RETRY = { base: 50, cap: 60_000 };
 
@@ -94,8 +94,8 @@ const LONG_STEPS: readonly Step['kind'][] = [
 ];
 
 /**
- * A number is in milliseconds, and undefined waits without a limit. `service` polls at short intervals until the
- * service answers.
+ * How long the agent waits before its next decision: a number of milliseconds, or without a limit if it is undefined.
+ * With `service` the agent polls at short intervals until the service answers.
  */
 type Pause = number | 'service' | undefined;
 
@@ -120,7 +120,10 @@ export class Agent {
   #journal: Journal = IDLE;
   #failures = 0;
   #refusals = 0;
-  /** The `created` of the last signal whose report did not wait any longer for the announcement of the agent. */
+  /**
+   * The `created` of the last signal with a report that was written without the announcement of the agent, because the
+   * announcement took too long.
+   */
   #unannounced: SignalData['created'] | undefined;
   readonly #shouldLog: (text: string) => boolean;
   #isUnheard = false;
@@ -294,8 +297,8 @@ export class Agent {
     if (before.phase === 'idle') return;
     if (this.#failures === 0) log.info('step', { step: step.kind, phase: before.phase });
     using watch = this.#cancelWhenSuperseded(step, stop);
-    // The signal is remembered first: after a crash in between, what is ended or left to another agent is not started
-    // again. If the disk is full, the step itself makes room, so this failure does not matter.
+    // The signal is remembered first, so that a crash in between does not start a signal again that has ended or was left
+    // to another agent. If the disk is full, the step itself makes room, so this failure does not matter.
     await unlessError(isDiskFull)(this.#remember(step, before));
     const outcome = await perform(step, before, watch.abort);
     await this.#remember(step, before);

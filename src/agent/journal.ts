@@ -37,7 +37,7 @@ export interface BundleWork {
   readonly policy?: AgentPolicy;
 }
 
-/** The work of a k0supdate, with what the agent found when it started. */
+/** The work of a k0supdate, with what the agent found when the work started. */
 export interface Work extends BundleWork {
   /** The absolute path of the binary to replace. */
   readonly binary: string;
@@ -70,7 +70,7 @@ interface Progress {
 export interface UpdateJournal extends Progress {
   readonly phase: UpdatePhase;
   readonly work: Work;
-  /** The process that the last restart should end. */
+  /** The process that the last restart was to end. */
   readonly process?: ProcessId | undefined;
   /** The process of the wanted version, while the agent watches it. */
   readonly fresh?: ProcessId | undefined;

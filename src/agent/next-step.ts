@@ -50,8 +50,8 @@ export function isCurrentSignal(signal: SignalData | undefined, { work }: Active
 }
 
 /**
- * Returns true if the next decision depends on the service. An airgap bundle does not touch it. While a leader drains,
- * which may take hours, nothing depends on it either.
+ * Returns true if the next decision depends on the service. An airgap bundle does not touch the service. While a leader
+ * drains, which may take hours, nothing depends on the service either.
  */
 export function asksForService(signal: SignalData | undefined, journal: Journal): boolean {
   if (journal.phase === 'idle') return signal?.command.kind === 'k0supdate';

@@ -29,13 +29,16 @@ export interface ObserverParts
   readonly maintenance: Maintenance;
   /** The rules of this host, which no API object overrides. If they are absent, there are none. */
   readonly veto?: Veto;
-  /** Returns why the new version cannot run on this host; undefined if it can. Is called for a new signal. */
+  /** Returns why the new version cannot run on this host; undefined if it can. The agent calls this for a new signal. */
   readonly groundVeto?: (command: SignalCommand, running?: string) => string | undefined;
   readonly finished?: Pick<FinishedSignals, 'endOf' | 'add'>;
   readonly prefetcher?: Pick<Prefetcher, 'follow' | 'stop' | 'holds'>;
 }
 
-/** The clock of a host is often set some time after the host has started. */
+/**
+ * A signal waits this many milliseconds for the right time, because the clock of a host is often set some time after the
+ * host has started.
+ */
 const CLOCK_PATIENCE_MS = 10 * 60_000;
 
 export interface StepInputs {
@@ -147,7 +150,7 @@ function rulings({ veto: rules, groundVeto, clock, object }: ObserverParts) {
   };
 }
 
-/** The pause between two searches. A search is expensive, and the count of exits may be too low anyway. */
+/** The milliseconds between two searches of the process table. A search is expensive, and the count of exits may be too low anyway. */
 const SEARCH_EVERY_MS = 250;
 
 /**

@@ -39,7 +39,7 @@ export interface AgentOptions {
   readonly logLevel: LogLevel;
 }
 
-/** What the registration of a controller says if the service does not. */
+/** The values that a controller is registered with if the service does not report them. */
 export interface RegistrationFlags {
   readonly mode: ControllerMode | undefined;
   readonly apiAddress: string | undefined;

@@ -16,14 +16,14 @@ export interface PlacedBundle {
   readonly sha256: string;
   /** The ETag or the date that the server sent. */
   readonly validator?: string;
-  /** The stamp of the file when its hash last matched. Absent until the agent has looked at it. */
+  /** The stamp that the file had when its hash last matched. It is absent until the agent has checked the file. */
   readonly stamp?: string;
 }
 
 const REMOVED = { version: aText, gone: aRemovalReason };
 
 const MEMBERS = {
-  /** The version of the last upgrade that succeeded on this host since it has bundles. */
+  /** The version of the last upgrade that succeeded on this host since the agent placed its first bundle. */
   runs: aText,
   /** How long the bundles of all versions but the newest one stay. */
   stay: recordOf(STAY),
@@ -81,7 +81,7 @@ export function previousIn(record: BundleRecord): readonly PlacedBundle[] {
   return record.bundles.filter(({ version }) => !isNewest(record, version));
 }
 
-/** Returns true if there are bundles of more than two versions. Those of two versions stay when a new one has come. */
+/** Returns true if there are bundles of more than two versions. The bundles of two versions stay when a new bundle has come. */
 export function hasThirdVersion(record: BundleRecord): boolean {
   const previous = previousIn(record);
   return previous.some(({ version }) => !isSameVersion(version, previous[0]?.version ?? version));

@@ -45,8 +45,8 @@ function nameIn({ pathname }: URL): string | undefined {
 }
 
 /**
- * RFC 6266: parameters are tokens or quoted texts. `filename*` takes precedence, and its characters are
- * percent-encoded.
+ * Matches a parameter as in RFC 6266, whose value is a token or a quoted text. `filename*` takes precedence, and its
+ * characters are percent-encoded.
  */
 const PARAMETER = /;\s*([^\s=;]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))\s*/gy;
 

@@ -88,8 +88,9 @@ async function measure(
 }
 
 /**
- * Calls `work` with the time that is left. If the disk is full, `discard` removes what it wrote, and `work` is called
- * again once there is room. `makeRoom` resolves with true if it removed something else, and is asked first.
+ * Calls `work` with the time that is left. If the disk is full, `discard` removes what `work` wrote, and `work` is called
+ * again once there is room: at once if `makeRoom` resolves with true, because it removed other files, and otherwise after
+ * a pause.
  */
 export async function whenThereIsRoom<T extends { readonly totalMs: number }>(
   work: (left: T) => Promise<void>,

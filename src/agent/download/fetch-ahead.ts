@@ -29,8 +29,8 @@ export interface PrefetcherParts extends Tools {
  */
 const MOST_SPREAD_MS = 600_000;
 /**
- * The nodes that are being upgraded come first: at this moment they may use the same server, or start on the same
- * machine.
+ * A download ahead waits for at least this many milliseconds, so that nodes that are being upgraded come first: at this
+ * moment they may use the same server, or start on the same machine.
  */
 const HEAD_START_MS = 1_000;
 

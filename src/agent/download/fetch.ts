@@ -191,7 +191,7 @@ function conditionsOf({ part: { bytes, origin }, unless, sha256 }: Fetching): Ou
   return { [unless.startsWith('"') ? 'if-none-match' : 'if-modified-since']: unless };
 }
 
-/** Checks the answer to a range that begins behind the end of the file. It is right if the partial file is complete. */
+/** Checks the answer to a range that begins behind the end of the file. Such an answer is right if the partial file is complete. */
 async function confirmWhole(part: PartialFile, response: IncomingMessage) {
   if (response.headers['content-range'] === `bytes */${part.bytes}`) return 'fetched';
   await part.restart({});

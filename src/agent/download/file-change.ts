@@ -5,16 +5,16 @@ import { hashFile, stampIn } from './hash-file.ts';
 export interface KnownFile {
   readonly path: string;
   readonly sha256: string;
-  /** The stamp of the file when its hash last matched. Absent in records of older agents. */
+  /** The stamp of the file when its hash last matched. It is absent in records of older agents. */
   readonly stamp?: string;
 }
 
 export type FileChange = 'Changed' | 'Removed' | { readonly stamp: string };
 
 /**
- * Returns a function that says whether somebody else changed or removed the file, or which stamp it has. It hashes the
- * file only if the stamp has changed since the last comparison: a new name of the same file changes the stamp, but not
- * the hash.
+ * Returns a function that says whether somebody else changed or removed the file, and returns the stamp of an unchanged
+ * file. It hashes the file only if the stamp has changed since the last comparison: a new name of the same file changes
+ * the stamp, but not the hash.
  */
 export function changeFinder(
   files: Pick<Files, 'lstat' | 'open'>,

@@ -6,8 +6,8 @@ import type { Files } from '../state/durable-files.ts';
 import { unless } from '../state/trusted-path.ts';
 
 /**
- * The pieces are large, because after each one the agent waits for the event loop, which takes milliseconds on a busy
- * machine.
+ * The number of bytes that are read at once. It is large, because after each piece the agent waits for the event loop,
+ * which takes milliseconds on a busy machine.
  */
 const CHUNK_BYTES = 4 * 1024 * 1024;
 

@@ -38,8 +38,8 @@ export interface KeptBundles {
    */
   readonly arrange: (name: string, version: string, keepMs: number | undefined) => Promise<void>;
   /**
-   * The upgrade to this version has succeeded: the time of the previous bundles begins if it came with a bundle. It only
-   * records that, because the last report waits for it.
+   * Records that the upgrade to this version has succeeded. If the upgrade came with a bundle, the time of the previous
+   * bundles begins. It removes no file, because the last report waits for it.
    */
   readonly settle: (version: string) => Promise<void>;
   /** Removes the previous bundles once their time is over. */
@@ -88,7 +88,7 @@ export function keptBundles(parts: KeptBundlesParts): KeptBundles {
   return { ...listOf(desk, counter), ...lifeOf(desk, counter), ...factsOf(desk) };
 }
 
-/** What the functions of one instance share. */
+/** What the functions of one instance of `keptBundles` share. */
 interface Desk extends KeptBundlesParts {
   /** Runs the work after all earlier work of the instance. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
@@ -98,7 +98,7 @@ interface Desk extends KeptBundlesParts {
   readonly isUnchanged: (bundle: PlacedBundle) => Promise<boolean>;
 }
 
-/** Returns what records the bundles that come. */
+/** Returns the functions that record new bundles. */
 function listOf(desk: Desk, counter: StayCounter): Pick<KeptBundles, 'placed' | 'add' | 'arrange'> {
   const { alone, load, save, isUnchanged, running } = desk;
   return {
@@ -111,8 +111,8 @@ function listOf(desk: Desk, counter: StayCounter): Pick<KeptBundles, 'placed' | 
         const newest = record.bundles.find((bundle) => bundle.name === name);
         if (newest === undefined || !(await isUnchanged(newest))) return;
         const next = withBundle(record, { ...newest, version }, keepMs);
-        // The bundles of two versions stay, whatever runs. The service is asked only if there is a third version,
-        // because that of a worker sends a request to the API server before it answers.
+        // The bundles of two versions stay, whichever version runs. The service is asked for its version only if there is
+        // a third version, because the service of a worker sends a request to the API server before it answers.
         const runs = (hasThirdVersion(next) ? await running?.() : undefined) ?? next.runs;
         const kept = keptWithNext(next, runs);
         await removeUnchanged(
@@ -162,7 +162,7 @@ async function isThere(path: string, files: Files): Promise<boolean> {
   return (await unless('ENOENT', files.lstat(path))) !== undefined;
 }
 
-/** Returns what decides how long the previous bundles stay. */
+/** Returns the functions that decide how long the previous bundles stay. */
 function lifeOf(
   desk: Desk,
   counter: StayCounter,
@@ -172,10 +172,10 @@ function lifeOf(
     const runs = await versionOf(record, desk);
     // The agent asks again a minute later. Until then it does not know which bundles the node needs.
     if (runs === undefined) return;
-    // If the disk with the images is away, the agent does not know which files are gone.
+    // If the disk with the images is not mounted, the agent does not know which files are gone.
     if ((await unless('ENOENT', files.stat(imagesDirectory()))) === undefined) return;
-    // If somebody went back by hand, the bundles are not those of a previous version, and stay until the next one. That
-    // may be so if a version cannot be read.
+    // If somebody installed the earlier version by hand, these bundles are not those of a previous version, and stay
+    // until the next bundle. If a version cannot be read, somebody may have done so.
     const previous = previousIn(record);
     if (previous.some(({ version }) => mayBeSameVersion(version, runs)))
       return await save({ ...record, stay: {} });
@@ -259,7 +259,7 @@ function settledWith(record: BundleRecord, version: string): BundleRecord | unde
   return { ...rest, bundles: [...others, ...own], runs: version, stay: { settled: true } };
 }
 
-/** Returns what tells about the previous bundles. */
+/** Returns the function that says what is known about the previous bundles. */
 function factsOf({
   alone,
   load,

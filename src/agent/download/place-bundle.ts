@@ -29,11 +29,14 @@ export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
   readonly record: string;
   /** The path of the record of bundles that the agent placed. */
   readonly list: string;
-  /** Knows these bundles. If several agents share the list, they must share this, too. */
+  /** Keeps the bundles of the agent. If several agents share the list, they must share this, too. */
   readonly keptBundles?: KeptBundles;
-  /** The bundles of the previous version stay for this many milliseconds after the upgrade; absent: until the next bundle. */
+  /**
+   * The bundles of the previous version stay for this many milliseconds after the upgrade. If it is absent, they stay
+   * until the next bundle.
+   */
   readonly keepMs?: number | undefined;
-  /** Removes what the host can do without. Resolves with true if that freed room. */
+  /** Removes files that the host can do without. Resolves with true if that freed room. */
   readonly makeRoom?: () => Promise<boolean>;
   readonly fileTrust: Pick<FileTrust, 'assertTrusted'>;
 }

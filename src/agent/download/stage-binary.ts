@@ -15,7 +15,7 @@ export interface DownloadRequest extends FetchRequest {
   readonly prepare: () => Promise<void>;
   /** Stages the kept binary if it has this hash, and resolves with true then. */
   readonly takeKept?: (sha256: string, staged: string) => Promise<boolean>;
-  /** Removes what the host can do without. Resolves with true if that freed room. */
+  /** Removes files that the host can do without. Resolves with true if that freed room. */
   readonly makeRoom?: () => Promise<boolean>;
 }
 

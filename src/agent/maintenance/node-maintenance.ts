@@ -40,11 +40,11 @@ export interface MaintenanceParts extends Tools {
  * to be done.
  */
 export interface Maintenance {
-  /** Returns who cordons the node now. Is called every few seconds while the status is Cordoning or UnCordoning. */
+  /** Returns who cordons the node now. This function is called every few seconds while the status is Cordoning or UnCordoning. */
   readonly whoCordons: (abort: AbortSignal) => Promise<Cordoner>;
   /** Reads the own node from the API server. Rejects if no answer comes within two seconds. */
   readonly readNode: (abort: AbortSignal) => Promise<Node | undefined>;
-  /** Returns true if Refit cordoned the node. */
+  /** Reads the Node of this host from the API server. Rejects if no answer comes within two seconds. */
   readonly hasCordon: (abort: AbortSignal) => Promise<boolean>;
   /**
    * Resolves once the node is cordoned for the owner and drained. May be repeated. It retries temporary failures, and
@@ -80,8 +80,8 @@ export function nodeMaintenance(parts: MaintenanceParts): Maintenance {
     return name === undefined ? undefined : await ifFound(client.get(nodes, name, options));
   };
   /**
-   * Writes the node unless `change` returns the same object, and returns it as it is then. Rejects with a conflict if
-   * the node has changed in the meantime.
+   * Writes the node unless `change` returns the same object. Returns the node as it is afterwards. Rejects with a
+   * conflict if the node has changed in the meantime.
    */
   const write = async (
     change: (node: Node) => Node,

@@ -33,9 +33,9 @@ export interface PresenceKeeper {
   /** Works until `stop` aborts. Never rejects, because an agent can work without it. */
   readonly keep: (stop: AbortSignal) => Promise<void>;
   /**
-   * Returns the annotations that announce the agent now. The agent adds them to its last report on a signal: the upgrade has
-   * changed them, and a write of their own would be one more for each node. Empty before the first announcement, and if
-   * what the host keeps cannot be read. It never rejects.
+   * Returns the annotations that announce the agent now. The agent adds them to its last report on a signal, because the
+   * upgrade has changed them, and a separate write would be one more for each node. They are empty before the first
+   * announcement, and if the agent cannot read which files the host keeps. It never rejects.
    */
   readonly current: () => Promise<Readonly<Record<string, string>>>;
 }
@@ -43,7 +43,7 @@ export interface PresenceKeeper {
 /** The agent polls, because nothing signals that k0s was started in another way. */
 const POLL_MS = 60_000;
 
-/** Returns what announces the agent on its object. */
+/** Returns the functions that announce the agent on its object. */
 export function presenceKeeper(parts: PresenceParts): PresenceKeeper {
   const { kept, log } = parts;
   let last: AgentPresence | undefined;

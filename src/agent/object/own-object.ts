@@ -13,7 +13,7 @@ export interface OwnObjectParts extends Tools {
   readonly name: string;
 }
 
-/** The field manager of the registration. Signals have another one, because the original leader writes them, too. */
+/** The field manager of the registration. Signals have another field manager, because the original leader writes them, too. */
 const FIELD_MANAGER = 'refit-agent';
 
 /** The object that carries the agent's signals, as the agent knows it now. */
@@ -102,9 +102,9 @@ export function ownObject(parts: OwnObjectParts): OwnObject {
 }
 
 interface WatchHandlers {
-  /** Is called for each event. `now` is undefined if the object was deleted. */
+  /** This function is called for each event. `now` is undefined if the object was deleted. */
   readonly saw: (event: KubeObject, now: KubeObject | undefined) => void;
-  /** Is called once the API server has answered whether the object exists. */
+  /** This function is called once the API server has answered whether the object exists. */
   readonly synced: () => void;
 }
 

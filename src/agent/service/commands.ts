@@ -7,8 +7,8 @@ export interface Commands {
   /** Returns the output. Rejects if the command does not exit with 0 within ten seconds; then it is killed. */
   readonly ask: (command: string, ...args: readonly string[]) => Promise<string>;
   /**
-   * Resolves once the command has exited with 0, or after five seconds. After that time the command
-   * keeps running, because a slow restart is better than half of one. Rejects if it fails earlier.
+   * Resolves once the command has exited with 0, or after five seconds. After that time the command keeps running,
+   * because a slow restart is better than an interrupted one. Rejects if it fails earlier.
    */
   readonly start: (command: string, ...args: readonly string[]) => Promise<void>;
 }

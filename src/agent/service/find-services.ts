@@ -37,8 +37,8 @@ export function findServices(than?: ProcessId): FoundService[] {
 }
 
 /**
- * Describes the process if it is k0s. The arguments are read only from a trusted process: those of another one may have
- * gigabytes, or never end.
+ * Describes the process if it is k0s. The arguments are read only from a trusted process, because the arguments of
+ * another process may have gigabytes, or never end.
  */
 function describeProcess(pid: number): FoundService | undefined {
   const args =

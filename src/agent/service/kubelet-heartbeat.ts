@@ -66,8 +66,8 @@ export function kubeletHeartbeat({
     // meantime, the kubelet's heartbeats use the new setting, too.
     const startedAt = clock.now() - (now - (await startOf(journal, now)));
     try {
-      // A worker that does not answer may be waiting for the API server. Then the Node is read from the API server,
-      // which also shows whether that one answers.
+      // A worker that does not answer may be waiting for the API server. Then the Node is read from the API server, which
+      // also shows whether the API server answers.
       const known = running && newest && isFresh(newest, journal, startedAt) ? newest : undefined;
       const seen = known ?? (await maintenance.readNode(stop));
       const ready = readyCondition(seen);

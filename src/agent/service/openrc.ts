@@ -42,8 +42,8 @@ export function openRc(
 }
 
 /**
- * Returns what the supervisor knows. It keeps its count of restarts in a file, and the paths of the log on its command
- * line.
+ * Returns what the supervisor knows about the service. The supervisor keeps its count of restarts in a file, and the
+ * paths of the log on its command line.
  */
 async function accountOf(options: string, supervisor: number): Promise<SupervisorAccount> {
   const count = Number(await readFile(join(options, 'start_count'), 'utf8').catch(() => ''));

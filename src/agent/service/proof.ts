@@ -9,8 +9,8 @@ import { rollBack, type Step } from '../steps/step.ts';
 import { isSameProcess, type ProcessId, type RunningService } from './host.ts';
 
 /**
- * The old version must run again, or be reported as failed, within 90 s after the new version was judged as failed.
- * This leaves some time for the rest.
+ * The old version must run again, or be reported as failed, within 90 s after the new version was judged as failed. This
+ * limit leaves some of that time for the other steps.
  */
 const ROLL_BACK_MS = 80_000;
 /** A worker asks the API server before it answers, and needs up to 45 s to notice that its connection to it is dead. */
@@ -83,8 +83,8 @@ export function runsNew({ journal, host: { running } }: UpdateInput): boolean {
 }
 
 /**
- * Returns the step that watches a process which k0s's own agent may have started. If the agent ordered a restart too,
- * that one ends this process soon, so it waits first.
+ * Returns the step that watches a process which k0s's own agent may have started. If the agent of Refit ordered a
+ * restart, too, that restart ends this process soon, so the step waits for the restart first.
  */
 export function watchOther(input: UpdateInput): Step | undefined {
   const { journal, now } = input;
@@ -95,8 +95,8 @@ export function watchOther(input: UpdateInput): Step | undefined {
 }
 
 /**
- * Returns the step that watches the process which k0s's own agent started while the agent was down. That one may have
- * reported the wanted version as the end, so it is not rolled back.
+ * Returns the step that watches the process which k0s's own agent started while the agent of Refit was down. k0s's own
+ * agent may have reported the upgrade as completed, so the process is not rolled back.
  */
 export function rewatch(input: UpdateInput): Step | undefined {
   const { ownAgent, exits } = input.host;

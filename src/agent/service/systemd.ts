@@ -81,8 +81,8 @@ async function unitFor(
 }
 
 /**
- * Restarts the unit. `restart` is used because `start` waits for a pending RestartSec. systemd completes it even if
- * KillMode ends the agent, too.
+ * Restarts the unit. `restart` is used because `start` waits for a pending RestartSec. systemd completes the restart even
+ * if KillMode ends the agent, too.
  */
 async function restart({ id, activeState }: Unit, { ask }: Commands): Promise<void> {
   if (activeState === 'failed') await ask('systemctl', 'reset-failed', id);

@@ -28,8 +28,8 @@ export function usersOf(pid: number): number[] | undefined {
 }
 
 /**
- * Returns true if its cgroup or its root directory show that it is in a container. Its mounts prove nothing, because
- * PrivateTmp of systemd gives them to services, too.
+ * Returns true if the cgroup or the root directory of the process shows that it is in a container. Its mounts prove
+ * nothing, because services with PrivateTmp of systemd have mounts of their own, too.
  */
 function isElsewhere(pid: number): boolean {
   const container = containerOf(pid);
@@ -40,8 +40,8 @@ function isElsewhere(pid: number): boolean {
 }
 
 /**
- * These are read once. If the agent runs in a container that sees the host's processes, the root directory of the host
- * is that of PID 1.
+ * The root directories of this host, which are read once. If the agent runs in a container that sees the host's
+ * processes, the root directory of the host is that of PID 1.
  */
 let roots: readonly (string | undefined)[] | undefined;
 

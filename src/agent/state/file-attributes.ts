@@ -25,7 +25,7 @@ const CHOICES = ['mode,ownership,xattr', 'mode,ownership'];
 const SIGNATURES = ['security.ima', 'security.evm'];
 
 export interface AttributeTools {
-  /** Is called with what this host has no program for: the file then lacks these attributes. */
+  /** The agent calls this with a sentence that says which attributes no program of this host can copy. The file then lacks them. */
   readonly cannot: (problem: string) => void;
   /** True if both files have the same content. Then the signatures of one are right for the other. */
   readonly isSameContent?: boolean;
@@ -78,7 +78,7 @@ async function isSameFile(path: string, other: string): Promise<boolean> {
 
 /**
  * Returns true if cp can copy these attributes between two files in the directory. Also returns true if that cannot be
- * tried, because then the failure has no excuse.
+ * tried, because then nothing shows that this host cannot copy them.
  */
 async function works(preserve: string, folder: string): Promise<boolean> {
   const own = await mkdtemp(join(folder, '.refit-attributes-')).catch(() => undefined);
@@ -98,7 +98,7 @@ async function works(preserve: string, folder: string): Promise<boolean> {
 
 /**
  * Removes the signatures. Failures do not matter: most files have no signature, and hosts that sign files have the
- * program.
+ * program that removes signatures.
  */
 async function removeSignatures(file: string): Promise<void> {
   for (const name of SIGNATURES)

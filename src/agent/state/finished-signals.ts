@@ -9,7 +9,7 @@ import { writeDurably } from './durable-files.ts';
 /** How a signal ended on this host: its final status, or `left` if it was left to k0s's own agent. */
 export type SignalEnd = FinalStatus | 'left';
 
-/** Older signals than this many are forgotten. */
+/** The number of signals that are remembered. Older signals are forgotten. */
 const MOST = 64;
 
 export interface FinishedSignals {
@@ -25,7 +25,7 @@ export interface FinishedSignals {
  */
 export function finishedSignals(path: string): FinishedSignals {
   let entries: string[] | undefined;
-  /** Returns the entries of the file. If it is damaged, they are forgotten, which does no other harm. */
+  /** Returns the entries of the file. If the file is damaged, its entries are forgotten, which does no other harm. */
   async function load(): Promise<string[]> {
     if (entries) return entries;
     const found = parseJson(await readFile(path, 'utf8').catch(() => undefined));

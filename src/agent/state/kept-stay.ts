@@ -6,9 +6,9 @@ import { anAmount, aText, exactly, type Members } from '../../signal/members.ts'
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 
 export const STAY = {
-  /** Milliseconds that the file still stays, counted while an agent runs. Absent: until the next upgrade. */
+  /** Milliseconds that the file still stays, counted while an agent runs. If it is absent, the file stays until the next upgrade. */
   leftMs: anAmount,
-  /** When the file goes, by the wall clock, in RFC 3339 format. It is for people: `leftMs` decides. */
+  /** When the file is removed, by the wall clock, in RFC 3339 format. It is for people: `leftMs` decides. */
   until: aText,
   /** True once the upgrade has succeeded. Before that the file is never removed, because a roll-back needs it. */
   settled: exactly(true),
@@ -24,7 +24,7 @@ export function aRemovalReason(value: unknown): RemovalReason | undefined {
 }
 
 export interface StayCounter {
-  /** The upgrade has succeeded: returns the stay that begins now. */
+  /** Returns the stay that begins now. Call it when the upgrade has succeeded. */
   readonly begin: (stay: Stay) => Stay;
   /**
    * Counts the time that has passed. Calls `over` if the stay has ended, and `save` with the members to save if the
@@ -57,7 +57,7 @@ export function stayCounter(clock: Pick<Clock, 'now' | 'monotonic'>): StayCounte
     async pass(stay, { over, save }) {
       const { settled, leftMs } = stay;
       if (settled !== true || leftMs === undefined) return;
-      // Only the steady clock counts: if the wall clock jumps, the file does not go early.
+      // Only the steady clock counts, so that a jump of the wall clock does not remove the file early.
       const passed = clock.monotonic() - counted;
       const left = Math.max(0, leftMs - passed);
       if (left === 0) return await over();

@@ -74,7 +74,7 @@ export const fileTrust = {
     await assertTrustedPath(dirname(path));
     await unless('ENOENT', assertTrustedPath(path));
   },
-  /** Creates a directory that nobody else can read, or checks that it is one. */
+  /** Creates a directory that nobody else can read. If the directory exists, it becomes private; rejects if it belongs to another user. */
   async makePrivate(directory: string): Promise<void> {
     await assertTrustedPath(dirname(directory));
     await unless('EEXIST', mkdir(directory, { mode: 0o700 }));

@@ -16,7 +16,10 @@ export interface Trial {
   /** The version that the binary must print. If it is undefined, any version will do. */
   readonly version?: string;
   readonly timeoutMs: number;
-  /** Is called with what this host has no program for: the trial then runs without that protection. */
+  /**
+   * The agent calls this with a sentence that says which protection no program of this host gives. The trial then runs
+   * without that protection.
+   */
   readonly cannot?: (problem: string) => void;
 }
 
@@ -135,7 +138,7 @@ function killGroup(leader: number | undefined): void {
  * list of processes.
  */
 async function killAllOf(user: number): Promise<void> {
-  // Such a process may stop or kill the process that kills it, so it is tried several times.
+  // A process of the trial may stop or kill the process that kills it, so the agent tries several times.
   for (let round = 0; round < KILL_ROUNDS; round++) {
     const as = { uid: user, gid: user, timeout: CLOSE_MS, killSignal: 'SIGKILL' } as const;
     const killer = spawn('/bin/sh', ['-c', 'kill -9 -1'], {
