@@ -20,7 +20,7 @@ export async function tryList(
     ...options
   }: Pick<ListOptions, 'namespace' | 'fieldSelector' | 'abort'> = {},
 ): Promise<true> {
-  // A right may cover a single name. Another selector may match many objects.
+  // RBAC may allow a single name. Any other selector is replaced by a name that no object has, because it may match many objects.
   const isNamed = fieldSelector.startsWith('metadata.name=');
   const ofName = isNamed ? fieldSelector : `metadata.name=${NO_NAME}`;
   try {

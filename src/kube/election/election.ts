@@ -25,7 +25,7 @@ import {
 export interface ElectionOptions extends LeaseIdentity, Partial<Tools>, Partial<ElectionTimes> {}
 
 export interface ElectionTimes extends TermTimes {
-  /** Milliseconds between two attempts of a leader, and the least between two of a candidate. */
+  /** Milliseconds between two attempts of a leader. A candidate waits at least this long between two attempts. */
   readonly retryPeriodMs: number;
 }
 

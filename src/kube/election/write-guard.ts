@@ -31,10 +31,7 @@ export interface GuardedWrite {
 
 /** Says whether this process may write. */
 export interface WriteGuard {
-  /**
-   * Returns our term. Undefined as soon as another process could hold the lease. It sends no
-   * request.
-   */
+  /** Returns our term; undefined as soon as another process could hold the lease. It sends no request. */
   readonly term: () => Term | undefined;
   /** Registers a write. Returns undefined if this process does not lead. */
   readonly beginWrite: () => GuardedWrite | undefined;

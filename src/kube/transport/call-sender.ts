@@ -38,7 +38,7 @@ export interface RequesterOptions {
    * credentials, because a plugin may prompt the user.
    */
   readonly credentials?: Credentials;
-  /** Is called for each attempt, including retries. */
+  /** This function is called for each attempt, including retries. */
   readonly onRequest?: (record: RequestRecord) => void;
 }
 

@@ -21,8 +21,8 @@ const STARTING_MS = 15_000;
  */
 const FAILURES_BEFORE_RELIST = 5;
 /**
- * Milliseconds without any data, not even the bookmark that comes each minute. A server that was
- * restored from a backup sends nothing until it reaches our version.
+ * The remembered version may be the cause after this many milliseconds without any data, not even the bookmark that comes
+ * each minute. A server that was restored from a backup sends nothing until it reaches our version.
  */
 const SILENT_MS = 150_000;
 

@@ -5,8 +5,8 @@ import { untilAborted } from '../../util/waits.ts';
 import { type KubeObject, keyAt, keyOf } from '../resources.ts';
 
 /**
- * The store calls it in the order of the server. An object with one uid is added, then updated,
- * then deleted. An object with the same name and another uid is another object.
+ * The store calls the handler in the order of the server. An object with one uid is added, then updated, then deleted. An
+ * object with the same name and another uid is another object.
  */
 export interface Handler<T extends KubeObject> {
   added?(object: T): void;
