@@ -134,7 +134,7 @@ export async function countInTime(
     clock,
     { ms: WITHIN_MS, late, stop: ended },
     async (abort) =>
-      // A request that ignores its abort signal must not keep the attempt from its end.
+      // A request that ignores its abort signal must not keep the attempt from ending.
       await untilAborted(countBudgetPods(client, abort), abort),
   );
   return await counted.then(

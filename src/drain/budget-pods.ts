@@ -20,7 +20,7 @@ export interface BudgetPods {
   readonly problem?: string | undefined;
 }
 
-/** Stands for each pod that was counted, so that the list does not keep the pods of a large cluster. */
+/** Replaces each pod that was counted, so that the pods of a large cluster do not stay in memory. */
 const COUNTED: Pod = { metadata: { name: '' } };
 
 /**
@@ -43,7 +43,7 @@ export async function countBudgetPods(
   return byNode;
 }
 
-/** Returns a function that says whether one of the budgets covers the pod, and no drain leaves such a pod on its Node. */
+/** Returns a function that returns true if one of the budgets covers the pod, and a drain does not leave the pod on its Node. */
 function coverageOf(budgets: readonly PodDisruptionBudget[]): (pod: Pod) => boolean {
   const byNamespace = new Map<string, ReturnType<typeof labelMatcher>[]>();
   for (const { metadata, spec } of budgets)

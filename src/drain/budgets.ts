@@ -133,8 +133,8 @@ function hasCurrentStatus({ metadata, status }: PodDisruptionBudget): boolean {
 }
 
 /**
- * Returns the reason from the status, where the disruption controller writes how many pods it expects. It knows that
- * from the workloads.
+ * Returns the reason from the status, where the disruption controller writes how many pods it expects. The controller
+ * reads that number from the workloads.
  */
 function refusalByStatus(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   const { disruptionsAllowed = 0, desiredHealthy = 0, expectedPods = 0 } = budget.status ?? {};

@@ -30,7 +30,7 @@ export interface DrainPreview {
   readonly refused: readonly RefusedPod[];
 }
 
-/** Returns true if something would keep the drain from its end. */
+/** Returns true if something would keep the drain from ending. */
 export function isBlocked({ obstacles, refused }: DrainPreview): boolean {
   return obstacles.length + refused.length > 0;
 }
@@ -51,7 +51,7 @@ export function drainPreviewer(client: KubeClient, abort: AbortSignal): DrainPre
   const daemonSets = daemonSetsOf(client);
   let known: Promise<KubeList<PodDisruptionBudget>> | undefined;
   const look = async (nodeName: string, options: DrainOptions) => {
-    // For a forecast the API server's cache is good enough. A consistent read takes it up to 100 ms.
+    // For a forecast the API server's cache is good enough. A consistent read takes the API server up to 100 ms.
     const fieldSelector = `spec.nodeName=${nodeName}`;
     const { items } = await client.listAll(pods, { fieldSelector, resourceVersion: '0', abort });
     const rules = podRulesOf(client, options.podRules);

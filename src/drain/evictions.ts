@@ -12,11 +12,11 @@ import type { LookAtRequests } from './requests-look.ts';
 
 export interface EvictionParts extends Tools, Reading {
   readonly options: DrainOptions;
-  /** The look at EvictionRequests that all drains of the process share. Without it the drain looks by itself. */
+  /** Lists the EvictionRequests once for all drains of the process. If it is absent, the drain lists them itself. */
   readonly lookAtRequests?: LookAtRequests;
   /** The name of the node that is drained. */
   readonly node: string;
-  /** Is called when the result of `blockedBy` or `waitingFor` may have changed. */
+  /** This function is called when the result of `blockedBy` or `waitingFor` may have changed. */
   readonly onChange: () => void;
 }
 
@@ -106,7 +106,7 @@ export function startEvictions(parts: EvictionParts): Evictions {
   };
 }
 
-/** An EvictionRequest cannot hold a grace period, so a drain with one of its own evicts plainly. */
+/** Returns true if the drain uses EvictionRequests. They cannot hold a grace period, so a drain that sets one does not use them. */
 function usesRequests({ evictionRequests, gracePeriodSeconds }: DrainOptions): boolean {
   return evictionRequests === true && gracePeriodSeconds === undefined;
 }

@@ -14,7 +14,7 @@ interface Parts {
   readonly client: KubeClient;
   readonly log: Logger;
   readonly abort: AbortSignal;
-  /** Is called once at the end with the errors of the requests that could not be withdrawn. */
+  /** This function is called once at the end with the errors of the requests that could not be withdrawn. */
   readonly onFailures: (errors: readonly unknown[]) => void;
 }
 

@@ -47,7 +47,7 @@ export interface LifecycleChange {
   readonly clear: readonly LifecycleCondition[];
 }
 
-/** Compares what is shown with what the owner wants. A condition of somebody else counts as set, and is not cleared. */
+/** Compares the conditions of the Node with those that the owner wants. A condition of somebody else counts as set, and is not cleared. */
 export function lifecycleChange(
   shown: readonly LifecycleState[],
   owner: string,

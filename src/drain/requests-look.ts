@@ -24,7 +24,7 @@ export interface SeenRequests {
 /** Rejects if the requests cannot be listed, or if `abort` aborts. */
 export type LookAtRequests = (abort: AbortSignal) => Promise<SeenRequests>;
 
-/** Returns a function that lists at most once in LOOK_MS, however many drains call it. A failed look is not kept. */
+/** Returns a function that lists at most once in LOOK_MS, however many drains call it. After a failure, the next call lists again. */
 export function sharedLook(client: KubeClient, clock: Clock): LookAtRequests {
   let latest: { readonly begunAt: number; readonly look: Promise<SeenRequests> } | undefined;
   const list = async (begunAt: number): Promise<SeenRequests> => {

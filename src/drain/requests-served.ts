@@ -5,8 +5,8 @@ import { parseJson } from '../util/json.ts';
 import { GROUP_VERSION, LIFECYCLE_PATH } from './eviction-request-objects.ts';
 
 /**
- * Returns false if the API server says that it does not serve the kind. Without an answer, or without the right to ask, the first
- * request shows it.
+ * Returns false if the API server says that it does not serve the kind. Returns true without an answer, or without the
+ * right to ask, because the first EvictionRequest then shows whether the kind is served.
  */
 export async function areRequestsServed(client: KubeClient, abort: AbortSignal): Promise<boolean> {
   const answer = await client.raw(LIFECYCLE_PATH, { abort }).catch(() => undefined);

@@ -49,8 +49,8 @@ export interface Drains {
 
 export interface DrainsParts extends Pick<DrainParts, 'client' | 'clock' | 'random' | 'log'> {
   /**
-   * Returns true if a policy lets drains use EvictionRequests. Those that an earlier process left are withdrawn also if it returns
-   * false; only without this function the drains look for none.
+   * Returns true if a policy lets drains use EvictionRequests. If it returns false, EvictionRequests that an earlier
+   * process left are withdrawn nevertheless. If the function is absent, nobody looks for them.
    */
   readonly usesRequests?: () => boolean;
   /** True if another leader goes on with the drains after the term. Then it also goes on with their EvictionRequests. */
@@ -84,7 +84,7 @@ function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
   };
   const look = async (abort: AbortSignal): Promise<void> => {
     try {
-      // Most clusters do not serve them, and then no request for them is sent, which could be refused.
+      // Most clusters do not serve EvictionRequests. Those clusters get no request to list them, which they could refuse.
       const isServed = usesRequests?.() === true || (await areRequestsServed(client, abort));
       mayBeLeft = isServed && (await withdrawLeftRequests({ client, log, abort, onFailures })) > 0;
     } catch (error) {

@@ -67,7 +67,7 @@ export interface VolumeParts extends Tools {
   readonly client: KubeClient;
   readonly abort: AbortSignal;
   readonly pods: () => readonly Pod[];
-  /** Is called with a clause that says what the drain waits for. */
+  /** This function is called with a clause that says what the drain waits for. */
   readonly onWait: (detaching: string) => void;
 }
 
