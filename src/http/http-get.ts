@@ -14,7 +14,7 @@ export class TransientError extends Error {
   override readonly name = 'TransientError';
 }
 
-/** The limit of Go's HTTP client, which the original uses. */
+/** The most redirects of one request. Go's HTTP client, which the autopilot of k0s uses, has the same limit. */
 const MAX_REDIRECTS = 10;
 const ANSWERS = [200, 206, 304, 416];
 /**
@@ -35,11 +35,11 @@ export interface Get extends Pick<Route, 'headers'> {
   readonly method?: 'HEAD' | undefined;
   readonly url: string;
   /**
-   * The setting that requires https and the one that lifts the requirement, for messages. If it is
-   * absent, plain http is allowed.
+   * The text for messages that names the setting that requires https, and the setting that lifts the requirement. If it
+   * is absent, plain http is allowed.
    */
   readonly requireHttps?: string | undefined;
-  /** If true, a redirect from https to plain http is followed, as the original does. */
+  /** If true, a redirect from https to plain http is followed, as by the autopilot of k0s. */
   readonly allowInsecureRedirect?: boolean | undefined;
   /**
    * Returns why nothing may be requested from an address, or undefined if it may. It is called with
@@ -48,7 +48,7 @@ export interface Get extends Pick<Route, 'headers'> {
   readonly refuses?: ((address: URL) => string | undefined) | undefined;
   /** Headers that are sent only to the host of the URL, not after a redirect to another one. */
   readonly secretHeaders?: OutgoingHttpHeaders;
-  /** What names the URL, for messages. The default is `the plan`. */
+  /** The name, for messages, of the object that contains the URL. The default is `the plan`. */
   readonly source?: string;
   readonly environment: Environment;
 }
@@ -131,7 +131,10 @@ export function statusOf({ statusCode = 0 }: IncomingMessage): string {
     : status;
 }
 
-/** Returns the code of the system that ended a request, such as ` (ECONNREFUSED)`; empty if there is none. It contains no address. */
+/**
+ * Returns the error code that the system gave when a request failed, such as ` (ECONNREFUSED)`; empty if there is none.
+ * The text contains no address.
+ */
 export function codeOf(error: unknown): string {
   const { cause } = error as { readonly cause?: { readonly code?: unknown } };
   const code = cause?.code;

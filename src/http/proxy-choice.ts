@@ -1,7 +1,4 @@
-/**
- * Chooses the proxy of a download from the environment, like Go's HTTP client, which the original
- * uses.
- */
+/** Chooses the proxy of a download from the environment, like Go's HTTP client, which the autopilot of k0s uses. */
 import { BlockList, isIP } from 'node:net';
 import { ifPossible } from '../util/errors.ts';
 import { ownMember } from '../util/own-member.ts';

@@ -15,9 +15,9 @@ export interface Route {
   readonly headers: OutgoingHttpHeaders;
   /** The method is GET if this is absent. */
   readonly method?: 'HEAD' | 'POST' | 'PUT' | 'DELETE' | undefined;
-  /** What is sent; a request with POST or PUT has it. */
+  /** The body. It is present if the method is POST or PUT. */
   readonly body?: string | undefined;
-  /** The certificate authorities in PEM that alone may have signed the certificate of the address. If it is absent, `trustedAuthorities` may. */
+  /** The PEM text of the only authorities that may have signed the certificate of the address. The default is `trustedAuthorities`. */
   readonly authority?: string | undefined;
   readonly proxy: URL | undefined;
 }
@@ -146,8 +146,8 @@ function credentialsFor(proxy: URL): OutgoingHttpHeaders {
 let known: string[] | undefined;
 
 /**
- * Returns the certificate authorities of Node.js, and those of the host, which a private mirror may
- * need. k0s trusts those of the host, too. They are read once, on demand, because they take megabytes.
+ * Returns the certificate authorities of Node.js and of the host. A private mirror may need the authorities of the host,
+ * and k0s trusts them, too. The authorities are read once, on demand, because they take megabytes.
  */
 export function trustedAuthorities(): string[] {
   known ??= [

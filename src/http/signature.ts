@@ -7,11 +7,11 @@ const SHORTEST_KEY = 16;
 export interface Signature {
   /** The value in hexadecimal. No message may show it. */
   readonly hex: string;
-  /** The headers of the request, without others. */
+  /** The headers that the signature adds to the request. */
   readonly headers: Readonly<Record<'refit-timestamp' | 'refit-signature', string>>;
 }
 
-/** Returns what is wrong with the key, as a clause about it; undefined if it may sign. All of its bytes count. */
+/** Returns what is wrong with the key, as a clause without a subject; undefined if the key may sign. Every byte belongs to the key. */
 export function keyProblem(key: Buffer): string | undefined {
   if (key.length >= SHORTEST_KEY) return undefined;
   return `has ${key.length} bytes; it must have at least ${SHORTEST_KEY}`;
