@@ -1,6 +1,4 @@
-/**
- * Reads untrusted input up to a limit. An answer may be endless, and a path may lead to a device.
- */
+/** Reads untrusted input up to a limit, because an answer may be endless, and a path may lead to a device. */
 import { createReadStream } from 'node:fs';
 import { type ErrorCode, messageOf, RefitError } from './errors.ts';
 
@@ -16,8 +14,8 @@ export async function readBounded(
 }
 
 /**
- * Reads a file that a person named. As in kubectl, `-` is standard input. @throws RefitError with
- * `code` and the path, and with `hint` instead of that of the code
+ * Reads a file that a person named. As in kubectl, `-` is standard input. Rejects with a RefitError that has `code`, the
+ * path, and `hint` in place of the hint of the code.
  */
 export async function readNamed(
   path: string,

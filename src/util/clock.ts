@@ -65,8 +65,8 @@ export function backoffDelay(attempt: number, { base, cap, random }: BackoffOpti
 }
 
 /**
- * Returns a function that takes one token at each call, in advance if none is available. It returns
- * the milliseconds until the token is available.
+ * Returns a function that takes one token at each call and returns the milliseconds until this token is available. If no
+ * token is available, the function takes the next one in advance.
  */
 export function createTokenBucket(
   clock: Clock,
@@ -110,8 +110,8 @@ const FIRST_MS = Date.parse('0000-01-01T00:00:00Z');
 const LAST_MS = Date.parse('9999-12-31T23:59:59Z');
 
 /**
- * Returns the time in RFC 3339, in UTC with seconds, like `metav1.Time`. Years have four digits.
- * Times that nodes write may be outside of that range, and are moved to its end.
+ * Returns the time in RFC 3339, in UTC with seconds, like `metav1.Time`. Years have four digits. A time outside of this
+ * range, which a node may have written, becomes the first or the last time in the range.
  */
 export function rfc3339(ms: number): string {
   return `${isoTime(Math.max(FIRST_MS, Math.min(ms, LAST_MS))).slice(0, 19)}Z`;

@@ -37,7 +37,7 @@ export function listIssues({ issues }: z.ZodError, whole: string, most = MOST_IN
   return [...told, ...(issues.length > most ? [`${issues.length - most} more`] : [])];
 }
 
-/** Returns one sentence that names the field. `whole` stands for an empty path. */
+/** Returns one sentence that names the field. If the path of the field is empty, `whole` is the name. */
 export function describeIssue(issue: z.core.$ZodIssue, whole: string): string {
   const field = pathOf(issue.path) || whole;
   const { code, input, message } = issue;
@@ -62,7 +62,7 @@ export function describeIssue(issue: z.core.$ZodIssue, whole: string): string {
 
 /** Returns the expected value if a value is too small, too big, or not one of the alternatives. Returns undefined for other issues. */
 function wantedOf(issue: z.core.$ZodIssue): string | undefined {
-  // A message of a schema itself is about its field, so it stays.
+  // A schema with a message of its own describes the problem already.
   if (!/^(?:Invalid|Too) /.test(issue.message)) return undefined;
   if (issue.code === 'too_small')
     return sized(issue.origin, `at least ${issue.minimum}`, Number(issue.minimum));
@@ -88,7 +88,7 @@ function sized(origin: string, limit: string, count: number): string {
   return `${whole} with ${limit} ${count === 1 ? what : `${what}s`}`;
 }
 
-/** Returns the expected value for one of the alternatives. */
+/** Returns the expected values of all alternatives, joined by `or`; undefined if no alternative names one. */
 function unionOf(alternatives: readonly (readonly z.core.$ZodIssue[])[]): string | undefined {
   const wanted = alternatives.flatMap((issues) => {
     const [first] = issues;

@@ -42,7 +42,7 @@ const GO_UNITS: Readonly<Record<string, number>> = {
 /** Go counts the nanoseconds with 64 bits, so its longest duration is 292 years. */
 const OVERFLOW = 2 ** 63;
 
-/** Returns the nanoseconds of a Go duration; undefined if Go could not parse it either. */
+/** Returns the nanoseconds of a Go duration; undefined if Go cannot parse the text. */
 export function parseGoDuration(text: string): number | undefined {
   const [, sign = '', rest = ''] = /^([+-]?)(.*)$/.exec(text) ?? [];
   if (rest === '0') return 0;

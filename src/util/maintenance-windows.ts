@@ -32,15 +32,15 @@ export interface Blackout {
   readonly to: number;
 }
 
-/** Windows and blackouts together. Without windows, it is open whenever there is no blackout. */
+/** Windows and blackouts together. A timetable without windows is open whenever there is no blackout. */
 export interface Timetable {
   readonly windows: readonly MaintenanceWindow[];
   readonly blackouts: readonly Blackout[];
 }
 
 /**
- * Says whether it is open, and until or from when, in milliseconds since the Unix epoch. `until`
- * may be earlier than the real end if that is more than HORIZON_MS away.
+ * Says whether a timetable is open, and until when or from when, in milliseconds since the Unix epoch. `until` may be
+ * earlier than the real end if the real end is more than HORIZON_MS away.
  */
 export type Opening =
   | { readonly open: true; readonly until: number }
@@ -81,12 +81,12 @@ export function nextStart(
 
 type Stretch = ReturnType<typeof stretchFrom>;
 
-/** Keeps the open stretches from one time on, because thousands of targets ask for them in one turn, and calendars are slow. */
+/** Caches the open stretches from one time on, because thousands of targets ask for them in one turn, and calendars are slow. */
 const stretchesSince = onceForEachAmong(
   (_timetable: Timetable, _now: readonly number[]): Stretch[] => [],
 );
 
-/** Returns one of the open stretches that follow each other from `now` on. */
+/** Returns one of the open stretches from `now` on. `index` is its number in their order, from 0. */
 function stretchAt(timetable: Timetable, now: number, index: number): Stretch {
   const known = stretchesSince(timetable, [now]);
   let stretch = known[index];
@@ -130,10 +130,7 @@ export function isTimeZone(name: string): boolean {
   );
 }
 
-/**
- * Returns the open time that includes `time`, or else the next one. It starts at `time` at the
- * earliest.
- */
+/** Returns the open stretch that includes `time`, or else the next open stretch. The returned stretch starts at `time` at the earliest. */
 function stretchFrom({ windows, blackouts }: Timetable, time: number) {
   let from = time;
   for (;;) {

@@ -7,7 +7,7 @@ export function onceForEach<K extends object, V>(compute: (key: K) => V): (key: 
   return (key) => known.get(key) ?? known.getOrInsertComputed(key, compute);
 }
 
-/** Does the same for pairs of object and text. There should be few different texts. */
+/** Does the same as `onceForEach` for pairs of an object and a text. There should be few different texts, because every result is kept. */
 export function onceForEachWith<K extends object, V>(
   make: (key: K, text: string) => V,
 ): (key: K, text: string) => V {
@@ -17,8 +17,8 @@ export function onceForEachWith<K extends object, V>(
 }
 
 /**
- * Does the same for an object and further inputs. It computes again if an input differs from that
- * of the last call for the object.
+ * Does the same as `onceForEach` for an object and further inputs. It computes again if an input differs from that of the
+ * last call for the object.
  */
 export function onceForEachAmong<K extends object, I, V>(
   compute: (key: K, inputs: readonly I[]) => V,

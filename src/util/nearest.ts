@@ -1,4 +1,4 @@
-/** Finds the name that somebody probably meant, for names that nobody knows. */
+/** Finds the known name that somebody probably meant by an unknown one. */
 
 /** The most wrong, missing, additional or swapped characters of a misspelt name. */
 const MOST_SLIPS = 2;

@@ -12,8 +12,8 @@ export function listed(names: readonly string[], most = 5): string {
 }
 
 /**
- * Joins sentences, and names alike ones together: `a is gone; the same holds for b; c is not Ready;
- * and 3 more`. Each sentence must begin with the name that it is about.
+ * Joins sentences. Sentences that differ only in their first name become one sentence: `a is gone; the same holds for b;
+ * c is not Ready; and 3 more`. Each sentence must begin with the name that it is about.
  */
 export function listedSentences(sentences: readonly string[], most = 5): string {
   const different = new Set(sentences);
@@ -26,7 +26,7 @@ export function listedSentences(sentences: readonly string[], most = 5): string 
   return listedOneByOne(told, most);
 }
 
-/** Joins sentences, without naming alike ones together: `a is gone; b is gone; and 3 more`. */
+/** Joins sentences, and keeps each one, even if it differs from another only in its name: `a is gone; b is gone; and 3 more`. */
 export function listedOneByOne(sentences: readonly string[], most = 5): string {
   const rest = sentences.length - most;
   return [...sentences.slice(0, most), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');

@@ -1,12 +1,12 @@
 /** Waits until an AbortSignal fires, until all work has settled, or until a place is free. */
-/** Resolves when `abort` aborts, or at once if it has already. */
+/** Resolves when `abort` aborts, or at once if `abort` has aborted already. */
 export async function aborted(abort: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => onAbort(abort, resolve));
 }
 
 /**
- * Calls `listener` when `abort` aborts, or at once if it has already. After the disposal it does
- * not call it any more.
+ * Calls `listener` when `abort` aborts, or at once if `abort` has aborted already. Once the result is disposed of,
+ * `listener` is not called any more.
  */
 export function onAbort(abort: AbortSignal | undefined, listener: () => void): Disposable {
   if (abort?.aborted) listener();
@@ -22,8 +22,7 @@ export async function untilAborted<T>(work: Promise<T>, abort?: AbortSignal): Pr
   listening.use(
     onAbort(abort, () => reject(abort?.reason instanceof Error ? abort.reason : reason())),
   );
-  // The race handles the rejections of both promises. Without that, a later rejection of the other
-  // promise would end the process.
+  // The race handles the rejections of both promises. Without the race, a later rejection of the other promise would end the process.
   return await Promise.race([promise, work]);
 }
 

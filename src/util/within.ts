@@ -6,7 +6,7 @@ export interface WorkLimit {
   readonly ms: number;
   /** Says that the time is over. */
   readonly late: Error;
-  /** The signal of the work aborts with this one, too. */
+  /** If this signal aborts, the signal of the work aborts, too. */
   readonly stop?: AbortSignal;
 }
 

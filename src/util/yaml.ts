@@ -1,6 +1,6 @@
 /**
- * Reads and writes all YAML. It understands a text like kubectl, takes linear time, and reports
- * every error as an error of the text.
+ * Reads and writes all YAML. A text means the same as for kubectl, parsing takes linear time, and every failure is
+ * reported as an error of the text.
  */
 import {
   type Document,
@@ -51,8 +51,8 @@ export function parseForeignYaml(text: string, fail: (why: string) => never): un
 export function parseYaml(text: string, fail: (why: string) => never): unknown[] {
   const lines = new LineCounter();
   try {
-    // The checks of the parser are turned off. Its check of keys compares each key with every other
-    // one, and its messages draw the place of every error.
+    // The checks of the parser are turned off, because they are slow: it compares each key with every other key, and its
+    // messages quote the lines around every error.
     const fast = { uniqueKeys: false, prettyErrors: false, lineCounter: lines };
     const documents = [...parseAllDocuments(text, { ...AS_KUBECTL, ...fast })];
     for (const document of documents) {
