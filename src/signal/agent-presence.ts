@@ -23,7 +23,7 @@ function aReason(value: unknown): string | undefined {
 const ANSWER = {
   /**
    * The bytes that downloads may take, rounded down. The agent measures them from time to time, even if no check asks
-   * for them. Absent if they are not known.
+   * for them. It is absent if they are not known.
    */
   room: anAmount,
   /** The size of the largest file that the check names, in bytes. It is 0 if no server said it. */
@@ -48,7 +48,7 @@ const KEPT = {
   version: aReason,
   sha256: (value: unknown) =>
     typeof value === 'string' && /^[0-9a-f]{64}$/.test(value) ? value : undefined,
-  /** When the agent removes it, in RFC 3339 format. Absent: with the next upgrade. */
+  /** When the agent removes the binary, in RFC 3339 format. If it is absent, the agent removes the binary at the next upgrade. */
   until: (value: unknown) =>
     typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? value.slice(0, 40) : undefined,
   /**
@@ -72,7 +72,7 @@ const PRESENCE = {
   /** Says why the agent cannot find out whether k0s's own agent acts. Until it can, it carries out no new signal. */
   doubt: aReason,
   /**
-   * Says whether the kubelet of this host may start on cgroup v1. Absent on cgroup v2, without a kubelet, and if the
+   * Says whether the kubelet of this host may start on cgroup v1. It is absent on cgroup v2, without a kubelet, and if the
    * agent does not check it.
    */
   cgroupV1: (value: unknown): CgroupV1 | undefined =>
@@ -91,9 +91,9 @@ const PRESENCE = {
     isRecord(value) && typeof value['id'] === 'string'
       ? { id: value['id'], ...readMembers(value, ANSWER) }
       : undefined,
-  /** The previous binary of this host. Absent for an agent of a version that does not announce it, and if there is none. */
+  /** The previous binary of this host. It is absent if there is none, or if the agent's version does not announce it. */
   kept: recordOf(KEPT),
-  /** The previous airgap bundles of this host. Absent if its agent has placed none. */
+  /** The previous airgap bundles of this host. It is absent if its agent has placed none. */
   keptBundle: recordOf(KEPT_BUNDLE),
 };
 
@@ -126,7 +126,7 @@ export interface NodeAgent {
   readonly ours: boolean;
   /** Names the agent for people, such as `Refit 0.9.0`. */
   readonly title: string;
-  /** Says what the agent cannot do. Only set if it is known to be another agent than Refit's. */
+  /** Says what the agent cannot do. It is set only if the agent is known not to be Refit's. */
   readonly lacks?: string;
   /** Says why the agent cannot find out whether another agent acts. Until it can, it carries out no new signal. */
   readonly doubt?: string;
@@ -185,8 +185,9 @@ const THEIRS = {
 } as const;
 
 /**
- * Returns which agent acts on the object. The last one that wrote counts: if a status has no report of ours and is
- * newer than the start of our agent, k0s's own agent wrote it. The result is cached for each version of the object.
+ * Returns which agent acts on the object: the agent that wrote last. If a status has no report of Refit's agent and is
+ * newer than the start of Refit's agent, k0s's own agent wrote the status. The result is cached for each version of the
+ * object.
  */
 export const agentOf = onceForEach((object: KubeObject): NodeAgent => {
   const presence = presenceOn(object);

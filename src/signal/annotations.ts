@@ -30,8 +30,8 @@ export interface SignalData {
 export type Annotations = Readonly<Record<string, string>>;
 
 /**
- * Returns undefined if there is no signal, or if a k0s node would not accept it. The result is cached for each version
- * of the annotations.
+ * Returns the signal; undefined if there is none, or if a k0s node would not accept it. The result is cached for each
+ * version of the annotations.
  */
 export function decodeSignal(annotations: Annotations | undefined): SignalData | undefined {
   return annotations && decode(annotations);
@@ -45,7 +45,7 @@ export function installedVersion(annotations: Annotations | undefined): string |
   return isInstalled ? command.version : undefined;
 }
 
-/** Thousands of nodes are read every second, and almost none has changed. */
+/** Caches the result, because thousands of nodes are read every second, and almost none of them has changed. */
 const decode = onceForEach((annotations: Annotations): SignalData | undefined =>
   annotations[names.SIGNAL_VERSION_ANNOTATION] === 'v2'
     ? toSignal(parseJson(annotations[names.SIGNAL_DATA_ANNOTATION]))
@@ -98,7 +98,7 @@ function toSignal(value: unknown): SignalData | undefined {
   return { ...signal, status: { status: status['status'], timestamp: status['timestamp'] } };
 }
 
-/** Returns undefined if a k0s node would not accept the command. */
+/** Returns the command; undefined if a k0s node would not accept it. */
 export function decodeCommand(value: unknown): SignalCommand | undefined {
   if (!isRecord(value) || !Number.isInteger(value['id'])) return undefined;
   const [kind, ...others] = KINDS.filter((each) => isRecord(value[each]));
@@ -106,7 +106,7 @@ export function decodeCommand(value: unknown): SignalCommand | undefined {
   if (!kind || !isRecord(body) || others.length > 0) return undefined;
   const { url, version, sha256, forceupdate } = body;
   if (!isText(version) || !isText(url) || !URL.canParse(url)) return undefined;
-  // Go does the same: null counts as absent, and another type is refused. If a bad sha256 were ignored, the download
+  // As in Go, null counts as absent, and a value of another type is refused. If a bad sha256 were ignored, the download
   // would not be verified.
   if (typeof (sha256 ?? '') !== 'string' || typeof (forceupdate ?? false) !== 'boolean')
     return undefined;
@@ -121,9 +121,9 @@ const TIMES = Object.fromEntries(names.SIGNAL_STATUSES.map((status) => [status, 
 
 /** A snapshot of etcd on a controller. */
 export interface EtcdSnapshot {
-  /** When it was taken, in RFC 3339 format. */
+  /** When the snapshot was taken, in RFC 3339 format. */
   readonly at: string;
-  /** The path on the host of the controller, like `bytes` and `sha256` only if there is a snapshot. */
+  /** The path of the snapshot on the host of the controller. Like `bytes` and `sha256`, it is present only if there is a snapshot. */
   readonly path?: string;
   readonly bytes?: number;
   readonly sha256?: string;
@@ -190,7 +190,7 @@ export function encodeReport(report: AgentReport): Record<string, string> {
   };
 }
 
-/** Returns undefined if there is no report for the signal with this `created`. */
+/** Returns the report; undefined if there is none for the signal with this `created`. */
 export function decodeReport(
   annotations: Annotations | undefined,
   created: string,
@@ -211,12 +211,12 @@ const DRAIN = {
   timeoutMs: anAmount,
   /** The node is excluded from external load balancers with its cordon, and evicts no pod for this many milliseconds. */
   graceMs: anAmount,
-  /** Removes a foreign cordon as well once the node is upgraded. */
+  /** `always` means that the agent also removes a cordon of somebody else once the node is upgraded. */
   uncordon: exactly('always'),
 };
 export type AgentDrain = Members<typeof DRAIN>;
 
-/** The agent of a controller takes a snapshot of etcd before it changes the host. */
+/** Options for the snapshot of etcd that the agent of a controller takes before it changes the host. */
 const ETCD_SNAPSHOT = {
   /** True if the upgrade fails, and changes nothing, without a snapshot. */
   require: exactly(true),
@@ -250,17 +250,17 @@ const POLICY = {
   cordonFor: (value: unknown) => aText(value) || undefined,
   /** True if the node was cordoned before it was signalled. That cordon stays. */
   foundCordoned: exactly(true),
-  /** Refuses plain http for downloads, redirects included. */
+  /** True if downloads over plain http are refused, redirects included. */
   requireHttps: exactly(true),
   /** A download leaves this many bytes free on its disk. */
   diskReserveBytes: anAmount,
   /**
-   * The agent removes the previous binary after this many milliseconds; 0 removes it once the upgrade has succeeded.
-   * Absent: it stays until the next upgrade.
+   * The agent removes the previous binary after this many milliseconds; 0 removes it once the upgrade has succeeded. If
+   * it is absent, the binary stays until the next upgrade.
    */
   keepPreviousMs: anAmount,
   drain: recordOf(DRAIN),
-  /** Absent: the agent takes no snapshot. */
+  /** If it is absent, the agent takes no snapshot of etcd. */
   etcdSnapshot: recordOf(ETCD_SNAPSHOT),
   /**
    * `leader` means that the leader that wrote the signal cordons, drains and uncordons the node. If it is absent, the

@@ -13,8 +13,8 @@ import { decodeSignal, type SignalData } from './annotations.ts';
 import { AGENT_ANNOTATION, ATTEMPT_LABEL, isFinal, SIGNAL_VERSION_ANNOTATION } from './names.ts';
 
 /**
- * A claim is written with the resourceVersion of the Node that was observed, so that two dialects never start on a Node
- * at the same time.
+ * The annotation with the claim of a plan. A claim is written with the resourceVersion of the Node that was observed, so
+ * that two dialects never start on a Node at the same time.
  */
 const CLAIM_ANNOTATION = 'upgrade.refit.dev/claimed-by';
 
@@ -69,12 +69,12 @@ export function isClaimOfOther(claim: string | undefined, own: string): boolean 
   return !isClaimOfPlan(claim, { namespace, name, uid });
 }
 
-/** Returns the node with the claim. Returns the same object if it already has it. */
+/** Returns the node with the claim. Returns the same object if the node already has the claim. */
 export function withClaim(node: Node, claim: string): Node {
   return claimOn(node) === claim ? node : annotated(node, { [CLAIM_ANNOTATION]: claim });
 }
 
-/** Returns the node without the claim. Returns the same object if it does not have it. */
+/** Returns the node without the claim. Returns the same object if the node does not have the claim. */
 export function withoutClaim(node: Node, claim: string): Node {
   return claimOn(node) === claim ? withoutAnnotations(node, CLAIM_ANNOTATION) : node;
 }

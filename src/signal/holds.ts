@@ -9,8 +9,9 @@ import { ownMember } from '../util/own-member.ts';
 import { momentIn, textIn } from '../util/written-values.ts';
 
 /**
- * The annotation that holds an object. Its value is a JSON object with `reason`, `by`, `since` and `until`, or any other text, which
- * then is the reason. People write it, so all members are optional, and `by` is what they say themselves.
+ * The annotation that holds an object. Its value is a JSON object with `reason`, `by`, `since` and `until`, or any other
+ * text, which then is the reason. People write the annotation, so all members are optional, and nothing verifies the name
+ * in `by`.
  */
 export const HOLD_ANNOTATION = 'upgrade.refit.dev/hold';
 

@@ -2,7 +2,7 @@
 import { defined, isRecord } from '../util/json.ts';
 import { ownMember } from '../util/own-member.ts';
 
-/** For each member a function that reads its value. It returns undefined if the value is invalid. */
+/** Maps each member to the function that reads its value. The function returns undefined if the value is invalid. */
 type Readers = Readonly<Record<string, (value: unknown) => unknown>>;
 
 /** The record that the readers return: every member is optional. */

@@ -37,8 +37,8 @@ export const PREFETCH_ANNOTATION = 'upgrade.refit.dev/prefetch';
  */
 export const DOWNLOAD_CHECK_ANNOTATION = 'upgrade.refit.dev/check-downloads';
 /**
- * On the leader's Lease this label names who cordons centrally. On a node's Lease its value is empty, and it lets the
- * leader drain the node.
+ * On the leader's Lease, the value of this label is the identity of the leader that cordons and drains nodes. On a node's
+ * Lease, the value is empty, and the label lets the leader drain the node.
  */
 export const CENTRAL_CORDONING_LABEL = 'autopilot.k0sproject.io/central-cordoning';
 /**

@@ -1,6 +1,6 @@
 /**
- * Encodes the downloads that a leader wants from the agent of a waiting node: a check of its downloads, or a download
- * before it is signalled. Only agents of Refit read it.
+ * Encodes what a leader requests from the agent of a waiting node: to check its downloads, or to download a payload
+ * before the node is signalled. Only agents of Refit read these requests.
  */
 import { hash } from 'node:crypto';
 import { defined, isRecord, parseJson } from '../util/json.ts';
@@ -52,7 +52,7 @@ export function forDownloads(policy: signals.AgentPolicy): signals.AgentPolicy {
   return defined({ requireHttps, diskReserveBytes, downloadTimeoutMs, spreadMs });
 }
 
-/** Returns undefined if no download is wanted, or if it has no sha256 to verify it. */
+/** Returns the requested download; undefined if there is none, or if it has no sha256 to verify it. */
 export function decodePrefetch(annotations: signals.Annotations = {}): Prefetch | undefined {
   const asked = read(annotations).prefetch;
   const command = asked?.commands[0];
@@ -60,7 +60,7 @@ export function decodePrefetch(annotations: signals.Annotations = {}): Prefetch 
   return { rollout: asked.rollout, command, policy: asked.policy };
 }
 
-/** Returns undefined if no valid check is wanted. */
+/** Returns the requested check; undefined if there is no valid one. */
 export function decodeDownloadCheck(
   annotations: signals.Annotations = {},
 ): DownloadCheck | undefined {
