@@ -1,8 +1,8 @@
-/** What the kubelet of a version of k0s requires of its host. */
+/** Says what the kubelet of a version of k0s requires of its host. */
 import { parseVersion } from '../util/version.ts';
 import { refusesCgroupV1 } from './kubeadm-rules.ts';
 
-/** Why a host that does not allow its kubelet cgroup v1 cannot run the version, and what mends that; undefined if it can. */
+/** Returns why the version cannot run on a host whose kubelet may not use cgroup v1, and how to fix that; undefined if it can run. */
 export function cgroupV1Refusal(version: string): string | undefined {
   const wanted = parseVersion(version);
   if (!wanted || !refusesCgroupV1(wanted)) return undefined;

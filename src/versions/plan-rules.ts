@@ -49,7 +49,7 @@ export interface VersionVerdict {
 export interface ApiServer {
   /** The name of the controller, which is unique. */
   readonly name: string;
-  /** Undefined if it is unknown. */
+  /** The version of the API server; undefined if it is unknown. */
   readonly version?: string | undefined;
 }
 type AllowedRules = ReadonlySet<VersionRule>;
@@ -131,7 +131,7 @@ interface WorkerNow {
   readonly version: string | undefined;
 }
 
-/** Returns the workers of all stages with the versions that the stages so far leave. Virtual Nodes have no kubelet. */
+/** Returns the workers of all stages, with the versions that they have after the stages so far. Virtual Nodes have no kubelet. */
 function workersNow(
   stages: readonly VersionStage[],
   moved: ReadonlyMap<string, string>,

@@ -9,10 +9,7 @@ import {
   type Version,
 } from '../util/version.ts';
 
-/**
- * Returns what kubelet and API server of a release report. For other distributions it is the
- * release itself.
- */
+/** Returns the version that the kubelet and the API server of a release report. For other distributions it is the release itself. */
 export function kubernetesPartOf(release: string): string {
   return release.replace(/(\+k0s)\.\d+$/, '$1');
 }

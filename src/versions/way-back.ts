@@ -1,4 +1,4 @@
-/** Says whether upgraded nodes can go back to the version that they had before, and what closes that way. */
+/** Says whether upgraded nodes can go back to the version that they had before, and what prevents that. */
 import { listed } from '../util/phrases.ts';
 import { isNewerMinor, isSameMinor, parseVersion, type Version } from '../util/version.ts';
 import { isSameVersion } from './release-parts.ts';
@@ -25,10 +25,10 @@ interface KeptForWayBack {
   readonly gone?: 'Expired' | 'DiskFull' | 'Removed' | 'Changed';
 }
 
-/** `closing`: open until a known time. `unknown`: too little is known to say more. */
+/** Says whether nodes can go back: `closing` means until a known time, and `unknown` that too little is known to say more. */
 export interface WayBack {
   readonly state: 'open' | 'closing' | 'closed' | 'unknown';
-  /** When the way back closes if it is `closing`, in RFC 3339 format. */
+  /** When the nodes can no longer go back, if the state is `closing`, in RFC 3339 format. */
   readonly until?: string;
   /** One sentence without a full stop. */
   readonly message: string;
@@ -102,7 +102,7 @@ export function wayBackOfAll(
   return { state, message, ...(until === undefined ? {} : { until }) };
 }
 
-/** Returns what the first controller makes final; undefined if controllers can go back, or up, from `to` to `from`. */
+/** Returns a sentence if controllers cannot go back from `to` to `from` once the first of them is upgraded; undefined if they can. */
 export function pointOfNoReturn(from: string | undefined, to: string): string | undefined {
   const earlier = parseVersion(from);
   const later = parseVersion(to);
@@ -110,7 +110,10 @@ export function pointOfNoReturn(from: string | undefined, to: string): string | 
   return `after the first controller runs v${later.major}.${later.minor}, ${noReturn(earlier, later)}`;
 }
 
-/** Says why controllers stay at `later`. A run may also have taken them to an older minor version: then the way back is an upgrade. */
+/**
+ * Returns why controllers cannot go back to `earlier`. If `earlier` is the newer version, because a run took them down,
+ * going back is an upgrade.
+ */
 function noReturn(earlier: Version, later: Version): string {
   const old = `v${earlier.major}.${earlier.minor}`;
   const present = `v${later.major}.${later.minor}`;
