@@ -21,11 +21,11 @@ const statusSchema = z.object({
   message: z.string(),
   nextCheck: z.string().optional(),
   nextWindow: z.string().optional(),
-  /** When each release was seen first, by version; only with a minimum age of releases. */
+  /** Maps each version to the time when its release was seen first. It is present only if releases must have a minimum age. */
   seen: z.record(z.string(), z.string()).optional(),
   /**
-   * The number of failed checks in a row, including a check that may still run. The next leader
-   * thus waits as long as this one would have.
+   * The number of failed checks in a row, including a check that may still run. The next leader thus waits as long as
+   * this leader would have waited.
    */
   failures: z.int().min(0).optional(),
   /** The generation of the UpdateConfig to which `failures` belongs. */

@@ -12,7 +12,7 @@ import { UpdateFollower, type UpdateParts } from './update-follower.ts';
 
 /** All UpdateConfigs share one key, because only one of them may own the Plan. */
 const KEY = 'updates';
-/** Milliseconds for one run. A slow server and the writes after its answer take less. */
+/** The most milliseconds of one run. A slow answer of the server and the writes that follow take less. */
 const TIMEOUT_MS = 120_000;
 
 export function updateController(parts: UpdateParts): Controller {

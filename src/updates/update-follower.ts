@@ -59,7 +59,7 @@ export interface UpdateParts extends ChannelTools, CheckPace, UpdateRules {
   readonly probe: ProbeOptions | undefined;
 }
 
-/** The finalizer of the original. Refit needs none, but removes it, so that a deleted UpdateConfig disappears. */
+/** The finalizer of the autopilot of k0s. Refit needs none, but removes it, so that a deleted UpdateConfig disappears. */
 const FINALIZER = 'updateconfig.autopilot.k0sproject.io';
 /**
  * Milliseconds between two writes of a status that differs only in its times. A status from the future, written by a wrong
@@ -203,7 +203,7 @@ export class UpdateFollower {
     const decided =
       memory.release && (await this.#decide(settings, memory, memory.release, cluster, abort));
     const decision = decided?.action === 'create' && !mayCreate ? waitingForTick(decided) : decided;
-    // The change itself starts the next run, which reports.
+    // The change of the UpdateConfig itself starts the next run, which reports.
     if (decision?.action === 'create' && !(await this.#isStillAsked(config, abort))) return dueAt();
     try {
       if (decision?.action === 'create')

@@ -127,7 +127,7 @@ async function publish(directory: string, catalog: catalogs.Catalog): Promise<vo
   await settle(next, join(directory, catalogs.CATALOG_FILE));
 }
 
-/** Moves a file to its place at once and durably, readable for the account of the server. */
+/** Moves a file to its final place. The file survives power loss, and the account of the server can read it. */
 async function settle(path: string, target: string): Promise<void> {
   await using file = await open(path, 'r');
   await file.chmod(0o644);
@@ -170,7 +170,7 @@ export interface WantedFile extends Pick<catalogs.CatalogFile, 'platform' | 'kin
   readonly sha256: string | undefined;
 }
 
-/** Reads the bundle file. Rejects with REFIT_FILE: the field, what was found, and what would be right. */
+/** Reads the bundle file. Rejects with REFIT_FILE; the message names the field, what was found, and what would be right. */
 export async function readBundleFile(path: string) {
   const fail = failing('REFIT_FILE', `${path}: `, {
     hint: 'correct what each line names, then run the same command again',
@@ -217,7 +217,7 @@ export async function readBundleFile(path: string) {
   return { versions, files, channels: data.channels };
 }
 
-/** Returns the versions and files that occur twice. Each cluster could get either of the two. */
+/** Returns a sentence for each version or file that is listed twice, because each cluster could get either of the two. */
 function repeatedIn(versions: readonly string[], files: readonly WantedFile[]): string[] {
   // If a release occurs twice, all of its files do, too. So only the release is named.
   const releases = repeated(versions);

@@ -87,7 +87,7 @@ async function addressOf(
   const { server, channel, schedule } = settings;
   if (schedule.kind === 'periodic' || minor !== undefined)
     return `${server}/${channel}${minor === undefined ? '' : `/${minor}`}/index.yaml`;
-  // The path of the channel replaces the path of the server, as in the original.
+  // The path of the channel replaces the path of the server, as in the autopilot of k0s.
   const url = new URL(`/${channel}`, server);
   url.searchParams.set('clusterID', await clusterIdOf(asking));
   url.searchParams.set('currentVersion', version);

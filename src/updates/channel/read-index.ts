@@ -27,7 +27,7 @@ export interface Release {
 const text = z.string().nullish();
 
 /**
- * Keys are in lower case, because the original ignores case. As in the original, optional fields may be empty, and unknown
+ * Keys are in lower case, because the autopilot of k0s ignores case. As there, optional fields may be empty, and unknown
  * fields are ignored.
  */
 const entrySchema = z.object({
@@ -80,7 +80,10 @@ export function readIndex(body: string): Release {
   };
 }
 
-/** Returns the time in milliseconds; undefined if the index has none, or none that can be read. Then the first sight of the release counts. */
+/**
+ * Returns the time in milliseconds; undefined if the index has no time that can be read. The age of the release then
+ * counts from when Refit saw it first.
+ */
 function momentIn(written: string | Date | null | undefined): number | undefined {
   const ms = written instanceof Date ? written.getTime() : Date.parse(written ?? '');
   return Number.isNaN(ms) ? undefined : ms;
@@ -123,7 +126,7 @@ function checked(url: string, sha256?: string | null): Downloads[string] {
   return { url, sha256: sha256.toLowerCase() };
 }
 
-/** Adds the `v` that some indexes lack. Plans without the `v` fail, even with the original. */
+/** Adds the `v` that some indexes lack. Plans without the `v` fail, even with the autopilot of k0s. */
 function versionOf(found: string): string {
   const version = found.trim();
   if (!parseVersion(version) || version.length > 64)

@@ -78,9 +78,7 @@ export interface UpdateRules {
     role: Role,
     at: string,
   ) => readonly Reason[];
-  /**
-   * True to allow plain http, and downloads with neither https nor a sha256, as the original does.
-   */
+  /** True to allow plain http, and downloads with neither https nor a sha256, as the autopilot of k0s does. */
   readonly allowInsecure: boolean;
 }
 
@@ -130,7 +128,7 @@ export function readUpdateConfig(
     problems.push(...wrong.map(({ message }) => message));
   }
   if (problems.length > 0 || !schedule || !server) return { problems };
-  // The original treats an empty list of commands as missing.
+  // The autopilot of k0s treats an empty list of commands as missing.
   const commands = planSpec?.commands.length ? planSpec.commands : undefined;
   return {
     problems,
@@ -232,7 +230,7 @@ function periodicOf(
     : undefined;
 }
 
-/** Returns the day that is meant by `Tuesdays`, `tue`, or `Tuesdsay`, which is in the documents of the original. */
+/** Returns the day that is meant by `Tuesdays`, `tue`, or `Tuesdsay`, which is in the documentation of k0s. */
 function likelyDay(text: string): string | undefined {
   const start = text.trim().slice(0, 3).toLowerCase();
   return WEEKDAYS.find((day) => day.slice(0, 3).toLowerCase() === start);

@@ -17,7 +17,7 @@ import type { Release } from '../channel/read-index.ts';
 import { MINIMUM_AGE_ANNOTATION, type UpdateSettings } from '../config/read-config.ts';
 import { originOf } from './make-plan.ts';
 
-/** Why nothing is done, or what is done. Events, metrics and `refit updates` use these words. */
+/** Says in one word what is done, or why nothing is done. Events, metrics and `refit updates` use these words. */
 export type UpdateReason =
   | 'UpToDate'
   | 'NotUpgraded'
@@ -58,7 +58,7 @@ export interface UpdateFacts {
   readonly phaseOf: (state: string | undefined) => RolloutPhase;
   /** When Refit saw the release first, in milliseconds since the Unix epoch; undefined if it has not recorded that. */
   readonly seenMs?: number | undefined;
-  /** True to allow downloads with neither https nor a sha256, as the original does. */
+  /** True to allow downloads with neither https nor a sha256, as the autopilot of k0s does. */
   readonly allowUnverified: boolean;
   /** The current time in milliseconds since the Unix epoch. */
   readonly now: number;
@@ -175,8 +175,7 @@ function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined 
   const who = isControllerBehind
     ? `a controller still runs ${lowest.text}`
     : `a worker still runs ${worker}`;
-  // Only workers that spec.planSpec selects count here. Such a worker joined the cluster later, or
-  // left the rollout.
+  // Only workers that spec.planSpec selects count here. If one of them is behind, it joined the cluster later, or left the rollout.
   const remedy = isControllerBehind
     ? `check that the targets in spec.planSpec select all controllers, then delete Plan ${name}`
     : `delete Plan ${name}, and the next Plan upgrades that worker, which joined after the Plan or was not upgraded by it`;

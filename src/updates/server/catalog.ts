@@ -10,7 +10,7 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
 
-/** The file is replaced as a whole. A reader finds an old catalog or a new one, and all files of both. */
+/** The file is replaced as a whole. A reader finds the old catalog or the new one, and all files that either of them names. */
 export const CATALOG_FILE = 'catalog.json';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
