@@ -72,7 +72,8 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
         try {
           return { requeueAfterMs: await cleanUp() };
         } finally {
-          // Only now, because nodes may still work for the plan, and the clean-up has the locks kept for them.
+          // The locks are forgotten only after the clean-up: while nodes still work for the plan, the clean-up makes the keeper hold the
+          // locks.
           locks?.forget(title);
         }
       }

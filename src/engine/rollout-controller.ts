@@ -161,7 +161,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
 
 /**
  * Returns a source that wakes every plan when a drain makes progress, a health check or a hook takes another state, a lock changes, the
- * pods of budgets are counted for the first time, a receiver takes messages, or Alertmanager silences, no more or again.
+ * pods of budgets are counted for the first time, or a receiver or Alertmanager begins or ceases to accept requests.
  */
 function fromChanges(
   changing: Pick<

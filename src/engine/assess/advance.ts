@@ -38,7 +38,7 @@ export function advance(assessment: Assessment): Rollout {
   return withRuleForEdits(assessment, move(assessment));
 }
 
-/** Returns the rollout that ignores edits while it runs, if the policy says so; the same object if that is recorded already. */
+/** Returns the rollout with `ignoresEdits` as the policy and the phase want it; the same object if the field does not change. */
 function withRuleForEdits({ snapshot, policy }: Assessment, rollout: Rollout): Rollout {
   if (rollout.unread) return rollout;
   const isWanted =
@@ -174,7 +174,7 @@ function start(assessment: Assessment, stage: Stage): Rollout {
   return { ...started, blocked, reason };
 }
 
-/** Returns `incomplete` for a plan that ends because a controller is not ready: the plan itself may be right. */
+/** Returns the phase of a plan that is refused. It is `incomplete` if an API server is not ready, because the plan itself may be valid. */
 function refusedPhase({ code }: Reason): RolloutPhase {
   return code === 'ControlPlaneNotReady' ? 'incomplete' : 'invalid';
 }
@@ -250,7 +250,7 @@ function stoppedTargets(context: DecisionContext) {
 /** The most reasons that a message lists. The others are only counted, so that the message fits an Event or a status. */
 const MAX_LISTED = 5;
 
-/** Combines the reasons under the code of the first one; undefined if there are none. */
+/** Returns one reason with the code of the first reason and the messages of all; undefined if there are none. */
 function together(reasons: readonly Reason[]): Reason | undefined {
   const messages = reasons.map(({ message }) => message);
   return reasons[0] && because(reasons[0].code, listedSentences(messages, MAX_LISTED));

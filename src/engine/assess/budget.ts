@@ -42,8 +42,8 @@ type UsedUpLimit =
   | { readonly kind: 'drain' };
 
 /**
- * Returns the limit that the rollout has used up; undefined unless failures stop it. A failed controller always does, because the
- * loss of the next one could cost the quorum. If several limits are used up, the first one in this order is returned.
+ * Returns the limit that the rollout has used up; undefined unless failures stop it. A failed controller always stops the rollout, because
+ * the loss of another controller could cost the quorum. If several limits are used up, the first one in this order is returned.
  */
 function usedUpLimit(snapshot: Snapshot, policy: RolloutPolicy): UsedUpLimit | undefined {
   const { rollout } = snapshot;
@@ -78,7 +78,7 @@ export function withBudgetOf(rollout: Rollout, policy: RolloutPolicy): RolloutPo
   return percent === undefined ? policy : withShare(policy)(rollout.stages);
 }
 
-/** The result is computed once, because it counts all targets. */
+/** The result is computed once for each rollout, because the computation reads all targets. */
 const withShare = onceForEach((policy: RolloutPolicy) =>
   onceForEach((stages: readonly Stage[]): RolloutPolicy => {
     const workers = stages.filter(({ role }) => role === 'worker');
@@ -117,7 +117,7 @@ function overfullWave(snapshot: Snapshot, policy: RolloutPolicy): OverfullWave |
   return undefined;
 }
 
-/** Returns the failures that count against the budget of the plan, because no wave with a budget of its own has them. */
+/** Returns the failures that count against the budget of the plan: those of targets that are in no wave with its own budget. */
 function outsideOfWaves<F extends Pick<Target, 'name'>>(
   snapshot: Snapshot,
   policy: RolloutPolicy,
@@ -154,7 +154,10 @@ function isOverBlocked({ rollout }: Snapshot, { maxBlocked }: RolloutPolicy): bo
   return targetsIn(rollout, 'skipped').length > maxBlocked;
 }
 
-/** Returns why skipped nodes stop the rollout; undefined if they do not. No failed target gives such an end a reason. */
+/**
+ * Returns why skipped nodes stop the rollout; undefined if they do not. The end of the rollout needs this reason, because no failed target
+ * has one.
+ */
 export function tooManyBlocked(snapshot: Snapshot, policy: RolloutPolicy): Reason | undefined {
   const limit = usedUpLimit(snapshot, policy);
   return limit?.kind === 'skipped'
@@ -247,8 +250,8 @@ export function budgetOf({ maxFailures, maxFailuresPercent, name }: RolloutPolic
 }
 
 /**
- * Returns the retries for which nothing new may start meanwhile. The rollout does not end before them, because its failures do not
- * count yet.
+ * Returns the retries that stop all new starts until they are over. The rollout does not end before these retries, because the failures of
+ * their targets do not count yet.
  */
 export function retriesThatHold(snapshot: Snapshot, policy: RolloutPolicy) {
   return holdingRetries(snapshot, policy, isStoppedByReason(snapshot.rollout, policy));

@@ -131,7 +131,7 @@ test('a node says which hook it waits for', () => {
       code: 'HookRunning',
       message: 'the hook detach of UpgradePolicy careful must succeed for w1: it is running',
     },
-    ends: 'it has succeeded, or its deadline of 10 min has passed',
+    ends: 'the hook has succeeded, or its deadline of 10 min has passed',
   });
 });
 

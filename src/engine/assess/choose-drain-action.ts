@@ -53,7 +53,7 @@ export function chooseDrainAction(
     : uncordonNode(context, facts);
 }
 
-/** Chooses between cordon, drain and acknowledge. Each starts once the one before it is observed. */
+/** Chooses between cordon, drain and acknowledge. Each action starts once the objects show that the action before it is done. */
 function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): TargetEvaluation {
   const { snapshot, stage, target, policy } = context;
   const { name } = target;
@@ -73,7 +73,7 @@ function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): T
     return goOn(context, node, because('InFlight', message));
   }
   const excludes = policy.drain.excludes === true && policy.drain.cordonOnly !== true;
-  // An agent that cordons its node for the leader does not set the label, so it may be missing on a cordoned node.
+  // An agent that cordons its node for the leader does not set the label, so the label may be missing on a cordoned node.
   const isExcluded = !excludes || node.exclusion !== undefined || node.cordonOwner === undefined;
   if (!node.unschedulable || !isExcluded) {
     const owner = ownerOf(snapshot.rollout, target);
@@ -118,7 +118,7 @@ function goOn(
   };
 }
 
-/** Returns the options of the drain. It need not wait for load balancers that Refit did not just tell to leave out the node. */
+/** Returns the options of the drain. The drain waits for load balancers only if Refit itself excluded the node from them. */
 function optionsFor({ exclusion }: NodeView, { drain: { options } }: RolloutPolicy): DrainOptions {
   const { graceMs, ...others } = options;
   return graceMs === undefined || exclusion === 'ours' ? options : others;
@@ -174,8 +174,8 @@ function uncounted({ name }: NodeView, blockedBy: string | undefined): string {
 }
 
 /**
- * Returns which cordon to remove: only our own, which names its owner, or any cordon. An original leader or agent sets a cordon that
- * names no owner.
+ * Returns which cordon to remove: `ours` for a cordon that names Refit as its owner, `always` for any cordon. If an original leader or
+ * agent has cordoned the node, the cordon names no owner, so any cordon is removed.
  */
 export function uncordonOf(
   { observation }: TargetFacts,

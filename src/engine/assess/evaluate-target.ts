@@ -31,13 +31,14 @@ import type { Effect, ObservedState, Row, TargetEvaluation } from './evaluation.
 import { isSupersededByRetry } from './retry.ts';
 
 /**
- * Milliseconds after which an intent that is not signalled yet is recorded again. The deadline starts with the intent, and the agent
- * needs all of that time. Hooks have time of their own, because a new intent is a new attempt, for which they would run again.
+ * Milliseconds after which an intent that is not signalled yet is recorded again. The deadline of the target starts with the intent, so an
+ * old intent would leave the agent too little time. The time of hooks is added, because a new intent is a new attempt, for which the hooks
+ * would run again.
  */
 const INTENT_FRESH_MS = 60_000;
 /**
- * Milliseconds until a node that drains itself is asked again whether it delegates its drain. It may do so at any time, and no watch
- * shows it.
+ * Milliseconds until a node that drains itself is asked again whether it delegates its drain. The node may start to delegate its drain at
+ * any time, and no watch shows that.
  */
 const DELEGATION_RECHECK_MS = 10_000;
 
@@ -101,8 +102,8 @@ export function evaluateTarget(context: EvaluationContext): TargetEvaluation {
 }
 
 /**
- * A drain of a worker that took too long is no failure if the policy skips such nodes, and if the record can hold that. A controller
- * still fails, because no worker may start before all controllers.
+ * A drain of a worker that took too long is no failure if the policy skips such nodes, and if the record can hold skipped targets. A
+ * controller still fails, because no worker may start before all controllers.
  */
 function withSkip(evaluation: TargetEvaluation, context: TargetContext): TargetEvaluation {
   const { snapshot, stage, policy } = context;
@@ -219,8 +220,8 @@ function observedStateOf(
 }
 
 /**
- * Evaluates the gates again for an intended target, because the intent may be old, and another leader may have recorded it. The
- * target is then signalled, waits, gives its place back (`pending`), or is refused.
+ * Evaluates the gates again for an intended target, because the intent may be old, and another leader may have recorded it. The target is
+ * then signalled, waits, gives up its slot (`pending`), or is refused.
  */
 function intend(context: TargetContext): TargetEvaluation {
   const { snapshot, stage, target, policy, now } = context;
@@ -265,7 +266,7 @@ function intend(context: TargetContext): TargetEvaluation {
       gate === 'nodes-available' || gate === 'domain-available'
         ? !mustGiveWay(input, snapshot)
         : verdict.keepsIntent === true || probe !== undefined || hookRun !== undefined;
-    // The plan goes on around a held target, and around the work of another tool, so the target must not keep a slot.
+    // The plan continues without a target that is held, or on which another tool works, so such a target must not keep a slot.
     const isAside = isHolding(gate) || gate === 'others-at-work';
     const isGivenBack = (isClaimed && !isKept) || isAside;
     const back = isGivenBack ? { next: 'pending' as const } : {};
@@ -331,16 +332,16 @@ const HEALTHY_SO_FAR: readonly ReasonCode[] = [
   'HookRunning',
 ];
 
-/** Returns true if a health check has failed for the whole deadline `ready`, which counts anew after each time that it passed. */
+/** Returns true if a health check has failed without a break for at least the time of the deadline `ready`. */
 function isUnhealthyTooLong({ snapshot, target, policy, now }: TargetContext, verdict: Refusal) {
   const { watchedMs = 0 } = factsOf(snapshot, target);
   if (verdict.kind !== 'wait' || verdict.reason.code !== 'HealthCheckFailing') return false;
-  // A check that passes, but not for long enough yet, has an end.
+  // Only a check that passes, but has not passed for long enough yet, has `until`.
   if (verdict.since === undefined || verdict.until !== undefined) return false;
   return Math.min(now - Date.parse(verdict.since), watchedMs) >= policy.stepDeadlines.ready;
 }
 
-/** Returns true if the node has not been Ready for the whole deadline, which counts anew after each time that it was Ready. */
+/** Returns true if the node has been not Ready without a break for at least the time of the deadline `ready`. */
 function isUnreadyTooLong({ snapshot, target, policy, now }: TargetContext, { code }: Reason) {
   const { readySince = '', watchedMs = 0 } = factsOf(snapshot, target);
   if (code !== 'NodeNotReady' || Number.isNaN(Date.parse(readySince))) return false;

@@ -5,7 +5,7 @@ import type { Reason } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
 
 /**
- * What is observed of a target: the kind of the node's own report, or that it waits for the leader (`asking`), does not exist any
+ * What is observed of a target: the kind of the node's own report, or that the target waits for the leader (`asking`), does not exist any
  * more (`gone`), or has missed its deadline (`late`).
  */
 export type ObservedState = Observation['kind'] | 'asking' | 'gone' | 'late';

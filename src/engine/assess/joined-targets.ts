@@ -15,7 +15,7 @@ export interface JoinedNode {
   readonly places: readonly JoinedTarget[];
   /** True if it becomes a target of the plan. */
   readonly isIncluded: boolean;
-  /** Says that it joined, whether it is included, and what to do if it is not. */
+  /** The message says that the node joined, whether it is included, and what to do if it is not. */
   readonly reason: Reason;
 }
 

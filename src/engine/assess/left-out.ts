@@ -7,9 +7,10 @@ import type { GatedTarget } from '../schedule/slots.ts';
 import type { Assessment } from './assess.ts';
 
 /**
- * Returns the targets to record as skipped now, of those that `waiting` names as kept from starting; empty if one of them can still
- * start later, or while a target is in progress. A target that waits for a pause, for a window or for anything else before its hold
- * or its drain is judged can still start. Controllers are never left out, because no worker may start before all controllers.
+ * Returns the targets to record as skipped now. `waiting` has the targets that a gate does not let start. The result is empty if one of
+ * them can still start later, or while a target is in progress. A target can still start if it waits for a gate that is asked before the
+ * gates of holds and drains, such as a pause or a window. Controllers are never left out, because no worker may start before all
+ * controllers.
  */
 export function targetsToLeaveOut(
   assessment: Assessment,
@@ -19,7 +20,7 @@ export function targetsToLeaveOut(
   const { snapshot, policy, now, isStopping } = assessment;
   const mayLeave = snapshot.canSkip === true && stage.role === 'worker' && !isStopping;
   if (!mayLeave || inState(stage, 'intended').length > 0) return [];
-  // Targets that wait for the order only wait for those that are left out.
+  // Targets that wait because of their place in the order wait only for targets that are left out.
   const asked = waiting.filter(({ gate }) => gate !== 'order');
   const isLeftOut = ({ gate, target }: GatedTarget): boolean =>
     isHolding(gate)

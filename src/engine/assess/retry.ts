@@ -25,8 +25,8 @@ const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set([
 ]);
 
 /**
- * Returns the rollout with its failed or skipped targets pending again; the same object if there is nothing to retry. A target that
- * still works must end first.
+ * Returns the rollout with its failed or skipped targets pending again; the same object if there is nothing to retry. A target whose work
+ * has not ended yet is retried after its end.
  */
 export function withRetries(snapshot: Snapshot, now: number): Rollout {
   const { rollout, controls } = snapshot;

@@ -10,9 +10,10 @@ import { describeUsedUpBudget } from './budget.ts';
 import { planEndOf } from './ended.ts';
 
 /**
- * The result of the policy now. ahead: the rollout goes on, and would be rolled back if it failed · ask: the NodeRollout must be read ·
- * wait: the end of the run is not recorded yet, or nobody answered · delayed: it is unknown which versions the targets run · paused:
- * people paused plan or policy · due: the plan is written now · refused: the leader must not take the run back, so the plan has stopped.
+ * Says whether the leader rolls back the run. ahead: the rollout goes on, and would be rolled back if it failed · ask: the NodeRollout must
+ * be read · wait: the end of the run is not recorded yet, or the API server did not answer · delayed: it is unknown which versions the
+ * targets run · paused: people paused plan or policy · due: the plan is written now · refused: the leader must not roll the run back, so
+ * the plan has stopped.
  */
 export type RollBackVerdict =
   | { readonly kind: 'ahead' | 'ask' | 'wait' | 'paused' }
@@ -53,7 +54,10 @@ function refused({ name }: RolloutPolicy, obstacle: string): RollBackVerdict {
   return { kind: 'refused', reason: because('RollBackRefused', message) };
 }
 
-/** Returns true if the rollout ended because its budget was used up. Later edits, and aborts, are decisions of people. */
+/**
+ * Returns true if the rollout ended because its budget was used up. Returns false after a later edit or an abort, because then people have
+ * decided what happens to the plan.
+ */
 function endedByFailures(snapshot: Snapshot, policy: RolloutPolicy, now: number): boolean {
   const { rollout } = snapshot;
   if (rollout.phase !== 'failed' || rollout.unread || rollout.reason?.code === 'Aborted')

@@ -52,7 +52,10 @@ export interface Features<P extends KubeObject> {
   readonly agents?: Agents;
   /** Says where the NodeRollout of a plan is. Without it, it is beside its plan, and a plan without a namespace has none. */
   readonly nodeRollouts?: NodeRolloutPlace<P>;
-  /** Takes the targets of a failed run back. If it is undefined, only people do that, and a policy that asks for it only stops the plan. */
+  /**
+   * Takes the targets of a failed run back to their earlier versions. Without it, only people do that, and a policy that asks for a
+   * roll-back only stops the plan.
+   */
   readonly rollBack?: RollBack<P>;
   /** Finds work whose plan was deleted. Without it, a deleted plan leaves no work that the leader must end. */
   readonly orphanedWork?: OrphanedWork<P>;
@@ -72,7 +75,7 @@ export interface PlanObjects<P extends KubeObject>
   readonly ordersByUid?: boolean;
 }
 
-/** The record stands in the status of the plan, which is written as a subresource. */
+/** The record is in the status of the plan, which is written as a subresource. */
 export interface StatusRecord<P extends KubeObject> {
   /** True if the schema of the status has conditions, which `project` writes. Otherwise the engine writes them to an annotation. */
   readonly hasConditions: boolean;
@@ -107,7 +110,7 @@ export interface ShardedRecord<P extends KubeObject> {
  * instead of the one in the plan.
  */
 export interface Reruns<P extends KubeObject> {
-  /** Returns the run that the plan records; undefined if that is the first one. */
+  /** Returns the run that the plan records; undefined if the plan records its first run. */
   recordOf(plan: P): RecordedRun | undefined;
   /** Returns the plan as it was before its first run, with everything that people wrote since. */
   withoutRecord(plan: P): P;
@@ -216,7 +219,7 @@ export interface NodeSharing<P extends KubeObject> {
    * the target may start.
    */
   occupantOf(world: World, target: Target, plan: P): string | Obstacle | undefined;
-  /** Returns the name of the plan that the work of this one would wait for; undefined if there is none. */
+  /** Returns the name of another plan for which the work of `plan` would wait; undefined if there is none. */
   awaits?(plan: P, world: World): string | undefined;
   /** The leader claims Nodes before targets start on them. Without it, Nodes are not claimed. */
   readonly claims?: NodeClaims;
@@ -224,7 +227,7 @@ export interface NodeSharing<P extends KubeObject> {
 
 /** When a Node is claimed, and how long the claim stays. */
 export interface NodeClaims {
-  /** Returns when the leader must claim the Node before a target starts on it; undefined if it never must. */
+  /** Returns when the leader must claim the Node before a target starts on it; undefined if the Node needs no claim. */
   needOf(node: Node): ClaimNeed | undefined;
   /**
    * Returns true if any plan works on the Node, even if that plan was deleted or its record says
@@ -233,9 +236,9 @@ export interface NodeClaims {
   isAtWork(world: World, node: Node): boolean;
 }
 
-/** Finds nodes that work for other plans. They count against the limits of this one. */
+/** Finds nodes that work for other plans. Such nodes count against the limits of this plan. */
 export interface ForeignWorkFinder {
-  /** Returns the work of other plans that counts against the limits of this one. */
+  /** Returns the work of other plans that counts against the limits of this rollout. */
   list(world: World, rollout: Rollout): readonly ForeignWork[];
   /** Returns the names of nodes with a signal that no leader sent: their work does not count, but people should know. */
   unproven?(world: World, rollout: Rollout): readonly string[];
@@ -249,20 +252,23 @@ export interface Agents {
   unfitFor?(object: KubeObject, version: string): string | undefined;
 }
 
-/** Where the NodeRollouts of plans are that are not objects of a namespace. */
+/** Says where the NodeRollout of a plan is, for plans that are not objects of a namespace. */
 export interface NodeRolloutPlace<P extends KubeObject> {
   /** The namespace for plans that have none. */
   readonly namespace?: string;
-  /** Returns the object that people know as the plan, if it is another one; undefined for an object that is no plan. */
+  /** Returns the object that people know as the plan, if `plan` is not that object itself; undefined for an object that is no plan. */
   subjectOf?(plan: P): Readonly<Record<'namespace' | 'name', string>> | undefined;
 }
 
-/** Takes the targets of a failed run back without a person, or says what people do instead. */
+/** Takes the targets of a failed run back to their earlier versions without a person, or says what people do instead. */
 export type RollBack<P extends KubeObject> = RollBackByLeader<P> | RollBackByHand;
 
-/** The run is taken back by a new run of the same plan, so the dialect must have `reruns`. */
+/** The leader rolls the run back by a new run of the same plan, so the dialect must have `reruns`. */
 export interface RollBackByLeader<P extends KubeObject> {
-  /** Returns the plan with the spec that takes the run back, what keeps the leader from it for now, or why it must not do that. `now` is in milliseconds. */
+  /**
+   * Returns the plan with the spec that rolls the run back, what the leader waits for before it can roll back, or why it must never roll
+   * back. `now` is in milliseconds.
+   */
   planBack(
     scene: RollBackScene<P>,
     now: number,
@@ -270,7 +276,7 @@ export interface RollBackByLeader<P extends KubeObject> {
 }
 
 export interface RollBackByHand {
-  /** Two clauses: why the leader cannot do it, and what people do instead. */
+  /** Two clauses: why the leader cannot roll the run back, and what people do instead. */
   readonly byHand: string;
 }
 
@@ -279,7 +285,7 @@ export interface RollBackScene<P extends KubeObject> {
   readonly plan: P;
   readonly rollout: Rollout;
   readonly world: World;
-  /** The run to take back, as it was recorded when it had ended. */
+  /** The run to roll back, as it was recorded after its end. */
   readonly run: NodeRolloutRun;
   /** All recorded runs, the newest first. */
   readonly history: readonly NodeRolloutRun[];
@@ -287,11 +293,11 @@ export interface RollBackScene<P extends KubeObject> {
 
 export interface RollBackPlan<P extends KubeObject> {
   readonly plan: P;
-  /** The names of the targets that go back. */
+  /** The names of the targets that go back to their earlier versions. */
   readonly names: readonly string[];
 }
 
-/** The leader looks again when an object that it watches changes, and after `leftMs`. */
+/** The roll-back cannot begin yet. The leader decides again after `leftMs`, and when an object that it watches changes. */
 export interface RollBackDelay {
   /** A sentence without a full stop: what is not known about the targets yet. */
   readonly awaits: string;
@@ -299,7 +305,7 @@ export interface RollBackDelay {
 }
 
 export interface RollBackObstacle {
-  /** A sentence without a full stop: why the leader must not take the run back. */
+  /** A sentence without a full stop: why the leader must not roll the run back. */
   readonly obstacle: string;
 }
 

@@ -11,9 +11,9 @@ import type { World, WorldObject } from './world.ts';
  * carries the instruction out. They return undefined if nothing needs to be written, as when the target's object does not exist.
  */
 export interface Signal<P extends KubeObject = KubeObject> {
-  /** Returns what the target does about its last signal of this rollout; its kind is `none` if there is no such signal. */
+  /** Returns what the target does about its last signal of this rollout; the kind of the result is `none` if there is no such signal. */
   read(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Observation;
-  /** Starts the attempt that the target's `since` names. */
+  /** Returns the write that starts the attempt which the target's `since` names. */
   send(world: World, rollout: Rollout, signalling: Signalling, plan: P): Instruction | undefined;
   /** Returns the object that shows whether the target has its signal; undefined if the signal writes no object. */
   touches(
@@ -29,8 +29,8 @@ export interface Signal<P extends KubeObject = KubeObject> {
    */
   observable?(world: World): Pick<ReadonlyMap<string | undefined, unknown>, 'has'>;
   /**
-   * Tells the target that the leader has done what the target waits for. `now` is in milliseconds.
-   * A dialect lacks this member if its targets never wait for the leader.
+   * Returns the write that tells the target that the leader has done what the target waits for. `now` is in milliseconds. A dialect lacks
+   * this member if its targets never wait for the leader.
    */
   acknowledge?(
     world: World,
@@ -40,8 +40,8 @@ export interface Signal<P extends KubeObject = KubeObject> {
     now: number,
   ): Instruction | undefined;
   /**
-   * Ends the attempt before the target touches the service. `now` is in milliseconds. A dialect
-   * without this member cannot cancel attempts.
+   * Returns the write that ends the attempt before the target touches the service. `now` is in milliseconds. A dialect without this member
+   * cannot cancel attempts.
    */
   cancel?(
     world: World,
@@ -71,8 +71,8 @@ export interface Signal<P extends KubeObject = KubeObject> {
     plan: P,
   ): Instruction | undefined;
   /**
-   * Returns the milliseconds that the target took for its last successful attempt, if that belongs to an earlier stage or rollout;
-   * undefined if nothing trustworthy shows it. Without this member, only the targets of a stage show how long the others take.
+   * Returns the milliseconds that the target took for its last successful attempt, if that attempt belongs to an earlier stage or rollout;
+   * undefined if nothing trustworthy shows it. Without this member, only the targets of a stage show how long the other targets take.
    */
   earlierMs?(world: World, rollout: Rollout, stage: Stage, target: Target): number | undefined;
   /** Lets targets download ahead. Without it, targets download only once they are signalled. */
@@ -81,14 +81,14 @@ export interface Signal<P extends KubeObject = KubeObject> {
 
 /** Asks targets to download before their signal, or to check whether they could. A signal replaces both requests. */
 export interface DownloadRequests {
-  /** Returns whether the target could fetch its payload ahead, or was asked to; undefined if it cannot. */
+  /** Returns whether the target could fetch its payload ahead, or was asked to fetch it; undefined if the target cannot. */
   prefetchOf(
     world: World,
     rollout: Rollout,
     stage: Stage,
     target: Target,
   ): PrefetchState | undefined;
-  /** Asks the target to fetch its payload ahead. */
+  /** Returns the write that asks the target to fetch its payload ahead. */
   prefetch(
     world: World,
     rollout: Rollout,
@@ -98,7 +98,7 @@ export interface DownloadRequests {
   ): Instruction | undefined;
   /** Returns the target's answer about all of its downloads; undefined if it cannot answer. */
   checkOf(world: World, rollout: Rollout, stage: Stage, target: Target): DownloadState | undefined;
-  /** Asks the target whether it could download everything that this rollout needs. */
+  /** Returns the write that asks the target whether it could download everything that this rollout needs. */
   check(
     world: World,
     rollout: Rollout,
@@ -106,7 +106,7 @@ export interface DownloadRequests {
     target: Target,
     agent: AgentPolicy,
   ): Instruction | undefined;
-  /** Ends the requests of `prefetch` and `check`; undefined if the target has neither. */
+  /** Returns the write that ends the requests of `prefetch` and `check`; undefined if the target has neither request. */
   end(world: World, stage: Stage, target: Target): Instruction | undefined;
 }
 

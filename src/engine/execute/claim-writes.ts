@@ -1,6 +1,6 @@
 /**
- * Claims Nodes for a plan, and drops claims and marks for other tools. If two plans claim at once, in whatever processes, at least one of them sees the
- * other's claim before it starts.
+ * Claims Nodes for a plan, and drops claims and marks for other tools. If two plans claim at once, in whatever processes, at least one of
+ * them sees the other's claim before it starts.
  */
 import { marksOn, withoutMarks } from '../../coordination/node-marks.ts';
 import { lifecycleChange, lifecycleOn } from '../../drain/lifecycle-conditions.ts';
@@ -72,7 +72,7 @@ export interface LeftOnNode {
   readonly owner: string;
 }
 
-/** Returns the claims of deleted plans, and those of the plan of `key` on Nodes that it does not work on. */
+/** Returns the claims of deleted plans, and the claims of the plan with this key on Nodes that the plan does not work on. */
 export function claimsLeft(
   on: Knowledge,
   plans: readonly KubeObject[],
@@ -83,7 +83,10 @@ export function claimsLeft(
   return leftBehind(on, claimedAmong, plans, key, (plan) => wantedBy(on, plan, now));
 }
 
-/** Returns the marks for other tools of deleted plans, and those of the plan of `key` on Nodes that it does not work on. */
+/**
+ * Returns the marks for other tools that deleted plans have set, and those of the plan with this key on Nodes that the plan does not work
+ * on.
+ */
 export function marksLeft(
   on: Knowledge,
   plans: readonly KubeObject[],
@@ -94,8 +97,8 @@ export function marksLeft(
 }
 
 /**
- * Returns the lifecycle conditions of deleted plans, and those of the plan of `key` on Nodes that it no longer lists. On the Nodes that
- * a plan lists, its turns clear the conditions.
+ * Returns the lifecycle conditions of deleted plans, and those of the plan with this key on Nodes that the plan no longer lists. On the
+ * Nodes that a plan lists, its turns clear the conditions.
  */
 export function conditionsLeft(
   on: Knowledge,
@@ -107,8 +110,8 @@ export function conditionsLeft(
 }
 
 /**
- * Returns what plans of the dialect have left on Nodes: all of plans that were deleted, and of the plan of `key` what is on a Node that
- * it does not want. Other plans keep everything, and so does a Node at work.
+ * Returns what plans of the dialect have left on Nodes: everything that deleted plans have left, and what the plan with this key has left
+ * on Nodes that it does not need. The result contains nothing of other plans, and nothing on a Node at work.
  */
 function leftBehind(
   { dialect, world }: Knowledge,
@@ -163,7 +166,7 @@ function watchesNodes({ watched }: Knowledge['dialect']): boolean {
   return watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
 }
 
-/** Returns a function that finds what is left on Nodes, once for each of its owners. Each list of Nodes is searched once. */
+/** Returns a function that returns each Node on which something is left, once for each owner. Each list of Nodes is searched once. */
 function ownersAmong(of: (node: Node) => readonly { readonly owner?: string | undefined }[]) {
   return onceForEach((all: readonly Node[]): readonly LeftOnNode[] =>
     all.flatMap((node) => {
@@ -178,19 +181,19 @@ const markedAmong = ownersAmong(marksOn);
 const announcedAmong = ownersAmong(lifecycleOn);
 
 /**
- * Removes the claim of the owner from a Node. Resolves with false if the API server refused that. If the Node has changed, nothing is
+ * Removes the claim of the owner from a Node. Resolves with false if the API server refused the write. If the Node has changed, nothing is
  * written, and the next clean-up tries again.
  */
 export async function dropClaim(effects: Effects, { node, owner }: LeftOnNode): Promise<boolean> {
   return await isAccepted(carryOut(effects, replaced(withoutClaim(node, owner))));
 }
 
-/** Removes the marks of one owner from a Node, in the way of `dropClaim`. */
+/** Removes the marks of one owner from a Node. The result is that of `dropClaim`. */
 export async function dropMarks(effects: Effects, { node, owner }: LeftOnNode): Promise<boolean> {
   return await isAccepted(carryOut(effects, replaced(withoutMarks(node, owner))));
 }
 
-/** Clears the lifecycle conditions of one owner on a Node, in the way of `dropClaim`. */
+/** Clears the lifecycle conditions of one owner on a Node. The result is that of `dropClaim`. */
 export async function dropConditions(
   effects: Effects,
   { node, owner }: LeftOnNode,

@@ -33,7 +33,7 @@ interface Parts extends Effects {
   readonly refusals: RefusedWrites;
   readonly reporter?: Pick<Reporter, 'cleared'> | undefined;
   readonly locks?: Pick<LockKeeper, 'follow' | 'forget'> | undefined;
-  /** Finds the policy of a deleted plan, whose stand-in has its name. */
+  /** Returns the policy of a deleted plan. `plan` is the stand-in, which has the name of the deleted plan. */
   policyFor(plan: KubeObject): RolloutPolicy;
 }
 
@@ -43,8 +43,8 @@ const RECHECK_MS = 1000;
 const REFUSED_MS = 60_000;
 
 /**
- * Ends the work of deleted plans and drops unneeded claims, also claims of the plan of `key`. It first lists the plans at the API
- * server, because a cache may lack a plan that exists.
+ * Ends the work of deleted plans and removes unneeded claims, including those of the plan with this key. It first lists the plans at the
+ * API server, because a cache may lack a plan that exists.
  */
 export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>, key: string) {
   const { dialect, client, world, ownWrites, clock, reporter, abort } = parts;

@@ -1,8 +1,8 @@
 /**
- * Lets an edited plan that has ended start again. That takes two writes: an annotation orders the new run, and then the first record
- * of the new run replaces the record of the run before. Each write carries the resourceVersion that was read. So the next leader
- * continues after a crash, and if two leaders write, one of them fails. Until the second write, the order can be taken back: it
- * counts only while the policy lets edits start a run and nobody has aborted the plan.
+ * Lets an edited plan that has ended start again. That takes two writes: an annotation orders the new run, and then the first record of the
+ * new run replaces the record of the run before. Each write carries the resourceVersion that was read. So the next leader continues after a
+ * crash, and if two leaders write, one of them fails. Until the second write, the order can be cancelled: the order counts only while the
+ * policy lets edits start a run and nobody has aborted the plan.
  */
 import { annotated, type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
@@ -35,7 +35,9 @@ export function withRunBegun(
   return isFinal(rollout) && !rollout.unread ? reruns.withoutRecord(plan) : plan;
 }
 
-/** Returns true if the policy lets the leader order a run of this plan: after an edit, or because the plan takes its own earlier run back. */
+/**
+ * Returns true if the policy lets the leader order a run of this plan: after an edit, or because the plan rolls back its own earlier run.
+ */
 function allowsOrder(plan: KubeObject, policy: RolloutPolicy): boolean {
   if (policy.restartsEdited) return true;
   const isOwn = rolledBackBy(plan)?.startsWith(`${plan.metadata.uid}/`) === true;
@@ -43,8 +45,9 @@ function allowsOrder(plan: KubeObject, policy: RolloutPolicy): boolean {
 }
 
 /**
- * Writes the plan that takes `failed` back, and orders its run, in one write. So a leader that ends before the write has changed nothing,
- * and after the write the next leader begins the run. Resolves with false, and writes nothing, if the plan has changed.
+ * Writes the plan that rolls back the run `failed`, and orders a run of this plan, in one write. So a leader that ends before the write has
+ * changed nothing, and after the write the next leader begins the ordered run. Resolves with false, and writes nothing, if the plan has
+ * changed.
  */
 export async function orderRollBack(
   { dialect, client, ownWrites, abort }: Effects,

@@ -19,7 +19,7 @@ export interface Effects {
   readonly world: World;
   readonly ownWrites: OwnWrites;
   readonly drains?: Drains | undefined;
-  /** Collects the refused writes. If it is undefined, a refused write rejects. */
+  /** Collects the refused writes. If it is undefined, the promise of a refused write rejects. */
   readonly refusals?: Pick<RefusedWrites, 'add' | 'of'>;
   /** Ends every request once it is aborted. */
   readonly abort?: AbortSignal | undefined;

@@ -153,7 +153,7 @@ function retryWaits({ snapshot, policy, now }: Assessment): ExplainedWait[] {
     const reason = retryReason(each);
     const sooner = `or somebody runs refit retry ${name}`;
     const wait = { target: name, gate: 'retry', reason, since };
-    if (isOrdered) return { wait: { ...wait, ends: 'its work has ended' } };
+    if (isOrdered) return { wait: { ...wait, ends: 'the work of the failed attempt has ended' } };
     const until = rfc3339(dueMs);
     return {
       wait: { ...wait, ends: `the pause is over, at ${until}, ${sooner}`, until },
@@ -373,9 +373,9 @@ function lastProgress(
 const MAX_TARGETS = 10;
 
 /**
- * Returns what `explain` returns, but does not count held targets among those that queue, which the leader does not read for that.
- * Also returns what the targets that the scheduler passed over would wait for if a slot were free, and
- * which nodes stay cordoned.
+ * Returns the explanation for people. It adds to the result of `explain` what the targets that the scheduler passed over would wait for if
+ * a slot were free, and which nodes stay cordoned. Held targets do not count among the targets that queue. `explain` counts them, because
+ * it would have to read each target to know its hold.
  */
 export function explainToPeople(assessment: Assessment): FullExplanation {
   const explanation = explanationOf(assessment, (stage, state) =>

@@ -7,7 +7,7 @@ import type { Cordoned, Snapshot } from '../model/decision.ts';
 import { isFinal, type Target, withStages } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
-/** Returns one entry for each such node whose target is done, in progress or pending. */
+/** Returns one entry for each node that Refit did not cordon and whose target is done, in progress or pending. */
 export function keptCordons({
   snapshot,
   policy,

@@ -1,4 +1,4 @@
-/** Says for people whether the leader takes a plan back by itself. No decision depends on it. */
+/** Says for people whether the leader rolls a plan back by itself. No decision depends on it. */
 import type { Assessment } from '../assess/assess.ts';
 import { rollBackVerdict } from '../assess/roll-back.ts';
 import { runIdIn } from '../model/earlier-versions.ts';

@@ -1,4 +1,4 @@
-/** Says for people whether the upgraded nodes of a rollout can go back. No decision depends on it. */
+/** Says for people whether the upgraded nodes of a rollout can go back to their earlier versions. No decision depends on it. */
 import {
   lacksBundle,
   pointOfNoReturn,
@@ -44,7 +44,7 @@ function upgradedNode(
     return undefined;
   const { agent, observation } = factsOf(snapshot, target);
   const from = observation.kind === 'none' ? undefined : observation.report?.from;
-  // A target that had the version before was not upgraded.
+  // A target that already had the version was not upgraded.
   if (from === stage.version) return undefined;
   const { kept, keptBundle } = agent ?? {};
   return { name: target.name, role: stage.role, from, to: stage.version, kept, keptBundle };

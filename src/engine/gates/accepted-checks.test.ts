@@ -43,7 +43,7 @@ test('one accepted check does not let another one fail', () => {
   const health = [result('one', 'failing'), result('two', 'failing')];
   expect(verdictWith([entry], health)).toMatchObject({
     reason: { code: 'HealthCheckFailing' },
-    ends: 'it passes again, or somebody accepts that: refit accept table/plan --check two',
+    ends: 'the check passes again, or somebody accepts the failure: refit accept table/plan --check two',
   });
 });
 

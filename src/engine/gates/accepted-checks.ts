@@ -6,19 +6,19 @@ import type { GateInput, Waiting } from './types.ts';
 /** Milliseconds until the NodeRollout is read again, because no watch shows it. */
 const RECHECK_MS = 10_000;
 
-/** Returns the wait for a check that does not pass, or undefined if somebody has accepted that. */
+/** Returns the wait for a check that does not pass; undefined if somebody has accepted that the check fails. */
 export function unlessAccepted(
   { decisions, run, now }: Pick<GateInput, 'decisions' | 'run' | 'now'>,
   check: string,
   verdict: Waiting,
 ): Waiting | undefined {
-  // Without an answer nothing is accepted, and the check holds the plan back as it does without NodeRollouts.
+  // Without an answer nothing counts as accepted, so the plan waits for the check.
   if (decisions === undefined || isUnanswered(decisions)) return verdict;
-  // Nothing fails for good before the acceptances are read, so this wait does not say since when the check fails.
+  // Without `since`, the target cannot miss its deadline because of this check before the acceptances are read.
   if (decisions === 'unasked')
     return { ...verdict, since: undefined, isPassing: true, probe: { kind: 'decisions' } };
   if (acceptanceOf(decisions, run, check, now)) return undefined;
-  const ends = `${verdict.ends}, or somebody accepts that: refit accept ${decisions.plan} --check ${check}`;
+  const ends = `${verdict.ends}, or somebody accepts the failure: refit accept ${decisions.plan} --check ${check}`;
   const recheckMs = Math.min(verdict.recheckMs ?? RECHECK_MS, RECHECK_MS);
   return { ...verdict, ends, recheckMs };
 }

@@ -37,6 +37,6 @@ export const downloadsPossible: Gate = {
     if (silent.length === 0 || leftMs <= 0) return PASS;
     const message = `${counted(silent.length, 'agent')} did not say yet whether the files of the plan can be downloaded`;
     const more = { recheckMs: leftMs, isPassing: true } as const;
-    return wait('DownloadsUnchecked', message, 'they have answered, or after 10 s', more);
+    return wait('DownloadsUnchecked', message, 'the agents have answered, or after 10 s', more);
   },
 };

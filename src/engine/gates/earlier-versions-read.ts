@@ -1,8 +1,8 @@
-/** Says what a plan that rolls a run back waits for while nobody has read what nodes ran before that run. */
+/** Explains the wait of a plan that rolls a run back, until the leader has read which versions nodes ran before that run. */
 import { isUnanswered, type Snapshot, untilAsked } from '../model/decision.ts';
 import { type Waiting, wait } from './types.ts';
 
-/** Returns the wait. A plan that waits for an unanswered question is asked about again later. */
+/** Returns the wait. If the API server did not answer, the leader asks again after a pause. */
 export function untilEarlierVersionsAreRead(decisions: Snapshot['decisions']): Waiting {
   if (isUnanswered(decisions)) return { kind: 'wait', ...untilAsked(decisions) };
   return wait(

@@ -23,11 +23,11 @@ export const healthyAfter: Gate = {
     const { target, facts, now } = input;
     if (facts.observation.kind !== 'succeeded') return PASS;
     const node = nodeNameOf(target, facts);
-    // An answer from before the upgrade says nothing about it. Read-only commands watch nothing, so they take every answer.
+    // An answer from before the upgrade says nothing about the upgraded node. Read-only commands watch nothing, so they take every answer.
     const earliest = facts.watchedMs === undefined ? -Infinity : now - facts.watchedMs;
     return firstWait(input, (result) => {
       if (result.at < earliest) return undefined;
-      // The other nodes have verifiers of their own, and must not make this one fail.
+      // A check that fails only on other nodes must not make this node fail. Those nodes are verified on their own.
       const isOfOthers = result.state === 'failing' && result.nodes?.includes(node) === false;
       return isOfOthers ? { ...result, state: 'passing' } : result;
     });
@@ -46,7 +46,7 @@ function firstWait(
     const found = health.find(({ name }) => name === check.name);
     const verdict = verdictOf(check, found && judged(found), { now, policy, ignoresUnknown });
     if (verdict.kind !== 'wait') continue;
-    // An unasked check says nothing yet that a person could accept.
+    // A check that was not asked yet has no failure that a person could accept.
     const left = found === undefined ? verdict : unlessAccepted(input, check.name, verdict);
     if (left) return left;
   }
@@ -68,7 +68,7 @@ function verdictOf(
     return wait(
       'HealthUnknown',
       asked.join(': '),
-      'it has answered, or the leader has stopped waiting for the answer',
+      'the check has answered, or the leader has stopped waiting for the answer',
       {
         isPassing: true,
         recheckMs: RECHECK_MS,
@@ -80,18 +80,18 @@ function verdictOf(
   const more = { since, recheckMs: RECHECK_MS };
   if (state === 'unknown') {
     if (ignoresUnknown === true) return PASS;
-    const ends = 'it gets an answer, or the policy has health.onUnknown: Ignore';
+    const ends = 'the check gets an answer, or the policy has health.onUnknown: Ignore';
     return wait('HealthUnknown', `${check} got no answer: ${message}`, ends, more);
   }
   if (state === 'failing')
-    return wait('HealthCheckFailing', `${check} fails: ${message}`, 'it passes again', more);
+    return wait('HealthCheckFailing', `${check} fails: ${message}`, 'the check passes again', more);
   const leftMs = result.since + forMs - now;
   if (leftMs <= 0) return PASS;
   const period = formatDuration(forMs);
   return wait(
     'HealthCheckFailing',
     `${check} passes, but has not passed for ${period} yet: ${message}`,
-    `it has passed for ${period}`,
+    `the check has passed for ${period}`,
     { since, until: rfc3339(now + leftMs), recheckMs: leftMs },
   );
 }

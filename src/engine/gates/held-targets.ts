@@ -1,4 +1,4 @@
-/** Tells which targets people hold back, for rules that go on without them. */
+/** Finds the targets that people hold back, for rules that ignore such targets. */
 import { isHeld } from '../../signal/holds.ts';
 import type { Stage, Target } from '../model/rollout.ts';
 import { notHeld } from './not-held.ts';
@@ -7,8 +7,8 @@ import { pinAgainst } from './pins.ts';
 import { type DecisionContext, factsOf } from './types.ts';
 
 /**
- * Returns true if somebody holds the target, or the policy pins it to another version, so that the plan goes on without it. Pins that
- * contradict each other are a mistake, for which the plan waits.
+ * Returns true if somebody holds the target, or the policy pins it to another version, so that the plan goes on without it. If two pins
+ * contradict each other, it returns false, because the plan must wait until people correct the pins.
  */
 export function isTargetHeld(
   { snapshot, policy, now }: DecisionContext,
@@ -21,7 +21,7 @@ export function isTargetHeld(
   return pin !== undefined && pin.conflict === undefined;
 }
 
-/** Returns true for the gates of what people hold back. A target that they stop keeps no slot. */
+/** Returns true if this is a gate through which people hold targets back. A target that such a gate stops keeps no slot. */
 export function isHolding(gate: string | undefined): boolean {
   return gate === notHeld.name || gate === notPinned.name;
 }

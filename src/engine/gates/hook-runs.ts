@@ -91,15 +91,15 @@ function nameOf({ name }: Hook, identity: readonly unknown[]): string {
 }
 
 /**
- * Returns the time that names the attempt. A retry of a node that has already succeeded keeps the time of its signal, so the
- * request to retry counts if it is later.
+ * Returns the time that names the attempt. A retry of a node that has already succeeded keeps the time of its signal, so the time of the
+ * request to retry is returned if that is later.
  */
 function attemptOf({ since }: Target, retriedAt: number | undefined): string {
   if (retriedAt === undefined || !(retriedAt > Date.parse(since))) return since;
   return rfc3339(retriedAt);
 }
 
-/** Returns the version before the upgrade; empty if it is unknown. Afterwards only the report of the node says it. */
+/** Returns the version before the upgrade; empty if it is unknown. After the upgrade, only the report of the node has that version. */
 function fromVersionOf({ version = '', observation }: TargetFacts, { when }: Hook): string {
   if (when !== 'afterVerified') return version;
   return (observation.kind === 'none' ? undefined : observation.report?.from) ?? '';

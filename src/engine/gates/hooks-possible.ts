@@ -6,7 +6,7 @@ import type { HookMoment } from '../../hooks/rules.ts';
 import { isUnanswered, untilAsked } from '../model/decision.ts';
 import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts';
 
-/** Milliseconds until a node that drains itself is asked again whether it lets the leader drain it. No watch shows it. */
+/** Milliseconds until a node that drains itself is asked again whether it lets the leader drain it. No watch shows that. */
 const RECHECK_MS = 10_000;
 const MOMENTS: readonly HookMoment[] = ['afterDrain', 'beforeRestart'];
 const ENDS =

@@ -13,7 +13,7 @@ export const hooksBefore: Gate = {
   name: 'hooks-before',
   evaluate(input) {
     const verdict = firstUnmet(input, 'beforeDrain');
-    // Work that never waits for the leader begins with the signal.
+    // If the work never waits for the leader, it begins with the signal.
     const isLast = input.policy.drain.unheld === 'withoutDrain';
     return verdict.kind === 'pass' && isLast ? firstUnmet(input, 'beforeRestart') : verdict;
   },
@@ -60,8 +60,8 @@ function verdictOf(input: GateInput, hook: Hook): Verdict {
     return stop('HookFailed', `${target.name}: ${name} failed: ${result.message}`);
   }
   const within = formatDuration(hook.timeoutMs);
-  const ends = `it has succeeded, or its deadline of ${within} has passed`;
-  // Only the leader knows how a run stands. Everybody can name its Job or its server.
+  const ends = `the hook has succeeded, or its deadline of ${within} has passed`;
+  // Only the leader knows the state of a run. Read-only commands can still name the Job or the server of the run.
   const where = whereOf(run);
   return wait(
     'HookRunning',

@@ -1,4 +1,4 @@
-/** Gate: another tool that the policy coordinates with may hold a lock, by which it keeps all others from disrupting nodes. */
+/** Gate: no target starts while another tool that the policy coordinates with holds a lock that keeps others from disrupting nodes. */
 import { locksOf } from '../../coordination/locks.ts';
 import type { OtherLock } from '../../coordination/tool.ts';
 import { type Gate, PASS, type Verdict, wait } from './types.ts';
@@ -11,7 +11,7 @@ export const locksFree: Gate = {
     for (const { tool, title } of locksOf(coordinate)) {
       const known = locks.find((each) => each.tool === tool);
       if (!known)
-        return wait('OtherToolAtWork', `${title} is being read`, 'the answer comes', {
+        return wait('OtherToolAtWork', `${title} is being read`, 'the API server has answered', {
           isPassing: true,
         });
       const [other] = known.others;
@@ -24,5 +24,5 @@ export const locksFree: Gate = {
 function untilFree({ message, ends, until }: OtherLock, now: number): Verdict {
   if (until === undefined) return wait('OtherToolAtWork', message, ends);
   const recheckMs = Math.max(0, Date.parse(until) - now);
-  return wait('OtherToolAtWork', message, `${ends}; it lapses at ${until}`, { until, recheckMs });
+  return wait('OtherToolAtWork', message, `${ends}; the lock expires at ${until}`, { until, recheckMs });
 }

@@ -11,12 +11,12 @@ export const locksTaken: Gate = {
       const known = locks.find((each) => each.tool === tool);
       if (known?.isOurs === true) continue;
       if (known?.problem === undefined)
-        return wait('OtherToolAtWork', `Refit is taking ${title}`, 'Refit holds it', {
+        return wait('OtherToolAtWork', `Refit is taking ${title}`, 'Refit holds the lock', {
           isPassing: true,
           keepsIntent: true,
         });
       const message = `Refit cannot take ${title}: ${known.problem}`;
-      const ends = `the API server lets Refit take it, as with ${taking.rights}`;
+      const ends = `the API server lets Refit take the lock, as with ${taking.rights}`;
       return wait('OtherToolAtWork', message, ends, { keepsIntent: true });
     }
     return PASS;

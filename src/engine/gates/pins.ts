@@ -18,7 +18,7 @@ export function pinAgainst(
   { version, keepsVersion }: Pick<Stage, 'version' | 'keepsVersion'>,
   { labels }: Partial<Pick<TargetFacts, 'labels'>>,
 ): Pinned | undefined {
-  // Such a stage only prepares nodes, and their versions stay as they are.
+  // A stage with `keepsVersion` only prepares nodes, and their versions stay as they are.
   if (pins.length === 0 || keepsVersion === true) return undefined;
   const own = pins.flatMap((pin, index) =>
     matchesLabels(pin.selector, labels) ? { index, version: pin.version } : [],
@@ -43,7 +43,7 @@ function allows(pin: string, version: string): boolean {
   );
 }
 
-/** Returns true if both texts name one version. The tag of an image has a dash in place of the plus sign. */
+/** Returns true if both texts name the same version. The tag of an image has a dash in place of the plus sign. */
 export function isSameVersion(a: string, b: string): boolean {
   return a === b || compareVersionTexts(withPlusSign(a), withPlusSign(b)) === 0;
 }

@@ -34,7 +34,7 @@ function verdictOf(
     return wait('PlanHookFailed', message, again, since);
   }
   const within = formatDuration(hook.timeoutMs);
-  const ends = `it has succeeded, or its deadline of ${within} has passed`;
+  const ends = `the hook has succeeded, or its deadline of ${within} has passed`;
   const message = `${name} must succeed before the plan starts: ${result?.message ?? whereOf(run)}`;
   return wait('HookRunning', message, ends, { hookRun: run, ...since });
 }

@@ -163,7 +163,7 @@ test.each<[Gate, string, GateInput, object]>([
     restOver,
     'resting',
     resting(MINUTE, T0 + 30_000),
-    { ends: 'its rest is over', recheckMs: 30_000, until: later(MINUTE) },
+    { ends: 'the rest period is over', recheckMs: 30_000, until: later(MINUTE) },
   ],
   [
     nodesAvailable,
@@ -192,7 +192,7 @@ test.each<[Gate, string, GateInput, object]>([
     planHooksBefore,
     'a hook before the plan',
     { ...input('worker'), policy: buildPolicy({ name: 'p', hooks: [FREEZE] }) },
-    { ends: 'it has succeeded, or its deadline of 1 min has passed' },
+    { ends: 'the hook has succeeded, or its deadline of 1 min has passed' },
   ],
   [
     apiServersFirst,

@@ -1,4 +1,6 @@
-/** Verifier: after its success, a target keeps its slot for the rest period of the plan, or for `settle` of the policy if that is longer. */
+/**
+ * Verifier: after its success, a target keeps its slot for the rest period of the plan, or for `settle` of the policy if that is longer.
+ */
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { type Gate, PASS, wait } from './types.ts';
@@ -22,7 +24,7 @@ export const restOver: Gate = {
       restMs === settleMs
         ? `${target.name} runs the new version for ${period} before its slot is free, because UpgradePolicy ${policy.name} has settle: ${period}`
         : `${target.name} rests for ${period} before its slot is free`;
-    return wait('Resting', message, 'its rest is over', {
+    return wait('Resting', message, 'the rest period is over', {
       recheckMs: until - now,
       until: rfc3339(until),
     });

@@ -36,7 +36,7 @@ export interface GateInput
     > {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];
-  /** The name of the run, by which people approve and accept. */
+  /** The name of the run, which the approvals and acceptances of people contain. */
   readonly run: string;
   /** True once a target of the run was signalled or is about to be; false if the policy has no hook before the plan. */
   readonly isBegun: boolean;

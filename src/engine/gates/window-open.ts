@@ -45,7 +45,7 @@ export const windowOpen = {
         : `it may start at ${timeIn(policy.windows, start)}`;
     const message = `${target.name} takes about ${formatDuration(expectedMs)}, and the window closes at ${timeIn(policy.windows, opening.until)}: ${then}`;
     const longer = `a window of UpgradePolicy ${policy.name} is made longer`;
-    // Before nodes of this plan were measured, each target is expected to take as long as it took itself.
+    // Before nodes of this plan were measured, each target is expected to take as long as its own last upgrade took.
     const ofWhom = paceMs === undefined ? { isOfThisTarget: true as const } : {};
     const verdict =
       start === undefined
@@ -62,8 +62,8 @@ export const windowOpen = {
 };
 
 /**
- * Returns the opening by which targets start at `now`, whatever the windows say; undefined if there is none, it is over, or a blackout
- * holds that it does not name.
+ * Returns the opening that lets targets start at `now`, whatever the windows say; undefined if there is none, if it is over, or during a
+ * blackout in which the opening does not count.
  */
 export function openingFor(
   { blackouts }: Pick<RolloutPolicy, 'blackouts'>,

@@ -7,8 +7,9 @@ import { inState, type Rollout, type Stage } from '../model/rollout.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
 /**
- * This gate waits for the workers of the plan, because they can still go back. It stops the plan if a worker is newer that the plan does
- * not list, because nothing takes that worker back: it finished the work of an earlier plan after this plan was made.
+ * This gate waits for the workers of the plan, because they can still go back. This gate stops the plan if a worker that the plan does not
+ * list has a newer version, because no plan takes that worker back. Such a worker finished the work of an earlier plan after this plan was
+ * made.
  */
 export const workersFirst: Gate = {
   name: 'workers-first',
@@ -38,14 +39,15 @@ export const workersFirst: Gate = {
   },
 };
 
-/** A dialect marks either the whole rollout, or each stage. */
+/** A dialect marks either the whole rollout or each of its stages as one that goes back. */
 function isBack({ rollsBack }: Rollout, { goesBack }: Stage): boolean {
   return rollsBack !== undefined || goesBack === true;
 }
 
 /**
- * Returns a worker whose agent reported a newer version than that of the stage. The report counts and not the version that the Node
- * shows, because its kubelet shows a new version only later. An old view of a worker that the plan lists proves nothing.
+ * Returns a worker whose agent reported a newer version than that of the stage. The report counts and not the version that the Node shows,
+ * because its kubelet shows a new version only later. A worker that the plan lists is not returned, because the cache may still show its
+ * state before it went back.
  */
 function newerWorker(
   { version }: Stage,

@@ -1,4 +1,7 @@
-/** Reads and writes what people ask for while a plan runs (pause, abort, retry, an opening of the window). These requests are annotations on the plan. */
+/**
+ * Reads and writes what people ask for while a plan runs (pause, abort, retry, an opening of the window). These requests are annotations on
+ * the plan.
+ */
 import { type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';

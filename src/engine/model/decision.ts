@@ -135,7 +135,7 @@ export interface TargetFacts {
   readonly occupant?: string | Obstacle | undefined;
   readonly prefetch?: PrefetchState | undefined;
   readonly downloads?: DownloadState | undefined;
-  /** What a person wrote to keep plans from starting on the target; undefined if nobody did. It may be over. */
+  /** What a person wrote to keep plans from starting on the target; undefined if nobody did. The hold may be over. */
   readonly hold?: Hold | undefined;
   /** What other tools do to the Node, as far as the Node shows it; undefined if the Node is unknown. */
   readonly otherWork?: readonly OtherWork[] | undefined;
@@ -233,7 +233,7 @@ export interface JoinedTarget {
   readonly stage: string;
   readonly role: Role;
   readonly target: Target;
-  /** Why the record cannot take it up, as a clause; undefined if it can. */
+  /** Why the record cannot include the target, as a clause; undefined if it can. */
   readonly obstacle?: string;
 }
 
@@ -244,7 +244,7 @@ export interface Snapshot {
   readonly facts: Pick<ReadonlyMap<string, TargetFacts>, 'get'> & {
     /** Returns the labels of one target without its other facts; undefined if it has no object. A snapshot that was read back has none. */
     readonly labelsOf?: (key: string) => Readonly<Record<string, string>> | undefined;
-    /** Returns the name of one target's Node in the same way; undefined if the Node is unknown, or named like the target. */
+    /** Returns the name of one target's Node without its other facts; undefined if the Node is unknown, or named like the target. */
     readonly nodeNameOf?: (key: string) => string | undefined;
   };
   /** The names of pending targets that may already be doing something. If it is undefined, every pending target may. */
@@ -262,7 +262,10 @@ export interface Snapshot {
   readonly locks?: readonly KnownLock[] | undefined;
   /** What is known of the runs of hooks; undefined for processes that carry out none. */
   readonly hooks?: readonly HookResult[] | undefined;
-  /** The pods that PodDisruptionBudgets cover, for policies that put targets in order by them; undefined for processes that do not count them. */
+  /**
+   * The pods that PodDisruptionBudgets cover, for policies that put targets in order by them; undefined for processes that do not count
+   * them.
+   */
   readonly budgetPods?: BudgetPods | 'unasked' | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
@@ -293,23 +296,23 @@ export interface Snapshot {
   readonly fleet?: readonly Node[] | undefined;
   /** Milliseconds within which 90 % of the finished targets were done; undefined before the first target is done. */
   readonly paceMs?: number | undefined;
-  /** The same for 50 % of the finished targets. Only people read it. */
+  /** Milliseconds within which 50 % of the finished targets were done. No decision depends on this value. */
   readonly usualMs?: number | undefined;
-  /** The same for 10 % of the finished targets. Only people read it. */
+  /** Milliseconds within which 10 % of the finished targets were done. No decision depends on this value. */
   readonly fastMs?: number | undefined;
   /**
-   * Milliseconds within which 90 % of the targets of each stage were done the last time, by id of the stage. It is for targets without
-   * a time of their own; undefined once `paceMs` is known.
+   * Milliseconds within which 90 % of the targets of each stage were done the last time, by id of the stage. It counts for targets whose
+   * own last time is unknown. Undefined once `paceMs` is known.
    */
   readonly earlierMs?: Readonly<Record<string, number>> | undefined;
   /** Milliseconds for which this leader has watched plan and policy ask for the same payloads; undefined for read-only commands. */
   readonly payloadsWatchedMs?: number | undefined;
   /**
-   * How the leader could take a failed run back; undefined unless the rollout has failed. `unrecorded`: the NodeRollout does not show
-   * the end of the run yet, or was not read.
+   * How the leader could roll a failed run back; undefined unless the rollout has failed. `unrecorded`: the NodeRollout does not show the
+   * end of the run yet, or was not read.
    */
   readonly rollBack?: PossibleRollBack | undefined;
-  /** True if this leader has recorded the rollout since it was woken. */
+  /** True if this leader has already recorded the rollout in the present reconcile. */
   readonly hasRecorded?: boolean | undefined;
 }
 

@@ -35,7 +35,7 @@ export const REASONS = {
   TargetGone: 'a target was deleted while it was in flight',
   DeadlineExceeded: 'a target did not report within its deadline',
   InFlight: 'a target is in progress',
-  Stalled: 'a target is in progress, but what does the work cannot start or does not stay up',
+  Stalled: 'a target is in progress, but the Job or agent that does the work cannot start or keeps failing',
   Intended: 'the attempt is recorded, and the signal will be written next',
   Signalled: 'the signal is written, and the agent has not answered yet',
   NoFreeSlot: 'all slots are taken',
@@ -45,7 +45,7 @@ export const REASONS = {
   FinishingInFlight: 'nothing new starts after a failure or broken rule; nodes in progress finish',
   ControlPlaneUnknown: 'the API servers have not been probed yet',
   ControlPlaneNotReady: 'an API server is not ready',
-  ForeignWork: 'nodes are at work for another plan, or for one that is gone',
+  ForeignWork: 'nodes are at work for another plan, or for a plan that was deleted',
   Resumed: 'targets start again after a block',
   NodeNotReady: 'a node is not Ready',
   Resting: 'a node is done and keeps its slot for the rest period of the plan',
@@ -63,7 +63,7 @@ export const REASONS = {
   PolicyUnreadable: 'the UpgradePolicy of the plan is invalid',
   Paused: 'the plan or its policy is paused',
   WaveSettles: 'an earlier wave is done, and its settle time is not over',
-  WaveNeedsApproval: 'the policy wants a person to approve the next wave, and nobody has yet',
+  WaveNeedsApproval: 'the policy wants a person to approve the next wave, and nobody has approved it yet',
   DomainFull: 'as many nodes with the same label value as perDomain allows are already unavailable',
   PausedByFailures:
     'failures used up the budget, and the policy pauses the plan instead of ending it',
@@ -77,7 +77,7 @@ export const REASONS = {
     'failures ended the plan, and the leader must not take its nodes back although the policy says so',
   ReceiverUnreachable: 'a receiver in `notify` of the policy took no message',
   AlertmanagerUnreachable: 'a silence in `silences` of the policy could not be made or renewed',
-  HookRunning: 'a hook of the policy must succeed first, and runs or is about to',
+  HookRunning: 'a hook of the policy must succeed first; the hook runs or is about to run',
   HookFailed: 'a hook of the policy failed, or did not end within its deadline',
   HookImpossible:
     'a hook of the policy must succeed between the drain and the restart, but the node drains itself and does not wait for it',
@@ -92,9 +92,9 @@ export const REASONS = {
   Blackout: 'the policy has a blackout now',
   TooManyUnavailable:
     'as many nodes as maxUnavailable allows are already unschedulable or not Ready',
-  AgentRequired: 'the policy requires the agent of Refit, and the node has another one or none',
+  AgentRequired: 'the policy requires the agent of Refit, and the node has another agent or none',
   AgentInDoubt:
-    'the agent of a node does not know whether another one acts there, so no work is sent',
+    'the agent of a node does not know whether another agent acts there, so no work is sent',
   DownloadsUnchecked: 'agents have not said yet whether they can download what the plan names',
   DownloadImpossible:
     'a node cannot download what the plan names, or has no room for it, and no node has started',
@@ -146,7 +146,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   RestartedAfterEdit: null,
   VersionDiffers: {
-    act: 'find out who put the older version there, then run the plan again for these nodes',
+    act: 'find out who put the older version on the nodes, then run the plan again for these nodes',
   },
   InvalidPlan: { act: 'correct the field that the message names' },
   RecordUnread: {

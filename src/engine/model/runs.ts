@@ -8,7 +8,7 @@ import { isRecord, parseJson } from '../../util/json.ts';
 
 /**
  * The annotation that orders a new run. Its value is the JSON text `{"generation": <number>}`. If the leader ordered the run to roll an
- * earlier one back, `rollsBack` names that one.
+ * earlier run back, `rollsBack` names that earlier run.
  */
 export const RESTART_ANNOTATION = 'upgrade.refit.dev/restart';
 
@@ -35,7 +35,10 @@ export function orderedRun({ metadata }: KubeObject): number | undefined {
   return isGeneration(ordered) && ordered <= present ? ordered : undefined;
 }
 
-/** Returns the run that the leader ordered the last run to roll back, `<uid of the plan>/<id of the run>`; undefined if it ordered no such run. */
+/**
+ * Returns the run that the leader ordered the last run to roll back, `<uid of the plan>/<id of the run>`; undefined if it ordered no such
+ * run.
+ */
 export function orderedRollBack({ metadata }: KubeObject): string | undefined {
   const found = parseJson(metadata.annotations?.[RESTART_ANNOTATION]);
   const rollsBack = isRecord(found) ? found['rollsBack'] : undefined;

@@ -107,7 +107,7 @@ function jobChecks({ jobs = [] }: HealthSpec, complain: Complain): HealthCheck[]
   });
 }
 
-/** The name says which check `refit why` is about, so it must name one check only. */
+/** Complains about each name that several checks have. `refit why` shows only the name of a check, so the name must be unique. */
 function reportDoubleNames(spec: HealthSpec, complain: Complain): void {
   const { resources = [], alerts = [], metrics = [], http = [], jobs = [] } = spec;
   const seen = new Set([DAEMON_SETS]);

@@ -6,7 +6,10 @@ import { defined } from '../../util/json.ts';
 
 type NotifySpec = NonNullable<UpgradePolicySpec['notify']>;
 
-/** Returns the receivers. Calls `complain` for each name that two of them have, and for each receiver without a complete address or with a key that its type does not have. */
+/**
+ * Returns the receivers. Calls `complain` for each name that two receivers have, and for each receiver without a complete address or with a
+ * key that its type does not have.
+ */
 export function receiversIn(
   spec: NotifySpec,
   complain: (field: string, wanted: string, found: unknown) => void,

@@ -127,7 +127,10 @@ function budgetOf({ failureBudget = 0, maxConsecutiveFailures, onFailure }: Upgr
 
 type PinSpec = NonNullable<NonNullable<UpgradePolicySpec['versions']>['pin']>[number];
 
-/** Returns the pins. Whether two of them select the same node is known only once its labels are, unless their selectors are the same. */
+/**
+ * Returns the pins. Whether two of them select the same node is known only once the labels of the node are known, unless both pins have the
+ * same selector.
+ */
 function pinsOf(
   pins: readonly PinSpec[] | undefined,
   complain: Complain,
@@ -309,7 +312,6 @@ const GRACE_MS = 30_000;
 /** Milliseconds that a drain waits by default for volumes to detach. */
 const DETACH_MS = 2 * 60_000;
 
-/** Returns true if workers with few pods covered by budgets start first. Without a drain, no pod of theirs would be evicted. */
 /** Complains about a grace period that no EvictionRequest can hold. */
 function checkRequests(
   { evictionRequests, gracePeriodSeconds }: DrainSpec,
@@ -323,6 +325,10 @@ function checkRequests(
     );
 }
 
+/**
+ * Returns true if the workers with the fewest pods that PodDisruptionBudgets cover start first. Calls `complain` if nodes are not drained,
+ * because then no pod is evicted.
+ */
 function startsWithFewest({ startWith, enabled }: DrainSpec, complain: Complain): boolean {
   if (startWith !== undefined && enabled === false)
     complain('drain.startWith', 'absent, because spec.drain.enabled is false', startWith);

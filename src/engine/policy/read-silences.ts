@@ -12,7 +12,10 @@ const DEFAULT_MS = 5 * 60_000;
 const LEAST_MS = 60_000;
 const MOST_MS = 3_600_000;
 
-/** Returns the silences. One that could match alerts about other nodes is left out. Calls `complain` for it, for each name that two of them have, and for each wrong duration. */
+/**
+ * Returns the silences, without those that could match alerts about other nodes. Calls `complain` for each silence that is left out, for
+ * each name that two silences have, and for each wrong duration.
+ */
 export function silencesIn(
   spec: SilencesSpec,
   complain: (field: string, wanted: string, found: unknown) => void,

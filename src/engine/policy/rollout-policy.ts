@@ -39,7 +39,10 @@ export interface Pin {
   readonly version: string;
 }
 
-/** How often a failed target is tried, the first attempt included, and the pause before the second attempt, which each attempt doubles. */
+/**
+ * How often a failed target is tried, the first attempt included, and the pause before the second attempt. Each further attempt doubles the
+ * pause.
+ */
 export interface RetryRule {
   readonly attempts: number;
   readonly backoffMs: number;
@@ -71,7 +74,7 @@ export interface DrainPolicy {
   readonly unheld?: 'withDrain' | 'withoutDrain';
   /** True if the node is cordoned, but no pod is evicted. */
   readonly cordonOnly?: boolean;
-  /** True if of several workers those start first on which the fewest pods covered by PodDisruptionBudgets run. */
+  /** True if workers with fewer pods that PodDisruptionBudgets cover start before workers with more of them. */
   readonly startsWithFewest?: boolean;
   /** True if a node is excluded from external load balancers before its first pod is evicted. */
   readonly excludes?: boolean;
@@ -103,7 +106,7 @@ export interface RolloutPolicy extends Timetable {
   readonly maxConsecutiveFailures?: number;
   /** True if the rollout waits for people once its failure budget is used up. Otherwise it ends. */
   readonly pausesOnFailure?: boolean;
-  /** True if the leader takes upgraded targets back once failures have ended the rollout. */
+  /** True if the leader takes upgraded targets back to their earlier versions once failures have ended the rollout. */
   readonly rollsBackOnFailure?: boolean;
   /** How failed targets are tried again without a person; undefined if they are not. */
   readonly retry?: RetryRule;

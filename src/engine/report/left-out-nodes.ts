@@ -9,7 +9,7 @@ import { because, type Reason } from '../model/reasons.ts';
 export function leftOutMemory() {
   const told = new Map<string, ReadonlySet<string>>();
   return {
-    /** Returns one reason about the nodes that are left out and were not at the last call; undefined if there are none. */
+    /** Returns one reason about the nodes that are left out and were not left out at the last call; undefined if there are none. */
     at(key: string, assessment: Assessment): Reason | undefined {
       const before = told.get(key) ?? new Set();
       const messages = joinedNodes(assessment)

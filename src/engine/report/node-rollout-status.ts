@@ -54,7 +54,7 @@ export interface RolloutView {
   readonly end: PlanEnd;
   readonly shown: ShownRollout;
   readonly isOver: boolean;
-  /** The run; undefined before the rollout is recorded. `span` and `versions` read every target, and are asked only once for a run. */
+  /** The run; undefined before the rollout is recorded. `span` and `versions` read every target, so they are called only once for a run. */
   readonly run:
     | {
         readonly id: string;
@@ -62,9 +62,9 @@ export interface RolloutView {
         readonly rollsBack: NodeRolloutRun['rollsBack'];
         readonly span: () => Span;
         readonly versions: () => RunVersions;
-        /** Returns the downloads of the run, with those that it has had before. */
+        /** Returns the downloads of the run, including its `earlier` downloads. */
         readonly downloadsSince: (earlier: RunVersions['downloads']) => RunVersions['downloads'];
-        /** Returns the snapshots of etcd of the run, with those that it has had before. */
+        /** Returns the snapshots of etcd of the run, including its `earlier` snapshots. */
         readonly snapshotsSince: (earlier?: readonly RunSnapshot[]) => RunSnapshot[] | undefined;
       }
     | undefined;
@@ -84,7 +84,7 @@ export interface RolloutView {
   readonly outside: Outside;
 }
 
-/** How the work with servers outside of the cluster goes. */
+/** The state of what the leader does with servers outside of the cluster. */
 export interface Outside {
   /** Whether the receivers of the policy take messages; undefined if it has none. */
   readonly delivery?: Delivery | undefined;
@@ -389,7 +389,7 @@ function historyOf(
   return [entry, ...others].slice(0, MOST.runs);
 }
 
-/** Returns the runs, with those as ended that nobody carries on: their plan was deleted, or a new run has replaced them. */
+/** Returns the runs. Each run without an end is marked as ended now, because its plan was deleted or a new run has replaced it. */
 function endOpenRuns(runs: readonly NodeRolloutRun[], now: number): NodeRolloutRun[] {
   return runs.map((run) =>
     run.ended === undefined ? { ...run, ended: rfc3339(now), phase: 'deleted' } : run,

@@ -58,7 +58,10 @@ export async function sweep({
   }
 }
 
-/** Returns the NodeRollouts that are not kept. `isShared` lets the end of the last run count, because nobody says that a plan is gone. */
+/**
+ * Returns the NodeRollouts to delete. With `isShared`, their age counts from the end of the last run, because no process records then that
+ * a plan was deleted.
+ */
 export function tooOld(
   left: readonly NodeRollout[],
   now: number,

@@ -35,8 +35,8 @@ export interface NodeRolloutParts extends SweepParts {
 
 export interface NodeRolloutWriter {
   /**
-   * Shows the turn of a plan. `waits` are those of its explanation, and `outside` says what other servers do. Returns the milliseconds after which the plan must be shown again;
-   * undefined if nothing is left to write.
+   * Shows the turn of a plan. `waits` are those of its explanation, and `outside` is the state of what the leader does with other servers.
+   * Returns the milliseconds after which the plan must be shown again; undefined if nothing is left to write.
    */
   show(turn: Turn, waits: readonly Wait[], outside?: Outside): number | undefined;
   /** Shows that the plan with this key was deleted. */
@@ -258,7 +258,9 @@ function planIn({ source: { apiVersion, kind, uid }, place }: Entry): NodeRollou
   return { apiVersion, kind, ...place.subject, uid };
 }
 
-/** Lets the NodeRollout describe another plan of the same name. What people decided about the former plan does not count for it. */
+/**
+ * Lets the NodeRollout describe another plan of the same name. What people decided about the former plan does not count for the new plan.
+ */
 async function assignTo({ client }: NodeRolloutParts, entry: Entry): Promise<NodeRollout> {
   const { namespace, name } = entry.place;
   const patch = { spec: { plan: planIn(entry), approvals: null, accepted: null } };

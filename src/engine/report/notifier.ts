@@ -1,7 +1,7 @@
 /**
  * Sends messages about plans to receivers, in the background: no turn waits for a receiver or fails because of one. Each message is
  * recorded in the NodeRollout before it is sent, and removed afterwards, so that the next leader sends the messages that this leader did
- * not send. A message comes twice only if the leader dies between the two.
+ * not send. A message comes twice only if the leader dies after it has sent the message and before it has removed it from the record.
  */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -249,7 +249,7 @@ class BackgroundNotifier implements Notifier {
 
   #noteTry(lane: string, at: number): void {
     const known = this.#laneOf(lane);
-    // A time in the future, of a leader whose clock is fast, must not make the receiver wait longer.
+    // A leader with a fast clock may have recorded a time in the future, which must not make the receiver wait longer.
     if (!Number.isNaN(at))
       known.lastTry = Math.max(known.lastTry, Math.min(at, this.#parts.clock.now()));
   }

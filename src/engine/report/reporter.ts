@@ -67,7 +67,7 @@ export interface Reporter {
   refused(rollout: model.Rollout, at: Pick<NodeAction, 'stage' | 'target'>, reason: Reason): void;
   /** Reports that a node action for orphaned work was carried out. */
   cleared(rollout: model.Rollout, nodeAction: NodeAction): void;
-  /** Reports why the plan could not be decided. */
+  /** Reports why no decision about the plan was possible. */
   failed(plan: KubeObject, reason: Reason): void;
   /** Forgets the plan with this key, which was deleted. */
   gone(key: string): void;
@@ -102,7 +102,7 @@ function reportRecorded(
   for (const event of startEvents(assessment, after)) onPlan(plan, event);
   if (!known) onTargets(keyOf(plan), targetEvents(assessment, after));
   measureSteps(metrics, dialect.name, snapshot, after, tracer !== undefined);
-  // What ends in this turn is followed now, because a node may soon report about other work.
+  // The tracer gets the targets that end in this turn now, because their nodes may soon report about other work.
   tracer?.follow({ plan, assessment }, after, waits);
   if (model.isFinal(after) && !model.isFinal(snapshot.rollout)) logEnd(parts.log, plan, after);
 }
@@ -187,7 +187,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   };
 }
 
-/** The Events that begin and end a run name its trace. */
+/** The codes of the Events at the begin and the end of a run. Their messages contain the id of the trace. */
 const TRACED: ReadonlySet<string> = new Set<ReasonCode>(['Started', 'Completed', 'Stopped']);
 
 function withTrace(event: ReportedEvent, after: model.Rollout): ReportedEvent {
@@ -197,7 +197,7 @@ function withTrace(event: ReportedEvent, after: model.Rollout): ReportedEvent {
   return { ...event, reason: { ...reason, message } };
 }
 
-/** Writes the conditions of the plan as it stands or has ended. */
+/** Writes the conditions of the plan, whether it runs or has ended. */
 async function writeEnd(
   writing: Parameters<typeof writeConditions>[0],
   { plan, assessment: { snapshot, now } }: Turn,
@@ -207,7 +207,7 @@ async function writeEnd(
   return await writeConditions(writing, plan, shown, waits);
 }
 
-/** Tells the receivers, and writes the NodeRollout. Returns the milliseconds after which that is due again. */
+/** Queues the notifications, and shows the turn in the NodeRollout. Returns the milliseconds after which both must be done again. */
 function show(
   parts: ReporterParts,
   turn: Turn,
@@ -223,8 +223,8 @@ function show(
 }
 
 /**
- * Queues notifications for the receivers of the policy. Returns the milliseconds after which a wait is so long that they get one about
- * it.
+ * Queues notifications for the receivers of the policy. Returns the milliseconds after which a wait is so long that the receivers get a
+ * notification about it.
  */
 function notify(
   { dialect, notifier }: Pick<ReporterParts, 'dialect' | 'notifier'>,
@@ -242,14 +242,14 @@ function notify(
   return receivers.length === 0 ? undefined : longAfter(waits, assessment.now);
 }
 
-/** Returns the Events about a start that was not checked, and about one outside of the windows of the policy. */
+/** Returns the Events about the start of a rollout without a version check, and about starts outside of the windows of the policy. */
 function startEvents(assessment: Assessment, after: model.Rollout): ReportedEvent[] {
   const reason = uncheckedStart(assessment, after);
   const unchecked: ReportedEvent[] = reason ? [{ type: 'Warning', reason }] : [];
   return [...openingEvents(assessment, after), ...unchecked];
 }
 
-/** Returns why a rollout that starts now was not checked; undefined if it was. */
+/** Returns why the versions of a rollout that starts now were not checked; undefined if they were. */
 function uncheckedStart(
   { snapshot, policy }: Assessment,
   after: model.Rollout,

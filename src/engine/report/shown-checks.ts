@@ -1,4 +1,6 @@
-/** Turns results of health checks into what a NodeRollout shows, and back. Commands read them there, because only the leader asks checks. */
+/**
+ * Turns results of health checks into what a NodeRollout shows, and back. Commands read them there, because only the leader asks checks.
+ */
 import {
   LONGEST_MESSAGE,
   MOST,
@@ -11,7 +13,9 @@ import { defined } from '../../util/json.ts';
 
 export type ShownCheck = NonNullable<NodeRolloutStatus['checks']>[number];
 
-/** Milliseconds for which a message is kept while the check passes. Values change in each round, and each write costs the API server work. */
+/**
+ * Milliseconds for which a message is kept while the check passes. Values change in each round, and each write costs the API server work.
+ */
 const KEPT_MS = 60_000;
 
 const SHOWN = { passing: 'Passing', failing: 'Failing', unknown: 'Unknown' } as const;
@@ -35,7 +39,7 @@ export function checksShown(results: readonly CheckResult[] = []): ShownCheck[] 
   }));
 }
 
-/** Returns `next`, with those entries of `before` that are still good enough. */
+/** Returns `next`, but keeps an entry of `before` if its check still passes and the entry is younger than `KEPT_MS`. */
 export function steadyChecks(
   next: NodeRolloutStatus['checks'],
   before: NodeRolloutStatus['checks'] = [],

@@ -1,4 +1,4 @@
-/** Reads in a NodeRollout whether alerts about the plan are silenced. Commands read it there, because only the leader knows. */
+/** Reads in a NodeRollout whether alerts about the plan are silenced. Commands read it there, because only the leader knows this. */
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import type { SilenceState } from '../../silences/keeper.ts';
 import { defined } from '../../util/json.ts';
@@ -6,7 +6,7 @@ import type { ShownSilence } from './shown-silences.ts';
 
 /** What the leader has shown last about the silences of a plan. */
 export interface ShownSilencing extends SilenceState {
-  /** RFC 3339 time since when the alerts are silenced, or are not. */
+  /** Since when `isGood` has its value, in RFC 3339. */
   readonly since?: string | undefined;
   /** The silences for the nodes in progress; undefined if the leader has shown none. */
   readonly silences?: readonly ShownSilence[] | undefined;

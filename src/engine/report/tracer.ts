@@ -30,7 +30,10 @@ export interface Tracer {
   begin(): void;
 }
 
-/** Milliseconds after its end for which a new leader sends the trace of a run again, because the last leader may have died before it could. */
+/**
+ * Milliseconds after its end for which a new leader sends the trace of a run again, because the last leader may have died before it sent
+ * the trace.
+ */
 export const RESEND_MS = 60 * 60_000;
 /** Milliseconds until the queue is asked for room again. */
 const AGAIN_MS = 5_000;

@@ -58,7 +58,7 @@ const awaited = onceForEach((snapshot: Snapshot) =>
   ),
 );
 
-/** `target` has failed. Returns undefined if it has no attempt left, or cannot be tried again. */
+/** Returns the next attempt of a failed target; undefined if the target has no attempt left, or cannot be tried again. */
 function awaitedRetry(
   snapshot: Snapshot,
   rule: RetryRule,
@@ -127,7 +127,7 @@ export function dueRetries(
   return { retries, moments, counts: Object.fromEntries([...before, ...next]) };
 }
 
-/** The order must not be earlier than the attempt that failed, also if the clock of this leader is behind. */
+/** Returns the time of the order. It is never before the attempt that failed, even if the clock of this leader is behind. */
 function orderTime(snapshot: Snapshot, target: Target, now: number): number {
   const { observation } = factsOf(snapshot, target);
   const attempt = observation.kind === 'failed' ? Date.parse(observation.attempt) : Number.NaN;
@@ -151,6 +151,6 @@ export function holdingRetries(
 
 /** Returns the reason for a target that waits for its next attempt. */
 export function retryReason({ target, attempt, of, dueMs, isOrdered }: AwaitedRetry): Reason {
-  const when = isOrdered ? 'when its work has ended' : `at ${rfc3339(dueMs)}`;
+  const when = isOrdered ? 'when the work of the failed attempt has ended' : `at ${rfc3339(dueMs)}`;
   return because('RetryWaits', `${target.name} failed: attempt ${attempt} of ${of} ${when}`);
 }

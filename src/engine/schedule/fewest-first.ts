@@ -21,7 +21,7 @@ export function needsBudgetPods({ rollout }: Snapshot, { drain }: RolloutPolicy)
 
 /**
  * Returns the targets of a group with the workers in order. Workers with equal numbers keep the order that they had, and nodes of the
- * control plane keep their places. While no numbers are known, all do.
+ * control plane keep their places. While no numbers are known, all targets keep their places.
  */
 export function fewestFirst(
   { snapshot, policy }: Context,
@@ -62,7 +62,7 @@ export function uncountedWait(
   return (target) => {
     if (isOfControlPlane(objectOf(snapshot, target))) return undefined;
     const message = `the pods that PodDisruptionBudgets cover are being counted, because \`drain.startWith\` of UpgradePolicy ${policy.name} puts nodes in order by them`;
-    const verdict = wait('OrderUnknown', message, 'they are counted', { isPassing: true });
+    const verdict = wait('OrderUnknown', message, 'the pods are counted', { isPassing: true });
     return { ...verdict, gate: 'order', ofRollout: true };
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Orders the targets of a stage: `waves` and `order` of an UpgradePolicy put them into groups that start one after the other, and
- * `spread` takes the targets of a group from different domains in turn. Before that, `drain.startWith` puts the targets of a group in order.
+ * Orders the targets of a stage: `waves` and `order` of an UpgradePolicy put them into groups that start one after the other, and `spread`
+ * takes the targets of a group from different domains in turn. Before that, `drain.startWith` puts the targets of a group in order.
  */
 import { ownMember } from '../../util/own-member.ts';
 import { listed } from '../../util/phrases.ts';
@@ -72,7 +72,7 @@ export function orderCheck(
   // A failed worker within the failure budget does not stop later groups. A failed node of the control plane does.
   const mayFail = (target: Target): boolean =>
     budgetFor(target) > 0 && groupOf(target).startsWith(REST);
-  // The plan goes on around a worker that somebody holds, or that is pinned to another version.
+  // The plan continues without a worker that somebody holds, or that is pinned to another version.
   const isAside = (target: Target): boolean =>
     target.state === 'skipped' ||
     (target.state === 'pending' &&

@@ -98,7 +98,7 @@ describe('what the plan says', () => {
         code: 'WaveNeedsApproval',
         message: 'wave 2 needs approval by UpgradePolicy slow',
       },
-      ends: 'somebody approves it: refit approve table/plan --wave 2',
+      ends: 'somebody approves the wave: refit approve table/plan --wave 2',
     });
   });
 

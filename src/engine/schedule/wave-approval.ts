@@ -7,8 +7,9 @@ import { approvalOf } from '../model/decisions-of-people.ts';
 const RECHECK_MS = 5_000;
 
 /**
- * Returns the wait for the approval of the wave with this index, counted from 0; undefined if the wave needs none, or has it. Every
- * start asks, not only the first one of a wave: otherwise a node that gets into the wave by its labels could open it.
+ * Returns the wait for the approval of the wave with this index, counted from 0; undefined if the wave needs no approval, or has it. Each
+ * target of the wave needs the approval, and not only the first: otherwise the wave would count as approved once a node that has started
+ * gets labels which put it into the wave.
  */
 export function approvalWait(
   { snapshot, policy }: DecisionContext,
@@ -18,7 +19,7 @@ export function approvalWait(
   const { decisions, rollout } = snapshot;
   const wave = index + 1;
   const needs = `wave ${wave} needs approval by UpgradePolicy ${policy.name ?? ''}`.trimEnd();
-  const asking = 'somebody approves it with `refit approve`';
+  const asking = 'somebody approves the wave with `refit approve`';
   if (decisions === undefined)
     return wait('WaveNeedsApproval', needs, asking, { unapproved: wave });
   if (decisions === 'unasked')
@@ -36,7 +37,7 @@ export function approvalWait(
   if (approvalOf(decisions, rollout, wave)) return undefined;
   const { plan, place, exists } = decisions;
   const missing = exists ? '' : `; the NodeRollout ${place} does not exist yet`;
-  const ends = `somebody approves it: refit approve ${plan} --wave ${wave}`;
+  const ends = `somebody approves the wave: refit approve ${plan} --wave ${wave}`;
   return wait('WaveNeedsApproval', `${needs}${missing}`, ends, {
     recheckMs: RECHECK_MS,
     unapproved: wave,

@@ -84,7 +84,7 @@ function membersOf(
   return drawn.map(({ target }) => target);
 }
 
-/** Returns the lot of the target in the plan with this uid. */
+/** Returns the hash that decides which members a wave takes. It depends on the target and on the uid of the plan. */
 const lotOf = onceForEachWith(({ name }: Target, uid) => hash('sha256', `${uid}/${name}`));
 
 /**
@@ -125,7 +125,7 @@ function settleOf({ policy, now }: DecisionContext, { members }: Waves, wave: nu
   const { before, settleMs, until } = last;
   const at = rfc3339(until);
   const message = `wave ${before + 1} settles for ${formatDuration(settleMs)} before wave ${wave + 1} starts`;
-  return wait('WaveSettles', message, `that time is over, at ${at}`, {
+  return wait('WaveSettles', message, `the settle time is over, at ${at}`, {
     recheckMs: until - now,
     until: at,
   });

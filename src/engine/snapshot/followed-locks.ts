@@ -9,8 +9,8 @@ import { isFinal, targetsIn } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /**
- * Lets the keeper read the locks while the plan is unfinished, and hold them while the plan has targets in progress. `plan` names it
- * among the plans of all dialects.
+ * Lets the keeper read the locks while the plan is unfinished, and hold them while the plan has targets in progress. `plan` names the plan
+ * among those of all dialects.
  */
 export function followLocks(
   keeper: LockKeeper | undefined,
@@ -22,7 +22,7 @@ export function followLocks(
     keeper?.follow(plan, coordinate, 'over');
     return;
   }
-  // The part of a record that cannot be read may name targets in progress.
+  // A record that cannot be read completely may contain targets in progress.
   const isAtWork = rollout.unread !== undefined || targetsIn(rollout, 'intended').length > 0;
   keeper?.follow(plan, coordinate, isAtWork ? 'at-work' : 'waits');
 }
@@ -34,7 +34,7 @@ interface Parts {
   readonly policyFor: (plan: KubeObject) => RolloutPolicy;
 }
 
-/** Has the locks of deleted plans held until no node works for them any more. */
+/** Makes the keeper hold the locks of deleted plans until no node works for these plans any more. */
 export function followLocksOfOrphans(
   { dialect, world, locks, policyFor }: Parts,
   orphans: readonly OrphanedPlan[],

@@ -76,7 +76,7 @@ export interface Known {
   readonly refusalOf?:
     | ((rollout: Rollout, target: Target, part?: RefusedPart) => Unanswered | undefined)
     | undefined;
-  /** True if this leader has recorded the rollout since it was woken. */
+  /** True if this leader has already recorded the rollout in the present reconcile. */
   readonly hasRecorded?: boolean | undefined;
 }
 

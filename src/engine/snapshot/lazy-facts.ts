@@ -56,8 +56,9 @@ class Lazy implements Pick<TargetFacts, LazyFact> {
 }
 
 /**
- * Adds those that are computed on demand to the facts, and returns the same object. The accessors stand on a shared prototype, because V8 stores an object literal
- * with accessors as a hash table. That takes several times the memory, and a rollout may have 15,000 targets.
+ * Adds the facts that are computed on demand to the given facts, and returns the same object. The accessors are on a shared prototype,
+ * because V8 stores an object literal with accessors as a hash table. That takes several times the memory, and a rollout may have 15,000
+ * targets.
  */
 export function withLazyFacts(
   { dialect, plan, rollout, world }: Omit<Place, 'stage' | 'target' | 'cordoned'>,

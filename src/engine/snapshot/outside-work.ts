@@ -1,4 +1,4 @@
-/** Joins what a plan needs besides its nodes: health checks, hooks, locks and silences. */
+/** Combines everything that a plan needs besides its nodes: health checks, hooks, locks and silences. */
 import type { LockKeeper } from '../../coordination/lock-keeper.ts';
 import type { BudgetPodCounter } from '../../drain/budget-pod-counter.ts';
 import type { HealthMonitor } from '../../health/monitor.ts';
@@ -39,8 +39,8 @@ export function outsideResults(
 }
 
 /**
- * Lets others ask health checks, take locks, count pods and silence alerts as the snapshot needs it. Hooks follow the commands of
- * the turn.
+ * Tells other parts of the process which health checks, locks, pod counts and silences the plan needs. Hooks are not among them, because a
+ * command of the turn starts them.
  */
 export function followOutsideWork(
   { health, locks, silences, budgetPods }: OutsideParts,

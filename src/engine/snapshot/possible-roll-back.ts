@@ -1,4 +1,4 @@
-/** Finds out how the leader could take a failed run back, from what the NodeRollout records about it. */
+/** Finds out how the leader could roll a failed run back, from what the NodeRollout records about that run. */
 
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { KubeObject } from '../../kube/resources.ts';
@@ -42,8 +42,8 @@ export function possibleRollBack(
 }
 
 /**
- * Returns a run to the same version that was rolled back before. A tool that writes the failed spec again, such as one for GitOps, would
- * otherwise move the nodes to and fro without end.
+ * Returns an earlier run to the same version, if that run was rolled back. A tool that writes the failed spec again, such as one for
+ * GitOps, would otherwise move the nodes to and fro without end.
  */
 function rolledBackBefore(
   { planUid, version }: NodeRolloutRun,

@@ -13,7 +13,7 @@ type Refused = Pick<Signalling, 'stage' | 'target'>;
  */
 export type RefusedPart = 'object' | 'announcement' | 'announcements';
 
-/** How the API server says that RBAC does not grant a right. */
+/** Matches the message of the API server that RBAC does not grant a right. */
 const MISSING_RIGHT = /\bcannot \w+ resource\b/;
 
 /** Returns what is refused if the API server refuses the node action with these words. */

@@ -28,7 +28,7 @@ import { protectionOf } from './protect-nodes.ts';
 export type Command =
   /** Orders a new run of the plan, which was edited after it ended. */
   | { readonly kind: 'restart' }
-  /** Writes the plan that takes a failed run back, and orders its run. */
+  /** Writes the plan that rolls a failed run back, and orders a run of this plan. */
   | {
       readonly kind: 'roll-back';
       readonly plan: KubeObject;
@@ -94,8 +94,8 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
 }
 
 /**
- * Returns after how many milliseconds the leader looks again whether it takes the run back. Perhaps nothing ever records the end of the
- * run, so the leader looks for the record less often the longer ago that end was.
+ * Returns after how many milliseconds the leader looks again whether it rolls the run back. Perhaps nothing ever records the end of the
+ * run, so the leader reads the NodeRollout less often, the more time has passed since that end.
  */
 function rollBackMs(
   back: RollBackVerdict | undefined,

@@ -20,8 +20,8 @@ type Announcement = Extract<NodeAction, { kind: 'announce' }>;
 const PLANNED_AT_ONCE = 20;
 
 /**
- * Returns the changes of lifecycle conditions that this turn must write, one for each Node at most. A Node whose write was refused
- * gets none until the pause is over, and meanwhile its upgrade goes on without them.
+ * Returns the changes of lifecycle conditions that this turn must write, one for each Node at most. A Node whose write was refused gets no
+ * conditions until the pause is over, and meanwhile its upgrade goes on without them.
  */
 export const announcementsOf = onceForEach((assessment: Assessment): readonly Announcement[] => {
   const { snapshot } = assessment;
@@ -83,7 +83,7 @@ function wishesOf(assessment: Assessment): ReadonlyMap<string, Wish> {
   return wishes;
 }
 
-/** A Node that is upgraded in one stage and comes again in a later one is in progress. */
+/** A Node that one stage upgrades now and that a later stage upgrades again is in progress, and not planned. */
 function withoutPlanned(wanted: ReadonlySet<LifecycleCondition>): readonly LifecycleCondition[] {
   const all = [...wanted];
   return wanted.has('MaintenanceInProgress')
@@ -122,8 +122,8 @@ function conditionsFor(
 }
 
 /**
- * Returns how far the drain by the leader is. `Drained` is shown before the node goes on, and stays until the node is uncordoned. A
- * drain that was given up at its deadline never shows it.
+ * Returns how far the drain by the leader is. `Drained` is shown before the work on the node goes on, and stays until the node is
+ * uncordoned. A drain that was given up at its deadline never shows it.
  */
 function drainOf(
   { node, observation, drain }: TargetFacts,

@@ -35,7 +35,7 @@ export function protectionOf(
   if (!starts && observation.kind !== 'sent' && observation.kind !== 'working') return undefined;
   const tools = marks.flatMap(({ tool, isSet, owner }) => {
     const isOurs = owner === markOwner;
-    // The former owner removes its mark once it notices that it is over, so the plan that starts takes the mark over.
+    // Another plan that owns the mark removes it once that plan is over. So the plan that starts the target becomes the owner of the mark.
     const isLacking = isSet ? starts && owner !== undefined && !isOurs : !isOurs;
     return isLacking && coordinate.includes(tool) ? tool : [];
   });
