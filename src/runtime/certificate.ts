@@ -10,7 +10,7 @@ import type { Logger } from '../util/log.ts';
 export interface CertificateFiles {
   readonly certificate: string;
   readonly key: string;
-  /** The file with an authority. Clients need a certificate of that authority; without the file they need none. */
+  /** The file with a certificate authority. Clients need a certificate of that authority; without the file they need none. */
   readonly clientAuthority?: string | undefined;
 }
 

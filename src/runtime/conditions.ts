@@ -1,6 +1,6 @@
 /**
- * Sets one entry of `status.conditions`. Its time changes only with its status, and its message
- * cannot contain control characters.
+ * Sets one entry of `status.conditions`. The time of the entry changes only with its status, and its message cannot contain control
+ * characters.
  */
 import type { Condition } from '../kube/resources.ts';
 import { rfc3339 } from '../util/clock.ts';

@@ -202,7 +202,7 @@ export interface Runnable {
 }
 
 interface GroupParts extends BasicTools {
-  /** Is called if a part fails before the group stops. */
+  /** The group calls this function if a part fails before the group stops. */
   readonly onFailure: (error: unknown) => void;
 }
 

@@ -15,12 +15,12 @@ import {
 
 export type ReconcileOutcome = 'success' | 'requeue' | 'error';
 
-/** What the metrics show of one plan. */
+/** The values of the metrics of one plan. */
 export interface PlanMeasure {
   readonly dialect: string;
   /** `namespace/name`, or the name alone. */
   readonly plan: string;
-  /** The phases of a rollout. The one that the plan is in has the value 1, the others 0. */
+  /** All phases of a rollout. The present phase of the plan has the value 1, the others have 0. */
   readonly phases: Readonly<Record<string, number>>;
   /** The number of targets in each phase of a target. */
   readonly targets: Readonly<Record<string, number>>;
@@ -46,14 +46,14 @@ interface RequestMetrics {
   readonly requested: (record: RequestRecord) => void;
   readonly hookCalled: (hook: string, outcome: string, ms: number) => void;
   readonly updaterCalled: (labels: UpdaterLabels, ms: number) => void;
-  /** A message to a receiver was sent, or failed; or a notification was given up. */
+  /** Counts a message to a receiver that was sent or that failed, or a notification that was given up. */
   readonly notified: (receiver: string, outcome: 'sent' | 'failed' | 'dropped') => void;
   /** Replaces the number of silences that the leader has on this Alertmanager. */
   readonly silenced: (server: string, count: number) => void;
   readonly silenceFailed: (server: string) => void;
-  /** Removes the numbers of silences. Only the leader knows them. */
+  /** Removes the numbers of silences, because only the leader knows them. */
   readonly forgetSilences: () => void;
-  /** Spans of traces were taken by the collector, refused by it, or given up. */
+  /** Counts spans of traces that the collector has taken or refused, or that were given up. */
   readonly spansEnded: (outcome: 'sent' | 'rejected' | 'dropped', count: number) => void;
 }
 
@@ -74,7 +74,7 @@ interface PlanMetrics {
   /** Replaces the last measure of the plan. */
   plan(measure: PlanMeasure): void;
   forgetPlan(dialect: string, plan: string): void;
-  /** Removes the measures of all plans. Only the leader knows them. */
+  /** Removes the measures of all plans, because only the leader knows them. */
   forgetPlans(): void;
   /** `span` becomes the exemplar of the bucket that counts the step. */
   stepDone(dialect: string, step: string, seconds: number, span?: SpanReference): void;
@@ -104,7 +104,7 @@ export interface Metrics extends Measures {
    */
   ofCluster(name: string): Measures;
   forgetCluster(name: string): void;
-  /** From now on, scrapers that ask for OpenMetrics get it, with exemplars. Without traces there are none. */
+  /** From now on, scrapers that ask for OpenMetrics get it, with exemplars. Without traces there are no exemplars. */
   offerExemplars(): void;
   /**
    * Returns the text for a scrape with this header `Accept`. Concurrent scrapes of one format share
@@ -250,7 +250,7 @@ async function openMetricsOf(own: Store, clusters: ReadonlyMap<string, Store>): 
   return `${texts.join('')}${OPENMETRICS_END}`;
 }
 
-/** The types of prom-client declare a number as the type of a metric, which is a text. */
+/** The TypeScript types of prom-client declare the type of a metric as a number, but its value is a text. */
 async function familyIn({ registry }: Store, name: string): Promise<MetricFamily | undefined> {
   const family: unknown = await registry.getSingleMetric(name)?.get();
   return family as MetricFamily | undefined;

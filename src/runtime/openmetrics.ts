@@ -112,7 +112,7 @@ function numberText(value: number): string {
 interface MediaRange {
   readonly type: string;
   readonly version: string | undefined;
-  /** How much the client wants it, from 0 (not at all) to 1. */
+  /** How much the client wants this format, from 0 (not at all) to 1. */
   readonly quality: number;
 }
 
@@ -137,7 +137,7 @@ export function wantsOpenMetrics(accept: string): boolean {
   return openQuality > 0 && openQuality >= textQuality;
 }
 
-/** Returns the quality of the most specific ranges that there are; 0 if there are none. */
+/** Returns the quality of the first list that is not empty; 0 if all lists are empty. The list of the most specific ranges comes first. */
 function qualityIn(fromSpecific: readonly (readonly MediaRange[])[]): number {
   const ranges = fromSpecific.find(({ length }) => length > 0) ?? [];
   return Math.max(0, ...ranges.map(({ quality }) => quality));

@@ -9,9 +9,7 @@ import type { Tools } from '../util/tools.ts';
  * Milliseconds before the first retry of a key. They double with each further retry, up to the cap.
  */
 const RETRY = { base: 100, cap: 120_000 };
-/**
- * The retries of all keys together, so that a thousand keys do not hit a failing server at once.
- */
+/** The limit for the retries of all keys together, so that a thousand keys do not hit a failing server at once. */
 const RETRIES = { perSecond: 10, burst: 100 };
 
 export class WorkQueue {

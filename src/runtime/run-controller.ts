@@ -37,10 +37,7 @@ export interface ReconcileResult {
 export interface Controller {
   readonly name: string;
   readonly sources: readonly EventSource[];
-  /**
-   * The controller calls it at the start of each term, because state in memory from an earlier term
-   * may be outdated.
-   */
+  /** The controller calls this function at the start of each term, because state in memory from an earlier term may be outdated. */
   begin?(): void;
   reconcile(key: string, context: ReconcileContext): Promise<ReconcileResult | void>;
   readonly concurrency: number;
