@@ -121,7 +121,10 @@ const LOOK_AGAIN_MS = 60_000;
 /** The most concurrent requests, enough to keep an API server busy. The first wave of a large plan would send thousands. */
 const REQUESTS_AT_ONCE = 32;
 
-/** Returns a function that adds the excluded roles to a policy. The result is cached, because values computed from a policy are. */
+/**
+ * Returns a function that adds the excluded roles to a policy. The result is cached, because other values are computed once for each policy
+ * object.
+ */
 function exclusionsOf({
   excludedRoles = [],
 }: Pick<ControllerProcessOptions, 'excludedRoles'>): (policy: RolloutPolicy) => RolloutPolicy {
@@ -153,14 +156,16 @@ export async function prepareControllerProcess(
   let listPolicies = (): readonly UpgradePolicy[] => [];
   const usesRequests = (): boolean =>
     listPolicies().some(({ spec }) => spec.drain?.evictionRequests === 'Use');
-  // Only candidates for a Lease follow each other. A process without one, and a run of `refit kubeadm`, may be the last.
+  // Another process takes over only from a candidate for a Lease. After a process without a Lease, or a run of `refit kubeadm`, perhaps
+  // none follows.
   const handsOver = election !== undefined;
   const drains = createDrains({ client: writer, clock, random, log, usesRequests, handsOver });
   const events = eventRecorder({ client, component, clock, random, log });
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
   await askForNeeded(given, options, abort);
-  // From here on, a refusal is final. Before this point, an API server that has just started may refuse every request for some seconds.
+  // From here on, a refusal by the API server is final. Before this point, an API server that has just started may refuse every request for
+  // some seconds.
   const [policies, dialects] = await Promise.all([
     findPolicies(options, abort),
     readable(given, options, abort),
@@ -216,7 +221,10 @@ export async function prepareControllerProcess(
 /** The namespace of the files in deploy/. */
 const HOME = 'refit-system';
 
-/** Returns the namespace of the controller: that of its pod, or the one that its kubeconfig names. Without either it is that of the files in deploy/. */
+/**
+ * Returns the namespace of the controller: that of its pod, or the one that its kubeconfig names. Without either, it is the namespace of
+ * the files in deploy/.
+ */
 function homeOf({ namespace }: ClusterConfig): string {
   return namespace === 'default' ? HOME : namespace;
 }
@@ -467,7 +475,7 @@ function standbyNotes(
   const judged = new Set<string>();
   const look = ({ plans, brokenRuleOf }: RolloutController): void => {
     for (const plan of plans.list()) {
-      // The text makes all replicas write the same Event, so that only one is created.
+      // The Event has the same name in all replicas because of this text, so that only one Event is created.
       const once = `${plan.metadata.uid}.${plan.metadata.generation}`;
       if (judged.has(once)) continue;
       judged.add(once);

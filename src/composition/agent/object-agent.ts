@@ -43,9 +43,9 @@ import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 
 export interface AgentHost extends HostParts {
-  /** Knows the previous binary of the host; one for all agents of the host. */
+  /** Knows the previous binary of the host. All agents of the host share this object. */
   readonly kept?: KeptBinary;
-  /** Knows the airgap bundles of the host; one for all agents of the host. */
+  /** Knows the airgap bundles of the host. All agents of the host share this object. */
   readonly keptBundles?: KeptBundles;
   /** The host, if kubeadm manages its kubelet and control plane. */
   readonly kubeadm?: Host;
@@ -92,8 +92,8 @@ export async function serveNode(
 }
 
 /**
- * Returns what keeps the annotation that says which agent runs here. Create it only for the object whose signals restart the
- * service.
+ * Returns the keeper of the annotation that says which agent runs on the host. Call this function only for the object whose signals restart
+ * the service.
  */
 export function announcer(host: AgentHost, object: SignalObject): PresenceKeeper {
   const { version, clock, options, places, userAgent } = host;
@@ -284,8 +284,8 @@ export function createObjectAgent(
 type KeptOfHost = Pick<AgentHost, 'kept' | 'keptBundles' | 'log'>;
 
 /**
- * Returns what the agent does before its last report on a signal. The next node waits for the report, so this only
- * records the success, and removes nothing.
+ * Returns what the agent does before its last report on a signal. The next node waits for the report, so this function only records the
+ * success, and removes nothing.
  */
 function lastWork(
   host: KeptOfHost,
@@ -298,9 +298,9 @@ function lastWork(
 }
 
 /**
- * Returns the finished signals, whose file is beside the journal. Each end also starts the time of what is kept: a leader may have
- * written the end, or the last report may not have waited for it. What is not kept any longer is removed in the background, because that
- * may be gigabytes.
+ * Returns the finished signals, whose file is beside the journal. Each end of a signal also starts the time for which the previous binary
+ * and bundles are kept, because a leader may have written the end, or the last report may not have waited for that. What is not kept any
+ * longer is removed in the background, because that may be gigabytes.
  */
 function finishedBeside(journal: string, host: KeptOfHost): FinishedSignals {
   const finished = finishedSignals(join(dirname(journal), `finished-${basename(journal)}`));
@@ -320,8 +320,8 @@ function endsKept({ command }: Pick<SignalData, 'command'>, status: string): boo
 }
 
 /**
- * Starts the time of the previous binary and bundles if an update of a binary has succeeded. This happens before the report, because the report
- * says until when they are kept. It never rejects.
+ * Starts the time of the previous binary and bundles if an update of a binary has succeeded. This happens before the report, because the
+ * report says until when they are kept. It never rejects.
  */
 async function settleKept(
   { kept, keptBundles, log }: KeptOfHost,
@@ -368,7 +368,7 @@ function factsOfKept(host: KeptOfHost & { readonly clock: Clock }) {
     const at = clock.monotonic();
     const read = ++reads;
     await tendKept(host);
-    // A list of bundles that the disk withholds must not silence the agent.
+    // The agent must announce itself even if the list of bundles cannot be read.
     const keptBundle = await keptBundles?.facts().catch((error: unknown) => {
       log.warn('cannot read the list of airgap bundles', { reason: messageOf(error) });
       return undefined;
@@ -381,12 +381,15 @@ function factsOfKept(host: KeptOfHost & { readonly clock: Clock }) {
   return {
     /** Returns the facts as they are now, and removes nothing. Rejects if they cannot be read. */
     current: async (): Promise<KeptAnnouncement> => {
-      // The report that contains these facts changes the object, and the next announcement then tends what is kept.
+      // The report that contains these facts changes the object, and the next announcement then removes what is not kept any longer.
       last = undefined;
       reads++;
       return defined({ kept: await kept?.facts(), keptBundle: await keptBundles?.facts() });
     },
-    /** Returns the facts that were read within the last minute. Otherwise it tends what is kept, and reads them. It does not reject for a failed removal. */
+    /**
+     * Returns the facts that were read within the last minute. Otherwise it removes what is not kept any longer, and reads the facts again.
+     * It does not reject for a failed removal.
+     */
     recent: async (): Promise<KeptAnnouncement> =>
       last !== undefined && clock.monotonic() - last.at < KEPT_FACTS_MS
         ? last.facts

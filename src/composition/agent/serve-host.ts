@@ -175,8 +175,7 @@ export async function serveController(
   const ownNode = changeRelay();
   const own = { object, ownNode, announcement, journal, accepts: ['k0supdate'] } as const;
   /**
-   * The last known name of the Node. It is kept when the ControlNode is gone, because a cordon of
-   * ours must still be removed.
+   * The last known name of the Node. It is kept when the ControlNode is gone, because a cordon that Refit has set must still be removed.
    */
   let said: { readonly nodeName: string | undefined } | undefined;
   const agent = createObjectAgent(host, own, () => {
