@@ -1,4 +1,4 @@
-/** The cluster autoscaler, which deletes nodes that are not needed. */
+/** Detects the work of the cluster autoscaler, which deletes nodes that are not needed. */
 import { type Tool, taintOn } from './tool.ts';
 
 /**

@@ -1,4 +1,7 @@
-/** The Lease by which tools that disrupt nodes take turns. Every tool may take it, and Refit does while nodes are in progress. */
+/**
+ * Reads and writes the Lease by which tools that disrupt nodes take turns. Every tool may take the Lease, and Refit takes it while nodes
+ * are in progress.
+ */
 import { holderOf, released, renewalOf, renewed, taken } from '../kube/election/lease-record.ts';
 import { type Lease, leases } from '../kube/resources.ts';
 import { ifFound } from '../kube/status-error.ts';

@@ -1,4 +1,4 @@
-/** The NVIDIA GPU Operator, which drains nodes to upgrade their drivers. */
+/** Detects the work of the NVIDIA GPU Operator, which drains nodes to upgrade their drivers. */
 import { printable } from '../util/printable.ts';
 import type { Tool } from './tool.ts';
 
@@ -6,7 +6,7 @@ import type { Tool } from './tool.ts';
 const STATE = 'nvidia.com/gpu-driver-upgrade-state';
 const DONE = 'upgrade-done';
 const FAILED = 'upgrade-failed';
-/** The driver is out of date, and nothing has been done to the node yet. */
+/** This value means that the driver is out of date, and that nothing has been done to the node yet. */
 const REQUIRED = 'upgrade-required';
 /** With the value `true`, the operator never upgrades the driver of the node, so its state stays `upgrade-required`. */
 const SKIP = 'nvidia.com/gpu-driver-upgrade.skip';

@@ -1,7 +1,7 @@
-/** Karpenter, which replaces and deletes nodes. */
+/** Detects the work of Karpenter, which replaces and deletes nodes. */
 import { type Tool, taintOn } from './tool.ts';
 
-/** The taint of nodes that Karpenter disrupts: since its version 1.0, and before. */
+/** The taints of nodes that Karpenter disrupts. Karpenter sets the first one since its version 1.0, and set the second one before. */
 const DISRUPTED = ['karpenter.sh/disrupted', 'karpenter.sh/disruption'];
 
 export const karpenter: Tool = {

@@ -3,7 +3,7 @@ import type { KubeObject } from '../kube/resources.ts';
 import { isRecord, isText, recordsIn } from '../util/json.ts';
 
 const FLAG = '--concurrency';
-/** Kured reads it if the flag is missing. */
+/** Kured reads this environment variable if the flag is missing. */
 const VARIABLE = 'KURED_CONCURRENCY';
 
 /** The most nodes. Refit writes one lock for each of them into one annotation, whose size is limited. */

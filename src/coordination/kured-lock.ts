@@ -21,7 +21,7 @@ const COMMAND = `kubectl -n ${KURED.namespace} annotate daemonset ${KURED.name} 
 
 const NANOSECONDS = 1_000_000;
 
-/** Milliseconds after which Kured takes the lock of a Refit that is gone. A change of the leader takes less. */
+/** Milliseconds after which Kured takes the lock if no process of Refit renews it. A change of the leader takes less. */
 const LASTS_MS = 300_000;
 const RENEW_MS = 60_000;
 
@@ -37,12 +37,12 @@ export const kuredLock: LockKind = {
   async look(client, look) {
     const { name, namespace } = KURED;
     const kured = await ifFound(client.get(daemonSets, name, { namespace, abort: look.abort }));
-    // Without Kured there is nothing to take, and nobody who would take it.
+    // Without Kured there is no lock to take, and nobody else who could hold it.
     return kured ? viewOf(client, kured, look) : { others: [], renewedAt: look.now };
   },
 };
 
-/** One lock, as Kured writes it. Whatever else stands in it is kept. */
+/** One lock, as Kured writes it. Refit keeps members that it does not know. */
 type Entry = Readonly<Record<string, unknown>>;
 
 interface Value {
@@ -99,7 +99,9 @@ function valueIn(text: string): Value | undefined {
   return { isList: true, entries: locks.map((each) => (isRecord(each) ? each : {})) };
 }
 
-/** Returns when Refit has renewed its lock; the epoch if Kured could take a place nevertheless, so that the lock is written anew at once. */
+/**
+ * Returns when Refit has renewed its lock; the epoch if Kured could take a place nevertheless, so that the lock is written anew at once.
+ */
 function renewalOf({ isList, entries, own, foreign, places }: Entries): number | undefined {
   if (own.length === 0) return undefined;
   const live = own.length + foreign.length;
@@ -127,7 +129,7 @@ function withoutOwn({ foreign, places }: Entries): object | null {
   return foreign.length === 0 ? null : { maxOwners: places, locks: foreign };
 }
 
-/** Returns when the lock lapses, in milliseconds. Without a TTL it never does. */
+/** Returns when the lock expires, in milliseconds since the Unix epoch. The result is Infinity for a lock without a TTL. */
 function expiryOf({ created, TTL }: Entry): number {
   const lasts = typeof TTL === 'number' && TTL > 0 ? TTL / NANOSECONDS : Infinity;
   const expiry = Date.parse(scalarText(created)) + lasts;

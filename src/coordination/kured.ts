@@ -1,4 +1,4 @@
-/** Kured, which reboots one node after the other. */
+/** Detects the work of Kured, which reboots one node after the other. */
 import type { Tool } from './tool.ts';
 
 /** Kured sets this annotation on a Node before its reboot, and removes it after, if it runs with `--annotate-nodes`. */

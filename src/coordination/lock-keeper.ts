@@ -12,7 +12,10 @@ import { aborted } from '../util/waits.ts';
 import { LOCKS } from './locks.ts';
 import type { KnownLock, LockClient, LockKind, LockView, Look, ToolName } from './tool.ts';
 
-/** What a plan needs of the locks. `over`: it has ended, and needs no lock. `at-work`: it has nodes in progress. */
+/**
+ * What a plan needs of the locks. `over`: the plan has ended, and needs no lock. `waits`: it has no node in progress. `at-work`: it has
+ * nodes in progress.
+ */
 export type LockNeed = 'over' | 'waits' | 'at-work';
 
 export interface LockKeeper {
@@ -39,8 +42,7 @@ const EVERY_MS = 10_000;
 /** Milliseconds until the next look after somebody else has changed the lock at the same time. */
 const CONFLICT_MS = 1_000;
 /**
- * Milliseconds for which a lock that a former leader left is kept although no plan needs it. Not all plans have said yet what they
- * need.
+ * Milliseconds for which a lock that a former leader left is kept although no plan needs it. In this time, every plan says what it needs.
  */
 const INHERITED_MS = 60_000;
 
@@ -164,7 +166,7 @@ class KeptLock {
     const isSame = this.#known !== undefined && sameJson(this.#known, known);
     this.#known = known;
     const { clock } = this.#parts;
-    // Nobody needs to know, and nothing is to be given back.
+    // No plan needs the lock, and Refit does not hold it.
     const isIdle = this.#plans.size === 0 && known.isOurs !== true;
     if (isIdle) this.#known = undefined;
     else if (this.#isAskedAgain) this.#wake();
@@ -179,7 +181,7 @@ class KeptLock {
     try {
       view = await this.#look(stop);
     } catch (error) {
-      // Its holder may be at work.
+      // A lock that cannot be read counts as held, because its holder may be at work.
       const message = `${title} cannot be read: ${printable(messageOf(error))}`;
       const other = { tool, message, ends: `the API server lets Refit read ${place}` };
       return { known: { tool, others: [other] }, inMs: EVERY_MS };
@@ -203,7 +205,7 @@ class KeptLock {
     }
   }
 
-  /** Resolves with whether Refit holds the lock then. */
+  /** Takes, renews or gives back the lock. Resolves with true if Refit holds the lock afterwards. */
   async #change(view: LockView, renewMs: number): Promise<boolean> {
     const { renewedAt, others } = view;
     const { clock } = this.#parts;

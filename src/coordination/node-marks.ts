@@ -13,7 +13,7 @@ export interface MarkState {
   readonly tool: ToolName;
   /** True if the Node has the annotation of the tool, with any value and set by anybody. */
   readonly isSet: boolean;
-  /** The claim of the plan that set it; undefined if no plan did. */
+  /** The claim of the plan that set the annotation; undefined if no plan has set it. */
   readonly owner: string | undefined;
 }
 

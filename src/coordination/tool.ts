@@ -34,7 +34,7 @@ export interface OtherLock {
   readonly message: string;
   /** A clause that follows "when". It says what ends the wait, and what people can do about it. */
   readonly ends: string;
-  /** When the lock lapses by itself, in RFC 3339; undefined if it never does. */
+  /** When the lock expires, in RFC 3339; undefined if it never expires. */
   readonly until?: string;
 }
 
@@ -43,7 +43,7 @@ export interface KnownLock {
   readonly tool: ToolName;
   /** The locks of others. While there is one, no node may start. */
   readonly others: readonly OtherLock[];
-  /** True if Refit holds the lock, or if there is nothing that it could take; undefined if the lock could not be read. */
+  /** True if Refit holds the lock, or if the other tool is not there, so that no lock exists; undefined if the lock could not be read. */
   readonly isOurs?: boolean;
   /** Why Refit could not take the lock at the last try. */
   readonly problem?: string;
@@ -58,7 +58,7 @@ export interface LockKind {
   readonly place: string;
   /** How Refit takes the lock itself. */
   readonly taking: {
-    /** The command that prints the rights for that, for messages. */
+    /** The command that prints the rights that Refit needs to take the lock. Messages name this command. */
     readonly rights: string;
     /** Milliseconds after which a lock that Refit holds is renewed. */
     readonly renewMs: number;
