@@ -32,7 +32,7 @@ function nameOf(labels: Labels): string {
   return `${clipped(labels[NAME] ?? 'an alert without a name')}${shown && ` with ${shown}`}`;
 }
 
-/** A pending alert does not fire yet. */
+/** Resolves with the labels of the alerts that fire. A pending alert does not fire yet. */
 async function firingInPrometheus(
   { url, secretName }: AlertCheck,
   tools: CheckTools,
@@ -48,7 +48,10 @@ async function firingInPrometheus(
     .map((each) => labelsIn((each as Readonly<Record<string, unknown>>)['labels']));
 }
 
-/** Alertmanager itself selects the alerts, because it may have thousands. A silenced or inhibited alert does not count. */
+/**
+ * Resolves with the labels of the active alerts. Alertmanager itself selects them, because it may have thousands. A silenced or inhibited
+ * alert does not count.
+ */
 async function activeInAlertmanager(
   { url, secretName, labels }: AlertCheck,
   tools: CheckTools,

@@ -11,7 +11,7 @@ const MOST_NAMES = 3;
 /** The most nodes that are asked one by one. Beyond that, one list of all pods costs the API server less. */
 const MOST_SINGLE = 20;
 
-/** `nodes` are the names of the Nodes to look at. */
+/** Resolves with the result of the check. `nodes` are the names of the Nodes whose pods are checked. */
 export async function askDaemonSets(
   client: KubeClient,
   check: DaemonSetCheck,

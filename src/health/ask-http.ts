@@ -7,7 +7,10 @@ import type { CheckFinding, HttpCheck } from './checks.ts';
 /** Milliseconds after which a silent server fails the check. After the limit of a round, which is longer, the check would be unknown. */
 const WITHIN_MS = 8_000;
 
-/** A server that cannot be reached fails the check: to answer is what the check demands. Rejects if the credentials cannot be read. */
+/**
+ * Resolves with the result of the check. A server that cannot be reached fails the check, because the check demands an answer. Rejects if
+ * the credentials cannot be read.
+ */
 export async function askHttp(
   { url, secretName }: HttpCheck,
   tools: CheckTools,

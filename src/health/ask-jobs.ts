@@ -96,7 +96,7 @@ async function answer(
 interface Run {
   readonly name: string;
   readonly startedAt: number;
-  /** The message of the run before if that failed. */
+  /** The message of the previous run, if that run failed. */
   readonly earlier: string | undefined;
   /** Undefined while the Job runs. */
   readonly end: End | undefined;
@@ -108,7 +108,7 @@ interface End {
   readonly at: number;
 }
 
-/** Returns true if the end of the run still says how the cluster is. */
+/** Returns true if the result of the run is still valid for the present state of the cluster. */
 function counts(run: Run, end: End, check: JobCheck, { after, now }: JobNeed): boolean {
   if (end.state === 'failing') return now - end.at < RETRY_MS;
   return run.startedAt >= after && now - end.at < check.everyMs;
@@ -136,13 +136,13 @@ function endOf(conditions: readonly Condition[], label: string, now: number): En
   return { state: 'failing', message: message.slice(0, LONGEST_MESSAGE), at };
 }
 
-/** Returns a finding that makes nodes wait. After a failure the check goes on failing until a run succeeds. */
+/** Returns the result while a Job runs, which makes nodes wait. After a failure the check goes on failing until a run succeeds. */
 function running(what: string, failed: string | undefined): CheckFinding {
   if (failed === undefined) return { state: 'unknown', message: what, isPending: true };
   return { state: 'failing', message: `${failed}; it runs again` };
 }
 
-/** A time that cannot be read, or is in the future, is `now`. */
+/** Returns the time in milliseconds; `now` for a time that cannot be read or is in the future. */
 function timeOf(text: string | undefined, now: number): number {
   const time = Date.parse(text ?? '');
   return Number.isNaN(time) ? now : Math.min(time, now);

@@ -11,7 +11,9 @@ interface Sample {
   readonly text: string;
 }
 
-/** Rejects if there is nothing to compare. A value that is no number has no place within bounds or outside of them, so it makes the check unknown. */
+/**
+ * Resolves with the result of the check. Rejects if a value is missing or cannot be compared, such as `NaN`, and the check is then unknown.
+ */
 export async function askMetrics(
   check: MetricCheck,
   tools: CheckTools,
@@ -92,7 +94,7 @@ function samplesIn(answer: unknown, host: string): Sample[] {
   });
 }
 
-/** `value` is a time and a text. */
+/** Returns the text in `value`, which Prometheus writes as a list of a time and a text. */
 function textOf(value: unknown): string {
   const text: unknown = Array.isArray(value) ? value[1] : undefined;
   return typeof text === 'string' ? text : 'no number';

@@ -85,7 +85,7 @@ class Tally {
     this.#roundMs = roundMs;
   }
 
-  /** Resolves with the reason if there can be no answer. */
+  /** Evaluates the expression for these objects. Resolves with a reason if the check can have no answer, and otherwise with undefined. */
   async add(objects: readonly KubeObject[], abort: AbortSignal): Promise<string | undefined> {
     let turnMs = 0;
     for (const object of objects) {
@@ -121,7 +121,7 @@ class Tally {
     return undefined;
   }
 
-  /** An object that surely fails counts more than one that cannot be judged. */
+  /** Returns the result of the check. If one object fails and another cannot be evaluated, the check fails. */
   finding({ objectKind: kind }: ResourceCheck): CheckFinding {
     const failing = this.#failing;
     if (failing.length > 0) {

@@ -1,4 +1,7 @@
-/** Sends the requests of health checks and of silences to servers, with credentials from a Secret. No redirect is followed, so that no other server gets them. */
+/**
+ * Sends the requests of health checks and of silences to servers, with credentials from a Secret. No redirect is followed, so that no other
+ * server gets them.
+ */
 import type { IncomingMessage } from 'node:http';
 import { chunksOf, getOnce, statusOf } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
@@ -16,7 +19,7 @@ export interface CheckTools {
   readonly environment: Environment;
 }
 
-/** What the Secret of a check is good for. */
+/** What a request needs from the Secret of a check. */
 export interface Access {
   readonly headers: Readonly<Record<string, string>>;
   /** Certificate authorities in PEM. */

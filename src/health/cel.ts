@@ -26,7 +26,9 @@ export const CEL_LIMIT_MS = 50;
  * first one. Then it tries again, with more time.
  */
 const ATTEMPTS_MS = [CEL_LIMIT_MS, 250, 1_000];
-/** Attempts that used less of the limit than this waited for the CPU. One that only computes uses a little less than all. */
+/**
+ * Attempts that used less of the limit than this waited for the CPU. An attempt that computes all the time uses almost all of the limit.
+ */
 const USED_SHARE = 0.8;
 const MOST_NODES = 1_000;
 const MOST_DEPTH = 60;

@@ -5,7 +5,7 @@ import type { LabelSelector } from '../kube/resources.ts';
 export interface HealthRules {
   /** The names of the checks are unique. */
   readonly checks: readonly HealthCheck[];
-  /** True if a check that got no answer keeps nothing from starting. */
+  /** True if targets may start although a check got no answer. */
   readonly ignoresUnknown?: boolean | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface ResourceCheck extends NamedCheck {
   readonly apiVersion: string;
   /** The kind of the objects, such as `StatefulSet`. */
   readonly objectKind: string;
-  /** Undefined selects objects of all namespaces, and objects of cluster-scoped kinds. */
+  /** The namespace of the objects. If it is undefined, the check selects objects of all namespaces, or of a cluster-scoped kind. */
   readonly namespace?: string | undefined;
   readonly selector?: LabelSelector | undefined;
   /** The expression reads the object as `object`. */

@@ -18,7 +18,10 @@ export interface HealthScope {
   readonly checks: readonly HealthCheck[];
   /** The Nodes that the plan has upgraded, or is upgrading. */
   readonly nodes: readonly string[];
-  /** Answers are needed that were asked for at this time or later, in milliseconds since the Unix epoch; 0 if any will do. */
+  /**
+   * The plan needs an answer to each check that was asked at this time or later, in milliseconds since the Unix epoch; 0 if every answer
+   * counts.
+   */
   readonly after: number;
 }
 
