@@ -1,4 +1,4 @@
-/** Carries out a hook as a Job: creates it under a name that every leader gives it, and reads how it stands. */
+/** Carries out a hook as a Job: creates the Job under the same name in every leader, and reads its state. */
 import { HOOK_LABEL, HOOK_NODE_ANNOTATION } from '../drain/own-pods.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Job, jobs, trueCondition } from '../kube/resources.ts';
@@ -11,7 +11,7 @@ import type { HookFinding, HookRun, JobAction } from './rules.ts';
 /** Seconds after its end for which a Job is kept, so that people can read its logs. */
 const KEPT_SECONDS = 86_400;
 
-/** Creates the Job of the run if there is none, and returns how it stands. A Job that somebody deleted is created again. */
+/** Creates the Job of the run if there is none, and returns its state. A Job that somebody deleted is created again. */
 export async function lookAtJob(
   client: KubeClient,
   run: HookRun,

@@ -19,13 +19,13 @@ export function isOfPlan(when: HookMoment): boolean {
   return when === 'beforePlan' || when === 'afterPlan';
 }
 
-/** Something of the user that must succeed at one moment of the upgrade of a node, or of a plan. */
+/** A Job or a request that a user defines, and that must succeed at one moment of the upgrade of a node, or of a plan. */
 export interface Hook {
   /** The names of the hooks of a policy are unique. */
   readonly name: string;
   readonly when: HookMoment;
   readonly action: JobAction | WebhookAction;
-  /** Milliseconds that one run may take, its own waits included. */
+  /** Milliseconds that one run may take, including the pauses between its attempts. */
   readonly timeoutMs: number;
   /** True if the upgrade goes on after a failure of the hook. */
   readonly ignoresFailure?: boolean | undefined;

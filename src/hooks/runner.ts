@@ -31,7 +31,7 @@ export interface HookRunner {
   run(stop: AbortSignal): Promise<void>;
 }
 
-/** Starts the run if it was not started yet, and returns how it stands. After a rejection it is asked again. */
+/** Starts the run if it was not started yet, and returns its state. After a rejection, the runner calls the function again. */
 export type LookAtRun = (run: HookRun, abort: AbortSignal) => Promise<HookFinding>;
 
 /** Milliseconds between two looks at a Job, and between the first two requests to a server. Later requests are rarer. */
@@ -176,7 +176,7 @@ class Runner implements HookRunner {
   async #take(entry: Entry, stop: AbortSignal): Promise<void> {
     const { run, result: before } = entry;
     const found = this.#inTime(entry, await this.#answer(run, stop));
-    // What is found after the run was dropped belongs to nobody.
+    // The run was dropped meanwhile, so no plan needs this result.
     if (stop.aborted || this.#entries.get(run.id) !== entry) return;
     const message = printable(found.message).slice(0, LONGEST_MESSAGE);
     const isSame = before?.state === found.state;

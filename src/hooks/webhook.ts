@@ -1,4 +1,7 @@
-/** Carries out a hook as a signed request to a server. The key of the request is the same for every leader, so the server can know a repetition. */
+/**
+ * Carries out a hook as a signed request to a server. The key of the request is the same for every leader, so the server can detect a
+ * repeated request.
+ */
 import type { IncomingMessage } from 'node:http';
 import { chunksOf, getOnce, isTransient, statusOf } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
@@ -96,7 +99,9 @@ function stateOf({ statusCode = 0 }: IncomingMessage): HookFinding['state'] {
   return isRefusal ? 'failed' : 'running';
 }
 
-/** Returns the beginning of the body. A body that breaks off counts as far as it came: the status has arrived. */
+/**
+ * Returns the beginning of the body. If the body breaks off, the part that has arrived is returned, because the status is already known.
+ */
 async function beginningOf(response: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   let length = 0;
