@@ -1,6 +1,6 @@
 /**
- * Writes messages in the formats that receivers publish. The texts come from the cluster, so each format is chosen or escaped in such a
- * way that no text can format, link or call anybody.
+ * Writes messages in the formats that receivers publish. The texts come from the cluster, so each format is chosen or escaped in such a way
+ * that no text can contain formatting, a link or a mention of a user.
  */
 import type { HttpReceiver, Message } from './receivers.ts';
 
@@ -28,7 +28,7 @@ export function written(receiver: HttpReceiver, message: Message): Written {
       method: 'PUT',
       path: `/_matrix/client/v3/rooms/${event.map(encodeURIComponent).join('/')}`,
       headers: {},
-      // Without a formatted body, clients show the text as it is. The empty mentions call nobody, whatever the text says.
+      // Without a formatted body, clients show the text as it is. The empty mentions notify no user, whatever the text says.
       body: { msgtype: 'm.notice', body: linesOf(message), 'm.mentions': {} },
     };
   }

@@ -11,7 +11,7 @@ export interface SecretTools {
 
 const LONGEST_SECRET = 4096;
 
-/** The message of this error has no secret, and may be shown. */
+/** The message of this error contains no secret, and may be shown. */
 export class Undeliverable extends Error {
   override readonly name = 'Undeliverable';
 }
