@@ -55,9 +55,9 @@ export interface NodeSilence {
 export interface SilenceMeasures {
   /** Replaces the number of silences that the leader has on this server. */
   silenced(server: string, count: number): void;
-  /** A request to this server has failed. */
+  /** Counts a failed request to this server. */
   silenceFailed(server: string): void;
-  /** Removes the numbers of silences. Only the leader knows them. */
+  /** Removes the numbers of silences, because only the leader knows them. */
   forgetSilences(): void;
 }
 
@@ -70,13 +70,16 @@ export interface SilenceKeeper {
   stateOf(plan: string): SilenceState | undefined;
   /** Returns the silences that the plan needs now, in the order of their nodes. */
   silencesOf(plan: string): readonly NodeSilence[];
-  /** Calls the listener when the state or the silences of a plan change, but not when a silence is renewed. The returned function removes the listener. */
+  /**
+   * Calls the listener when the state or the silences of a plan change, but not when a silence is renewed. The returned function removes
+   * the listener.
+   */
   onChange(listener: () => void): () => void;
   /** Runs until `stop` aborts. It ends no silence then, because the next leader takes them over. */
   run(stop: AbortSignal): Promise<void>;
 }
 
-/** Milliseconds that one silence may take. */
+/** Milliseconds that one attempt to make, renew or end a silence may take. */
 const WITHIN_MS = 10_000;
 /** Milliseconds until the next round after one with failures. */
 const AGAIN_MS = 15_000;
@@ -91,7 +94,7 @@ const LONGEST_MESSAGE = 300;
 interface Entry {
   readonly plan: string;
   readonly policy: string;
-  /** Its duration and its Secret may change, but not the fields by which the silence is found. */
+  /** The duration and the Secret in it may change, but not the fields by which the silence is found. */
   wanted: Wanted;
   /** The monotonic time at which the silence must be looked at again. */
   dueAt: number;
@@ -229,7 +232,10 @@ class Keeper implements SilenceKeeper {
     for (const [server, count] of counts) this.#metrics.silenced(server, count);
   }
 
-  /** Finds out whether the silences of the plan are kept. Between two Nodes, the last state holds. Returns true if the state has changed. */
+  /**
+   * Finds out whether the silences of the plan are kept. While no silence has been tried, the last state stays. Returns true if the state
+   * has changed.
+   */
   #judge(plan: string): boolean {
     const tried = this.#entries().filter(
       (entry) => entry.plan === plan && entry.isNeeded && entry.problem !== undefined,
@@ -328,7 +334,7 @@ class Lane {
     this.#plan(failures > 0 ? AGAIN_MS : 0);
   }
 
-  /** Resolves with whether the server did what was asked. */
+  /** Makes, renews or ends one silence. Resolves with true if the server did so. */
   async #look(key: string, entry: Entry, stop: AbortSignal): Promise<boolean> {
     const { wanted, isNeeded } = entry;
     entry.mayExist = true;
@@ -338,7 +344,7 @@ class Lane {
     const isCurrent = this.#entries.get(key) === entry;
     if (isNeeded) {
       entry.problem = problem;
-      // A Node that has ended meanwhile is due at once.
+      // If the Node is not in progress any more, its silence stays due, so that it is ended at once.
       if (entry.isNeeded)
         entry.dueAt =
           this.#clock.monotonic() + (problem === '' ? nextLookMs(wanted.rule) : AGAIN_MS);

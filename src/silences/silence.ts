@@ -29,7 +29,7 @@ export interface Wanted {
   readonly comment: string;
 }
 
-/** A silence as Alertmanager takes it. With `id` it replaces that one. */
+/** A silence as Alertmanager takes it. With `id`, it replaces the silence with that id. */
 export interface Posted {
   readonly id?: string;
   readonly matchers: readonly unknown[];
@@ -48,7 +48,7 @@ export interface Found {
   readonly endsAt: string;
 }
 
-/** A silence that Alertmanager has. The times are those at which it starts, and ends unless it is renewed. */
+/** A silence that Alertmanager has. It starts at `startsAt`, and ends at `endsAt` unless it is renewed. */
 export type Made = Pick<Found, 'id' | 'startsAt' | 'endsAt'>;
 
 export const NODE = '{node}';
