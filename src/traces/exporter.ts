@@ -70,7 +70,7 @@ export function createTraceExporter(parts: ExporterParts): TraceExporter {
     if (shouldLog(problem)) log.warn('the collector does not take traces', { address, problem });
   };
 
-  /** Sends one request until the collector has taken or refused it. After `stop` it is tried once, at most until `end`. */
+  /** Sends one request until the collector has taken or refused it. After `stop`, the request is tried only once, at most until `end`. */
   const deliver = async (batch: readonly Span[], stop: AbortSignal, end: AbortSignal) => {
     const body = JSON.stringify(exportRequest(batch, parts.resource, parts.version));
     const giveUpAt = clock.monotonic() + GIVE_UP_MS;

@@ -7,15 +7,15 @@ export type Attributes = Readonly<Record<string, string | number | boolean | und
 
 export interface SpanEvent {
   readonly name: string;
-  /** In milliseconds since the Unix epoch, as all times here. */
+  /** The time in milliseconds since the Unix epoch, like all times in this file. */
   readonly at: number;
   readonly attributes: Attributes;
 }
 
 export interface Span {
-  /** 32 hex digits. */
+  /** The id of the trace: 32 hex digits. */
   readonly traceId: string;
-  /** 16 hex digits. */
+  /** The id of the span: 16 hex digits. */
   readonly spanId: string;
   /** The id of the parent; undefined for the span of the whole trace. */
   readonly parentSpanId?: string | undefined;

@@ -6,7 +6,7 @@ import type { Attributes } from './otlp.ts';
 
 export interface TraceSettings {
   readonly url: URL;
-  /** They may contain secrets. */
+  /** The headers of each request. They may contain secrets. */
   readonly headers: Readonly<Record<string, string>>;
   /** The file with certificate authorities in PEM; undefined if those of the system count. */
   readonly certificate?: string | undefined;
@@ -21,14 +21,17 @@ export interface TraceChoice {
 
 const PREFIX = 'OTEL_EXPORTER_OTLP_';
 const PATH = '/v1/traces';
-/** A variable of traces wins over the one for all signals. */
+/** The variable for traces takes precedence over the variable for all signals. */
 const ENDPOINTS = [`${PREFIX}TRACES_ENDPOINT`, `${PREFIX}ENDPOINT`] as const;
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const IN_HEADER = /^[\x20-\x7e]+$/;
 /** The headers that Refit itself sets on each request. The environment must not set them. */
 const OWN_HEADERS = ['content-type', 'content-length', 'host', 'user-agent', 'transfer-encoding'];
 
-/** Returns where traces are sent; neither setting nor problem if the environment does not ask for traces. Throws REFIT_USAGE for a wrong value. */
+/**
+ * Returns where traces are sent; neither setting nor problem if the environment does not ask for traces. Throws REFIT_USAGE for a wrong
+ * value.
+ */
 export function traceChoice(environment: Environment): TraceChoice {
   const given = (name: string): string => ownMember(environment, name)?.trim() ?? '';
   const named = (end: string): string => given(`${PREFIX}TRACES_${end}`) || given(PREFIX + end);
