@@ -81,8 +81,7 @@ export function time(what: string): z.ZodString {
 }
 
 /**
- * Returns the schema of an optional integer within the limits of the Go type `format`. Use `whole` for a field with limits of
- * its own.
+ * Returns the schema of an optional integer within the limits of the Go type `format`. Use `whole` for a field that has narrower limits.
  */
 export function integer(format: 'int32' | 'int64', what: string): z.ZodExactOptional<z.ZodInt> {
   return optional(what, z.int().meta({ format }));

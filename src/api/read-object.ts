@@ -119,7 +119,10 @@ function misspeltKind(kinds: readonly CustomKind[], value: unknown): CustomKind 
   return ofGroup.find(({ resource }) => resource.kind === meant && resource.kind !== kind);
 }
 
-/** Returns false for one of our kinds in an unknown version, because that is a mistake of the user. */
+/**
+ * Returns true for an object whose kind is not one of `ours`. An unknown version of one of these kinds gives false, because it is a mistake
+ * of the user.
+ */
 function isOfOtherKind(value: unknown, ours: ReadonlySet<string>): boolean {
   const { kind, apiVersion } = isRecord(value) ? value : {};
   return typeof kind === 'string' && typeof apiVersion === 'string' && !ours.has(kind);

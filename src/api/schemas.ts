@@ -1,4 +1,4 @@
-/** Provides the schemas of the kinds in kinds.ts, which has none. */
+/** Provides the schemas of the kinds in kinds.ts. That file imports no schema. */
 import { cattlePlanSchema } from './cattle/plan.ts';
 import type { CustomKind } from './crd.ts';
 import { cattlePlans, nodeRollouts, upgradePolicies } from './kinds.ts';

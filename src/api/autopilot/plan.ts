@@ -97,7 +97,9 @@ const workersStatus = list('One entry for each worker.', targetStatusSchema);
 
 const commandStatusSchema = object('The progress of one command.', {
   id: z.int().describe("The command's index in `spec.commands`, from zero."),
-  state: z.string().describe("The command's state; the same values as the plan's."),
+  state: z
+    .string()
+    .describe('The state of the command, with the same values as the state of the plan.'),
   description: text('Why the command stopped.'),
   k0supdate: object('The nodes of a `k0supdate`.', {
     controllers: list('One entry for each controller.', targetStatusSchema),
@@ -113,9 +115,9 @@ export const planSchema = object(
   {
     spec: object('What the plan does.', {
       id: text(
-        'Identifies this run; nodes get it with each signal. Must not be empty. Without it, the uid of the Plan is used. The definition of k0s demands it.',
+        'The id of this run, which nodes get with each signal. It must not be empty. Without this field, the uid of the Plan is the id. The definition of k0s demands this field.',
       ),
-      timestamp: text('Free text; not interpreted. The definition of k0s demands it.'),
+      timestamp: text('Free text; not interpreted. The definition of k0s demands this field.'),
       commands: z.array(commandSchema).describe('The steps, in order.'),
     }),
     status: object('The progress of the plan; written by the controller only.', {

@@ -80,7 +80,7 @@ export const NODE_ANNOTATIONS = {
 /** The topology controller of Cluster API sets this label on the objects that it creates, and overwrites the changes of others in them. */
 export const TOPOLOGY_LABEL = 'topology.cluster.x-k8s.io/owned';
 
-/** With this annotation, the webhook of Cluster API lets any version into `spec.topology.version` of a Cluster. */
+/** With this annotation, the webhook of Cluster API accepts any version in `spec.topology.version` of a Cluster. */
 export const UNCHECKED_VERSION_ANNOTATION =
   'unsafe.topology.cluster.x-k8s.io/disable-update-version-check';
 

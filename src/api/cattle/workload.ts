@@ -29,7 +29,7 @@ export const containerSchema = strictObject({
   image: z.string().describe('Image; without tag and digest, `status.latestVersion` is the tag.'),
   command: list('Entry point; that of the image by default.', z.string()),
   args: list('Arguments.', z.string()),
-  envs: list('Environment: core EnvVar objects.', variableSchema),
+  envs: list('Environment variables: core EnvVar objects.', variableSchema),
   envFrom: list('Environment from ConfigMaps and Secrets.', variablesSchema),
   volumes: list('Paths of the node.', volumeSchema),
   securityContext: optional(
@@ -65,7 +65,7 @@ export const secretSchema = object('A Secret to mount in every container.', {
   name: z.string().describe('Name of the Secret, in the namespace of the Plan.'),
   path: z.string().describe('Mount path, relative to `/run/system-upgrade/secrets`.'),
   ignoreUpdates: flag('Changes of the content of this Secret do not change `status.latestHash`.'),
-  defaultMode: integer('int32', 'Mode of its files.'),
+  defaultMode: integer('int32', 'Mode of the files of the Secret.'),
 });
 
 export type ContainerSpec = z.input<typeof containerSchema>;

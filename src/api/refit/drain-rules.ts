@@ -45,7 +45,7 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
     86_400,
   ),
   onDeadline: choice(
-    'At `deadlines.drain`: `Wait` on without limit, `Stop` the plan (the default), `Skip` the node, which then counts as failed, or ' +
+    'What happens at `deadlines.drain`. `Wait`: the drain goes on without a limit. `Stop`, the default: the plan stops. `Skip`: the node fails. ' +
       '`SkipNode`: the node is uncordoned and left out. It does not count as failed, and `refit retry --skipped` upgrades it later. For plans of ' +
       'Rancher and for Machines, whose records cannot hold that, `SkipNode` means `Skip`.',
     'Wait',
@@ -76,7 +76,7 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
     z.array(podRuleSchema).max(MANY),
   ),
   loadBalancers: optional(
-    'Takes a node out of external load balancers before its pods are evicted.',
+    'Whether a node is taken out of external load balancers before its pods are evicted.',
     object('How a node is taken out of external load balancers before its drain.', {
       exclude: flag(
         '`true`: with its cordon, a node gets the label `node.kubernetes.io/exclude-from-external-load-balancers`, and loses it with the ' +
@@ -88,7 +88,7 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
     }),
   ),
   volumes: optional(
-    'Waits for the volumes of the evicted pods.',
+    'Whether a drain waits for the volumes of the evicted pods.',
     object('How a drain waits for the volumes of the evicted pods.', {
       waitForDetach: flag(
         '`true`: after the last pod is gone, the drain waits until the volumes of the evicted pods are detached from the node, which needs ' +

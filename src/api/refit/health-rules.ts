@@ -48,8 +48,11 @@ function checksOf<T extends z.ZodType>(what: string, check: T) {
 
 const resourceSchema = object('One check.', {
   name: nameSchema,
-  apiVersion: z.string().max(LONGEST.name).describe('Such as `apps/v1`.'),
-  kind: z.string().max(LONGEST.word).describe('Such as `StatefulSet`.'),
+  apiVersion: z
+    .string()
+    .max(LONGEST.name)
+    .describe('The API group and version of the objects, such as `apps/v1`.'),
+  kind: z.string().max(LONGEST.word).describe('The kind of the objects, such as `StatefulSet`.'),
   namespace: nameOfNamespace(
     'Objects of this namespace only; of all namespaces by default.',
   ).exactOptional(),
@@ -126,7 +129,7 @@ const jobSchema = object('One check.', {
     .describe('The `spec` of the Job, as in `batch/v1`.'),
   timeout: duration('How long the Job may take; 5m by default.'),
   every: duration(
-    'How long a success holds; 5m by default. Then the Job runs again. It also runs again after the upgrade of each node.',
+    'How long a success of the Job is valid; 5m by default. Then the Job runs again. It also runs again after the upgrade of each node.',
   ),
 });
 
@@ -146,7 +149,7 @@ export const healthSchema = object(
     http: checksOf('Servers that must answer.', httpSchema),
     jobs: checksOf('Jobs that must succeed.', jobSchema),
     onUnknown: choice(
-      'If a check gets no answer: `Wait`, the default, until it does; `Ignore`: nodes start.',
+      'What happens if a check gets no answer. `Wait`, the default: no node starts until there is an answer. `Ignore`: nodes start.',
       'Wait',
       'Ignore',
     ),

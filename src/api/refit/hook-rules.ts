@@ -52,7 +52,7 @@ const jobSchema = object('A Job that must complete.', {
     spec: podSpecSchema,
   }),
   pinToNode: flag(
-    'The pods run on the node that is upgraded, also while it is unschedulable. By default they run anywhere.',
+    '`true`: the pods run on the node that is upgraded, even while it is unschedulable. By default they run on any node.',
   ),
   retries: whole(
     'How many times a failed pod is replaced, as `backoffLimit` of the Job; 0 by default.',
@@ -95,7 +95,7 @@ const hookSchema = object('One hook.', {
       '`BeforePlan`: once before the first node of a run of the plan. `BeforeDrain`: before the upgrade of a node starts, and so before its ' +
         'cordon and drain. `AfterDrain`: after the controller has drained the node, and before the work on it goes on. `BeforeRestart`: ' +
         'after the hooks `AfterDrain`, and also for nodes that are not drained. `AfterVerified`: after its upgrade, when the node and the ' +
-        'API servers are ready; until it succeeds, the node keeps its slot. `AfterPlan`: once after a run has ended as done; it does not ' +
+        'API servers are ready; until the hook succeeds, the node keeps its slot. `AfterPlan`: once after a run has ended as done; it does not ' +
         'change that end.',
     ),
   job: jobSchema.exactOptional(),
@@ -104,7 +104,7 @@ const hookSchema = object('One hook.', {
     .meta(rules([isBelow('168h'), 'must be a time above zero and up to 168h, such as 10m']))
     .describe('How long the hook may take for one node, or for the plan, such as `10m`.'),
   onFailure: optional(
-    'If the hook fails or takes too long: `Stop`, the default: the node fails, and counts against `failureBudget`; with `BeforePlan` no ' +
+    'What happens if the hook fails or takes too long. `Stop`, the default: the node fails, and counts against `failureBudget`; with `BeforePlan` no ' +
       'node starts until `refit retry` of the plan; with `AfterPlan` the hooks after it do not run. `Ignore`: the upgrade goes on.',
     z.enum(['Stop', 'Ignore']),
   ),

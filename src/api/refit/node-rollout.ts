@@ -44,9 +44,9 @@ const planSchema = object('The plan that the NodeRollout describes.', {
 const decision = {
   by: text('The user who decided this.', LONGEST.name),
   at: optional('When this was decided.', time('When this was decided.')),
-  reason: text('Why, in the words of that user.', LONGEST.reason),
+  reason: text('The reason, in the words of that user.', LONGEST.reason),
   run: text(
-    'The run that this is about: the uid of the plan, the id of the run and, after the first one, its number, such as `UID/ID`. An entry does ' +
+    'The run that the decision is about: the uid of the plan, the id of the run and, after the first one, its number, such as `UID/ID`. An entry does ' +
       'not count if it is about another run, or if it lacks this field or `by`.',
     LONGEST.reason,
   ),
@@ -129,13 +129,13 @@ const checkSchema = object('The last result of one health check.', {
 const hookSchema = object('One hook that runs or has failed.', {
   hook: nameSchema.describe('The name of the hook in the policy.'),
   target: optional(
-    'The target that it runs for, as the plan names it; absent if it runs for the whole plan.',
+    'The target that the hook runs for, as the plan names it; absent if the hook runs for the whole plan.',
     nameSchema,
   ),
   id: nameSchema.describe(
     'The run: the name of its Job, or the `Idempotency-Key` of its requests.',
   ),
-  state: z.enum(['Running', 'Failed']).describe('How the run stands.'),
+  state: z.enum(['Running', 'Failed']).describe('The state of the run.'),
   message: sentence('What the Job or the server said.'),
   since: optional('Since when the run is in this state.', time('Its begin.')),
 });
@@ -153,7 +153,9 @@ const silenceSchema = object('One silence in Alertmanager for a node in progress
     .int()
     .min(1)
     .describe('The seconds from each renewal to the end of the silence. The ends are not shown.'),
-  problem: sentence('Why the last attempt to make or renew it failed; absent if it succeeded.'),
+  problem: sentence(
+    'Why the last attempt to make or renew the silence failed; absent if it succeeded.',
+  ),
 });
 
 const wayBackSchema = object(
@@ -163,20 +165,20 @@ const wayBackSchema = object(
       .enum(['open', 'closing', 'closed', 'unknown'])
       .describe('`closing`: open until `until`. `unknown`: too little is known.'),
     until: optional('When the way closes.', time('Its end.')),
-    message: sentence('Which nodes decide that, and why.'),
+    message: sentence('Which nodes decide whether the way back is open, and why.'),
   },
 );
 
 const failureSchema = object('One node that failed.', {
   node: nameSchema.describe('The name of the node.'),
-  message: sentence('Why it failed.'),
+  message: sentence('Why the node failed.'),
 });
 
 const beforeSchema = object('Nodes that ran one version before the run.', {
   role: choice('The role of the nodes in the plan.', 'controller', 'worker'),
   version: text('The version; absent if it is unknown.', LONGEST.reference),
   nodes: optional(
-    'Their names; at most 500 in all entries together.',
+    'The names of these nodes; at most 500 in all entries together.',
     z.array(nameSchema).max(MOST.namesBefore),
   ),
   others: optional(
@@ -189,16 +191,22 @@ const downloadSchema = object('The download for one platform.', {
   version: z.string().max(LONGEST.reference).describe('The version of the file.'),
   platform: z.string().max(LONGEST.word).describe('The platform, such as `linux-amd64`.'),
   url: z.string().max(LONGEST_URL).describe('The URL of the file.'),
-  sha256: text('Its SHA-256 in hex; without it the file was not verified.', LONGEST.word),
+  sha256: text(
+    'The SHA-256 of the file in hex; without it the file was not verified.',
+    LONGEST.word,
+  ),
 });
 
 const snapshotSchema = object('The last snapshot of etcd that one controller took in the run.', {
   node: nameSchema.describe('The name of the controller, which has the file.'),
-  at: time('When it was taken, or failed.'),
-  path: text('The path of the file on the controller; absent if it failed.', LONGEST.reference),
+  at: time('When the snapshot was taken, or failed.'),
+  path: text(
+    'The path of the file on the controller; absent if the snapshot failed.',
+    LONGEST.reference,
+  ),
   bytes: optional('The size of the file.', z.int().min(0)),
   sha256: text('The SHA-256 of the file in hex.', LONGEST.word),
-  failed: text('Why there is none.', LONGEST_MESSAGE),
+  failed: text('Why there is no snapshot.', LONGEST_MESSAGE),
 });
 
 const runSchema = object('One run of the plan.', {
@@ -208,12 +216,12 @@ const runSchema = object('One run of the plan.', {
   started: time('When the run started.'),
   ended: optional('When the run ended; absent while it runs.', time('Its end.')),
   phase: z.string().max(LONGEST.word).describe('How the run ended, or its present phase.'),
-  reason: text('Why it ended so, as one word.', LONGEST.reason),
-  message: sentence('Why it ended so, as a sentence.'),
+  reason: text('Why the run ended in this phase, as one word.', LONGEST.reason),
+  message: sentence('Why the run ended in this phase, as a sentence.'),
   counts: countsSchema,
   traceId: text('The id of the trace of the run, if the leader sends traces.', LONGEST.word),
   before: optional(
-    'What the nodes ran before the run. `refit rollback` goes back to it.',
+    'The versions that the nodes ran before the run. `refit rollback` goes back to them.',
     z.array(beforeSchema).max(MOST.before),
   ),
   downloads: optional(
@@ -229,7 +237,7 @@ const runSchema = object('One run of the plan.', {
       .string()
       .max(LONGEST.reason)
       .describe('The run that is rolled back, as the uid of its plan and its id.'),
-    reason: text('Who rolled it back, and why, as the plan says.', LONGEST_MESSAGE),
+    reason: text('Who rolled that run back, and why, as the plan says.', LONGEST_MESSAGE),
   }).exactOptional(),
   failures: optional('Nodes that failed; at most 10.', z.array(failureSchema).max(MOST.failures)),
 });
@@ -238,11 +246,14 @@ const toldSchema = object(
   'The state of the plan in the last notifications, which may not be sent yet.',
   {
     run: z.string().max(LONGEST.reason).describe('The run, as approvals name it.'),
-    phase: z.string().max(LONGEST.word).describe('The phase.'),
+    phase: z.string().max(LONGEST.word).describe('The phase of the plan.'),
     waves: count('The number of waves that have ended.'),
     approval: count('The number of the wave that needs approval; 0 if none does.'),
     failed: count('The number of nodes that have failed.'),
-    waiting: z.string().max(LONGEST.reason).describe('The reason of the long wait; or empty.'),
+    waiting: z
+      .string()
+      .max(LONGEST.reason)
+      .describe('The reason of the long wait; empty if there is none.'),
   },
 );
 

@@ -45,12 +45,12 @@ const WANTED_SIGNING = 'must have type Webhook if it has signingKeyRef';
 const MOST_RECIPIENTS = 20;
 /** The longest address of a mailbox that RFC 5321 allows. */
 const LONGEST_MAILBOX = 254;
-// A name, an IPv4 address, or an IPv6 address in brackets. A user, a path and other parts of a URL are not allowed.
+// The host is a name, an IPv4 address, or an IPv6 address in brackets. A user, a path and other parts of a URL are not allowed.
 const SMTP =
   /^smtps?:\/\/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?)(:[0-9]{1,5})?$/;
 const WANTED_SMTP =
   'must be a URL that begins with smtps:// or smtp:// and has only a host and a port, for example smtps://mail.example.org';
-// A dot-string of RFC 5321 at a name of the DNS: no quotes, no blanks, no control characters and no second address.
+// Matches a dot-string of RFC 5321, an at sign, and a DNS name. Quotes, blanks, control characters and a second address are not allowed.
 const MAILBOX =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+([.][A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$/;
 const WANTED_MAILBOX =
@@ -73,7 +73,7 @@ const PLAIN_RULES = [
   ],
 ] as const;
 
-const emailSchema = object('Where e-mail goes.', {
+const emailSchema = object('The mail server, and who sends and receives the e-mail.', {
   server: z
     .string()
     .max(LONGEST_ADDRESS)
@@ -122,7 +122,7 @@ const receiverSchema = object('One receiver.', {
       .meta(rules([`self.matches(r'${URL_START.source}')`, WANTED_URL])),
   ),
   secretRef: optional(
-    'Where the address is, instead of `url`; with `Matrix`, where the access token is.',
+    'The place of the address in a Secret, instead of `url`; with `Matrix`, the place of the access token.',
     secretRefSchema,
   ),
   room: optional(
@@ -134,7 +134,7 @@ const receiverSchema = object('One receiver.', {
       .meta(rules([`self.matches(r'${ROOM.source}')`, WANTED_ROOM])),
   ),
   signingKeyRef: optional(
-    'With `Webhook` only: where the key is that signs requests. It must have 16 bytes or more; all of them count, also a newline at the end.',
+    'With `Webhook` only: the place of the key that signs requests. It must have 16 bytes or more; all of them count, also a newline at the end.',
     secretRefSchema,
   ),
   email: optional(

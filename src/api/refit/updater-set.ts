@@ -50,7 +50,7 @@ const updaterSchema = object('One updater.', {
     port: optional('The port of the Service; 443 by default.', z.int().min(1).max(65_535)),
   }).exactOptional(),
   caBundle: optional(
-    'The CA of its certificate, as base64 of PEM. No other CA is trusted.',
+    'The CA of the certificate of the updater, as base64 of PEM. No other CA is trusted.',
     z
       .string()
       .regex(BASE64, 'is not base64; encode the PEM file with base64')
@@ -59,10 +59,10 @@ const updaterSchema = object('One updater.', {
       .meta({ format: 'byte' }),
   ),
   clientCertificate: label(
-    'The folder below `--updater-certs` with the `tls.crt` and `tls.key` that Refit presents to it; none by default.',
+    'The folder below `--updater-certs` with the `tls.crt` and `tls.key` that Refit presents to the updater; none by default.',
   ).exactOptional(),
   handlers: object(
-    'The names of its handlers. By default Refit uses the names that the Discovery hook of the updater returns.',
+    'The names of the handlers of the updater. By default Refit uses the names that the Discovery hook of the updater returns.',
     {
       canUpdateMachine: handler('CanUpdateMachine'),
       canUpdateMachineSet: handler('CanUpdateMachineSet'),
@@ -70,7 +70,7 @@ const updaterSchema = object('One updater.', {
     },
   ).exactOptional(),
   selector: optional(
-    'Refit asks it only about Machines with these labels, and about MachineSets whose template has them.',
+    'Refit asks the updater only about Machines with these labels, and about MachineSets whose template has them.',
     boundedSelectorSchema,
   ),
   settings: optional(
@@ -82,9 +82,9 @@ const updaterSchema = object('One updater.', {
     z.int().min(1).max(10),
   ),
   onUnavailable: choice(
-    'When CanUpdateMachine or CanUpdateMachineSet gets no valid answer of it. `Wait`, the default: nothing is replaced until it ' +
-      'answers, unless the others cover every change. `Skip`: as if it covered no change. `Refuse`: nothing is ' +
-      'accepted, and nothing is replaced. UpdateMachine always waits for it.',
+    'What happens if the updater gives no valid answer to CanUpdateMachine or CanUpdateMachineSet. `Wait`, the default: nothing is replaced until it ' +
+      'answers, unless the other updaters cover every change. `Skip`: Refit acts as if this updater covered no change. `Refuse`: nothing is ' +
+      'accepted, and nothing is replaced. UpdateMachine always waits for the answer.',
     'Skip',
     'Wait',
     'Refuse',
@@ -114,10 +114,12 @@ const specSchema = object('The updaters, and the Machines that they update.', {
         'only one updater may be refit',
       ]),
     })
-    .describe('Asked in this order; each gets the changes that the ones before it leave.'),
+    .describe(
+      'The updaters. Refit asks them in this order, each about the changes that the earlier ones do not cover.',
+    ),
   uncovered: choice(
     'What happens to a change that no updater covers. `Replace`, the default: Cluster API replaces the Machine. `Refuse`: ' +
-      'nothing is accepted and nothing replaced, until you undo the change or an updater covers it. `Ask`: the same, until ' +
+      'nothing is accepted and nothing replaced, until you undo the change or an updater covers it. `Ask`: the same as `Refuse`, until ' +
       '`refit approve` names the object.',
     'Replace',
     'Refuse',
@@ -125,8 +127,11 @@ const specSchema = object('The updaters, and the Machines that they update.', {
   ),
 });
 
-const uncoveredSchema = object('A change that was refused last.', {
-  object: z.string().max(LONGEST.reference).describe('Such as `MachineSet prod/workers-x7k2`.'),
+const uncoveredSchema = object('A change that was refused a short time ago.', {
+  object: z
+    .string()
+    .max(LONGEST.reference)
+    .describe('The changed object, such as `MachineSet prod/workers-x7k2`.'),
   message: z.string().describe('The changes that no updater covers.'),
   asked: time('When Cluster API last asked for this change; up to 5 minutes old.'),
 });

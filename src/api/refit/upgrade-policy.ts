@@ -33,8 +33,8 @@ import { wavesSchema } from './wave-rules.ts';
 
 const conditionSchema = object('One condition.', {
   type: z.string().max(LONGEST.conditionType).describe('What the condition is about.'),
-  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it is true.'),
-  observedGeneration: optional('The generation of the spec that it describes.', z.int()),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition is true.'),
+  observedGeneration: optional('The generation of the spec that the condition describes.', z.int()),
   lastTransitionTime: time('When `status` last changed.').exactOptional(),
   reason: text('The reason, as one word.', LONGEST.reason),
   message: text('The reason, as a sentence.'),
@@ -55,7 +55,7 @@ const KEY_ONLY = /^([a-z0-9.-]+[/])?[A-Za-z0-9._-]+$/;
 const WANTED_KEY = 'must be the key of a label such as topology.kubernetes.io/zone';
 const WANTED_LABEL = 'must be the key of a label such as topology.kubernetes.io/zone, or key=value';
 const LONGEST_PAIR = 381;
-/** One certificate alone, because a private key next to it would become readable in the API. */
+/** Matches one certificate alone, because a private key next to it would become readable in the API. */
 const PEM = /^-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+\n-----END CERTIFICATE-----\n?$/;
 const SET = { 'x-kubernetes-list-type': 'set' };
 /** The most entries of a list. Without this limit, a policy could make each decision slow. */
@@ -91,7 +91,7 @@ const pinSchema = object('One pin.', {
     .min(1)
     .max(LONGEST.word)
     .describe(
-      'The only version that a plan may move them to, such as `v1.36.3+k0s.0`. A version without a build such as `+k0s.0` allows every build of it.',
+      'The only version that a plan may move them to, such as `v1.36.3+k0s.0`. A version without a build such as `+k0s.0` allows every build of that version.',
     ),
 });
 
@@ -188,7 +188,7 @@ export const upgradePolicySpecSchema = object(
       'The plans that the policy covers; all by default. When several policies match a plan, the most specific one counts.',
       z.array(planSchema).max(MANY),
     ),
-    paused: flag('No node starts; nodes in progress finish.'),
+    paused: flag('`true`: no node starts, and nodes in progress finish.'),
     failureBudget: optional(
       'How many workers may fail before the plan stops, as a number or a share of its workers such as `10%`, rounded down; 0 by default. A ' +
         'failed controller always stops it.',
@@ -214,7 +214,7 @@ export const upgradePolicySpecSchema = object(
           .max(MOST_ATTEMPTS)
           .describe('How often a node is tried, the first attempt included.'),
         backoff: duration(
-          'The pause before the second attempt; 5m. Each further attempt doubles it, up to 24h.',
+          'The pause before the second attempt; 5m by default. Each further attempt doubles the pause, up to 24h.',
         ),
       },
     ).exactOptional(),
@@ -267,11 +267,11 @@ export const upgradePolicySpecSchema = object(
     notify: notifySchema,
     silences: silencesSchema,
     soak: durationOrZero(
-      'How long a restarted service must keep running before its node counts as done; 5s.',
+      'How long a restarted service must keep running before its node counts as done; 5s by default.',
     ),
     keepPrevious: durationOrZero(
       'How long the agent of a k0s node keeps the previous binary and airgap bundle after the upgrade, such as `720h`; until the next upgrade or bundle by default. ' +
-        '`0s`: they go as soon as the upgrade has succeeded.',
+        '`0s`: the agent removes them as soon as the upgrade has succeeded.',
     ),
     etcdSnapshot: object(
       "A snapshot of etcd by Refit's agent of a k0s controller, before the first controller of a command is changed; none by default. It " +
@@ -289,7 +289,7 @@ export const upgradePolicySpecSchema = object(
         ),
         timeout: duration('How long a snapshot may take; 10m by default.'),
         certificate: optional(
-          'A certificate in PEM format. Only who has its key can read the snapshots. They are encrypted by `openssl` on the controller.',
+          'A certificate in PEM format. Only the owner of its private key can read the snapshots. They are encrypted by `openssl` on the controller.',
           z.string().regex(PEM, 'is not one certificate in PEM format').max(16_384),
         ),
       },
@@ -336,26 +336,26 @@ export const upgradePolicySpecSchema = object(
       ),
     }).exactOptional(),
     controllersNotReady: choice(
-      'If the API server of any controller is not ready when the turn of a controller comes: `Wait`, the default, until it is. `End`: the ' +
+      'What happens if an API server is not ready before a controller starts. `Wait`, the default: the plan waits until it is ready. `End`: the ' +
         'plan ends, a k0s Plan in the state `InconsistentTargets`, as with k0s before 1.35.1.',
       'Wait',
       'End',
     ),
     holds: choice(
-      'If every worker that is left is held (`refit hold NODE`) or pinned to another version (`versions.pin`): `Wait`, the default, until the holds end. `Finish`: the plan ends ' +
-        'without them, as done, and names them. A held controller is always waited for.',
+      'What happens if every remaining worker is held (`refit hold NODE`) or pinned to another version (`versions.pin`). `Wait`, the default: the plan waits until the holds end. `Finish`: the plan ends ' +
+        'as done without these workers, and names them. The plan always waits for a held controller.',
       'Wait',
       'Finish',
     ),
     newNodes: choice(
-      'What happens to nodes that match a k0s Plan, but join after it began. `Leave`, the default: the Plan leaves them, as in the original. `Include`: it ' +
-        'upgrades joining workers, too. A joining controller is always left. Plans of Rancher take all nodes in.',
+      'What happens to nodes that match a k0s Plan, but join after it began. `Leave`, the default: the Plan does not upgrade them, as in the original. `Include`: the Plan ' +
+        'upgrades joining workers, too, but never a joining controller. Plans of Rancher upgrade all joining nodes.',
       'Leave',
       'Include',
     ),
     coordinate: list(
       'Other tools that disrupt nodes, and with which Refit takes turns; none by default. ' +
-        'A node does not start while one of them is at work on it, and the first two leave nodes in progress alone. ' +
+        'A node does not start while one of them is at work on it. The cluster autoscaler and Karpenter leave nodes in progress alone. ' +
         '`DisruptionLease` stands for any tool that takes the Lease refit-system/disruption. ' +
         'Refit holds this Lease, and with `Kured` the lock of Kured, while nodes are in progress.',
       z.enum(TOOL_NAMES),

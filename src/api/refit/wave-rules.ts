@@ -11,20 +11,20 @@ const isOneOf =
 const WANTED = 'must have at most one of selector, count and percent';
 
 const waveSchema = object('One wave.', {
-  selector: optional('The nodes with these labels.', boundedSelectorSchema),
+  selector: optional('The wave takes the nodes with these labels.', boundedSelectorSchema),
   count: optional(
-    'This number of nodes, which Refit chooses at random.',
+    'The wave takes this number of nodes, which Refit chooses at random.',
     z.int().min(1).max(100_000),
   ),
   percent: optional(
-    'This share of the workers of the plan, which Refit chooses at random; rounded down, but at least one.',
+    'The wave takes this share of the workers of the plan, in percent, which Refit chooses at random; rounded down, but at least one worker.',
     z.int().min(1).max(100),
   ),
   settle: duration(
     'How long after the end of this wave the next one may start, such as `1h`; at once by default.',
   ),
   failureBudget: optional(
-    'How many nodes of this wave may fail, as a number or a share such as `10%`. Without it, they count against `spec.failureBudget`.',
+    'How many nodes of this wave may fail, as a number or a share such as `10%`. Without this field, the failures count against `spec.failureBudget`.',
     numberOrShare(0),
   ),
   approval: choice(
