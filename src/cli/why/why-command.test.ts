@@ -483,7 +483,7 @@ test('a node that rests after its upgrade does not fail when that is over', asyn
     target: 'w1',
     gate: 'rest-over',
     reason: { code: 'Resting', message },
-    ends: 'its rest is over',
+    ends: 'the rest period is over',
   } as const;
   const waits = [{ ...rest, since: later(0), until: later(5 * MINUTE) }];
   expect(why(views)[0]).toContain('\n  limit ');

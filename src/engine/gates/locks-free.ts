@@ -24,5 +24,8 @@ export const locksFree: Gate = {
 function untilFree({ message, ends, until }: OtherLock, now: number): Verdict {
   if (until === undefined) return wait('OtherToolAtWork', message, ends);
   const recheckMs = Math.max(0, Date.parse(until) - now);
-  return wait('OtherToolAtWork', message, `${ends}; the lock expires at ${until}`, { until, recheckMs });
+  return wait('OtherToolAtWork', message, `${ends}; the lock expires at ${until}`, {
+    until,
+    recheckMs,
+  });
 }

@@ -35,7 +35,8 @@ export const REASONS = {
   TargetGone: 'a target was deleted while it was in flight',
   DeadlineExceeded: 'a target did not report within its deadline',
   InFlight: 'a target is in progress',
-  Stalled: 'a target is in progress, but the Job or agent that does the work cannot start or keeps failing',
+  Stalled:
+    'a target is in progress, but the Job or agent that does the work cannot start or keeps failing',
   Intended: 'the attempt is recorded, and the signal will be written next',
   Signalled: 'the signal is written, and the agent has not answered yet',
   NoFreeSlot: 'all slots are taken',
@@ -63,7 +64,8 @@ export const REASONS = {
   PolicyUnreadable: 'the UpgradePolicy of the plan is invalid',
   Paused: 'the plan or its policy is paused',
   WaveSettles: 'an earlier wave is done, and its settle time is not over',
-  WaveNeedsApproval: 'the policy wants a person to approve the next wave, and nobody has approved it yet',
+  WaveNeedsApproval:
+    'the policy wants a person to approve the next wave, and nobody has approved it yet',
   DomainFull: 'as many nodes with the same label value as perDomain allows are already unavailable',
   PausedByFailures:
     'failures used up the budget, and the policy pauses the plan instead of ending it',

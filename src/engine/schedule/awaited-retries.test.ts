@@ -98,7 +98,11 @@ test('an ordered attempt is recorded as pending, and its failure does not count 
   const { waits, record: ended } = decide({ ...snapshot, facts }, POLICY, T0 + 6 * MINUTE);
   expect(ended).toBeUndefined();
   expect(waits).toMatchObject([
-    { reason: { message: 'w1 failed: attempt 2 of 3 when the work of the failed attempt has ended' } },
+    {
+      reason: {
+        message: 'w1 failed: attempt 2 of 3 when the work of the failed attempt has ended',
+      },
+    },
   ]);
 });
 

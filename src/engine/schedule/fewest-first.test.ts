@@ -125,7 +125,11 @@ test.each<[string, Scene, string[], string[]]>([
 test('the wait for the first numbers passes, and says what it is for', () => {
   const { stage, context } = contextOf({ budgetPods: 'unasked' });
   const { waiting } = chooseTargets(context, stage, stage.targets, 1);
-  expect(waiting[0]).toMatchObject({ gate: 'order', isPassing: true, ends: 'the pods are counted' });
+  expect(waiting[0]).toMatchObject({
+    gate: 'order',
+    isPassing: true,
+    ends: 'the pods are counted',
+  });
   expect(waiting[0]?.reason.message).toContain('`drain.startWith` of UpgradePolicy careful');
 });
 
