@@ -156,8 +156,7 @@ export async function prepareControllerProcess(
   let listPolicies = (): readonly UpgradePolicy[] => [];
   const usesRequests = (): boolean =>
     listPolicies().some(({ spec }) => spec.drain?.evictionRequests === 'Use');
-  // Another process takes over only from a candidate for a Lease. After a process without a Lease, or a run of `refit kubeadm`, perhaps
-  // none follows.
+  // Another process takes over only from a candidate for a Lease. No other process may follow one without a Lease.
   const handsOver = election !== undefined;
   const drains = createDrains({ client: writer, clock, random, log, usesRequests, handsOver });
   const events = eventRecorder({ client, component, clock, random, log });
