@@ -156,7 +156,7 @@ export async function prepareControllerProcess(
   let listPolicies = (): readonly UpgradePolicy[] => [];
   const usesRequests = (): boolean =>
     listPolicies().some(({ spec }) => spec.drain?.evictionRequests === 'Use');
-  // Another process takes over only from a candidate for a Lease. No other process may follow one without a Lease.
+  // Another process takes over from a candidate for a Lease. After a process without a Lease, perhaps no process follows.
   const handsOver = election !== undefined;
   const drains = createDrains({ client: writer, clock, random, log, usesRequests, handsOver });
   const events = eventRecorder({ client, component, clock, random, log });
