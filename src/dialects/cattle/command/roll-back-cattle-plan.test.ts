@@ -84,7 +84,9 @@ test('a node that never moved and has another hash is excluded, so that going ba
   expect(spec['nodeSelector']).toEqual({
     matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['b'] }],
   });
-  expect(left).toEqual([expect.stringContaining('b was not changed by the run; spec.nodeSelector excludes it')]);
+  expect(left).toEqual([
+    expect.stringContaining('b was not changed by the run; spec.nodeSelector excludes it'),
+  ]);
 });
 
 test('with a Secret in the hash every node that did not move is excluded', () => {
