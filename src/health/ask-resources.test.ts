@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { KubeClient, ListOptions } from '../kube/client.ts';
 import { type KubeObject, pathOf, type Resource } from '../kube/resources.ts';
-import { StatusError } from '../kube/status-error.ts';
+import { AnswerTooLarge, StatusError, TransportError } from '../kube/status-error.ts';
 import { askResources } from './ask-resources.ts';
 import type { CheckFinding, ResourceCheck } from './checks.ts';
 
@@ -17,22 +17,35 @@ interface Server {
   readonly objects?: readonly KubeObject[];
   readonly status?: number;
   readonly isForbidden?: boolean;
+  /** Notes the bytes of each page that the check has got. */
+  readonly got?: number[];
 }
 
-/** Serves the objects in pages of the size that is asked for, and notes the paths. */
-function serving({ objects = [], status = 200, isForbidden = false }: Server, asked: string[]) {
+/** Serves the objects in pages of the size that is asked for, unless they have too many bytes, and notes the paths. */
+function serving(
+  { objects = [], status = 200, isForbidden = false, got }: Server,
+  asked: string[],
+) {
   const raw = async (path: string): Promise<{ status: number; body: string }> => {
     asked.push(path);
     return await Promise.resolve({ status, body: JSON.stringify({ resources: KINDS }) });
   };
   const list = async (resource: Resource, options: ListOptions = {}) => {
     const { namespace, labelSelector, limit = Number.POSITIVE_INFINITY } = options;
+    const { mostBytes = Number.POSITIVE_INFINITY } = options;
     asked.push(`${pathOf(resource, { namespace })}?${labelSelector}`);
     if (isForbidden) throw new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden' });
     const start = Number(options.continue ?? 0);
     const end = start + limit;
     const metadata = end < objects.length ? { continue: String(end) } : {};
-    return await Promise.resolve({ items: objects.slice(start, end), metadata });
+    const items = objects.slice(start, end);
+    const bytes = got === undefined ? 0 : JSON.stringify(items).length;
+    if (bytes > mostBytes)
+      throw new TransportError('GET', {
+        cause: new AnswerTooLarge(`more than ${mostBytes} bytes`),
+      });
+    got?.push(bytes);
+    return await Promise.resolve({ items, metadata });
   };
   return { raw, list } as unknown as KubeClient;
 }
@@ -195,7 +208,34 @@ test('it asks for the kind, then page by page for the selected objects', async (
   const { message } = await ask({ namespace: 'db', selector }, { objects }, asked);
   expect(message).toBe('all 501 StatefulSet objects pass');
   const page = '/apis/apps/v1/namespaces/db/statefulsets?app=db';
-  expect(asked).toEqual(['/apis/apps/v1', page, page]);
+  expect(new Set(asked)).toEqual(new Set(['/apis/apps/v1', page]));
+  expect(asked.length).toBeGreaterThan(2);
+  expect(asked.length).toBeLessThan(10);
+});
+
+/** Returns an object with a text of this size. */
+function large(index: number, bytes: number): KubeObject {
+  return { metadata: { name: `c${index}` }, text: 'x'.repeat(bytes) } as KubeObject;
+}
+
+test('each object is judged, but no page is larger than 8 MiB, however large the objects are', async () => {
+  const got: number[] = [];
+  const objects = Array.from({ length: 90 }, (_each, index) =>
+    large(index, index >= 40 && index < 70 ? 1_500_000 : 10),
+  );
+  const expression = 'size(object.text) != 1500000';
+  const { message } = await ask({ expression }, { objects, got });
+  expect(message).toMatch(/^30 of 90 StatefulSet objects fail: /);
+  expect(Math.max(...got)).toBeLessThanOrEqual(8 * 1024 * 1024);
+  expect(got.length).toBeLessThan(25);
+});
+
+test('an object that is too large for a page is told with the remedy', async () => {
+  const objects = [large(0, 10), large(1, 9 * 1024 * 1024)];
+  const asked = ask({ expression: 'true' }, { objects, got: [] });
+  await expect(asked).rejects.toThrow(
+    'an answer with a single StatefulSet object has more than 8 MiB: leave that object out with namespace or selector',
+  );
 });
 
 test('kinds of the core group', async () => {

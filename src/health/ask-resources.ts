@@ -4,7 +4,8 @@ import type { KubeClient } from '../kube/client.ts';
 import { type KubeObject, keyOf, type Resource } from '../kube/resources.ts';
 import { selectorText } from '../kube/selectors.ts';
 import { resourceIn } from '../kube/served-kinds.ts';
-import { isForbidden } from '../kube/status-error.ts';
+import { isForbidden, isTooLarge } from '../kube/status-error.ts';
+import { unlessError } from '../util/errors.ts';
 import { parseJson } from '../util/json.ts';
 import { listed } from '../util/phrases.ts';
 import { type CelProgram, compileCel } from './cel.ts';
@@ -12,7 +13,18 @@ import type { CheckFinding, ResourceCheck } from './checks.ts';
 
 /** The most objects of one check. More would take memory and time without end. */
 const MOST_OBJECTS = 5_000;
-const PAGE_SIZE = 500;
+/** The objects of the first page. */
+const FIRST_PAGE = 50;
+/** The most objects of a page. A larger page would block the event loop. */
+const MOST_PER_PAGE = 500;
+/** The factor of the next page after one that fits, and the divisor after one that has too many bytes. */
+const GROWTH = 2;
+const SHRINKAGE = 4;
+/**
+ * The most bytes of a page. Several checks read at once, and the parsed objects take a multiple of this. An object has at most about
+ * 3 MiB, so one of them always fits.
+ */
+const MOST_PAGE_BYTES = 8 * 1024 * 1024;
 /** Milliseconds of CPU time that the evaluations of one round may take. Other programs on a busy machine do not count. */
 const ROUND_MS = 4_000;
 /** Milliseconds by the clock after which other work gets its turn. */
@@ -46,26 +58,39 @@ export async function askResources(
   return tally.finding(check);
 }
 
-/** Yields the objects page by page, because all of them may not fit into memory. */
+/**
+ * Yields the objects page by page, because all of them may not fit into memory. A page that has too many bytes is asked for again with
+ * fewer objects, so that the memory does not depend on their size.
+ */
 async function* pagesOf(
   client: KubeClient,
   resource: Resource,
   { namespace, selector = {} }: ResourceCheck,
   abort: AbortSignal,
 ): AsyncGenerator<KubeObject[]> {
-  const labelSelector = selectorText(selector);
+  const selection = { namespace, labelSelector: selectorText(selector), abort };
+  let limit = FIRST_PAGE;
   let next: string | undefined;
-  do {
-    const page = await client.list(resource, {
-      namespace,
-      labelSelector,
-      limit: PAGE_SIZE,
-      continue: next,
-      abort,
-    });
+  for (;;) {
+    const options = { ...selection, limit, continue: next, mostBytes: MOST_PAGE_BYTES };
+    const page = await unlessTooLarge(client.list(resource, options));
+    if (page === undefined) {
+      if (limit === 1) throw new Error(tooLarge(resource));
+      limit = Math.ceil(limit / SHRINKAGE);
+      continue;
+    }
     yield page.items;
     next = page.metadata.continue;
-  } while (next !== undefined && next !== '');
+    if (next === undefined || next === '') return;
+    limit = Math.min(MOST_PER_PAGE, limit * GROWTH);
+  }
+}
+
+/** Resolves with undefined if the answer has too many bytes. */
+const unlessTooLarge = unlessError(isTooLarge);
+
+function tooLarge({ kind }: Resource): string {
+  return `an answer with a single ${kind} object has more than ${MOST_PAGE_BYTES / 1024 / 1024} MiB: leave that object out with namespace or selector`;
 }
 
 /** Counts what the expression says about objects. */

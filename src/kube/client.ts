@@ -29,6 +29,8 @@ export interface ListOptions extends RequestOptions, Selection {
    */
   readonly resourceVersion?: string | undefined;
   readonly continue?: string | undefined;
+  /** The most bytes of one answer, if that is fewer than the client allows. */
+  readonly mostBytes?: number | undefined;
 }
 
 export interface ListAllOptions<T extends KubeObject> extends ListOptions {
@@ -165,6 +167,8 @@ export interface Call {
   readonly body?: unknown;
   readonly abort?: AbortSignal | undefined;
   readonly deadlineMs: number;
+  /** The most bytes of the answer, if that is fewer than the caller allows. It limits no stream. */
+  readonly mostBytes?: number | undefined;
   /**
    * Returns what is wrong with a parsed answer or with one value of a stream, or undefined if
    * nothing is.

@@ -55,6 +55,14 @@ export class AnswerError extends Error {
   override readonly name = 'AnswerError';
 }
 
+/** The answer has more bytes than the caller allows. A list may fit if it has fewer objects. */
+export class AnswerTooLarge extends AnswerError {}
+
+/** Returns true if the answer came, but has more bytes than the caller allows. */
+export function isTooLarge(thrown: unknown): boolean {
+  return thrown instanceof TransportError && thrown.cause instanceof AnswerTooLarge;
+}
+
 /** Returns a test for errors that have the code or one of the reasons. */
 function hasCode(code: number, ...reasons: string[]) {
   return (thrown: unknown): thrown is StatusError =>

@@ -4,18 +4,18 @@ import { textIn } from '../../util/bounded-file.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import type { Call } from '../client.ts';
 import type { Status } from '../resources.ts';
-import { AnswerError } from '../status-error.ts';
+import { AnswerError, AnswerTooLarge } from '../status-error.ts';
 
 /**
- * Returns the text of an answer. It throws an AnswerError if the text is longer than `mostBytes`,
- * because a server must not fill our memory.
+ * Returns the text of an answer. It throws an AnswerTooLarge if the text is longer than
+ * `mostBytes`, because a server must not fill our memory.
  */
 export async function readText(response: IncomingMessage, mostBytes: number): Promise<string> {
   return await textIn(
     response,
     mostBytes,
     `the answer has more than ${mostBytes} bytes`,
-    AnswerError,
+    AnswerTooLarge,
   );
 }
 

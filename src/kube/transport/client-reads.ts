@@ -25,7 +25,7 @@ export function readsOver(
     resource: Resource<T>,
     options: ListOptions = {},
   ): Promise<KubeList<T>> => {
-    const { labelSelector, fieldSelector, limit, resourceVersion } = options;
+    const { labelSelector, fieldSelector, limit, resourceVersion, mostBytes } = options;
     const query = {
       labelSelector,
       fieldSelector,
@@ -33,7 +33,8 @@ export function readsOver(
       resourceVersion,
       continue: options.continue,
     };
-    const call = { ...callFor('list', resource, options), query, check: listCheck(resource.kind) };
+    const check = listCheck(resource.kind);
+    const call = { ...callFor('list', resource, options), query, mostBytes, check };
     const found = await caller.json<KubeList<T>>(call);
     // Servers omit `apiVersion` and `kind` in the items of built-in lists, but not in watch events.
     // This gives both the same form.

@@ -22,6 +22,7 @@ export function requesterTo(config: ClusterConfig, options: RequesterOptions): C
     limit.allow(call.deadlineMs, `no answer within ${formatDuration(call.deadlineMs)}`);
     return limit;
   };
+  const allowedTo = (call: Call): number => Math.min(mostBytes, call.mostBytes ?? mostBytes);
   const within = async <T>(call: Call, work: (limit: TimeLimit) => Promise<T>): Promise<T> => {
     using limit = begin(call);
     try {
@@ -34,12 +35,15 @@ export function requesterTo(config: ClusterConfig, options: RequesterOptions): C
     text: async (call) =>
       await within(call, async (limit) => {
         const response = await sender.open(call, limit);
-        return { status: response.statusCode ?? 0, body: await readText(response, mostBytes) };
+        return {
+          status: response.statusCode ?? 0,
+          body: await readText(response, allowedTo(call)),
+        };
       }),
     json: async <T>(call: Call) =>
       await within(call, async (limit) => {
         const response = await sender.openOrThrow(call, limit);
-        const answer = parseAnswer(response, await readText(response, mostBytes));
+        const answer = parseAnswer(response, await readText(response, allowedTo(call)));
         assertExpected(call, answer);
         return answer as T;
       }),
