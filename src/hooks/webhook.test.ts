@@ -168,6 +168,15 @@ test('neither the key nor the signature is in a message, if the server quotes th
   expect(await ask({ secret: { ...GOOD, key: `${KEY}\n` } })).not.toContain(KEY);
 });
 
+test.each([
+  ['the key', KEY],
+  ['the key in base64', btoa(KEY)],
+])('an answer that is cut within %s shows no part of it', async (_what, form) => {
+  const before = 'x'.repeat(4_096 - form.length + 1);
+  script = (_request, response) => void response.writeHead(400).end(`${before}${form}`);
+  expect(await ask()).toBe(`failed: HOST answered 400 Bad Request: ${before}***`);
+});
+
 test('only the beginning of a long answer is read, and an answer that breaks off counts as far as it came', async () => {
   script = (_request, response) => {
     response.writeHead(400);

@@ -31,6 +31,8 @@ const MOMENTS: Readonly<Record<HookMoment, string>> = {
 };
 /** The most bytes of an answer that are read. Only its beginning is shown. */
 const MOST_BYTES = 4_096;
+/** The fewest characters that count as a part of a secret. A shorter end is like that of any text, and tells nothing. */
+const SHORTEST_PART = 4;
 
 /**
  * Sends the request of the run once, and returns what the answer means. Rejects if there is no answer or no key, after which it
@@ -61,7 +63,10 @@ export async function askWebhook(
   const address = new URL(url);
   const response = await getOnce(address, asked, abort);
   try {
-    const said = hidden(textOf(await beginningOf(response)), key, signature.hex);
+    const { text, isWhole } = await beginningOf(response);
+    const forms = formsOf(key, signature.hex);
+    const shown = hidden(textOf(text), forms);
+    const said = isWhole ? shown : withoutPart(shown, forms);
     const message = `${address.host} answered ${statusOf(response)}${said && `: ${said}`}`;
     return { state: stateOf(response), message };
   } finally {
@@ -99,12 +104,19 @@ function stateOf({ statusCode = 0 }: IncomingMessage): HookFinding['state'] {
   return isRefusal ? 'failed' : 'running';
 }
 
+interface Beginning {
+  readonly text: string;
+  /** False if more may have followed. */
+  readonly isWhole: boolean;
+}
+
 /**
  * Returns the beginning of the body. If the body breaks off, the part that has arrived is returned, because the status is already known.
  */
-async function beginningOf(response: IncomingMessage): Promise<string> {
+async function beginningOf(response: IncomingMessage): Promise<Beginning> {
   const parts: Buffer[] = [];
   let length = 0;
+  let isWhole = true;
   try {
     for await (const part of chunksOf(response)) {
       parts.push(part);
@@ -113,8 +125,10 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
     }
   } catch {
     // What has arrived is enough.
+    isWhole = false;
   }
-  return Buffer.concat(parts).subarray(0, MOST_BYTES).toString('utf8');
+  const text = Buffer.concat(parts).subarray(0, MOST_BYTES).toString('utf8');
+  return { text, isWhole: isWhole && length < MOST_BYTES };
 }
 
 /** Returns what an answer says: its `message` if it is JSON with one, or else its text on one line. */
@@ -129,15 +143,30 @@ function textOf(body: string): string {
   return said.replaceAll(/\s+/g, ' ').trim();
 }
 
-/** Returns the text without the key and the signature, which a server may quote. */
-function hidden(text: string, key: Buffer, signature: string): string {
+/** Returns the key and the signature in each form in which a server may quote them. */
+function formsOf(key: Buffer, signature: string): readonly string[] {
   const forms = [
     key.toString('utf8').trim(),
     key.toString('base64'),
     key.toString('hex'),
     signature,
   ];
-  return forms
-    .filter((form) => form !== '')
-    .reduce((shown, form) => shown.replaceAll(form, '***'), text);
+  return forms.filter((form) => form !== '');
+}
+
+function hidden(text: string, forms: readonly string[]): string {
+  return forms.reduce((shown, form) => shown.replaceAll(form, '***'), text);
+}
+
+/** Returns a text that was cut off without the beginning of a form at its end. */
+function withoutPart(text: string, forms: readonly string[]): string {
+  // The cut may have split a character, which then has this sign.
+  const whole = text.replace(/\uFFFD$/, '');
+  const lengths = forms.map((form) => {
+    for (let length = form.length - 1; length >= SHORTEST_PART; length--)
+      if (whole.endsWith(form.slice(0, length))) return length;
+    return 0;
+  });
+  const part = Math.max(...lengths);
+  return part === 0 ? text : `${whole.slice(0, -part)}***`;
 }
