@@ -70,19 +70,22 @@ async function* pagesOf(
 ): AsyncGenerator<KubeObject[]> {
   const selection = { namespace, labelSelector: selectorText(selector), abort };
   let limit = FIRST_PAGE;
+  let most = MOST_PER_PAGE;
   let next: string | undefined;
   for (;;) {
     const options = { ...selection, limit, continue: next, mostBytes: MOST_PAGE_BYTES };
     const page = await unlessTooLarge(client.list(resource, options));
     if (page === undefined) {
       if (limit === 1) throw new Error(tooLarge(resource));
+      // The next pages stay below this size. Otherwise large objects would be read twice again and again.
+      most = Math.ceil(limit / GROWTH);
       limit = Math.ceil(limit / SHRINKAGE);
       continue;
     }
     yield page.items;
     next = page.metadata.continue;
     if (next === undefined || next === '') return;
-    limit = Math.min(MOST_PER_PAGE, limit * GROWTH);
+    limit = Math.min(most, limit * GROWTH);
   }
 }
 
