@@ -69,7 +69,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
       PLAN_OPTION,
       new Option(
         '--run <id>',
-        'the run to roll back, as refit history names it; default: the last one of the plan',
+        'the run to roll back, as refit history or refit why names it; default: the last one of the plan',
       ),
       new Option(
         '--url <platform=url>',
