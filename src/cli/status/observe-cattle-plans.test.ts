@@ -301,3 +301,35 @@ test('a Plan whose selector meets no Node: correcting it is enough', () => {
     'No node was upgraded. Correct the nodes or selectors of the Plan. It then continues by itself.',
   ]);
 });
+
+const named = (name: string): Partial<CattleSpec> => ({ secrets: [{ name, path: name }] });
+
+test.each<[string, string, Partial<CattleSpec>, Partial<CattleSpec>]>([
+  [
+    'a drain',
+    'spec.drain cannot specify both deleteEmptydirData and deleteLocalData',
+    { drain: { deleteLocalData: true, deleteEmptydirData: false } },
+    {},
+  ],
+  ['a Secret that is gone from it', 'secrets "s" not found', named('s'), {}],
+  ['a Secret that another one replaced', 'secrets "s" not found', named('s'), named('t')],
+])(
+  'a Plan that was refused for %s loses the reason before its next record',
+  async (_name, old, wrong, corrected) => {
+    const told: Told[] = [NOT_READY, ['Validated', 'False', 'Error', old]];
+    const conditions = told.map(([type, status, reason, message = '']) => ({
+      type,
+      status,
+      reason,
+      message,
+    }));
+    const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
+    const viewWithSpec = async (spec: Partial<CattleSpec>): Promise<PlanView> => {
+      const plan: CattlePlan = { ...buildCattlePlan('p', spec), status: { conditions } };
+      const inspection = await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW);
+      return viewAt(inspection, NOW);
+    };
+    expect((await viewWithSpec(wrong)).reason).toBe(old);
+    expect(JSON.stringify(await viewWithSpec(corrected))).not.toContain(old);
+  },
+);
