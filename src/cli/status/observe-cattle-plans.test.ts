@@ -330,6 +330,7 @@ test.each<[string, string, Partial<CattleSpec>, Partial<CattleSpec>]>([
       return viewAt(inspection, NOW);
     };
     expect((await viewWithSpec(wrong)).reason).toBe(old);
-    expect(JSON.stringify(await viewWithSpec(corrected))).not.toContain(old);
+    const shown = JSON.stringify(await viewWithSpec(corrected));
+    expect(shown).not.toContain(JSON.stringify(old).slice(1, -1));
   },
 );

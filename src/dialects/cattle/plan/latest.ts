@@ -55,7 +55,7 @@ export function digestOf(plan: CattlePlan, paths: string): string {
   return texts.join('');
 }
 
-/** Returns the value at the path; undefined if nothing is there. */
+/** Returns undefined if nothing is at the path. */
 function valueAt(root: unknown, path: readonly string[]): unknown {
   let at = root;
   for (const key of path) at = isRecord(at) ? ownMember(at, key) : undefined;
@@ -146,7 +146,7 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   const fault =
     faultOf(plan) ??
     recordedFault(plan, secretOf) ??
-    absent.map(({ name }) => `secrets "${name}" not found`).join(', ');
+    absent.map(({ name }) => absenceOf(name)).join(', ');
   if (fault !== '') return { ...recorded, problems: [because('InvalidPlan', fault)] };
   const version = versionOf(plan);
   if (version === undefined) {
@@ -205,11 +205,21 @@ function faultOf(plan: CattlePlan): string | undefined {
   return delay < 0 ? 'spec.postCompleteDelay is negative' : undefined;
 }
 
-/** Returns the problem that the leader recorded, if this command cannot read the Secrets that the Plan names; otherwise undefined. */
+/**
+ * Returns the problem that the leader recorded about the Secrets that the Plan still names. Returns undefined if there is none, or if this
+ * command can read Secrets itself.
+ */
 function recordedFault(plan: CattlePlan, secretOf: SecretLookup | undefined): string | undefined {
-  const { status, message } = conditionOf(plan, 'Validated') ?? {};
-  const isKnown = secretOf === undefined && status === 'False' && hashedSecrets(plan).length > 0;
-  return isKnown && message?.startsWith('secrets "') === true ? message : undefined;
+  const { status, message = '' } = conditionOf(plan, 'Validated') ?? {};
+  if (secretOf !== undefined || status !== 'False') return undefined;
+  const still = hashedSecrets(plan)
+    .map(absenceOf)
+    .filter((sentence) => message.includes(sentence));
+  return still.length > 0 ? still.join(', ') : undefined;
+}
+
+function absenceOf(secret: string): string {
+  return `secrets "${secret}" not found`;
 }
 
 function versionOf(plan: CattlePlan): string | undefined {
