@@ -153,15 +153,14 @@ export class Agent {
     // the restart that the agent is about to order.
     void object.follow(stop);
     while (!stop.aborted) {
-      const { version } = object;
       const watched = this.#watched();
-      const { version: seen } = watched;
+      const { version } = watched;
       const pauseMs = await this.#decideAndAct(stop).catch((error: unknown) =>
         this.#failed(error, stop),
       );
       if (pauseMs !== 'service') this.#forgetSocket();
-      if (pauseMs === 'service') await this.#pauseForService(version, stop);
-      else if (pauseMs !== 0) await changeOrTimeout(watched, seen, pauseMs, { clock, stop });
+      if (pauseMs === 'service') await this.#pauseForService(watched, version, stop);
+      else if (pauseMs !== 0) await changeOrTimeout(watched, version, pauseMs, { clock, stop });
     }
     this.#forgetSocket();
     await this.#parts.prefetcher?.stop();
@@ -178,15 +177,19 @@ export class Agent {
   /**
    * Waits for the service. The watch continues while the agent observes the host, which takes long on a busy machine.
    */
-  async #pauseForService(version: number, stop: AbortSignal): Promise<void> {
-    const { object, clock, watchForSocket } = this.#parts;
+  async #pauseForService(
+    watched: ChangingObject,
+    version: number,
+    stop: AbortSignal,
+  ): Promise<void> {
+    const { clock, watchForSocket } = this.#parts;
     if (this.#socket === undefined) {
       const { promise: came, resolve } = Promise.withResolvers<'came'>();
       const unwatch = watchForSocket?.(() => resolve('came'));
       this.#socket = unwatch && { unwatch, came };
     }
     const { came } = this.#socket ?? {};
-    await changeOrTimeout(object, version, came ? NO_SOCKET_POLL_MS : FAST_POLL_MS, {
+    await changeOrTimeout(watched, version, came ? NO_SOCKET_POLL_MS : FAST_POLL_MS, {
       clock,
       stop,
       woken: came,
