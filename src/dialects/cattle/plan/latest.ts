@@ -55,7 +55,7 @@ export function digestOf(plan: CattlePlan, paths: string): string {
   return texts.join('');
 }
 
-/** Returns undefined if nothing is at the path. */
+/** Returns the value at the path; undefined if nothing is there. */
 function valueAt(root: unknown, path: readonly string[]): unknown {
   let at = root;
   for (const key of path) at = isRecord(at) ? ownMember(at, key) : undefined;
