@@ -35,8 +35,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   gates: { least: 98, code: ['src/engine/gates'], tests: ENGINE_TESTS },
   schedule: { least: 97, code: ['src/engine/schedule'], tests: ENGINE_TESTS },
   act: {
-    // A goal, as for `cattle`: neither part was measured as a whole yet.
-    least: 90,
+    least: 96,
     code: ['src/engine/execute', 'src/engine/model/status-shards.ts'],
     tests: [
       'src/engine/execute/*.test.ts',
@@ -62,7 +61,7 @@ const PARTS: Readonly<Record<string, Part>> = {
     tests: ['src/agent/download/*.test.ts', 'src/http/*.test.ts'],
   },
   cattle: {
-    least: 90,
+    least: 92,
     code: ['src/dialects/cattle/plan'],
     tests: ['src/dialects/cattle/plan/*.test.ts'],
   },
