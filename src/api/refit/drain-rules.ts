@@ -46,8 +46,8 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
   ),
   onDeadline: choice(
     'What happens at `deadlines.drain`. `Wait`: the drain goes on without a limit. `Stop`, the default: the plan stops. `Skip`: the node fails. ' +
-      '`SkipNode`: the node is uncordoned and left out. It does not count as failed, and `refit retry --skipped` upgrades it later. For plans of ' +
-      'Rancher and for Machines, whose records cannot hold that, `SkipNode` means `Skip`.',
+      '`SkipNode`: the node is uncordoned and left out. It does not count as failed, and `refit retry --skipped` upgrades it later. Plans of ' +
+      'Rancher and Machines cannot record that a node was left out, so for them `SkipNode` means `Skip`.',
     'Wait',
     'Stop',
     'Skip',

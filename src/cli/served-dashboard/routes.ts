@@ -168,7 +168,13 @@ async function answerViewer(
   if (!viewer.follow() || feed.pages >= MOST_PAGES)
     return send(response, 503, 'text/plain', TOO_MANY);
   if (pathname === '/api/events') return feed.subscribe(response);
-  if (feed.last === '') return send(response, 503, 'text/plain', 'nothing is read yet\n');
+  if (feed.last === '')
+    return send(
+      response,
+      503,
+      'text/plain',
+      'the plans have not been read yet: try again in a few seconds\n',
+    );
   return send(response, 200, 'application/json', feed.last);
 }
 

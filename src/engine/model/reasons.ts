@@ -73,10 +73,11 @@ export const REASONS = {
   HealthUnknown: 'a health check of the policy has no answer',
   Pinned: 'the policy pins the node to another version than that of the plan',
   RetryWaits: 'a node failed, and the policy tries it again after a pause',
-  Retried: 'a failed node is tried again by itself, as its policy says',
-  RollsBack: 'failures ended the plan, and the leader takes its nodes back, as the policy says',
+  Retried: 'Refit tries a failed node again, because the policy says so',
+  RollsBack:
+    'failures ended the plan, and the leader rolls its nodes back, because the policy says so',
   RollBackRefused:
-    'failures ended the plan, and the leader must not take its nodes back although the policy says so',
+    'failures ended the plan, and the leader must not roll its nodes back, although the policy says so',
   ReceiverUnreachable: 'a receiver in `notify` of the policy took no message',
   AlertmanagerUnreachable: 'a silence in `silences` of the policy could not be made or renewed',
   HookRunning: 'a hook of the policy must succeed first; the hook runs or is about to run',
@@ -298,7 +299,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'name a newer version, or set `versions.allow: [Downgrade]` in the policy',
   },
   KubeletAhead: {
-    act: 'upgrade the API servers first (on the way back: take the newer workers back first), or set `versions.allow: [KubeletAhead]` in the policy',
+    act: 'upgrade the API servers first (if the plan goes back, take the newer workers back first), or set `versions.allow: [KubeletAhead]` in the policy',
   },
   RemovedApis: {
     act: 'migrate the objects that the message names to a version that is still served, or delete them',

@@ -61,7 +61,7 @@ export function uncountedWait(
   if (!isUncounted || stage.role === 'controller') return () => undefined;
   return (target) => {
     if (isOfControlPlane(objectOf(snapshot, target))) return undefined;
-    const message = `the pods that PodDisruptionBudgets cover are being counted, because \`drain.startWith\` of UpgradePolicy ${policy.name} puts nodes in order by them`;
+    const message = `the pods that PodDisruptionBudgets cover are being counted, because \`drain.startWith\` of UpgradePolicy ${policy.name} sorts the nodes by the number of these pods`;
     const verdict = wait('OrderUnknown', message, 'the pods are counted', { isPassing: true });
     return { ...verdict, gate: 'order', ofRollout: true };
   };
