@@ -135,7 +135,7 @@ function vetoIn(flags: FlagValues): Veto {
   };
 }
 
-/** Returns true if the flag names the role of this host. */
+/** Returns true if `--exclude-from-plans` names the role of this host. */
 function isExcluded({
   'exclude-from-plans': list,
   object,

@@ -9,7 +9,7 @@ export interface ValidPart {
   readonly removed: readonly string[];
 }
 
-/** After a removal the rest may have other issues, such as a required field that is missing now. */
+/** The most rounds of checks and removals. A removal may cause other issues, such as a required field that is missing now. */
 const MOST_ROUNDS = 10;
 
 /**

@@ -17,7 +17,7 @@ export interface SeenRequests {
   /** When the lists were asked for, in monotonic milliseconds. A request that was made later may be missing. */
   readonly begunAt: number;
   readonly requests: readonly EvictionRequest[];
-  /** The Evictions, or the error for which they cannot be listed. */
+  /** The Evictions, or the error of the request that lists them. */
   readonly evictions: readonly RequestedEviction[] | { readonly error: unknown };
 }
 

@@ -16,7 +16,7 @@ export interface PlanChange {
   readonly said: readonly string[];
 }
 
-/** Decides on the plan as it is `now`. Throws REFIT_CONTROL if the control makes no sense for it. */
+/** Returns what to change on the plan, and what to print. `now` is the current time. Throws REFIT_CONTROL if the control makes no sense for it. */
 export type Control = ((plan: ControlledPlan, now: number) => PlanChange) & {
   /** Returns true for a plan that the control can apply to. It is used if the user names no plan. */
   readonly isMeant?: (plan: Inspection) => boolean;

@@ -15,7 +15,7 @@ const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 /** Headers that the server reads for another purpose. */
 const RESERVED =
   /^(connection|content-.*|cookie|forwarded|host|origin|sec-fetch-.*|transfer-encoding|x-forwarded-(for|host|proto|user)|x-refit-action)$/i;
-/** The shortest prefix of a range. A shorter one is a mistake, or trusts nearly everybody. */
+/** The shortest prefix that a range may have, in bits. A range with a shorter one is a mistake, or trusts nearly everybody. */
 const SHORTEST = { ipv4: 8, ipv6: 8 };
 
 /** The name of the authentication scheme before a token. */

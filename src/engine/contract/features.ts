@@ -311,7 +311,7 @@ export interface RollBackObstacle {
 
 /** Finds work whose plan is gone, so that the leader can end it. */
 export interface OrphanedWork<P extends KubeObject> {
-  /** Returns each piece of such work as a rollout that is over. `plans` are the plans that still exist. */
+  /** Returns the work of each deleted plan, as a rollout that is over. `plans` are the plans that still exist. */
   plans(world: World, plans: readonly P[]): readonly OrphanedPlan<P>[];
 }
 

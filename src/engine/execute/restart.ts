@@ -27,8 +27,8 @@ export function withRunBegun(
 ): KubeObject {
   const { reruns } = dialect;
   const ordered = orderedRun(plan);
-  // An order of an older generation either led to a run already, or was followed by another edit.
   if (!reruns || ordered === undefined || !allowsOrder(plan, policy)) return plan;
+  // An order counts only for the present generation. If it is for an older one, its run has begun already, or the plan was edited again.
   if (ordered !== plan.metadata.generation || reruns.recordOf(plan)?.run === ordered) return plan;
   if (controlsOn(plan, dialect.planObjects?.controlPrefix).abort !== undefined) return plan;
   const rollout = dialect.resolve(plan, world, now);

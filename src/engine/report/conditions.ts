@@ -64,7 +64,7 @@ export function conditionsOf(
   );
 }
 
-/** Returns the first wait that is more than routine and has lasted for a while; undefined if there is none. */
+/** Returns the first wait that is remarkable (see `isRemarkable`) and has lasted for SETTLE_MS; undefined if there is none. */
 export function holdingOf(waits: readonly Wait[], now: number): Wait | undefined {
   return waits.find((each) => isRemarkable(each) && now - Date.parse(each.since) >= SETTLE_MS);
 }

@@ -99,7 +99,7 @@ export function createTracer(
   };
 }
 
-/** Remembers waits that are more than routine, until a span contains them. */
+/** Remembers waits for more than a slot, a stage or a node in progress, until a span contains them. */
 function see(run: Run, waits: readonly Wait[], now: number): void {
   for (const wait of waits.filter(isRemarkable)) {
     const key = [wait.target, wait.reason.code, wait.since].join('\0');

@@ -157,8 +157,8 @@ const QUOTED = /: .*?(?= at line \d+, column \d+$|$)/s;
  */
 async function parseFirst(text: string, fail: (why: string) => never): Promise<unknown> {
   const { parseYaml } = await import('../../util/yaml.ts');
-  // Some messages of the parser quote the text. For example, it takes the token in `token: *abc`
-  // for an alias, and names it.
+  // Some messages of the parser quote the text, and with it perhaps a token. For example, the parser
+  // takes the token in `token: *abc` for an alias, and its message contains the name of the alias.
   return parseYaml(text, (why) => fail(why.replace(QUOTED, '')))[0];
 }
 

@@ -169,8 +169,8 @@ function moverAmong(
 }
 
 /**
- * Returns the nodes for which it must be known first whether they go back: nodes that may still show the version of the run, and, if
- * controllers go back, workers that may then be newer than their controllers.
+ * Returns the nodes that block the roll-back until it is known whether they go back, too. These are nodes that may show an outdated
+ * version, and, if controllers go back, workers that may then be newer than their controllers.
  */
 export function undecidedNodes({ moves, unclear }: WaysBack): UnclearNode[] {
   const isForControllers = moves.some(({ role }) => role === 'controller');

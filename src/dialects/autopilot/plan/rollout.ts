@@ -329,7 +329,7 @@ export function project(rollout: Rollout, plan: api.Plan): api.Plan {
   return spec === undefined ? record : withRecordedSpec(record, spec);
 }
 
-/** Returns what to record about run and spec; undefined for a first run that has always followed its edits. */
+/** Returns the record of the run and of its spec; undefined for a first run that has followed every edit of the plan. */
 function specToRecord(rollout: Rollout, plan: api.Plan): RecordedSpec | undefined {
   const { run } = rollout;
   const known = recordedSpecIn(withoutShards(plan));

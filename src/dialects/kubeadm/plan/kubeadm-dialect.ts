@@ -119,7 +119,7 @@ export function policyOf(_plan: KubeObject, policy: RolloutPolicy): RolloutPolic
 const { kind } = configMaps;
 const OWN = pendingOwnerOf({ kind, uid: '' });
 
-/** Finds taints of former requests. Cordons stay, because a host that failed halfway must remain cordoned. */
+/** Finds the nodes with a taint that an earlier plan set, so that the leader removes it. Cordons stay, because a host that failed halfway must remain cordoned. */
 export function orphanedPlans(
   world: World,
   plans: readonly ConfigMap[],
