@@ -25,7 +25,7 @@ function replacedAt(
   const words = [
     cluster,
     ...(versions.length > 1 ? [`${versions.length} commands`] : []),
-    `replaced by the way back at ${phase}`,
+    `its roll-back replaces the plan at ${phase} of the worker`,
     ...(crashesEach > 0 ? ['1 crash'] : []),
     leaders === 'any' ? 'any leaders' : '1 leader',
   ];

@@ -25,7 +25,7 @@ export const ABOUT_WAYS_BACK: readonly StatedInvariant[] = [
   {
     name: 'workers-back-first',
     sentence:
-      'On the way back no controller starts, or is in motion, before every worker of the plan is recorded as done.',
+      'While a plan goes back, no controller starts, or is in motion, before every worker of the plan is recorded as done.',
     upheldBy: '`src/engine/gates/workers-first.ts`',
     holds: (glance) =>
       glance.rollsBack === undefined ||

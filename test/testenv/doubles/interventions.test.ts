@@ -34,7 +34,7 @@ test('03a: one failed download ends the plan at once, though another worker migh
   expect(run.stage.downloads.requests).toMatchObject([{ node: 'w1', status: 404 }]);
 });
 
-test('04: a build of another version than the plan names is a dead end, which no edit of the plan opens', async () => {
+test('04: a build of another version than the plan names blocks the plan, also after an edit', async () => {
   await using run = await runRecorded('04-wrong-version', { ...C3, workers: ['w3'] });
   const { stage } = run;
   await run.untilAsRecorded();

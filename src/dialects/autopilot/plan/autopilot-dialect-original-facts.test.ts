@@ -156,7 +156,7 @@ describe('a new plan', () => {
       { state: 'Warning' },
     ],
     [
-      'differs: no commands are refused, the original never gets a status written',
+      'differs: a plan without commands is refused, the original can never write its status',
       { plan: fresh() },
       { state: 'Warning' },
     ],
@@ -166,7 +166,7 @@ describe('a new plan', () => {
       { state: 'Warning' },
     ],
     [
-      'differs: no concurrency is refused, the original waits for ever',
+      'differs: a concurrency of 0 is refused, the original waits for ever',
       { plan: fresh(commandOf(undefined, { ...listed('w1'), limits: { concurrent: 0 } })) },
       { state: 'Warning' },
     ],
