@@ -3,6 +3,8 @@ import { setTimeout } from 'node:timers/promises';
 import type { Rig } from './rig.ts';
 
 const PAUSE_MS = 50;
+/** After this many writes each pause doubles: on a busy machine the agent needs longer than one pause to write between two writes. */
+const WRITES_AT_ONE_PACE = 100;
 
 /** Each write waits for the one before: on a busy machine they would pile up, and no other one would get through. */
 export class Storm implements AsyncDisposable {
@@ -27,7 +29,7 @@ export class Storm implements AsyncDisposable {
         () => this.writes++,
         () => undefined,
       );
-      await setTimeout(PAUSE_MS);
+      await setTimeout(PAUSE_MS * 2 ** Math.floor(this.writes / WRITES_AT_ONE_PACE));
     }
   }
 }
