@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { agentOf } from '../../src/signal/agent-presence.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, NEXT, OLD, Rig, type RigOptions } from './rig.ts';
+import { Storm } from './storm.ts';
 
 let cluster: MemoryCluster;
 let nodes = 0;
@@ -89,17 +90,9 @@ test('somebody who writes the Node all the time costs no second download', async
   await using rig = await startRig({ bytes: 64_000, faults: [{ paceMs: 10 }] });
   rig.startAgent();
   await rig.send('/new', NEW, AIRGAP);
-  let storm = 0;
-  const timer = setInterval(
-    () => void rig.annotate({ 'example.com/storm': String(++storm) }).catch(() => undefined),
-    20,
-  );
-  try {
-    await expectPlaced(rig, 'new');
-  } finally {
-    clearInterval(timer);
-  }
-  expect(storm).toBeGreaterThan(5);
+  await using storm = new Storm(rig);
+  await expectPlaced(rig, 'new');
+  expect(storm.writes).toBeGreaterThan(5);
   expect(rig.server.requests).toMatchObject([{ complete: true }]);
 });
 
