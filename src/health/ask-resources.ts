@@ -20,6 +20,8 @@ const MOST_PER_PAGE = 500;
 /** The factor of the next page after one that fits, and the divisor after one that has too many bytes. */
 const GROWTH = 2;
 const SHRINKAGE = 4;
+/** The pages that must fit before they may be larger again. If fewer were enough, large objects would be read twice too often. */
+const PAGES_BEFORE_GROWTH = 4;
 /**
  * The most bytes of a page. Several checks read at once, and the parsed objects take a multiple of this. An object has at most about
  * 3 MiB, so one of them always fits.
@@ -71,6 +73,7 @@ async function* pagesOf(
   const selection = { namespace, labelSelector: selectorText(selector), abort };
   let limit = FIRST_PAGE;
   let most = MOST_PER_PAGE;
+  let fitting = 0;
   let next: string | undefined;
   for (;;) {
     const options = { ...selection, limit, continue: next, mostBytes: MOST_PAGE_BYTES };
@@ -79,12 +82,16 @@ async function* pagesOf(
       if (limit === 1) throw new Error(tooLarge(resource));
       // The next pages stay below this size. Otherwise large objects would be read twice again and again.
       most = Math.ceil(limit / GROWTH);
+      fitting = 0;
       limit = Math.ceil(limit / SHRINKAGE);
       continue;
     }
     yield page.items;
     next = page.metadata.continue;
     if (next === undefined || next === '') return;
+    fitting++;
+    // A few large objects must not make the pages of all later objects small, because the check has little time.
+    if (fitting % PAGES_BEFORE_GROWTH === 0) most = Math.min(MOST_PER_PAGE, most * GROWTH);
     limit = Math.min(most, limit * GROWTH);
   }
 }
