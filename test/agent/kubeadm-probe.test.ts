@@ -387,6 +387,22 @@ test.each<[string, Record<string, string>, boolean]>([
     },
     true,
   ],
+  [
+    'on, and allowed by nothing but the other kind of comment of systemd',
+    {
+      'proc/swaps': `${SWAPS}/swapfile file 1 0 -2\n`,
+      'etc/default/kubelet': '; KUBELET_EXTRA_ARGS="--fail-swap-on=false"\n',
+    },
+    true,
+  ],
+  [
+    'on, and allowed by a flag after a tab',
+    {
+      'proc/swaps': `${SWAPS}/swapfile file 1 0 -2\n`,
+      'etc/default/kubelet': 'KUBELET_EXTRA_ARGS="--v=2\t--fail-swap-on=false"\n',
+    },
+    false,
+  ],
 ])('swap that is %s', async (_, files, warns) => {
   await program('systemctl', 'case $* in *MainPID*kubelet) echo 1234 ;; esac');
   for (const [path, text] of Object.entries(files)) await put(path, text);

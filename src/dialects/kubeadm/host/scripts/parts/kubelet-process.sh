@@ -1,5 +1,5 @@
 # `find_kubelet` sets what is known of the kubelet that systemd runs: KUBELET_PID, which is 0 if none runs and empty if nobody can
-# say, and KUBELET_WORDS, its arguments, one a line. `words_in_files` prints those in the files
+# say, and KUBELET_WORDS, its arguments, one a line. `words_in_files` prints the words in the files
 # from which kubeadm's unit takes flags. `is_off FLAG` succeeds if the kubelet runs with the flag off, or one of these files switches it
 # off for its next start.
 # uses: parts/prelude.sh
@@ -10,8 +10,9 @@ find_kubelet() {
   KUBELET_WORDS=$({ tr '\0' '\n' <"$R/proc/${KUBELET_PID:-0}/cmdline"; } 2>/dev/null) || KUBELET_WORDS=
 }
 words_in_files() {
-  sed 's/^[[:space:]]*#.*//' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" 2>/dev/null |
-    tr "\"'" '  ' | tr ' ' '\n'
+  # systemd takes lines with either sign for comments, and separates words at tabs, too.
+  sed 's/^[[:space:]]*[#;].*//' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" 2>/dev/null |
+    tr "\"'\t" '   ' | tr ' ' '\n'
 }
 # Go reads all of these as false.
 is_off() {
