@@ -104,6 +104,14 @@ test('the sums of a plan with a node that failed', async () => {
   expect(rolledBack).toEqual(['w1']);
 });
 
+test('an Event about a Node in the namespace of the plan is not from Refit, which writes it to default', async () => {
+  const plans = await lookAt([plan], [c1], [w1], NOW);
+  const status = { leader: { state: 'held', holder: 'abc', since: later(0) }, plans } as const;
+  const inTenant = { ...status, plans: plans.map((each) => ({ ...each, namespace: 'tenant' })) };
+  const { events } = reportOf({ status: inTenant, rollouts: [], missing: [], events: EVENTS }, NOW);
+  expect(events.map(({ about }) => about)).toEqual(['c1', 'w2']);
+});
+
 test('a node that takes steps of the same word counts once', () => {
   const apply = [0, 20].map((from) => ({ word: 'apply', from, to: from + 10 }));
   const steps = [...apply, { word: 'restart', from: 30, to: 35 }];

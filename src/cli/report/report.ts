@@ -211,13 +211,14 @@ interface About {
 /** Returns the Events that Refit wrote about the plan, or about one of its nodes since the run began. */
 function eventsOf(events: readonly Event[], about: About): ReportEvent[] {
   const { uid, namespace, nodes, from } = about;
-  // The API server keeps Events about a Node in `default`. Anybody who may write in another namespace could name the
-  // same node there, in the words of Refit.
-  const places = ['default', namespace];
+  // Each Event must be in the namespace where Refit writes Events about such an object: for a Node, that is `default`.
+  // Anybody who may write in another namespace could name the same object there, in the words of Refit.
+  const placeOf = ({ kind }: Event['involvedObject']): string =>
+    kind === 'Node' ? 'default' : (namespace ?? 'default');
   const names = new Set(nodes.map(({ name }) => name));
   const began = Date.parse(from);
   return events
-    .filter(({ metadata }) => places.includes(metadata.namespace))
+    .filter(({ metadata, involvedObject }) => metadata.namespace === placeOf(involvedObject))
     .filter(({ source, reportingComponent }) =>
       (source?.component ?? reportingComponent ?? '').startsWith('refit'),
     )
