@@ -163,6 +163,14 @@ test.each<[string, boolean, Record<string, string>]>([
     { 'proc/1234/cmdline': '/usr/bin/kubelet\0--fail-cgroupv1=False\0--v=2\0' },
   ],
   [
+    'that a later flag of the same file switches on again',
+    false,
+    {
+      'etc/default/kubelet':
+        'KUBELET_EXTRA_ARGS="--fail-cgroupv1=false --fail-cgroupv1=true --v=2"\n',
+    },
+  ],
+  [
     'that a comment has',
     false,
     { 'etc/default/kubelet': '# KUBELET_EXTRA_ARGS=--fail-cgroupv1=false\n' },

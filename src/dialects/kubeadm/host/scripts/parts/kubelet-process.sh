@@ -14,8 +14,13 @@ words_in_files() {
   sed 's/^[[:space:]]*[#;].*//' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" 2>/dev/null |
     tr "\"'\t" '   ' | tr ' ' '\n'
 }
-# Go reads all of these as false.
+# `is_false FLAG` reads words, one a line, and succeeds if the last one that sets the flag sets it to false. For the kubelet, too, the
+# last one counts.
+is_false() {
+  value=$(sed -n "s/^KUBELET_[A-Z_]*=//; s/^--$1=//p; s/^--$1\$/true/p" | tail -n 1)
+  # Go reads all of these as false.
+  case $value in 0 | f | F | false | FALSE | False) ;; *) return 1 ;; esac
+}
 is_off() {
-  { printf '%s\n' "$KUBELET_WORDS" && words_in_files; } |
-    grep -E -e "^(KUBELET_[A-Z_]*=)?--$1=(0|f|F|false|FALSE|False)\$" >/dev/null
+  printf '%s\n' "$KUBELET_WORDS" | is_false "$1" || words_in_files | is_false "$1"
 }
