@@ -33,11 +33,11 @@ export interface ReconcilerOptions extends Effects, OutsideParts {
   readonly clock: Clock;
   readonly prober: Prober;
   readonly reporter?: Reporter | undefined;
-  /** Where NodeRollouts are; the client of the plans by default. */
+  /** The client of the cluster that has the NodeRollouts; undefined if they are in the cluster of the plans. */
   readonly nodeRollouts?: { readonly client: Effects['client'] } | undefined;
 }
 
-/** The most turns in one reconcile. No plan needs as many, so the limit only ends a loop that a fault would cause. */
+/** The most turns in one reconcile. No plan needs so many turns. The limit only stops a loop that a fault of Refit would make endless. */
 const MAX_TURNS = 20;
 
 type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<ReconcileResult>;
@@ -101,7 +101,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
         throw error;
       }
       if (outcome === 'recorded') hasRecorded = true;
-      // No clean-up follows: claims that were written before the failed record are needed by the next record.
+      // The clean-up is left out, because the next record needs the claims that were written before this record failed.
       if (outcome === 'outdated') return RECHECK_SOON;
       if (typeof outcome === 'object')
         return { ...outcome, requeueAfterMs: soonest([outcome.requeueAfterMs, await cleanUp()]) };
@@ -126,7 +126,7 @@ function forget({ reporter, drains, world }: ReconcilerOptions, key: string): vo
   drains?.keep((node) => node !== name || world.get(nodes, node)?.spec?.unschedulable === true);
 }
 
-/** Reports that the record was refused. Only an Event can say so, because the status cannot be written. */
+/** Reports that the API server refused to write the record of the plan. Only an Event can say so, because the status cannot be written. */
 function reportRefusal({ reporter }: ReconcilerOptions, plan: KubeObject, problem: string): void {
   const message = `the API server refuses to record the next step: ${problem}`;
   reporter?.failed(plan, because('RecordRefused', message));

@@ -45,7 +45,7 @@ export interface RolloutParts
   readonly writer: KubeClient;
   readonly policies?: Informer | undefined;
   readonly metrics?: Metrics | undefined;
-  /** Where NodeRollouts are written; undefined if none are. */
+  /** The client that writes NodeRollouts; undefined if this process writes none. */
   readonly nodeRollouts?: Pick<NodeRolloutParts, 'client' | 'isShared'> | undefined;
   /** Sends traces of rollouts; undefined if none are sent. */
   readonly traces?: TraceExporter | undefined;
@@ -53,7 +53,7 @@ export interface RolloutParts
 
 /** The queue key of the clean-up of orphaned work. No object can have this name. */
 const ORPHANED_WORK = '-orphaned-work-';
-/** Milliseconds that a reconcile may take. It makes a few requests, each with a deadline of its own. */
+/** The most milliseconds that one reconcile may take. A reconcile sends a few requests, each with a deadline of its own. */
 const TIMEOUT_MS = 120_000;
 /**
  * Milliseconds until a waiting plan is reconciled again in any case, because the clock may be set, or the machine may sleep,
@@ -61,7 +61,7 @@ const TIMEOUT_MS = 120_000;
  */
 const AGAIN_MS = 600_000;
 const ABSENT: KubeObject = { metadata: { name: '' } };
-/** Milliseconds between two checks whether a kind must be watched by now. */
+/** Milliseconds between two checks of whether decisions now need a kind that is not watched yet. */
 const LOOK_MS = 5_000;
 
 export interface RolloutController extends runtime.Controller {
@@ -70,7 +70,7 @@ export interface RolloutController extends runtime.Controller {
   readonly brokenRuleOf: (plan: KubeObject) => Reason | undefined;
   /** Returns what this process knows of the hooks of the plan. */
   readonly hooksOf: (plan: KubeObject) => readonly HookResult[];
-  /** A part of the process that must stop after the controller; undefined if no NodeRollouts are written. */
+  /** The writer of NodeRollouts, a part of the process that must stop after the controller; undefined if no NodeRollouts are written. */
   readonly nodeRollouts: NodeRolloutWriter | undefined;
 }
 
@@ -148,7 +148,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       reconcile = createReconciler(options);
     },
     reconcile: async (key, context) => {
-      // The objects that a new plan names may not have been read yet.
+      // The plan may be new, and the informers may not have read the objects that it names yet.
       for (const informer of named) await informer.whenSynced(context.abort);
       const { requeueAfterMs: ms, ...rest } = await reconcile(key, context);
       return { ...rest, requeueAfterMs: ms && Math.min(ms, AGAIN_MS) };

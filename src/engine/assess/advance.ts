@@ -87,7 +87,7 @@ function follow(assessment: Assessment, stage: Stage): Rollout {
     const step = assessment.of(stage, target);
     if (!step.next) continue;
     moved.push({ ...target, state: step.next, since: sinceOf(snapshot, target, step.next, now) });
-    // A reason that stops the rollout replaces one that does not.
+    // The rollout has one reason. The reason of a failure that stops the rollout replaces the reason of a failure that does not.
     if (FAILURES.includes(step.next))
       reason = stops(step.reason, policy) ? step.reason : (reason ?? step.reason);
   }
@@ -121,7 +121,7 @@ function conclude({ snapshot, policy, stage, isOverBudget }: Assessment): Rollou
     }
     return { ...rollout, phase: 'failed', blocked: false, reason: abortReason(abort) };
   }
-  // An invalid change of the plan may add targets that are not recorded yet.
+  // While an edit has made the plan invalid, the rollout does not end, because the edit may add targets that are not recorded yet.
   const isOver = !stage && rollout.problems.length === 0;
   return isOver ? { ...rollout, ...withinBudget(rollout), blocked: false } : undefined;
 }
@@ -137,7 +137,7 @@ function withinBudget(rollout: Rollout): Pick<Rollout, 'phase' | 'reason'> {
       phase: failurePhase(rollout),
       reason: because('DoneWithFailures', outcomeOf(rollout)),
     };
-  // A rollout without targets has not failed, but often its selector matches nothing.
+  // A rollout without targets has not failed. Often its selector matches nothing.
   const isEmpty = rollout.stages.every(({ targets }) => targets.length === 0);
   if (targetsIn(rollout, 'skipped').length > 0)
     return { phase: 'done', reason: because('DoneWithSkipped', outcomeOf(rollout)) };
@@ -154,7 +154,7 @@ function start(assessment: Assessment, stage: Stage): Rollout {
   if (refusal && targetsIn(rollout, 'intended').length === 0)
     return { ...rollout, phase: refusedPhase(refusal), blocked: false, reason: refusal };
   const since = rfc3339(now);
-  // A target that cannot start counts as failed, before another one starts.
+  // If targets can never start, this move records only that. A later move starts other targets.
   const moved =
     stopped.length > 0
       ? stopped.map(
@@ -247,18 +247,18 @@ function stoppedTargets(context: DecisionContext) {
   });
 }
 
-/** The most reasons that a message lists. The others are only counted, so that the message fits an Event or a status. */
+/** The most reasons that one message lists. The message only counts the other reasons, so that it fits into an Event or a status. */
 const MAX_LISTED = 5;
 
-/** Returns one reason with the code of the first reason and the messages of all; undefined if there are none. */
+/** Joins the reasons to one, which has the code of the first reason and the messages of all. Returns undefined if there are none. */
 function together(reasons: readonly Reason[]): Reason | undefined {
   const messages = reasons.map(({ message }) => message);
   return reasons[0] && because(reasons[0].code, listedSentences(messages, MAX_LISTED));
 }
 
 /**
- * Judges the version steps of every target of the plan that is not pinned to another version, and compares them with the API servers.
- * Returns no problem if the version skew rules do not apply.
+ * Judges for every target of the plan the step from its version to the wanted one, and compares both with the versions of the API servers.
+ * Targets that are pinned to another version are left out. Returns no problem if the version skew rules do not apply.
  */
 export function versionVerdict(snapshot: Snapshot, policy: RolloutPolicy): VersionVerdict {
   const { allow, countsVirtual = false } = policy;

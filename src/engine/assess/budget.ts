@@ -67,7 +67,7 @@ function namesOf(targets: readonly Pick<Target, 'name'>[]): string[] {
   return targets.map(({ name }) => name);
 }
 
-/** Returns true if the failures use up a limit, so that nothing new may start. */
+/** Returns true if the failures of the rollout use up a limit of the policy, so that nothing new may start. */
 export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   return usedUpLimit(snapshot, policy) !== undefined;
 }
@@ -104,7 +104,7 @@ interface OverfullWave {
 
 function overfullWave(snapshot: Snapshot, policy: RolloutPolicy): OverfullWave | undefined {
   for (const stage of snapshot.rollout.stages) {
-    // Most stages have no failure, and then nothing needs to know the waves.
+    // Most stages have no failure. The waves of such a stage are not computed.
     if (failedIn(snapshot, policy, stage).length === 0) continue;
     const { members = [], budgets = [] } = wavesOf({ snapshot, policy }, stage) ?? {};
     for (const [index, budget] of budgets.entries()) {
@@ -155,8 +155,8 @@ function isOverBlocked({ rollout }: Snapshot, { maxBlocked }: RolloutPolicy): bo
 }
 
 /**
- * Returns why skipped nodes stop the rollout; undefined if they do not. The end of the rollout needs this reason, because no failed target
- * has one.
+ * Returns why skipped nodes stop the rollout; undefined if they do not. The rollout ends with this reason, because it has no failed target
+ * with a reason.
  */
 export function tooManyBlocked(snapshot: Snapshot, policy: RolloutPolicy): Reason | undefined {
   const limit = usedUpLimit(snapshot, policy);
@@ -250,8 +250,8 @@ export function budgetOf({ maxFailures, maxFailuresPercent, name }: RolloutPolic
 }
 
 /**
- * Returns the retries that stop all new starts until they are over. The rollout does not end before these retries, because the failures of
- * their targets do not count yet.
+ * Returns the retries during which no other target may start. The rollout does not end before these retries, because the failures of their
+ * targets do not count yet.
  */
 export function retriesThatHold(snapshot: Snapshot, policy: RolloutPolicy) {
   return holdingRetries(snapshot, policy, isStoppedByReason(snapshot.rollout, policy));
@@ -301,7 +301,7 @@ function failedIn(
   policy: RolloutPolicy,
   { targets }: Pick<Stage, 'targets'>,
 ): Target[] {
-  // Targets are grouped by state already, and most are in a state that is no failure.
+  // The targets are looked up by state, because they are grouped by state already and most of them are in no failed state.
   const recorded = FAILURES.flatMap((state) => inState({ targets }, state));
   const unsettled = inState({ targets }, 'intended').filter((each) => isUnsettled(snapshot, each));
   if (recorded.length + unsettled.length === 0) return [];
@@ -316,7 +316,7 @@ function failedIn(
  * restart.
  */
 export function isUnsettled(snapshot: Snapshot, target: Target): boolean {
-  // This check comes first, because facts are gathered only when they are asked for, and most targets are not in progress.
+  // The state is checked first, because most targets are not in progress, and the facts of a target are gathered only when they are read.
   if (target.state !== 'intended') return false;
   const { observation, ready } = factsOf(snapshot, target);
   return (

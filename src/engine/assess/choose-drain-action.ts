@@ -73,7 +73,7 @@ function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): T
     return goOn(context, node, because('InFlight', message));
   }
   const excludes = policy.drain.excludes === true && policy.drain.cordonOnly !== true;
-  // An agent that cordons its node for the leader does not set the label, so the label may be missing on a cordoned node.
+  // If the agent has cordoned the node for the leader, the node lacks the label that excludes it from load balancers.
   const isExcluded = !excludes || node.exclusion !== undefined || node.cordonOwner === undefined;
   if (!node.unschedulable || !isExcluded) {
     const owner = ownerOf(snapshot.rollout, target);

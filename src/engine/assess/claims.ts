@@ -15,7 +15,7 @@ export function needsClaim(
 }
 
 /**
- * Returns true as long as the watch doesn't show the claim that the target needs. The watch may then lack the claims of other plans,
+ * Returns true as long as the watch does not show the claim that the target needs. The watch may then lack newer claims of other plans,
  * too.
  */
 export function isUnclaimed(

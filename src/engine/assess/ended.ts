@@ -25,7 +25,9 @@ export interface PlanEnd {
   readonly edit?: string | undefined;
 }
 
-/** Milliseconds after its end in which a node may still report its old version, because some services restart after the work is done. */
+/**
+ * Milliseconds after the end of its work in which a node may still report its old version, because some services restart after that end.
+ */
 const REPORT_MS = 120_000;
 const FEW = 3;
 const ANEW = 'delete it and apply it again';
@@ -42,8 +44,8 @@ export function planEndOf(snapshot: Snapshot, now: number): PlanEnd {
 }
 
 /**
- * The result is computed once, because it reads all targets of the plan, and status, Events, conditions and metrics of one turn ask
- * for it.
+ * The end of the plan is computed once for each snapshot, because the computation reads all targets, and status, Events, conditions and
+ * metrics ask for it.
  */
 const endAt = onceForEachWith((snapshot: Snapshot, now) => endOf(snapshot, Number(now)));
 
@@ -100,7 +102,7 @@ function changedSpec({ edits }: Snapshot): string | undefined {
 function editedVersion(snapshot: Snapshot): string | undefined {
   for (const { stage, target } of withStages(snapshot.rollout)) {
     const { asked } = factsOf(snapshot, target);
-    // An invalid plan keeps its record, but its stages may lack a version.
+    // An empty version proves no edit: the stages of an invalid plan may lack their version.
     if (asked !== undefined && stage.version !== '' && asked !== stage.version)
       return `it was carried out with ${asked} and now says ${stage.version}`;
   }
@@ -168,7 +170,7 @@ export function lastMoment(
   return isSaid && Date.parse(observation.since) > Date.parse(since) ? observation.since : since;
 }
 
-/** Returns the last moment at which a target ended, in milliseconds; the earliest possible one if no target says it. */
+/** Returns the last time at which a target ended, in milliseconds since the Unix epoch; -Infinity if no target has such a time. */
 export function lastEndOf(snapshot: Snapshot): number {
   const moments = withStages(snapshot.rollout).map(({ target }) =>
     timeIn(lastMoment(target, factsOf(snapshot, target))),
@@ -176,7 +178,7 @@ export function lastEndOf(snapshot: Snapshot): number {
   return Math.max(Number.NEGATIVE_INFINITY, ...moments);
 }
 
-/** Returns the time in milliseconds; the earliest possible one for a text that is no time. */
+/** Returns the time in milliseconds since the Unix epoch; -Infinity for a text that is no time. */
 export function timeIn(text: string): number {
   const time = Date.parse(text);
   return Number.isNaN(time) ? Number.NEGATIVE_INFINITY : time;

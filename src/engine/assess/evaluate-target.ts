@@ -32,8 +32,8 @@ import { isSupersededByRetry } from './retry.ts';
 
 /**
  * Milliseconds after which an intent that is not signalled yet is recorded again. The deadline of the target starts with the intent, so an
- * old intent would leave the agent too little time. The time of hooks is added, because a new intent is a new attempt, for which the hooks
- * would run again.
+ * old intent would leave the agent too little time. The time that hooks may take is added to these milliseconds, because a new intent is a
+ * new attempt, and its hooks would run again.
  */
 const INTENT_FRESH_MS = 60_000;
 /**
@@ -66,7 +66,7 @@ const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<ObservedState,
     succeeded: { phase: 'verifying', effect: 'adopt' },
     failed: { phase: 'failed', effect: 'fail' },
     gone: { phase: 'pending', effect: 'schedule' },
-    // The deadline of a target counts only once its attempt is recorded.
+    // The target has missed a deadline, but the deadline counts only once the attempt is recorded. So the attempt is adopted first.
     late: { phase: 'working', effect: 'adopt' },
   },
   intended: {
@@ -256,12 +256,12 @@ function intend(context: TargetContext): TargetEvaluation {
         next: verdict.ofPlan ? 'pending' : refusedState(reason),
         reason,
       };
-    // A cordoned node counts as unavailable with or without a claim, and its cordon may be left from a Job that was deleted.
+    // The claim makes no difference for a cordoned node, which counts as unavailable in any case. A deleted Job may have left the cordon.
     const isClaimed =
       facts.node?.unschedulable === false && facts.node.claim === (snapshot.claim ?? '');
     const { ends, recheckMs = isClaimed ? INTENT_FRESH_MS : undefined, probe, hookRun } = verdict;
-    // Other plans wait because of this claim. So if the gates refuse the target, its intent and with it the claim are removed, except in
-    // these cases.
+    // Other plans wait because of the claim of this target. So if the gates do not let the target start, its intent is removed, and with it
+    // the claim, except in the cases below.
     const isKept =
       gate === 'nodes-available' || gate === 'domain-available'
         ? !mustGiveWay(input, snapshot)
@@ -336,7 +336,7 @@ const HEALTHY_SO_FAR: readonly ReasonCode[] = [
 function isUnhealthyTooLong({ snapshot, target, policy, now }: TargetContext, verdict: Refusal) {
   const { watchedMs = 0 } = factsOf(snapshot, target);
   if (verdict.kind !== 'wait' || verdict.reason.code !== 'HealthCheckFailing') return false;
-  // Only a check that passes, but has not passed for long enough yet, has `until`.
+  // A verdict with `until` is about a check that passes, but that has not passed for long enough yet.
   if (verdict.since === undefined || verdict.until !== undefined) return false;
   return Math.min(now - Date.parse(verdict.since), watchedMs) >= policy.stepDeadlines.ready;
 }
@@ -359,7 +359,7 @@ function restingReason(target: Target, phase: TargetPhase, { observation }: Targ
   return because('InFlight', `${target.name} is at ${step}`);
 }
 
-/** Returns the reason why a target in progress failed, from what was observed of it. */
+/** Returns the reason why a target in progress failed, as the observation of the target shows it. */
 export function failureReason(
   target: Target,
   { observation, drainDelegation }: TargetFacts,
@@ -442,7 +442,7 @@ function stepDeadlineMs(
   const step = stepOf(observation);
   // While a node settles, a short outage of an API server or of the node is no failure.
   if (step === 'ready') return stepDeadlines.ready + settleMs;
-  // The deadline of a drain by the leader is in choose-drain-action.ts.
+  // This is the deadline of a drain by the node itself. choose-drain-action.ts has the deadline of a drain by the leader.
   const isOwn = step === 'drain' && drainDelegation !== false;
   return step === undefined || isOwn ? Number.POSITIVE_INFINITY : stepDeadlines[step];
 }

@@ -14,7 +14,7 @@ export type Effect =
   | 'none'
   /** The target may start when a slot is free for it and the gates pass. */
   | 'schedule'
-  /** The target is signalled if the gates still pass and the intent is fresh. */
+  /** The target is signalled if the gates still pass and its intent is not too old. */
   | 'signal'
   /** The verifiers are asked, and `done` is recorded once they pass. */
   | 'verify'

@@ -82,7 +82,7 @@ function causeToLeaveOut(
 ): string | undefined {
   const { snapshot, policy } = context;
   const { rollout } = snapshot;
-  // Workers may have begun, or may begin in the same turn, and no worker comes before a controller.
+  // A new controller would come too late: workers may have begun, or may begin in this turn, and no worker starts before all controllers.
   if (places.some(({ role }) => role === 'controller'))
     return 'controllers are never added to a plan that runs';
   if (policy.includesNew !== true)
@@ -102,7 +102,7 @@ function causeToLeaveOut(
   return undefined;
 }
 
-/** Returns the ids of the stages after which another one has begun. */
+/** Returns the ids of the stages that are followed by a stage which has begun. */
 const passedStages = onceForEach(({ stages }: Pick<Rollout, 'stages'>): ReadonlySet<string> => {
   const last = stages.findLastIndex(({ targets }) =>
     targets.some(({ state }) => state !== 'pending'),

@@ -7,10 +7,10 @@ import type { GatedTarget } from '../schedule/slots.ts';
 import type { Assessment } from './assess.ts';
 
 /**
- * Returns the targets to record as skipped now. `waiting` has the targets that a gate does not let start. The result is empty if one of
- * them can still start later, or while a target is in progress. A target can still start if it waits for a gate that is asked before the
- * gates of holds and drains, such as a pause or a window. Controllers are never left out, because no worker may start before all
- * controllers.
+ * Returns the targets to record as skipped now. `waiting` has the targets that a gate does not let start. The result is empty while a
+ * target is in progress, and as long as a waiting target can still start later. A target can still start if it waits for a gate that is
+ * asked before the gates of holds and drains, such as a pause or a window. Controllers are never left out, because no worker may start
+ * before all controllers.
  */
 export function targetsToLeaveOut(
   assessment: Assessment,
@@ -20,7 +20,7 @@ export function targetsToLeaveOut(
   const { snapshot, policy, now, isStopping } = assessment;
   const mayLeave = snapshot.canSkip === true && stage.role === 'worker' && !isStopping;
   if (!mayLeave || inState(stage, 'intended').length > 0) return [];
-  // Targets that wait because of their place in the order wait only for targets that are left out.
+  // The gate `order` is ignored: the targets that wait for it wait only for targets that are left out.
   const asked = waiting.filter(({ gate }) => gate !== 'order');
   const isLeftOut = ({ gate, target }: GatedTarget): boolean =>
     isHolding(gate)
@@ -28,7 +28,7 @@ export function targetsToLeaveOut(
       : isHopeless(assessment, gate, target);
   if (!asked.every(isLeftOut)) return [];
   const skipped = targetsIn(snapshot.rollout, 'skipped').length;
-  // The record gets one skipped target more than the policy allows, because this stops the rollout.
+  // At most one skipped target more than the policy allows is recorded, because that one already stops the rollout.
   const room = (policy.maxBlocked ?? Number.POSITIVE_INFINITY) + 1 - skipped;
   const held = asked.filter(({ gate }) => isHolding(gate));
   const hopeless = asked.filter(({ gate }) => !isHolding(gate)).slice(0, Math.max(0, room));

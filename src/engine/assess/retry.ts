@@ -15,8 +15,8 @@ import {
 } from '../model/rollout.ts';
 
 /**
- * The codes of reasons that name targets which start again, or that would end the rollout at once. A retry removes such a reason;
- * other failures still count.
+ * The codes of the reasons that a retry removes from the rollout. The targets that these reasons name start again, or the reason would end
+ * the rollout at once. Other reasons stay, because their failures still count.
  */
 const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set([
   'DoneWithFailures',
@@ -36,7 +36,7 @@ export function withRetries(snapshot: Snapshot, now: number): Rollout {
       ({ stage, target }) =>
         isDue(snapshot, target) && !isUpgradedByLaterStage(rollout, stage, target),
     )
-    // If a later stage is at work, that work finishes first, because slots are counted only in one stage.
+    // A target is not retried while a later stage has a target in progress, because slots are counted only in one stage.
     .filter(
       ({ stage }) => targetsIn({ stages: stagesAfter(rollout, stage) }, 'intended').length === 0,
     )
@@ -70,8 +70,8 @@ export function isSupersededByRetry(snapshot: Snapshot, target: Target): boolean
 }
 
 /**
- * Returns the time to record for a target. It is later than the request to retry, so that the next attempt is not confused with the
- * old one.
+ * Returns the time to record as `since` of a target. The time is later than a request to retry the target, so that the next attempt has
+ * another name than the one before.
  */
 export function momentOf(
   { controls }: Pick<Snapshot, 'controls'>,

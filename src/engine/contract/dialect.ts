@@ -11,7 +11,7 @@ export interface Dialect<P extends KubeObject = KubeObject> extends Features<P> 
   readonly name: string;
   /** The kind of the plans. */
   readonly plans: Resource<P>;
-  /** The kinds that decisions depend on. The plans need not be among them. */
+  /** The kinds that decisions depend on. The list need not contain the kind of the plans. */
   readonly watched: readonly Watched[];
   /** Returns the recorded rollout, or a new one with its targets resolved from the world. `now` is in milliseconds. */
   resolve(plan: P, world: World, now: number): Rollout;

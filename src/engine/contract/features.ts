@@ -17,9 +17,9 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Instruction } from './signal.ts';
 import type { World, WorldObject } from './world.ts';
 
-/** The features that only some dialects have. Each comment also says what holds for a dialect without the feature. */
+/** The features that only some dialects have. The comment of each feature also says what happens in a dialect that lacks it. */
 export interface Features<P extends KubeObject> {
-  /** Limits which objects are plans. Without it, every object of the kind is a plan, in all namespaces. */
+  /** Says which objects are plans. Without it, every object of the kind is a plan, in all namespaces. */
   readonly planObjects?: PlanObjects<P>;
   /** Keeps the record in the plan's status. Without it, a record is written together with the rest of the object. */
   readonly statusRecord?: StatusRecord<P>;
@@ -34,7 +34,7 @@ export interface Features<P extends KubeObject> {
   joinedTargets?(plan: P, world: World, now: number): readonly JoinedTarget[];
   /** True if the leader may try failed targets again by itself, as a policy says. Without it, only a person does. */
   readonly ordersRetries?: true;
-  /** Adds to what users read about plans. Without it, they read only what the engine says about every plan. */
+  /** Adds to what users read about plans. Without it, users read only what the engine says about the plans of every dialect. */
   readonly reporting?: Reporting<P>;
   /** Compares versions of nodes with those of the plan. Without it, the engine compares none. */
   readonly versions?: Versions<P>;
@@ -75,7 +75,7 @@ export interface PlanObjects<P extends KubeObject>
   readonly ordersByUid?: boolean;
 }
 
-/** The record is in the status of the plan, which is written as a subresource. */
+/** Describes a record that is in the status of the plan. The status is written as a subresource. */
 export interface StatusRecord<P extends KubeObject> {
   /** True if the schema of the status has conditions, which `project` writes. Otherwise the engine writes them to an annotation. */
   readonly hasConditions: boolean;
@@ -112,13 +112,13 @@ export interface ShardedRecord<P extends KubeObject> {
 export interface Reruns<P extends KubeObject> {
   /** Returns the run that the plan records; undefined if the plan records its first run. */
   recordOf(plan: P): RecordedRun | undefined;
-  /** Returns the plan as it was before its first run, with everything that people wrote since. */
+  /** Returns the plan without the record of its runs, but with everything that people have written into it. */
   withoutRecord(plan: P): P;
   /** Returns the version that the last signal of this rollout asked the target for; undefined if the target has no such signal. */
   askedOf(world: World, rollout: Rollout, stage: Stage, target: Target): string | undefined;
 }
 
-/** What users read about plans. No decision depends on it. */
+/** What users read about plans. No decision of the leader depends on these members. */
 export interface Reporting<P extends KubeObject> {
   /** Returns the name of the Cluster that the plan belongs to; undefined if the plan names none. */
   clusterOf?(plan: P): string | undefined;
@@ -180,13 +180,13 @@ export interface PlanRules<P extends KubeObject> {
 
 /** Checks a new plan by requests to the API server. */
 export interface Preconditions<P extends KubeObject> {
-  /** Returns why the plan must not start yet; empty if it may start. Rejects if the API server does not answer. */
+  /** Returns the reasons why the plan must not start yet; empty if it may start. Rejects if the API server does not answer. */
   unmet(client: KubeClient, plan: P, abort?: AbortSignal): Promise<readonly Reason[]>;
 }
 
-/** The leader cordons, drains and uncordons for targets. Such a dialect must watch Nodes. */
+/** The leader cordons, drains and uncordons for targets. A dialect with this feature must watch Nodes. */
 export interface DrainDelegation<P extends KubeObject = KubeObject> {
-  /** Returns the Node that the target's pods run on; undefined if the leader must not drain it for the target. */
+  /** Returns the Node that the target's pods run on; undefined if the leader must not drain that Node for the target. */
   nodeOf(stage: Stage, target: Target, world: World): Node | undefined;
   /** True if every target leaves its drain to the leader. Then `isDelegated` is not called. */
   readonly always?: boolean;
@@ -219,7 +219,7 @@ export interface NodeSharing<P extends KubeObject> {
    * the target may start.
    */
   occupantOf(world: World, target: Target, plan: P): string | Obstacle | undefined;
-  /** Returns the name of another plan for which the work of `plan` would wait; undefined if there is none. */
+  /** Returns the name of another plan that must end before the targets of `plan` can do their work; undefined if there is none. */
   awaits?(plan: P, world: World): string | undefined;
   /** The leader claims Nodes before targets start on them. Without it, Nodes are not claimed. */
   readonly claims?: NodeClaims;
@@ -252,7 +252,7 @@ export interface Agents {
   unfitFor?(object: KubeObject, version: string): string | undefined;
 }
 
-/** Says where the NodeRollout of a plan is, for plans that are not objects of a namespace. */
+/** Says in which namespace the NodeRollout of a plan is, and which object it is about, for plans whose kind has no namespace. */
 export interface NodeRolloutPlace<P extends KubeObject> {
   /** The namespace for plans that have none. */
   readonly namespace?: string;
@@ -280,7 +280,7 @@ export interface RollBackByHand {
   readonly byHand: string;
 }
 
-/** A run that failed, with what the NodeRollout records about it. */
+/** A failed run of a plan, with what the NodeRollout records about this run and earlier ones. */
 export interface RollBackScene<P extends KubeObject> {
   readonly plan: P;
   readonly rollout: Rollout;

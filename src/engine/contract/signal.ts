@@ -7,13 +7,13 @@ import type { Rollout, Stage, Target } from '../model/rollout.ts';
 import type { World, WorldObject } from './world.ts';
 
 /**
- * How a target is signalled, and how its report is read. Members that return an instruction write nothing themselves: the engine
- * carries the instruction out. They return undefined if nothing needs to be written, as when the target's object does not exist.
+ * How a target is signalled, and how its report is read. A member that returns an instruction writes nothing itself: the engine carries the
+ * instruction out. It returns undefined if nothing needs to be written, for example because the target's object does not exist.
  */
 export interface Signal<P extends KubeObject = KubeObject> {
   /** Returns what the target does about its last signal of this rollout; the kind of the result is `none` if there is no such signal. */
   read(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Observation;
-  /** Returns the write that starts the attempt which the target's `since` names. */
+  /** Returns the write that signals the target, and so starts the attempt that the target's `since` names. */
   send(world: World, rollout: Rollout, signalling: Signalling, plan: P): Instruction | undefined;
   /** Returns the object that shows whether the target has its signal; undefined if the signal writes no object. */
   touches(
@@ -81,7 +81,7 @@ export interface Signal<P extends KubeObject = KubeObject> {
 
 /** Asks targets to download before their signal, or to check whether they could. A signal replaces both requests. */
 export interface DownloadRequests {
-  /** Returns whether the target could fetch its payload ahead, or was asked to fetch it; undefined if the target cannot. */
+  /** Returns whether the target can be asked to fetch its payload ahead, or was asked already; undefined if it cannot fetch ahead. */
   prefetchOf(
     world: World,
     rollout: Rollout,
@@ -123,6 +123,6 @@ export type Instruction =
 
 /** An object that the signal of a target writes. */
 export interface TouchedObject extends WorldObject {
-  /** True if the signal creates it. Otherwise the signal replaces or deletes it as it was observed. */
+  /** True if the signal creates the object. Otherwise the object exists, and the signal replaces or deletes the observed version of it. */
   readonly isAbsent?: boolean;
 }

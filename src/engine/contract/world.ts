@@ -32,13 +32,13 @@ export interface Watched extends Selection {
   /** True if read-only commands work without the kind, when it or the right to read it is missing. */
   readonly optional?: boolean;
   /**
-   * True if no decision depends on the kind, but only what people read. Then the leader also works without the right to read it,
-   * and `isRelevant` compares an object that appears or disappears with an empty one.
+   * True if the kind only adds to what people read, and no decision depends on it. The leader then also works without the right to read the
+   * kind. If an object appears or disappears, `isRelevant` gets an empty object in place of the missing one.
    */
   readonly advisory?: boolean;
   /**
-   * Set for a kind that few decisions need. Returns true once the kind must be read; decisions
-   * before that do not wait for it. `now` is in milliseconds.
+   * A dialect sets this member for a kind that few decisions need. It returns true once decisions need the kind, which is watched from then
+   * on. Earlier decisions do not wait for the kind. `now` is in milliseconds.
    */
   isNeeded?(world: World, now: number): boolean;
   /** True if the user may not read the kind. Then it looks empty. */

@@ -1,6 +1,6 @@
 /**
- * Claims Nodes for a plan, and drops claims and marks for other tools. If two plans claim at once, in whatever processes, at least one of
- * them sees the other's claim before it starts.
+ * Claims Nodes for a plan. Also removes from Nodes what plans have left there: claims, marks for other tools and lifecycle conditions. If
+ * two plans claim Nodes at once, in one process or in two, at least one of them sees the other's claim before it starts.
  */
 import { marksOn, withoutMarks } from '../../coordination/node-marks.ts';
 import { lifecycleChange, lifecycleOn } from '../../drain/lifecycle-conditions.ts';
@@ -37,8 +37,8 @@ type Knowledge = Pick<Effects, 'dialect' | 'world' | 'refusals'>;
 export function claimsFor(on: Knowledge, { plan, policy, after }: RecordChange): Accompanying[] {
   const { dialect, refusals } = on;
   const claim = claimOf(dialect.name, plan);
-  // The other plan needs these places under maxUnavailable. The targets of this plan wait for that
-  // plan, so they claim nothing.
+  // This plan waits for the plan that `awaits` names, and that plan needs the places that maxUnavailable leaves. So this plan claims no
+  // Node.
   if (policy.maxUnavailable && dialect.nodeSharing?.awaits?.(plan, on.world) !== undefined)
     return [];
   return claimable(on, after, 'intended').flatMap(({ node, ...at }) => {
@@ -68,7 +68,7 @@ const replaced = (object: Node): Instruction => ({ kind: 'replace', resource: no
 /** What a plan has left on a Node: its claim, its marks or its lifecycle conditions. */
 export interface LeftOnNode {
   readonly node: Node;
-  /** The plan, in the form of its claim. */
+  /** The plan, as its claim names it: `<dialect>/<namespace>/<name>/<uid>`. */
   readonly owner: string;
 }
 
@@ -123,7 +123,7 @@ function leftBehind(
   if (!watchesNodes(dialect)) return [];
   const whose = `${dialect.name}/${dialect.planObjects?.namespace ?? ''}/`;
   const found = findIn(world.list(nodes)).filter(({ owner }) => owner.startsWith(whose));
-  // Usually nothing is left, and then no plan is resolved.
+  // Usually nothing is left on Nodes. In this case no plan has to be resolved.
   if (found.length === 0) return found;
   const wanted = new Map(
     plans.map((plan) => [
@@ -166,7 +166,10 @@ function watchesNodes({ watched }: Knowledge['dialect']): boolean {
   return watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
 }
 
-/** Returns a function that returns each Node on which something is left, once for each owner. Each list of Nodes is searched once. */
+/**
+ * Returns a function that finds in a list of Nodes those on which plans have left something, with one entry for each Node and owner. Each
+ * list is searched once.
+ */
 function ownersAmong(of: (node: Node) => readonly { readonly owner?: string | undefined }[]) {
   return onceForEach((all: readonly Node[]): readonly LeftOnNode[] =>
     all.flatMap((node) => {

@@ -149,14 +149,15 @@ async function act(
     const outcome = await recordRollout(parts, turn, refused);
     return outcome === 'recorded' ? 'changed' : 'outdated';
   }
-  // Nothing more is written for these targets until a pause is over. The next decision takes that into account.
+  // The API server has refused the writes for these targets, so nothing is written for them until a pause is over. The next decision knows
+  // that.
   const refusedForNow = sent.filter(({ result }) => result === 'refused');
   for (const { signalling, refusal = '' } of refusedForNow)
     parts.refusals.add(rollout, signalling, refusal);
   if (sent.some(({ result }) => result === 'outdated')) return 'outdated';
   if (isChanged || refusedForNow.length > 0) return 'changed';
-  // The answers to signals that were written come by watch, so nothing is left to do after them. Node actions that were decided but did
-  // nothing were decided on a plan or objects that have changed since, so the next decision must come soon.
+  // A watch will show the answers to the written signals, so the next turn waits for it. If the turn has decided node actions and none of
+  // them did anything, the plan or an object has changed since the decision. So the next decision must come soon.
   return nodeActions.length === 0 ? undefined : 'outdated';
 }
 
@@ -175,7 +176,7 @@ function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): R
   return { ...withTargets(rollout, moved), reason: because('TargetRefused', message) };
 }
 
-/** Carries out the node actions. Resolves with true if any was done or refused, and the plan did not change meanwhile. */
+/** Carries out the node actions. Resolves with true if at least one was done or refused, and if the plan has not changed meanwhile. */
 async function runAll(
   parts: ExecuteParts,
   turn: Turn,

@@ -129,8 +129,8 @@ async function carryOutFor(
 }
 
 /**
- * Resolves with false if one of the targets that an abort returns to pending may have its signal already, which a stale cache would
- * not show.
+ * Checks the targets that an abort returns to pending. Resolves with false if one of them may have its signal already: the cache of the
+ * leader may be too old to show that signal.
  */
 export async function areNotYetSignalled(effects: Effects, change: RecordChange): Promise<boolean> {
   const { dialect, world } = effects;

@@ -1,8 +1,8 @@
 /**
- * Lets an edited plan that has ended start again. That takes two writes: an annotation orders the new run, and then the first record of the
- * new run replaces the record of the run before. Each write carries the resourceVersion that was read. So the next leader continues after a
- * crash, and if two leaders write, one of them fails. Until the second write, the order can be cancelled: the order counts only while the
- * policy lets edits start a run and nobody has aborted the plan.
+ * Lets a plan that has ended and was edited start again. That takes two writes: an annotation orders the new run, and then the first record
+ * of the new run replaces the record of the run before. Each write carries the resourceVersion that was read. So the next leader continues
+ * after a crash, and if two leaders write, one of them fails. Until the second write, the order can be cancelled: the order counts only
+ * while the policy lets edits start a run and nobody has aborted the plan.
  */
 import { annotated, type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
@@ -62,7 +62,7 @@ export async function orderRollBack(
     [ROLLS_BACK_ANNOTATION]: run,
     [ROLLS_BACK_REASON_ANNOTATION]: reason.message,
   };
-  // The API server adds one to the generation, because the spec changes.
+  // The order names the next generation, because this write changes the spec and the API server then adds one to the generation.
   const ordered = withOrder(annotated(back, annotations), generation + 1, run);
   const plan = dialect.reruns?.withoutRecord(ordered) ?? ordered;
   const written = await ifUnchanged(client.replace(dialect.plans, plan, { abort }));
@@ -88,8 +88,8 @@ export async function orderRestart(
 }
 
 /**
- * Returns the plan without what the leader wrote when it ordered the last run: the edit asks for another run, which rolls nothing back.
- * What somebody else wrote since stays.
+ * Returns the plan without the annotations that the leader wrote when it ordered a roll-back as the last run. The new run follows an edit,
+ * and rolls nothing back. Annotations that somebody else has written since stay.
  */
 function withoutLedRollBack(plan: KubeObject): KubeObject {
   const led = orderedRollBack(plan);

@@ -29,7 +29,7 @@ export interface NodeActionHooks {
   readonly onRefused: (nodeAction: NodeAction, words: string) => void;
 }
 
-/** Where and when the node actions of a rollout are carried out. `now` is in milliseconds. */
+/** What the functions that carry out node actions share: the rollout, the time, and how they write. `now` is in milliseconds. */
 interface Scene extends Effects {
   readonly rollout: Rollout;
   readonly now: number;

@@ -19,7 +19,7 @@ export interface Effects {
   readonly world: World;
   readonly ownWrites: OwnWrites;
   readonly drains?: Drains | undefined;
-  /** Collects the refused writes. If it is undefined, the promise of a refused write rejects. */
+  /** Collects the writes that the API server refuses. If this member is undefined, the promise of a refused write rejects. */
   readonly refusals?: Pick<RefusedWrites, 'add' | 'of'>;
   /** Ends every request once it is aborted. */
   readonly abort?: AbortSignal | undefined;
@@ -133,8 +133,8 @@ export interface Sent {
 }
 
 /**
- * This many requests keep the API server busy, but end soon enough for the check of the plan to
- * stay valid.
+ * The most signals that are sent at once. So many requests keep the API server busy, but end soon after the check that the plan is
+ * unchanged.
  */
 const SIGNALS_AT_ONCE = 100;
 

@@ -29,7 +29,9 @@ export interface Explanation {
   readonly waits: readonly Wait[];
   /** The probes that are needed, because no watch shows their answers and the assessment lacks them. */
   readonly probes: readonly Probe[];
-  /** Milliseconds after which the plan must be assessed again even if nothing happens; undefined if only an event can change anything. */
+  /**
+   * Milliseconds after which the plan must be assessed again even if no watched object changes; undefined if only such a change matters.
+   */
   readonly recheckAfterMs: number | undefined;
 }
 
@@ -43,10 +45,10 @@ export const explain = onceForEach(
   (assessment: Assessment): Explanation => explanationOf(assessment, inState),
 );
 
-/** Returns the targets of a stage that are in a state. */
+/** A function that returns the pending targets of a stage that wait for a free slot. */
 type Counted = (stage: Stage, state: 'pending') => readonly Target[];
 
-/** Returns the explanation. `counted` returns the pending targets that queue. */
+/** Returns the explanation. `counted` returns the pending targets of a stage that count as waiting for a slot. */
 function explanationOf(assessment: Assessment, counted: Counted): Explanation {
   const { snapshot, now, stage } = assessment;
   const { rollout } = snapshot;
@@ -330,7 +332,7 @@ function laterWaits(stages: readonly Stage[], active: Stage, counted: Counted): 
   });
 }
 
-/** Returns one wait for all targets with the same gate and message. It names the first of them. */
+/** Returns the waits, with one wait for all targets that have the same gate and message. This wait names the first of these targets. */
 export function groupWaits(
   stage: Stage,
   waiting: readonly (slots.GatedTarget & { readonly since: string })[],
@@ -374,8 +376,8 @@ const MAX_TARGETS = 10;
 
 /**
  * Returns the explanation for people. It adds to the result of `explain` what the targets that the scheduler passed over would wait for if
- * a slot were free, and which nodes stay cordoned. Held targets do not count among the targets that queue. `explain` counts them, because
- * it would have to read each target to know its hold.
+ * a slot were free, and which nodes stay cordoned. Held targets do not count as waiting for a slot. In the result of `explain` they do,
+ * because `explain` would have to read each target to know its hold.
  */
 export function explainToPeople(assessment: Assessment): FullExplanation {
   const explanation = explanationOf(assessment, (stage, state) =>

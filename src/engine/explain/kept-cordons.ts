@@ -25,7 +25,8 @@ function messageFor(snapshot: Snapshot, policy: RolloutPolicy, target: Target): 
   const { node, observation, agent } = facts;
   const { name, state } = target;
   if (node?.unschedulable !== true || node.cordonOwner !== undefined) return undefined;
-  // The value is computed only when it is read, because that takes time in some dialects.
+  // `unnamedCordon` is computed when it is read, which takes time in some dialects. So it is read only for nodes that pass the checks
+  // above.
   const { unnamedCordon } = facts;
   const before = `${name} stays cordoned after the upgrade: it was cordoned before the upgrade, and not by Refit`;
   // If the dialect does not say who set such a cordon, only Refit cordons its Nodes, and the

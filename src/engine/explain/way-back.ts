@@ -44,7 +44,7 @@ function upgradedNode(
     return undefined;
   const { agent, observation } = factsOf(snapshot, target);
   const from = observation.kind === 'none' ? undefined : observation.report?.from;
-  // A target that already had the version was not upgraded.
+  // A target that had the version of its stage before was not upgraded, so there is no way back to speak of.
   if (from === stage.version) return undefined;
   const { kept, keptBundle } = agent ?? {};
   return { name: target.name, role: stage.role, from, to: stage.version, kept, keptBundle };

@@ -12,9 +12,9 @@ export function unlessAccepted(
   check: string,
   verdict: Waiting,
 ): Waiting | undefined {
-  // Without an answer nothing counts as accepted, so the plan waits for the check.
+  // If the decisions of people could not be read, no failure counts as accepted, and the plan waits for the check.
   if (decisions === undefined || isUnanswered(decisions)) return verdict;
-  // Without `since`, the target cannot miss its deadline because of this check before the acceptances are read.
+  // The verdict comes without `since` until the acceptances are read, so that the target does not miss its deadline because of this check.
   if (decisions === 'unasked')
     return { ...verdict, since: undefined, isPassing: true, probe: { kind: 'decisions' } };
   if (acceptanceOf(decisions, run, check, now)) return undefined;

@@ -14,7 +14,7 @@ export const apiServersReadyAtStart: Gate = {
   evaluate(input) {
     const verdict = apiServersReady.evaluate(input);
     if (verdict.kind !== 'wait' || input.policy.endsNotReady !== true) return verdict;
-    // Whether the API servers are ready may still be unknown.
+    // With any other code, nobody knows yet whether the API servers are ready, so the plan waits.
     if (verdict.reason.code !== 'ControlPlaneNotReady') return verdict;
     return { kind: 'stop', reason: verdict.reason, ofPlan: true };
   },

@@ -11,7 +11,7 @@ export interface CheckedTarget extends Pick<Signalling, 'stage' | 'target'> {
   readonly downloads: DownloadState;
 }
 
-/** At most this many targets of each stage and platform are asked, because each check costs two writes. */
+/** The most targets of each stage and platform that are asked about their downloads, because each check costs two writes. */
 const MOST_CHECKED = 2;
 
 export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
@@ -35,7 +35,7 @@ export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
     const chosen = [...Map.groupBy(able, ({ place }) => place).values()].flatMap((group) => {
       const first = group.slice(0, most);
       const bytes = first.reduce((most, { downloads }) => Math.max(most, downloads.bytes ?? 0), 0);
-      // Other nodes are asked, too, if they may lack room for the file sizes that the first ones reported.
+      // Nodes beyond this limit are asked, too, if they may lack room for the files whose sizes the first nodes have reported.
       const needed = bytes + (agent.diskReserveBytes ?? 0);
       return [
         ...first,

@@ -15,7 +15,7 @@ import {
 
 type Input = Pick<GateInput, 'target' | 'facts' | 'policy' | 'census' | 'fleet'>;
 
-/** The names of the Nodes that count, and of those that are unavailable or busy, by the value of the label. */
+/** Three maps by the value of the label: the names of all Nodes that count, of the unavailable Nodes, and of the busy Nodes. */
 interface Domains {
   readonly all: ReadonlyMap<string, readonly string[]>;
   readonly busy: ReadonlyMap<string, readonly string[]>;

@@ -11,8 +11,8 @@ import { type Gate, PASS, wait } from './types.ts';
  */
 const PATIENCE_MS = 10_000;
 /**
- * Milliseconds that a problem delays the plan, so that people can fix it. After that the nodes start, and each succeeds or fails by
- * itself.
+ * Milliseconds for which a reported problem delays the plan, so that people can fix it. After this time the nodes start nevertheless, and
+ * each node succeeds or fails by itself.
  */
 const DELAY_MS = 300_000;
 
@@ -32,7 +32,7 @@ export const downloadsPossible: Gate = {
     const silent = checked.filter(
       ({ downloads: { answer } }) => answer === 'asked' || answer === 'unasked',
     );
-    // Read-only commands do not wait, because they watch nothing.
+    // Read-only commands count the time for answers as over, because they watch nothing.
     const leftMs = PATIENCE_MS - (payloadsWatchedMs ?? PATIENCE_MS);
     if (silent.length === 0 || leftMs <= 0) return PASS;
     const message = `${counted(silent.length, 'agent')} did not say yet whether the files of the plan can be downloaded`;

@@ -12,7 +12,7 @@ export const foreignWork: Gate = {
         `${occupant} is at work on ${target.name}`,
         `${occupant} is done with ${target.name}`,
       );
-    // The signal replaces an earlier plan's signal to the same target, so that work is not in the way.
+    // Work of an earlier plan on this target itself is left out, because the new signal replaces the signal of that work.
     const rest = foreignWork.filter(
       ({ name, role }) => name !== target.name || role !== stage.role,
     );

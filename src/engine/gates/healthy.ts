@@ -46,7 +46,7 @@ function firstWait(
     const found = health.find(({ name }) => name === check.name);
     const verdict = verdictOf(check, found && judged(found), { now, policy, ignoresUnknown });
     if (verdict.kind !== 'wait') continue;
-    // A check that was not asked yet has no failure that a person could accept.
+    // If the check was not asked yet, the wait stays, because there is no failure yet that a person could have accepted.
     const left = found === undefined ? verdict : unlessAccepted(input, check.name, verdict);
     if (left) return left;
   }

@@ -14,7 +14,10 @@ interface Of {
   readonly target: Target;
 }
 
-/** The characters of the hash in the name of a run. With the name of the hook, the name of a Job has at most 63 characters. */
+/**
+ * The number of characters of the hash in the name of a run. The name of a run is also the name of a Job, which may have at most 63
+ * characters.
+ */
 const HASH_CHARACTERS = 20;
 
 /** Returns the run of the hook for the attempt of the target. */
@@ -71,8 +74,8 @@ export function planHookRuns(
 }
 
 /**
- * Returns the names of the hooks of the whole plan that have failed since they were tried last, and whose failure the policy does not
- * ignore. They can be tried again.
+ * Returns the names of the hooks of the whole plan whose last run has failed, and whose failure the policy does not ignore. These hooks can
+ * be tried again.
  */
 export function failedPlanHooks(
   snapshot: Pick<Snapshot, 'rollout' | 'controls' | 'hooks'>,

@@ -13,7 +13,7 @@ export const hooksBefore: Gate = {
   name: 'hooks-before',
   evaluate(input) {
     const verdict = firstUnmet(input, 'beforeDrain');
-    // If the work never waits for the leader, it begins with the signal.
+    // If the work on the node never waits for the leader, it begins with the signal, so these hooks are the last ones before it.
     const isLast = input.policy.drain.unheld === 'withoutDrain';
     return verdict.kind === 'pass' && isLast ? firstUnmet(input, 'beforeRestart') : verdict;
   },
@@ -61,7 +61,8 @@ function verdictOf(input: GateInput, hook: Hook): Verdict {
   }
   const within = formatDuration(hook.timeoutMs);
   const ends = `the hook has succeeded, or its deadline of ${within} has passed`;
-  // Only the leader knows the state of a run. Read-only commands can still name the Job or the server of the run.
+  // Only the leader knows the state of a run. For other processes the message at least names the Job or the server that carries the run
+  // out.
   const where = whereOf(run);
   return wait(
     'HookRunning',

@@ -5,14 +5,16 @@ import type { TargetFacts } from '../model/decision.ts';
 import type { Stage } from '../model/rollout.ts';
 import type { Pin, RolloutPolicy } from '../policy/rollout-policy.ts';
 
-/** A pin of the policy that forbids the version of a stage. `index` is its place in the list of the policy. */
+/** A pin of the policy that forbids the version of a stage. `index` is the place of the pin in the list of the policy, from 0. */
 export interface Pinned extends Pick<Pin, 'version'> {
   readonly index: number;
   /** The place of another pin that selects the same node with a different version; undefined if the pins agree. */
   readonly conflict?: number | undefined;
 }
 
-/** Returns the pin that keeps the target from the version of the stage; undefined if none does. */
+/**
+ * Returns the pin that forbids the target the version of the stage, or a pin that contradicts another one; undefined if there is neither.
+ */
 export function pinAgainst(
   { pins = [] }: Pick<RolloutPolicy, 'pins'>,
   { version, keepsVersion }: Pick<Stage, 'version' | 'keepsVersion'>,

@@ -1,4 +1,4 @@
-/** Gate: nothing starts under an unreadable policy, because that policy may forbid it. */
+/** Gate: no target starts while the policy cannot be read, because the policy may forbid the start. */
 import { type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 export const policyReadable = {

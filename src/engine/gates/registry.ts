@@ -33,10 +33,13 @@ import { windowOpen } from './window-open.ts';
 import { workersFirst } from './workers-first.ts';
 import { writeAllowed } from './write-allowed.ts';
 
-/** These gates are asked for every target before the rollout starts. One stop refuses the whole plan. */
+/** These gates are asked for every target before the rollout starts. If one of them stops one target, the whole plan is refused. */
 export const BEFORE_ROLLOUT: readonly Gate[] = [targetExists, platformSupported, notExcluded];
 
-/** The hooks before the plan come last, so that they run only if a target could start at once. */
+/**
+ * These gates are asked before a target is recorded as intended. The hooks of the whole plan come last, so that they run only if a target
+ * could start at once.
+ */
 export const BEFORE_TARGET: readonly Gate[] = [
   policyReadable,
   hostsFit,

@@ -13,11 +13,12 @@ export const restOver: Gate = {
     if (restMs === 0 || observation.kind !== 'succeeded') return PASS;
     const seen = now - (watchedMs ?? 0);
     const said = Date.parse(observation.since);
-    // The clock of the node may be wrong. A report from before the attempt does not count, so that a node never settles too short.
+    // The clock of the node may be wrong. If `settle` of the policy decides, a report from before the attempt does not count, so that a
+    // node never settles for too short a time.
     const isPossible = said >= Date.parse(target.since) || settleMs < restMs;
     // The leader's own clock also limits the rest, because the clock of the node may be ahead.
     const until = (isPossible ? Math.min(said, seen) : seen) + restMs;
-    // This negation is also true for NaN: a time that cannot be read does not delay the target forever.
+    // The negated comparison is also true for NaN, so that a time that cannot be read does not delay the target forever.
     if (!(now < until)) return PASS;
     const period = formatDuration(restMs);
     const message =

@@ -36,11 +36,11 @@ export interface GateInput
     > {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];
-  /** The name of the run, which the approvals and acceptances of people contain. */
+  /** The name of the run of the plan. The approvals and acceptances of people name the run that they are for. */
   readonly run: string;
   /** True once a target of the run was signalled or is about to be; false if the policy has no hook before the plan. */
   readonly isBegun: boolean;
-  /** How many targets of the stage may still start, this one included. */
+  /** How many targets of the stage may still start, the judged one included. */
   readonly room: number;
   readonly census: NodeCensus | undefined;
   /** The targets that are asked about their downloads; empty once a target has started. */
@@ -48,8 +48,8 @@ export interface GateInput
   /** The names of targets whose hosts cannot run the version, by the problem of the host; empty once a target has started. */
   readonly unfit: ReadonlyMap<string, ReadonlySet<string>>;
   /**
-   * Milliseconds that the target is expected to take: as targets of this rollout took, or else as it or its stage took the last time.
-   * Undefined if nothing is known.
+   * Milliseconds that the target is expected to take: what the targets of this rollout took, or else what this target, or its stage, took
+   * the last time. Undefined if no such time is known.
    */
   readonly expectedMs: number | undefined;
 }
@@ -69,9 +69,9 @@ export interface Waiting {
   readonly recheckMs?: number | undefined;
   /** True if only this target waits, although a wait of the gate usually holds up the whole rollout (`ofRollout`). */
   readonly isOfThisTarget?: true;
-  /** True if an intended target keeps its intent, and with it its claim, while it waits. */
+  /** True if an intended target stays recorded as intended while it waits, and so keeps its claim on the Node. */
   readonly keepsIntent?: true;
-  /** True for a wait that ends by itself within seconds: no Event or condition reports it. */
+  /** True for a wait that ends by itself within seconds. No Event or condition reports such a wait. */
   readonly isPassing?: true;
   /** The time since which the reason holds, in RFC 3339; undefined if it is unknown. */
   readonly since?: string | undefined;
@@ -91,7 +91,10 @@ export interface Gate {
    * for one target. The answer may depend on the stage, because only the active stage starts targets.
    */
   readonly ofRollout?: boolean;
-  /** True if a wait concerns the target alone and says nothing about its health, so that other controllers may start meanwhile. */
+  /**
+   * True if a wait of this gate concerns one target alone and says nothing about the health of that target, so that other controllers may
+   * start meanwhile.
+   */
   readonly isOfTargetAlone?: boolean;
   /** True if the gate needs a probe for each target. The scheduler then tries only some targets at a time. */
   readonly probesEachTarget?: boolean;
@@ -126,15 +129,15 @@ export function stop(code: ReasonCode, message: string): Verdict {
 
 const ABSENT: TargetFacts = { exists: false, observation: { kind: 'none' } };
 
-/**
- * Returns what was observed of the target, or the facts of an absent target if the snapshot has
- * none.
- */
+/** Returns the facts of the target. If the snapshot has none, returns the facts of a target that does not exist. */
 export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): TargetFacts {
   return facts.get(target.key) ?? ABSENT;
 }
 
-/** Returns the labels of the target's object. Order and waves read those of every target, so its other facts are not gathered for them. */
+/**
+ * Returns the labels of the target's object, without gathering its other facts, because the order and the waves read the labels of every
+ * target.
+ */
 export function labelsOf(
   { facts }: Pick<Snapshot, 'facts'>,
   target: Target,
@@ -153,7 +156,10 @@ export interface TargetContext extends DecisionContext {
   readonly target: Target;
 }
 
-/** Returns what the gates read about one target. `room` is the number of targets that may still start, this one included. */
+/**
+ * Returns what the gates read about one target. `room` is the number of targets that may still start, the target itself included. `known`
+ * is the census to use in place of the present one.
+ */
 export function gateInput(context: TargetContext, room: number, known?: NodeCensus): GateInput {
   const { snapshot, stage, target, policy, now } = context;
   const census = known ?? censusFor(snapshot, policy);
@@ -212,8 +218,8 @@ export function censusFor(
 }
 
 /**
- * Returns the census in which later targets that are not signalled yet don't count as busy. They
- * wait for this target, so it must not wait for them. Undefined if the policy has no limit.
+ * Returns the census for an intended target. Intended targets after it that are not signalled yet do not count as busy: they wait for this
+ * target, so it must not wait for them. Undefined if the policy has no limit.
  */
 export function censusOfIntent({ snapshot, stage: { targets }, target, policy }: TargetContext) {
   const census = censusFor(snapshot, policy);
@@ -248,9 +254,12 @@ const censusWithVirtual = onceForEach((snapshot: Snapshot) => censusIn(snapshot,
 
 export interface NodeCensus {
   readonly all: ReadonlySet<string>;
-  /** The Nodes that are unschedulable or not Ready, for any reason. */
+  /** The names of the Nodes that are unschedulable or not Ready, for any reason. */
   readonly unavailable: ReadonlySet<string>;
-  /** The unavailable Nodes, and the Nodes of targets in flight, also of other plans, because these Nodes will be unavailable. */
+  /**
+   * The names of the unavailable Nodes, and of the Nodes that will be unavailable because targets of this plan or another one are in flight
+   * there.
+   */
   readonly busy: ReadonlySet<string>;
 }
 
@@ -281,7 +290,10 @@ export function censusOf(
   return { all, unavailable, busy };
 }
 
-/** Returns how many nodes may be unavailable. A percentage allows at least one node, because otherwise nothing could ever start. */
+/**
+ * Returns how many of `nodes` nodes the limit lets be unavailable. A percentage allows at least one node, because otherwise nothing could
+ * ever start.
+ */
 export function nodesAllowedAway(limit: NodeLimit, nodes: number): number {
   return 'nodes' in limit ? limit.nodes : Math.max(1, Math.floor((nodes * limit.percent) / 100));
 }

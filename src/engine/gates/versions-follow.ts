@@ -23,7 +23,7 @@ export const versionsFollow: Gate = {
     const { allow, countsVirtual = false } = policy;
     if (!apiServers || stage.keepsVersion === true) return PASS;
     if (facts.virtual !== undefined && !countsVirtual) return PASS;
-    // The plan does not move such a target.
+    // A pin keeps the target at its version, so the plan does not move it.
     if (pinAgainst(policy, stage, facts) !== undefined) return PASS;
     if (asksForEarlierVersions({ rollout, decisions }))
       return untilEarlierVersionsAreRead(decisions);

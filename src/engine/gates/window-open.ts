@@ -45,7 +45,8 @@ export const windowOpen = {
         : `it may start at ${timeIn(policy.windows, start)}`;
     const message = `${target.name} takes about ${formatDuration(expectedMs)}, and the window closes at ${timeIn(policy.windows, opening.until)}: ${then}`;
     const longer = `a window of UpgradePolicy ${policy.name} is made longer`;
-    // Before nodes of this plan were measured, each target is expected to take as long as its own last upgrade took.
+    // Until nodes of this plan have been measured, the expected time is that of the target's own last upgrade, so other targets need not
+    // wait.
     const ofWhom = paceMs === undefined ? { isOfThisTarget: true as const } : {};
     const verdict =
       start === undefined
@@ -126,7 +127,7 @@ const knownTimeIn = onceForEachWith((windows: Timetable['windows'], time) =>
   timeWithZone(Number(time), zoneOf(windows)),
 );
 
-/** The plan's own window limits only when targets start. */
+/** The timetable of the plan's own windows, which limit only when targets start. */
 const ownTimetable = onceForEach(
   ({ planWindows = [] }: Pick<RolloutPolicy, 'planWindows'>): Timetable => ({
     windows: planWindows,

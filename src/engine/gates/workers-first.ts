@@ -39,7 +39,7 @@ export const workersFirst: Gate = {
   },
 };
 
-/** A dialect marks either the whole rollout or each of its stages as one that goes back. */
+/** Returns true if the stage takes its targets back to an older version. A dialect marks either the whole rollout or each stage. */
 function isBack({ rollsBack }: Rollout, { goesBack }: Stage): boolean {
   return rollsBack !== undefined || goesBack === true;
 }

@@ -49,10 +49,10 @@ export interface Controls {
   readonly pausedSince?: string | undefined;
   readonly abort?: string | undefined;
   readonly openWindow?: OpenWindow | undefined;
-  /** The time of each retry by the name of its target, in milliseconds since the Unix epoch. */
+  /** The time at which somebody asked to retry a target, in milliseconds since the Unix epoch, by the name of the target. */
   readonly retries: ReadonlyMap<string, number>;
   readonly attempts?: CountedAttempts | undefined;
-  /** When somebody last asked to run the hooks of the whole plan again, in RFC 3339. It names the attempt. */
+  /** When somebody last asked to run the hooks of the whole plan again, in RFC 3339. This time names the attempt of the hooks. */
   readonly hooksRetried?: string | undefined;
 }
 
@@ -70,8 +70,8 @@ export function controlKey(annotation: string, prefix = COMMON_PREFIX): string {
 }
 
 /**
- * Returns the controls of a plan. A control that cannot be read counts as absent, but such a pause still pauses. The deletion of a
- * plan aborts it, also while a finalizer delays the deletion.
+ * Returns the controls of a plan. A control whose value cannot be read counts as absent, except a pause, which counts with any value. A
+ * plan that is being deleted counts as aborted, also while a finalizer delays the deletion.
  */
 export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls {
   const { annotations = {}, deletionTimestamp } = metadata;
@@ -100,12 +100,15 @@ export function openingAt({ openWindow }: Controls, now: number): OpenWindow | u
   return openWindow !== undefined && now < Date.parse(openWindow.until) ? openWindow : undefined;
 }
 
-/** Returns the reason of an aborted plan. `words` are those of the user. */
+/** Returns the reason for the end of an aborted plan. `words` is what the user wrote into the annotation. */
 export function abortReason(words: string): Reason {
   return because('Aborted', `the plan was aborted: ${words}`);
 }
 
-/** Returns the object without abort, retry and opening, for a new plan that is made from an old one. A pause stays until `refit resume`. */
+/**
+ * Returns the object without the annotations for abort, retry and the opened window, for a new plan that is made from an old one. A pause
+ * stays until `refit resume`.
+ */
 export function withoutControls<T extends KubeObject>(object: T): T {
   return withoutAnnotations(
     object,
@@ -135,7 +138,10 @@ function retriesIn(text: string): Map<string, number> {
   );
 }
 
-/** Returns the counts that the annotation holds. A number that cannot be read counts as the highest, so that it causes no attempt. */
+/**
+ * Returns the counts in the text of the annotation; undefined if the text has none. A number that cannot be read counts as the highest
+ * possible one, so that it causes no further attempt.
+ */
 function attemptsIn(text: string | undefined): CountedAttempts | undefined {
   const json = parseJson(text);
   if (!isRecord(json)) return undefined;

@@ -68,7 +68,7 @@ interface Working {
   readonly cancellable?: boolean | undefined;
 }
 
-/** Details of a node's report. Only the expected duration of other targets depends on them. */
+/** Details of a node's report. Of all decisions, only the expected duration of other targets depends on these details. */
 export interface TargetReport {
   readonly from?: string | undefined;
   /** Milliseconds spent in each finished step. */
@@ -122,7 +122,7 @@ export interface TargetFacts {
   readonly drain?: DrainState | undefined;
   /** Milliseconds for which this leader has watched the observation stay the same; undefined for read-only commands. */
   readonly watchedMs?: number | undefined;
-  /** Milliseconds for which this leader has watched the attempt, through all its steps. */
+  /** Milliseconds for which this leader has watched the attempt, through all steps of the attempt; undefined for read-only commands. */
   readonly followedMs?: number | undefined;
   /** The agent that acts on the target; undefined if the dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
@@ -131,11 +131,14 @@ export interface TargetFacts {
    * reason is known.
    */
   readonly unfit?: string | undefined;
-  /** The plan that works on the node, as people name it, or another obstacle that keeps the target from starting. */
+  /**
+   * The plan that works on the node, as people name it, or another obstacle that keeps the target from starting; undefined if there is
+   * none.
+   */
   readonly occupant?: string | Obstacle | undefined;
   readonly prefetch?: PrefetchState | undefined;
   readonly downloads?: DownloadState | undefined;
-  /** What a person wrote to keep plans from starting on the target; undefined if nobody did. The hold may be over. */
+  /** The hold by which a person keeps plans from starting on the target; undefined if there is none. The hold may be over already. */
   readonly hold?: Hold | undefined;
   /** What other tools do to the Node, as far as the Node shows it; undefined if the Node is unknown. */
   readonly otherWork?: readonly OtherWork[] | undefined;
@@ -154,7 +157,10 @@ export interface TargetFacts {
 /** Something that keeps a target from starting. `ends` is a clause that says when the target may start. */
 export type Obstacle = Readonly<Record<'message' | 'ends', string>>;
 
-/** With `outdated`, this rollout asked the target for another download than it would ask for now. */
+/**
+ * Whether a target downloads ahead. possible: it was not asked yet · asked: it was asked for the present payload · outdated: an earlier
+ * request of this rollout to it is not wanted any more.
+ */
 export type PrefetchState = 'possible' | 'asked' | 'outdated';
 
 /** What the agent says about whether the target can download what it needs. */
@@ -164,16 +170,20 @@ export interface DownloadState {
   readonly problem?: string | undefined;
   /** The size of the largest file; undefined if the agent was not asked, or the server does not say. */
   readonly bytes?: number | undefined;
-  /**
-   * The node has room for at least this number of bytes. Agents report it without being asked, too.
-   */
+  /** The node has room for at least this number of bytes. Agents report this number even if nobody has asked them about downloads. */
   readonly room?: number | undefined;
 }
 
-/** When a claim is needed. `always` means with any policy; `with-limit` means only with a limit of unavailable nodes. */
+/**
+ * When a target needs a claim on its Node. `always`: under any policy · `with-limit`: only if the policy limits how many nodes may be
+ * unavailable.
+ */
 export type ClaimNeed = 'always' | 'with-limit';
 
-/** Who set the cordon. `found` means that it was there before the attempt, and it stays. `ours` means that it ends with the attempt. */
+/**
+ * Who set a cordon that names no owner. `found`: the node was cordoned before the attempt, and stays cordoned. `ours`: the cordon was set
+ * for the attempt and ends with it.
+ */
 export type UnnamedCordon = 'found' | 'ours';
 
 /** A node that stays cordoned, because Refit removes only its own cordons. */
@@ -203,7 +213,7 @@ export interface NodeView {
 export interface EndpointHealth {
   readonly name: string;
   readonly ready: boolean;
-  /** True if no answer came: perhaps the process that asked has no route to the API server. */
+  /** True if no answer came. Perhaps the process that sent the request has no route to the API server. */
   readonly isSilent?: true;
   /** The answer or the error of an API server that is not ready. */
   readonly detail?: string;
@@ -229,7 +239,7 @@ export interface ObservedForeignWork extends ForeignWork {
 
 /** A target that a running plan selects or lists, but that its record lacks, because it joined after the plan began. */
 export interface JoinedTarget {
-  /** The id of the stage that it would belong to. */
+  /** The id of the stage that the target would belong to. */
   readonly stage: string;
   readonly role: Role;
   readonly target: Target;
@@ -270,8 +280,8 @@ export interface Snapshot {
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
   /**
-   * Whether the spec of an ended rollout was changed since the end, and whether no run has begun
-   * with the change yet; undefined while the rollout runs.
+   * Undefined while the rollout runs. `isAfterEnd` is true if the spec was changed after the end of the rollout; `isNew` is true if no run
+   * has begun with that change yet.
    */
   readonly edits?: Readonly<Record<'isAfterEnd' | 'isNew', boolean>> | undefined;
   /** True if the record of the rollout can keep the spec that it started with. */
@@ -281,9 +291,12 @@ export interface Snapshot {
   /** True if the leader may order retries of failed targets by itself. */
   readonly canRetry?: boolean | undefined;
   readonly claim?: string | undefined;
-  /** The owner of the marks that the plan sets for other tools. It is the plan's claim, also in dialects without claims. */
+  /** The owner that the marks of this plan for other tools name. It is the text of the plan's claim, also in dialects without claims. */
   readonly markOwner?: string | undefined;
-  /** The plan that the work of this plan would wait for, while its nodes already count as unavailable. */
+  /**
+   * The name of another plan that must end before the targets of this plan can do their work. A target that started now would only make its
+   * node unavailable.
+   */
   readonly awaits?: string | undefined;
   /** The unmet preconditions of a new plan; undefined if the dialect has none. */
   readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;
@@ -301,8 +314,8 @@ export interface Snapshot {
   /** Milliseconds within which 10 % of the finished targets were done. No decision depends on this value. */
   readonly fastMs?: number | undefined;
   /**
-   * Milliseconds within which 90 % of the targets of each stage were done the last time, by id of the stage. It counts for targets whose
-   * own last time is unknown. Undefined once `paceMs` is known.
+   * Milliseconds within which 90 % of the targets of each stage were done the last time, by id of the stage. This time is expected of
+   * targets whose own last time is unknown. Undefined once `paceMs` is known.
    */
   readonly earlierMs?: Readonly<Record<string, number>> | undefined;
   /** Milliseconds for which this leader has watched plan and policy ask for the same payloads; undefined for read-only commands. */
@@ -380,7 +393,7 @@ export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
     }
   | { readonly kind: 'cancel'; readonly node?: string | undefined; readonly reason: Reason }
   | { readonly kind: 'taint'; readonly node: string }
-  /** Makes these tools leave the node alone. */
+  /** Sets the marks on the Node that make these tools leave it alone. */
   | {
       readonly kind: 'protect';
       readonly node: string;
@@ -415,7 +428,7 @@ export type Probe =
   | { readonly kind: 'drain-preview'; readonly node: string }
   | { readonly kind: 'drain-delegation'; readonly stage: Stage; readonly target: Target };
 
-/** A probe that got no answer. The targets that need the answer wait until the probe is repeated. */
+/** Stands for the answer of a probe that got none. The targets that need the answer wait until the probe is repeated. */
 export interface Unanswered {
   readonly unanswered: Reason;
   readonly recheckMs: number;

@@ -5,7 +5,7 @@ import type { EarlierRun } from './earlier-runs.ts';
 import type { Rollout } from './rollout.ts';
 
 interface DecisionOfPerson {
-  /** The user, as the entry says. Only the admission policy of NodeRollouts makes sure that it is true. */
+  /** The user who made the decision, as the entry says. Only the admission policy of NodeRollouts makes sure that this is the real user. */
   readonly by: string;
   /** The run that the entry is about, as `runOf` names it. */
   readonly run: string;

@@ -4,7 +4,7 @@ import type { Role } from './rollout.ts';
 /** Nodes that ran one version before the run. */
 export interface VersionBefore {
   readonly role: Role;
-  /** The version that they ran; undefined if it is unknown. */
+  /** The version that these nodes ran; undefined if it is unknown. */
   readonly version?: string;
   readonly nodes: readonly string[];
   /** True if every node of the role that no entry names ran this version, too. */

@@ -36,7 +36,7 @@ export function runIdIn(named: string): string {
   return named.split('/').slice(1).join('/') || named;
 }
 
-/** Returns the runs of the history that record what nodes ran before. The history is what the API server returned. */
+/** Returns the runs in this history that record which versions nodes ran before. `history` is the unchecked value from the API server. */
 export function earlierRunsIn(history: unknown): EarlierRun[] {
   return recordsIn(history).flatMap(({ id, planUid, before }) => {
     const entries = recordsIn(before).flatMap(entryOf);
@@ -68,7 +68,7 @@ export function versionBefore(
   return isMember ? own.find(({ others }) => others)?.version : undefined;
 }
 
-/** Returns true while the plan says that it rolls a run back, and nobody has read yet what nodes ran before that run. */
+/** Returns true while the plan says that it rolls a run back, and the leader has not read yet which versions nodes ran before that run. */
 export function asksForEarlierVersions({
   rollout,
   decisions,

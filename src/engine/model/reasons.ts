@@ -1,4 +1,4 @@
-/** Defines the reasons that appear in status, Events, logs and on the command line, and in REMEDIES what ends each of them. */
+/** Defines the reasons that appear in status, Events, logs and on the command line. REMEDIES says what ends the effect of each reason. */
 
 /** Every reason code with its meaning. docs/reference/reasons.md is generated from this object. */
 export const REASONS = {
@@ -115,8 +115,8 @@ export const REASONS = {
 export type ReasonCode = keyof typeof REASONS;
 
 /**
- * What ends the effect of a reason. `act` is an instruction to a person. `ends` names the moment at which the effect ends by itself,
- * and completes "this ends by itself when …". `null` is for a reason that stops and delays nothing.
+ * What ends the effect of a reason. `act` is an instruction to a person. `ends` names the moment at which the effect ends by itself, and
+ * completes "this ends by itself when …". `null` is for a reason that neither stops nor delays anything.
  */
 type Remedy = { readonly act: string } | { readonly ends: string } | null;
 
@@ -306,7 +306,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
 };
 
-/** Returns one sentence for people; undefined for a reason that stops and delays nothing. */
+/** Returns one sentence for people; undefined for a reason that neither stops nor delays anything. */
 export function remedyOf(code: ReasonCode): string | undefined {
   const remedy = REMEDIES[code];
   if (remedy === null) return undefined;

@@ -98,7 +98,7 @@ export interface Source
   readonly mark?: Owner;
 }
 
-/** One run of one plan. After a rollout is made, only states in it change. */
+/** One run of one plan. Each later record of the run changes only the states in the rollout. */
 export interface Rollout {
   readonly source: Source;
   /** The plan's name for this run. Together with the uid of the source it names every signal. */
@@ -107,7 +107,7 @@ export interface Rollout {
   readonly run?: number | undefined;
   /** `metadata.generation` of the newest spec that the rollout was carried out with; undefined if the record does not say it. */
   readonly generation?: number | undefined;
-  /** True while the rollout is carried out with the spec that is recorded, whatever the plan says now. */
+  /** True while the rollout is carried out with the spec in its record, even if people have edited the plan since. */
   readonly ignoresEdits?: true | undefined;
   /** The run of an earlier plan that this one says it rolls back, `<uid of the plan>/<id of the run>`. Only a record proves it. */
   readonly rollsBack?: string | undefined;
@@ -118,11 +118,11 @@ export interface Rollout {
   readonly blocked: boolean;
   readonly reason?: Reason | undefined;
   readonly stages: readonly Stage[];
-  /** What is wrong with the plan now. Nothing starts until the plan is corrected. */
+  /** What is wrong with the plan now; empty if nothing is. No target starts until the plan is corrected. */
   readonly problems: readonly Reason[];
   /** How the plan differs from the record of an ended rollout, as a clause; undefined if nothing shows a difference. */
   readonly edit?: string | undefined;
-  /** The reason why part of the record cannot be read. Nothing is done until it can be read. */
+  /** The reason why a part of the record cannot be read; undefined if all can be read. The leader does nothing for the plan until then. */
   readonly unread?: Reason | undefined;
 }
 

@@ -3,12 +3,12 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { isFinal, type Rollout, type Target } from './rollout.ts';
 
-/** The most targets that are recorded in a plan itself. The record of a larger rollout is spread over status shards. */
+/** The most targets whose states are recorded in the plan itself. The record of a larger rollout is spread over status shards. */
 export const PLAN_HOLDS = 5_000;
 
 /**
- * Bytes that the targets may take in a plan. This is two thirds of the 1.5 MiB that etcd accepts in one request, because the rest of
- * the plan needs room, too.
+ * The most bytes that all targets together may take in a plan. This is two thirds of the 1.5 MiB that etcd accepts in one request, because
+ * the rest of the plan needs room, too.
  */
 const PLAN_BYTES = 2 ** 20;
 
@@ -18,7 +18,7 @@ const ENTRY_BYTES = 100;
 /** Bytes that etcd accepts in one request, less 64 KiB for what the API server adds, such as managed fields. */
 const OBJECT_BYTES = 1.5 * 2 ** 20 - 2 ** 16;
 
-/** Bytes that the other fields of a status take: states, the reason and the counts. */
+/** The most bytes that the fields of a status other than its targets take: states, the reason and the counts. */
 const STATUS_BYTES = 2 ** 15;
 
 type Named = Pick<Target, 'name'>;
@@ -39,8 +39,8 @@ export function entryBytes({ name }: Named): number {
 type Recorded = KubeObject & { readonly status?: unknown };
 
 /**
- * Returns the bytes that the targets in the status of this plan may take; negative if the rest of the plan is too large for any
- * status. The result is kept for each plan, because it takes the plan as JSON text to find it.
+ * Returns the bytes that the targets in the status of this plan may take; negative if the rest of the plan is too large for any status. The
+ * result is computed once for each plan, because the computation turns the whole plan into JSON text.
  */
 export const roomForTargets = onceForEach(({ status: _status, ...rest }: Recorded): number => {
   return OBJECT_BYTES - STATUS_BYTES - Buffer.byteLength(JSON.stringify(rest));

@@ -26,7 +26,7 @@ export interface PolicyParts {
   isPlan(dialect: string, object: KubeObject): boolean;
 }
 
-/** Milliseconds until the controller tries again to write a status, if it lacks the right to. */
+/** Milliseconds until the controller tries again to write a status if it lacks the right to write it. */
 const DENIED_MS = 600_000;
 
 /**
@@ -91,7 +91,7 @@ function plansOf(parts: PolicyParts): PlanRef[] {
 
 export interface PolicyContext {
   readonly policies: readonly UpgradePolicy[];
-  /** The dialects of this process, which knows the plans of no other dialect. */
+  /** The names of the dialects of this process. The process knows no plans of other dialects. */
   readonly dialects: readonly string[];
   readonly plans: readonly PlanRef[];
 }
@@ -148,8 +148,8 @@ function readable(policy: UpgradePolicy): ConditionUpdate {
 }
 
 /**
- * Returns the condition about policies with an equal entry. Only the policy that does not apply has a conflict. The entries are
- * compared, not the plans, because each process knows other plans.
+ * Returns the condition about policies with an equal entry. Of two policies with an equal entry, only the one that does not apply has the
+ * conflict. The entries are compared and not the covered plans, because each process knows only its own plans.
  */
 function conflicted(policy: UpgradePolicy, { policies }: PolicyContext): ConditionUpdate {
   const earlier = policies.filter(({ metadata }) => metadata.name < policy.metadata.name);

@@ -102,7 +102,7 @@ function jobChecks({ jobs = [] }: HealthSpec, complain: Complain): HealthCheck[]
     const at = `health.jobs[${index}]`;
     const timeoutMs = readTime(`${at}.timeout`, timeout, complain) ?? DEFAULT_JOB_TIMEOUT_MS;
     const everyMs = readTime(`${at}.every`, every, complain) ?? DEFAULT_JOB_EVERY_MS;
-    // The schema has refused a spec that is no object.
+    // If the spec is no object, the schema has refused it already, so an empty one may stand for it here.
     return { kind: 'jobs', name, namespace, spec: isRecord(spec) ? spec : {}, timeoutMs, everyMs };
   });
 }

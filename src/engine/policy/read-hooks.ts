@@ -19,7 +19,7 @@ const MOMENTS: Readonly<Record<HooksSpec[number]['when'], HookMoment>> = {
   AfterVerified: 'afterVerified',
   AfterPlan: 'afterPlan',
 };
-/** The longest time of one hook. */
+/** The longest time that a policy may give one hook, in milliseconds. */
 const LONGEST_MS = 168 * 60 * 60 * 1000;
 
 /**

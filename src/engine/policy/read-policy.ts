@@ -47,8 +47,8 @@ export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): Rollout
     problem(name, describeIssue({ ...issue, path: ['spec', ...issue.path] }, 'spec')),
   );
   if (!checked.success) {
-    // It is unknown what this policy allows. So no drain continues, because the policy may forbid it, and no number of failures stops the
-    // rollout.
+    // What an invalid policy allows is unknown. So a drain that misses its deadline only fails its target, because the policy may forbid
+    // anything else, and no number of failures stops the rollout.
     const drain = { ...DEFAULT_POLICY.drain, onDeadline: 'skip' } as const;
     const heldBy = `the drain under UpgradePolicy ${name}, which cannot be read,`;
     return { ...DEFAULT_POLICY, name, problems, maxFailures: Infinity, drain, heldBy };
@@ -80,7 +80,7 @@ function policyOf(
     ...orderOf(spec, complain),
     ...(spec.maxBlockedNodes === undefined ? {} : { maxBlocked: spec.maxBlockedNodes }),
     ...(spec.maxUnavailable === undefined ? {} : { maxUnavailable: limitOf(spec.maxUnavailable) }),
-    // The deadline starts with the intent, and hooks have time of their own.
+    // The time of the hooks is added to the deadline, because the deadline starts with the intent and hooks run after it.
     targetDeadlineMs: targetDeadlineMs + hooksMs({ hooks }),
     ...(hooks === undefined ? {} : { hooks }),
     stepDeadlines,
@@ -112,7 +112,7 @@ function policyOf(
   };
 }
 
-/** Returns how many targets may fail. A share is computed for each plan. */
+/** Returns how many targets may fail, as a number or as a share. The number for a share is computed later for each plan. */
 function budgetOf({ failureBudget = 0, maxConsecutiveFailures, onFailure }: UpgradePolicySpec) {
   const limit = limitOf(failureBudget);
   return {
@@ -269,7 +269,7 @@ function limitOf(value: number | string): NodeLimit {
   return typeof value === 'number' ? { nodes: value } : { percent: Number(value.slice(0, -1)) };
 }
 
-/** Returns a value of the policy in lower case, which is how the engine writes it. */
+/** Returns a value of the policy in lower case, as the engine spells it; undefined if the value is absent. */
 const lower = <T extends string>(choice: T | undefined) =>
   choice?.toLowerCase() as Lowercase<T> | undefined;
 
@@ -312,7 +312,7 @@ const GRACE_MS = 30_000;
 /** Milliseconds that a drain waits by default for volumes to detach. */
 const DETACH_MS = 2 * 60_000;
 
-/** Complains about a grace period that no EvictionRequest can hold. */
+/** Calls `complain` if the drain sets a grace period and uses EvictionRequests, because an EvictionRequest cannot hold a grace period. */
 function checkRequests(
   { evictionRequests, gracePeriodSeconds }: DrainSpec,
   complain: Complain,

@@ -4,7 +4,7 @@ import { parseDuration } from '../../util/duration.ts';
 /** Records an invalid field: its path in `spec`, what its value must be, and the value that was found. */
 export type Complain = (field: string, wanted: string, found: unknown) => void;
 
-/** The longest duration that a policy may have, because times far in the future are not valid dates. */
+/** The longest duration in a policy, in milliseconds. It is limited because times far in the future are not valid dates. */
 const LONGEST_MS = 365 * 24 * 60 * 60 * 1000;
 const WANTED_TIME = 'a time above zero and below a year, such as 90s or 1h30m';
 const WANTED_TIME_OR_ZERO = `0s, or ${WANTED_TIME}`;

@@ -27,13 +27,13 @@ export interface WaveRule {
   readonly percent?: number;
   /** Milliseconds after the end of the wave before the next one may start. */
   readonly settleMs?: number;
-  /** How many members may fail. If it is undefined, their failures count against the budget of the plan. */
+  /** How many members of the wave may fail. If it is undefined, their failures count against the failure budget of the plan. */
   readonly maxFailures?: NodeLimit;
   /** True if no member starts before somebody has approved the wave. */
   readonly needsApproval?: boolean;
 }
 
-/** Keeps the nodes that the selector selects from every version but this one. */
+/** Pins the nodes that the selector selects to this version: no plan moves them to another one. */
 export interface Pin {
   readonly selector: LabelSelector;
   readonly version: string;
@@ -65,7 +65,7 @@ export function hooksMs(
 
 export interface DrainPolicy {
   readonly enabled: boolean;
-  /** True if the work on the node drains the node, and the leader does not. */
+  /** True if the work on the node includes its drain, so that the leader does not drain it. */
   readonly byWork?: boolean;
   /**
    * Set if the work on a node starts with the signal and never waits for the leader, so that no hook can run in between. The value says
@@ -112,15 +112,13 @@ export interface RolloutPolicy extends Timetable {
   readonly retry?: RetryRule;
   /** The waves of the workers, which start one after the other. */
   readonly waves?: readonly WaveRule[];
-  /** The label from whose values, the domains, targets are taken in turn. */
+  /** The label whose values are the domains. Targets are taken from the domains in turn. */
   readonly spread?: string;
   /** The limit of unavailable Nodes for each value of a label. */
   readonly perDomain?: { readonly label: string; readonly limit: NodeLimit };
   /** How many targets may be skipped because their drains took too long, before the rollout stops; undefined without a limit. */
   readonly maxBlocked?: number;
-  /**
-   * How many Nodes may be unschedulable or not Ready, for any reason. The next target counts, too.
-   */
+  /** How many Nodes may be unschedulable or not Ready at once, for any reason. The Node of the next target counts as one of them. */
   readonly maxUnavailable?: NodeLimit;
   /** Labels, as `key` or `key=value`, that decide which targets of a stage start first. */
   readonly order?: readonly string[];
@@ -141,7 +139,7 @@ export interface RolloutPolicy extends Timetable {
   readonly hooks?: readonly Hook[];
   /** The receivers of notifications about the rollout; undefined if there are none. */
   readonly notify?: readonly Receiver[];
-  /** The silences for nodes in progress; undefined if there are none. */
+  /** The rules for silences of alerts about nodes in progress; undefined if the policy has none. */
   readonly silences?: readonly SilenceRule[];
   /** The plan's own windows; undefined if it has none that apply now. */
   readonly planWindows?: readonly MaintenanceWindow[];
@@ -195,7 +193,7 @@ const READY_MS = 10 * MINUTE;
 
 const STEP_DEADLINES: Readonly<Record<TimedStep, number>> = {
   answer: 5 * MINUTE,
-  // The agent has the same limit. A download that makes no progress fails much earlier.
+  // The agent has the same limit for one download. A download that makes no progress fails much earlier.
   download: 6 * HOUR,
   drain: HOUR,
   apply: 5 * MINUTE,
@@ -205,7 +203,7 @@ const STEP_DEADLINES: Readonly<Record<TimedStep, number>> = {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** These deadlines are for a dialect whose work has deadlines of its own. */
+/** The part of a policy with no deadlines, for a dialect whose work has deadlines of its own. */
 export const WITHOUT_DEADLINES: Pick<RolloutPolicy, 'targetDeadlineMs' | 'stepDeadlines'> = {
   targetDeadlineMs: NEVER,
   stepDeadlines: {
@@ -295,7 +293,7 @@ export function unverifiedDownloads(stages: readonly Stage[]): string | undefine
   return `no sha256, so nodes run these files unverified: ${list.join(', ')}`;
 }
 
-/** Returns each download once, because the stages of one command share their downloads. */
+/** Returns each download of the stages once. The stages of one command share their downloads. */
 function downloadsOf(stages: readonly Stage[]) {
   const downloads = stages.flatMap(({ command, payloads = {} }) =>
     Object.entries(payloads).map(([platform, { url, sha256 }]) => {

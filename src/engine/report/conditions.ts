@@ -20,13 +20,15 @@ const SETTLE_MS = 10_000;
 /** Milliseconds between two writes if only the text of a message has changed. */
 const REFRESH_MS = 60_000;
 
-/** The gates and phases that every rollout waits for at some time. Conditions do not report these waits. */
+/** The gates and phases that every rollout waits for at some time. Conditions and Events do not report waits for them. */
 const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled', 'verifying']);
 
 /** A rollout with the phase and the reason that people see. */
 export type ShownRollout = Pick<Rollout, 'source' | 'blocked'> &
   PlanEnd & {
-    /** The generation of the spec that the conditions describe: the present one, or for an ended rollout the one that it ended with. */
+    /**
+     * `metadata.generation` of the spec that the conditions describe: the present generation, or the one with which an ended rollout ended.
+     */
     readonly generation?: number | undefined;
   };
 
@@ -41,7 +43,7 @@ export function conditionsOf(
   now: number,
 ): Conditions {
   const over = phase !== 'new' && phase !== 'running';
-  // The end of a rollout ends its waits, too.
+  // A rollout that is over has no waits any more.
   const wait = over ? undefined : holdingOf(waits, now);
   const truth = (is: boolean): 'True' | 'False' => (is ? 'True' : 'False');
   const name = `${source.kind} ${source.name}`;
@@ -179,7 +181,7 @@ function reasonsOf(conditions: Conditions): string {
     .join();
 }
 
-/** Returns the messages without counts and durations, which change all the time. Digits in names stay. */
+/** Returns the messages of the conditions without counts and durations, which change all the time. Digits in names stay. */
 function namesOf(conditions: Conditions): string {
   return conditions
     .map(({ message = '' }) => message.replaceAll(/(?<![\w.-])\d[\dhms]*(?![\w.-])/g, '#'))

@@ -10,7 +10,7 @@ export function endMemory() {
     at(key: string, { snapshot, now }: Assessment): Reason | undefined {
       const { phase, reason } = planEndOf(snapshot, now);
       const isNew = reported.get(key) !== reason?.message;
-      // An end without targets was reported with an Event when it was recorded.
+      // Other contradictions need no report: the end of a plan without targets was reported with an Event when it was recorded.
       if (phase !== 'edited' && phase !== 'differs') {
         reported.delete(key);
         return undefined;

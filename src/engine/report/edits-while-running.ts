@@ -63,7 +63,7 @@ function changesOf(before: Stage, after: Stage): string[] {
     before.forced === after.forced ? [] : `forceupdate: ${after.forced}`,
   ].flat();
   if (work.length === 0) return limits;
-  // The other nodes that have started keep the instructions that they were signalled with.
+  // Only pending nodes are named, because nodes that have started keep the instructions that they were signalled with.
   const names = inState(before, 'pending').map(({ name }) => name);
   const forWhom =
     names.length === 0 ? 'for no node, because all have started' : `for ${listed(names)}`;

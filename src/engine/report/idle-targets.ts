@@ -5,9 +5,9 @@ import type { TargetEvent } from './events.ts';
 
 /** The targets in progress that stall, rest or have a refused write. */
 interface IdleTargets {
-  /** Targets that stall now and did not stall at the last call. */
+  /** Events about the targets that stall now and did not stall at the last call. */
   readonly stalled: readonly TargetEvent[];
-  /** Targets that rest now and did not rest at the last call. */
+  /** Events about the targets that rest now and did not rest at the last call. */
   readonly rests: readonly TargetEvent[];
   /** Since when each message about a stall or a refused write has been true, in milliseconds since 1970. */
   readonly stalls: ReadonlyMap<string, number>;
@@ -15,7 +15,7 @@ interface IdleTargets {
 
 /** Remembers which targets in progress stall or rest, and since when, so that each is reported once. */
 export interface IdleMemory {
-  /** Returns the targets of the plan with this key, compared with the last call. */
+  /** Returns the idle targets of the plan with this key, and what has changed since the last call for this plan. */
   at(key: string, assessment: Assessment): IdleTargets;
   /** Forgets the plan. */
   forget(key: string): void;

@@ -4,7 +4,7 @@ import { isRecord, sameJson } from '../../util/json.ts';
 
 export const DIALECT_LABEL = 'upgrade.refit.dev/dialect';
 
-/** The fields of the status that come from assessments. */
+/** The names of the status fields that the leader computes from assessments. */
 const OWN_FIELDS = [
   'observedGeneration',
   'planGeneration',
@@ -25,7 +25,7 @@ const OWN_FIELDS = [
   'history',
 ] as const satisfies readonly (keyof NodeRolloutStatus)[];
 
-/** Returns true if the status shows everything that `next` does. */
+/** Returns true if `status` already has every value of `next`, so that no write is needed. */
 export function showsAll(next: NodeRolloutStatus, status: NodeRolloutStatus = {}): boolean {
   return OWN_FIELDS.every((field) => sameJson(next[field], status[field]));
 }

@@ -54,7 +54,10 @@ export interface RolloutView {
   readonly end: PlanEnd;
   readonly shown: ShownRollout;
   readonly isOver: boolean;
-  /** The run; undefined before the rollout is recorded. `span` and `versions` read every target, so they are called only once for a run. */
+  /**
+   * The run; undefined before the rollout is recorded. `span` and `versions` are functions, because they read every target and are called
+   * only once for a run.
+   */
   readonly run:
     | {
         readonly id: string;
@@ -84,7 +87,7 @@ export interface RolloutView {
   readonly outside: Outside;
 }
 
-/** The state of what the leader does with servers outside of the cluster. */
+/** What the leader shows about servers outside of the cluster: receivers, Alertmanager and the collector of traces. */
 export interface Outside {
   /** Whether the receivers of the policy take messages; undefined if it has none. */
   readonly delivery?: Delivery | undefined;
@@ -96,7 +99,7 @@ export interface Outside {
   readonly traceId?: string | undefined;
 }
 
-/** An expected end that differs by less is not written again, because it moves a little in each turn. */
+/** Milliseconds by which the expected end must have moved before it is written again, because it moves a little in each turn. */
 const SMALL_MS = 60_000;
 const LONGEST_VERSION = 512;
 /** The most characters of the name of the run that another run rolls back. Anybody who may write the plan can write this name. */
@@ -177,7 +180,7 @@ export function countsOf(rollout: Pick<Rollout, 'stages'>): Counts {
   };
 }
 
-/** Returns the share of targets that are done, rounded down, so that 100 means all of them. */
+/** Returns how many percent of the targets are done, rounded down, so that 100 means all of them. */
 export function percentOf({ total, done }: Pick<Counts, 'total' | 'done'>): number {
   return total === 0 ? 0 : Math.floor((100 * done) / total);
 }
@@ -361,7 +364,7 @@ function historyOf(
     entry.id === run.id && entry.planUid === planUid;
   const before = known.find(isThis);
   const endOf = (): string => (before === undefined ? run.span().last : rfc3339(now));
-  // The versions are read once, when the run is first seen, because nodes report the new version later.
+  // The versions before the run are read only when the leader first sees the run, because nodes report their new versions later.
   const { before: versionsBefore, downloads } = before ?? run.versions();
   // An edit of a plan that runs is part of its run. An edit after the end has changed no node.
   const hasEnded = isOver && before?.ended !== undefined;

@@ -10,7 +10,7 @@ import { placeOf } from '../contract/node-rollout-place.ts';
 import { DIALECT_LABEL, patchOf } from './node-rollout-object.ts';
 import { statusOfDeleted } from './node-rollout-status.ts';
 
-/** How long the NodeRollout of a deleted plan is kept. */
+/** Milliseconds for which the NodeRollout of a deleted plan is kept. */
 export const KEPT_MS = 30 * DAY_MS;
 /** The most NodeRollouts of deleted plans in one namespace. */
 export const MOST_KEPT = 100;
@@ -70,7 +70,7 @@ export function tooOld(
   const since = ({ status }: NodeRollout): number => {
     const ended = isShared ? status?.history?.[0]?.ended : undefined;
     const time = Date.parse(status?.planDeleted ?? ended ?? '');
-    // A NodeRollout without such a time was marked just now, or its plan may exist.
+    // A NodeRollout without such a time is not old: it was marked just now, or its plan may still exist.
     return Number.isNaN(time) ? Number.POSITIVE_INFINITY : time;
   };
   const old = left.filter((item) => now - since(item) >= KEPT_MS);

@@ -1,6 +1,6 @@
 /**
- * Writes a NodeRollout for each plan, in the background: no turn waits for it, and no turn fails with it. No decision reads
- * NodeRollouts. Without the kind or the right, plans are carried out as they are with them.
+ * Writes a NodeRollout for each plan, in the background: no turn waits for it, and no turn fails with it. No decision reads NodeRollouts.
+ * If the cluster lacks the kind, or Refit lacks the right to write it, plans are carried out all the same.
  */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout, NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
@@ -59,7 +59,7 @@ const REREAD_MS = 300_000;
 const REFUSED_MS = 600_000;
 /** Milliseconds between two searches for NodeRollouts of deleted plans. */
 const SWEEP_MS = 3_600_000;
-/** Milliseconds at the end of a term in which the last states are still written. */
+/** The most milliseconds after the end of a term in which the last states of plans are still written. */
 const LAST_MS = 5_000;
 
 /** One plan whose NodeRollout is written. */
@@ -167,7 +167,7 @@ function viewFor(
   return viewOf(turn, waits, { ...outside, traceId });
 }
 
-/** Resolves when all this work has ended, or after some seconds. */
+/** Resolves when all promises in `work` have settled, or after some seconds. */
 async function endedOrLate(work: Iterable<Promise<void>>, clock: Clock): Promise<void> {
   const over = new AbortController();
   const late = sleep(clock, LAST_MS, over.signal).catch(() => undefined);
@@ -195,7 +195,7 @@ function isAbout({ source }: Entry, { spec, status }: NodeRollout): boolean {
   return spec.plan.uid === source.uid && status?.planDeleted === undefined;
 }
 
-/** Returns the part of the status whose changes are written at once. */
+/** Returns as text the part of the status whose changes are written at once, without waiting for BATCH_MS. */
 function headline(status: NodeRolloutStatus | undefined): string {
   const conditions = status?.conditions?.map(({ type, status: is, reason }) =>
     [type, is, reason].join(' '),
@@ -209,7 +209,7 @@ function headline(status: NodeRolloutStatus | undefined): string {
   return [phase, version, waiting?.reason, ...lists].join();
 }
 
-/** Reads or creates the NodeRollout if that is needed, and writes what it does not show yet. */
+/** Reads the NodeRollout if its content is unknown, creates it if it is missing, and writes what it does not show yet. */
 async function bringUpToDate(parts: NodeRolloutParts, entry: Entry): Promise<void> {
   const { client, clock } = parts;
   const { namespace, name } = entry.place;

@@ -1,7 +1,7 @@
 /**
- * Decides which notifications people get about a plan. `standingOf` takes the state of the plan from a turn, and `notificationsOf`
- * compares it with the state in the last notifications. That state is small and is recorded, so that the next leader sends the
- * notifications that this leader did not send.
+ * Decides which notifications people get about a plan. `standingOf` takes the state of the plan from a turn, and `notificationsOf` compares
+ * it with the state in the last notifications. The state in the last notifications is small and is recorded, so that the next leader sends
+ * the notifications that this leader did not send.
  */
 import { hash } from 'node:crypto';
 import type { NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
@@ -28,15 +28,15 @@ export interface Standing {
   readonly run: string;
   /** The names of the waves that have ended, in order. */
   readonly wavesDone: readonly string[];
-  /** The wait for an approval, if the plan waits for one. */
+  /** The wait for the approval of a wave; undefined if the plan waits for none. */
   readonly approval: Wait | undefined;
-  /** The wait of the plan that has lasted too long. */
+  /** A wait of the plan that has lasted for LONG_MS; undefined if there is none. */
   readonly long: Wait | undefined;
   /** The time in milliseconds. */
   readonly now: number;
 }
 
-/** Milliseconds after which people get a notification about a wait. */
+/** Milliseconds that a wait must last before people get a notification about it. */
 export const LONG_MS = 15 * 60_000;
 /** Milliseconds after the end of a run within which a leader still sends the first notification about this end. */
 const NEWS_MS = 10 * 60_000;
@@ -88,7 +88,9 @@ function wavesDoneIn({ snapshot, policy }: Assessment): string[] {
   });
 }
 
-/** Returns the milliseconds until people get a notification about a wait; undefined if there is no such wait. */
+/**
+ * Returns the milliseconds until one of the waits has lasted so long that people get a notification about it; undefined if no wait will.
+ */
 export function longAfter(waits: readonly Wait[], now: number): number | undefined {
   const left = waits
     .filter((wait) => isRemarkable(wait) && !WANTED.has(wait.reason.code))

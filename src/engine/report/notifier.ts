@@ -70,7 +70,7 @@ export interface Notifier {
 export const PACE_MS = 60_000;
 /** The longest pause between two attempts, in milliseconds. */
 const LONGEST_PAUSE_MS = 15 * 60_000;
-/** Milliseconds for which a notification is tried. */
+/** Milliseconds after which a notification that its receiver has not taken is given up. */
 export const GIVE_UP_MS = 6 * 60 * 60_000;
 /** The most notifications in one message. */
 const MOST_IN_MESSAGE = 20;
@@ -81,14 +81,14 @@ const UNRECORDED_MS = 30_000;
 
 interface Entry {
   told: FollowedPlan;
-  /** The state that was not compared with the record yet. */
+  /** The states of the plan that were not compared with the state in the last notifications yet, the oldest first. */
   standings: Standing[];
-  /** Undefined until the record was read. */
+  /** The outbox with the changes of this leader; undefined until the record was read. */
   outbox?: Outbox;
-  /** The outbox that the record has. */
+  /** The outbox as the NodeRollout records it; undefined until it was read. */
   recorded?: Outbox;
   syncing?: Promise<void> | undefined;
-  /** When the first of the failed writes of the record failed, by the monotonic clock. */
+  /** Since when every write of the record has failed, in monotonic milliseconds; undefined if the last write succeeded. */
   unrecordedSince?: number | undefined;
   againAt: number;
   isGone: boolean;
@@ -96,7 +96,10 @@ interface Entry {
 
 /** One receiver of one policy. */
 interface Lane {
-  /** The time in milliseconds. */
+  /**
+   * When the last message was sent to the receiver, or prepared for it, in milliseconds since the Unix epoch; -Infinity before the first
+   * one.
+   */
   lastTry: number;
   failures: number;
   /** The batch that this leader has recorded and may send now. */
@@ -188,7 +191,10 @@ class BackgroundNotifier implements Notifier {
     this.#cancel = ms === undefined ? undefined : clock.schedule(ms, () => this.#tick());
   }
 
-  /** Brings the record up to date in the background. Returns the milliseconds after which it is tried again. */
+  /**
+   * Brings the record of the plan up to date in the background. Returns the milliseconds until the next attempt; undefined if none is
+   * planned.
+   */
   #sync(key: string, entry: Entry): number | undefined {
     if (entry.syncing) return undefined;
     const isOpen = entry.standings.length > 0 || entry.outbox !== entry.recorded;
@@ -242,7 +248,8 @@ class BackgroundNotifier implements Notifier {
     const problem = messageOf(error);
     if (this.#shouldLog(problem)) log.warn('cannot record notifications', { problem });
     if (!isLasting) return;
-    // Without the kind or the right there is no record, and a leader that dies may lose what it has not sent.
+    // Without the kind or the right there is no record. The leader then sends notifications nevertheless, but loses the unsent ones if it
+    // dies.
     entry.outbox ??= outboxOf();
     entry.recorded = entry.outbox;
   }
@@ -284,7 +291,7 @@ class BackgroundNotifier implements Notifier {
     if (lane.ready === undefined) {
       const pauseMs = pauseAfter(lane.failures);
       const leftMs = lane.lastTry + pauseMs - clock.now();
-      // More is left than the whole pause if the clock was set back since.
+      // If more time is left than the whole pause, the clock was set back since the last message, and the message is due.
       if (leftMs > 0 && leftMs <= pauseMs) return leftMs;
       this.#prepare(name, lane, entries);
       return 0;
@@ -294,7 +301,8 @@ class BackgroundNotifier implements Notifier {
     const parts = entries.filter(({ outbox }) => outbox?.queue.some(isPart) === true);
     if (parts.some(({ outbox, recorded }) => outbox !== recorded)) return undefined;
     lane.ready = undefined;
-    // The plans of this message have no receivers any more. Notifications about other plans wait for the next message.
+    // The plans of this message have no such receiver any more, so there is nothing to send. Notifications about other plans come in the
+    // next message.
     if (parts.length === 0) return 0;
     lane.sending = this.#send(name, receiver, parts, isPart).finally(() => {
       lane.sending = undefined;

@@ -1,4 +1,4 @@
-/** Keeps the notifications about one plan that receivers have not taken yet, as plain data. The NodeRollout has a record of them. */
+/** Keeps the notifications about one plan that receivers have not taken yet, as plain data. The NodeRollout records these notifications. */
 import { hash } from 'node:crypto';
 import type { NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
 import { MOST } from '../../api/refit/node-rollout.ts';
@@ -11,7 +11,7 @@ type Recorded = NonNullable<NodeRolloutStatus['notifications']>;
 export type Queued = NonNullable<Recorded['queue']>[number];
 
 export interface Outbox {
-  /** Undefined if there were no notifications yet. */
+  /** The state of the plan in its last notifications; undefined if there were no notifications yet. */
   readonly told?: Told | undefined;
   readonly queue: readonly Queued[];
   readonly tried: NonNullable<Recorded['tried']>;
@@ -22,7 +22,7 @@ export function outboxOf({ notifications = {} }: NodeRolloutStatus = {}): Outbox
   return { told, queue, tried };
 }
 
-/** Returns what the status records. */
+/** Returns the outbox in the form in which the status of the NodeRollout records it. */
 export function recordOf({ told, queue, tried }: Outbox): Recorded {
   return defined({ told, queue: [...queue], tried: [...tried] });
 }
@@ -44,7 +44,7 @@ export function withNews(
   return { ...outbox, told, queue: [...outbox.queue, ...news].slice(-MOST.queued) };
 }
 
-/** Returns the name of the receiver in all policies. */
+/** Returns a name for the receiver that no receiver of another policy has. */
 export function laneOf(policy: string, { name }: Pick<Receiver, 'name'>): string {
   return `${policy}/${name}`;
 }

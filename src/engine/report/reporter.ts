@@ -59,8 +59,8 @@ export interface Reporter {
   /** Reports that a node action was carried out. */
   ran(turn: Turn, nodeAction: NodeAction): void;
   /**
-   * Reports the waits of a turn that has nothing left to do, and writes conditions. Resolves with the milliseconds after which
-   * there may be more to report; undefined if nothing is expected.
+   * Reports the waits of the plan after a turn that has nothing left to do, and writes the conditions. Resolves with the milliseconds after
+   * which there may be more to report; undefined if nothing more is expected.
    */
   decided(turn: Turn): Promise<number | undefined>;
   /** Reports that the API server refuses to change the object of a target. */
@@ -75,13 +75,13 @@ export interface Reporter {
 
 export interface ReporterParts extends AnnouncerParts, Pick<Effects, 'client' | 'ownWrites'> {
   readonly metrics: Metrics;
-  /** Undefined if no NodeRollouts are written. */
+  /** Writes NodeRollouts; undefined if this process writes none. */
   readonly nodeRollouts?: Pick<NodeRolloutWriter, 'show' | 'gone'> | undefined;
-  /** Undefined if no notifications are sent. */
+  /** Sends notifications; undefined if this process sends none. */
   readonly notifier?: Pick<Notifier, 'follow' | 'forget' | 'deliveryOf'> | undefined;
-  /** Undefined if no alerts are silenced. */
+  /** Silences alerts; undefined if this process silences none. */
   readonly silences?: Pick<SilenceKeeper, 'stateOf' | 'silencesOf'> | undefined;
-  /** Undefined if no traces are sent. */
+  /** Sends traces of rollouts; undefined if this process sends none. */
   readonly tracer?: Pick<Tracer, 'follow' | 'forget'> | undefined;
 }
 
@@ -197,7 +197,7 @@ function withTrace(event: ReportedEvent, after: model.Rollout): ReportedEvent {
   return { ...event, reason: { ...reason, message } };
 }
 
-/** Writes the conditions of the plan, whether it runs or has ended. */
+/** Writes the conditions of the plan, which may still run or have ended. */
 async function writeEnd(
   writing: Parameters<typeof writeConditions>[0],
   { plan, assessment: { snapshot, now } }: Turn,

@@ -14,8 +14,8 @@ type Reported = NonNullable<TargetReport['etcdSnapshot']>;
 const LONGEST_TEXT = 512;
 
 /**
- * Returns the last snapshot of each controller, with those that were recorded before, because the next signal of a
- * controller removes its report. A failure replaces no snapshot. Undefined if there is none.
+ * Returns the last known snapshot of each controller; undefined if there is none. Recorded snapshots in `earlier` are kept, because the
+ * next signal of a controller removes its report. A failed snapshot does not replace an earlier one.
  */
 export function snapshotsSince(
   snapshot: Snapshot,

@@ -73,7 +73,10 @@ function entriesOf(snapshot: Snapshot, role: Role, room: number): Before[] {
   return [{ role, version, others: true }, ...entries];
 }
 
-/** Returns the first version of each target: a later stage of the same plan upgrades it from the version of an earlier one. */
+/**
+ * Returns for each target the version before the whole plan, by name. If several stages name the target, its version in the first of them
+ * counts.
+ */
 function versionsByName(snapshot: Snapshot, role: Role): Map<string, string | undefined> {
   const found = new Map<string, string | undefined>();
   for (const stage of snapshot.rollout.stages) {
@@ -84,7 +87,10 @@ function versionsByName(snapshot: Snapshot, role: Role): Map<string, string | un
   return found;
 }
 
-/** Returns undefined if the version before is unknown, because the target has reached the new version already. */
+/**
+ * Returns the version that the target ran before the run; undefined if it is unknown, for example because the target has reached the new
+ * version already.
+ */
 function versionOf(snapshot: Snapshot, stage: Stage, target: Target): string | undefined {
   const { version, observation, isThere } = factsOf(snapshot, target);
   const reported = 'report' in observation ? observation.report?.from : undefined;

@@ -34,7 +34,7 @@ export function checksShown(results: readonly CheckResult[] = []): ShownCheck[] 
     message: message.slice(0, LONGEST_MESSAGE),
     since: rfc3339(since),
     at: rfc3339(at),
-    // A part of the names would say that the check passes for the other Nodes.
+    // If there are too many names, none is shown, because a shortened list would say that the check passes for the other Nodes.
     ...(nodes.length === 0 || nodes.length > MOST.checkNodes ? {} : { nodes: [...nodes] }),
   }));
 }

@@ -48,7 +48,10 @@ function shownOf({ node, silence, server, lastsMs, made, problem }: NodeSilence)
   };
 }
 
-/** Alertmanager sets the start of a new silence to its own time, so that it may say another time later. */
+/**
+ * Returns `next` with the start that the NodeRollout shows already for the same silence. Alertmanager may later name another start, because
+ * it sets the start of a new silence by its own clock.
+ */
 function steady(next: ShownSilence, earlier: ShownSilence | undefined): ShownSilence {
   const isSame = next.id !== undefined && next.id === earlier?.id && earlier.since !== undefined;
   return isSame ? { ...next, ...defined({ since: earlier.since }) } : next;

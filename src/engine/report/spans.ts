@@ -26,11 +26,11 @@ export interface EndedTarget {
   readonly stage: Stage;
   readonly target: Target;
   readonly observation: Attempted;
-  /** Names the attempt among all attempts of the run. */
+  /** A text that names the attempt among all attempts of the run. */
   readonly mark: string;
 }
 
-/** The most steps of one node. A node writes them itself. */
+/** The most steps of one node that become spans. The number is limited because nodes report their steps themselves. */
 const MOST_STEPS = 20;
 const LONGEST_STEP_MS = 30 * 86_400_000;
 const LONGEST_NAME = 64;
@@ -82,7 +82,7 @@ export function endedTargets(snapshot: Snapshot, rollout: Rollout): EndedTarget[
   });
 }
 
-/** Returns true if the attempt says when it began. Otherwise it has no span. */
+/** Returns true if the name of the attempt is the time of its start. Any other attempt gets no span. */
 function hasTime({ attempt }: Attempted): boolean {
   return !Number.isNaN(Date.parse(attempt));
 }

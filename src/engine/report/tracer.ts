@@ -60,7 +60,7 @@ export function createTracer(
     const key = keyOf(plan);
     const name = runOf(rollout);
     const known = runs.get(key);
-    // A person may order another attempt after the end. Then the run is open again.
+    // If a person has ordered another attempt after the end of the run, the run is open again.
     if (known?.name === name) {
       if (!isFinal(rollout)) known.isOver = false;
       return known;

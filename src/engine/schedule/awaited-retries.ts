@@ -31,7 +31,7 @@ export interface AwaitedRetry {
   readonly attempt: number;
   /** The number of attempts that the policy allows. */
   readonly of: number;
-  /** When the attempt is due, in milliseconds since the Unix epoch. */
+  /** When the next attempt is due, in milliseconds since the Unix epoch. */
   readonly dueMs: number;
   /** True once the attempt is ordered. It begins when the work of the attempt before has ended. */
   readonly isOrdered: boolean;

@@ -85,7 +85,8 @@ export function orderCheck(
     isSettled(each) && mayFail(each) && !retried.has(each.key);
   const open = targets.filter((each) => each.state !== 'done' && !isAside(each) && !isOver(each));
   const [first = ''] = open.map(groupOf).toSorted();
-  // These targets started early: before the order, the labels or the targets changed, or before a retry.
+  // These targets of later groups are in progress already. They started before somebody changed the order, the labels or the targets, or
+  // before a retry.
   const ahead = open.filter((each) => each.state === 'intended' && groupOf(each) > first);
   return (target) => {
     const group = groupOf(target);

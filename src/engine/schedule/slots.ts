@@ -54,8 +54,8 @@ export function failedInFlightIn(snapshot: Snapshot, now: number) {
       const { observation, ready } = gating.factsOf(snapshot, target);
       const isAtWork = observation.kind === 'sent' || observation.kind === 'working';
       if (!isAtWork || ready === false) return [];
-      // The time that the node reports may be in the future or unreadable. It counts only up to STALE_AFTER_MS after the recorded
-      // failure.
+      // The time that the node reports may be in the future or unreadable. So it can prolong the work by at most STALE_AFTER_MS after the
+      // recorded failure.
       const failed = Date.parse(target.since);
       const reported = Date.parse(observation.since);
       const last = Number.isNaN(reported) ? failed : Math.min(reported, failed + STALE_AFTER_MS);
@@ -65,7 +65,10 @@ export function failedInFlightIn(snapshot: Snapshot, now: number) {
     });
 }
 
-/** A target that a gate does not let start. With `ofRollout` the answer holds for the other targets, too, and they were not asked. */
+/**
+ * A target that a gate does not let start. With `ofRollout`, the answer of the gate holds for all other targets, too, so the gate was not
+ * asked about them.
+ */
 export interface GatedTarget
   extends Partial<Omit<gating.Waiting, 'kind' | 'reason'>>,
     Pick<gating.Gate, 'ofRollout' | 'isOfTargetAlone'> {
@@ -85,7 +88,10 @@ export interface Choice {
 
 /** The clause that says what ends a rollout in which nothing new starts. */
 export const FINISHING_ENDS = 'the nodes in progress have ended; the plan ends then';
-/** Once probes found this many blocked targets, the targets behind them wait, too. Each probe costs some requests every few seconds. */
+/**
+ * The most targets that may be found blocked by probes before the targets behind them are not probed any more and wait, too. Each probe
+ * costs some requests every few seconds.
+ */
 const MAX_BLOCKED_PROBES = 50;
 
 /**
@@ -138,7 +144,7 @@ export function chooseTargets(
   return refusal ? refused(refusal.target, refusal.verdict, stopped) : { chosen, waiting, stopped };
 }
 
-/** Returns the gate that does not let the target start, whatever its place in the order; undefined if each gate lets it start. */
+/** Returns the gate that does not let the target start, without regard to its place in the order; undefined if every gate lets it start. */
 export function gatedTarget(
   context: gating.DecisionContext,
   stage: Stage,

@@ -84,7 +84,7 @@ function membersOf(
   return drawn.map(({ target }) => target);
 }
 
-/** Returns the hash that decides which members a wave takes. It depends on the target and on the uid of the plan. */
+/** Returns the hash of a target and the uid of the plan. The targets of a wave are chosen by the order of these hashes. */
 const lotOf = onceForEachWith(({ name }: Target, uid) => hash('sha256', `${uid}/${name}`));
 
 /**
@@ -97,7 +97,8 @@ export function waveCheck(
 ): (target: Target) => Refusal | undefined {
   const waves = wavesOf(context, stage);
   if (!waves) return () => undefined;
-  // The answer is the same for all targets of a wave, and it reads every target of the waves before.
+  // The verdict for each wave, by index. It is computed once for each wave, because it is the same for all its targets and reads every
+  // target of the waves before.
   const verdicts = new Map<number, Waiting | undefined>();
   return (target) => {
     const wave = waves.of.get(target.key);

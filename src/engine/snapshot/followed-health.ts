@@ -19,7 +19,8 @@ export function followHealth(
     monitor?.forget(plan);
     return;
   }
-  // A target that failed says nothing about the release: its own failure counts, against its own budget.
+  // Failed targets are left out of the upgraded ones: a failed target shows nothing about the release, and its failure counts against the
+  // failure budget anyway.
   const upgraded = targetsIn(rollout, 'done').concat(targetsIn(rollout, 'intended'));
   const nodes = upgraded.map((target) => nodeNameOf(target, factsOf(snapshot, target)));
   const ends = targetsIn(rollout, 'intended').flatMap((target) => {

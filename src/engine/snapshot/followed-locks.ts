@@ -22,7 +22,7 @@ export function followLocks(
     keeper?.follow(plan, coordinate, 'over');
     return;
   }
-  // A record that cannot be read completely may contain targets in progress.
+  // If a part of the record cannot be read, that part may contain targets in progress.
   const isAtWork = rollout.unread !== undefined || targetsIn(rollout, 'intended').length > 0;
   keeper?.follow(plan, coordinate, isAtWork ? 'at-work' : 'waits');
 }

@@ -20,7 +20,8 @@ export function frozenWorld(world: World, kinds: readonly Resource[]): World {
     list: listOf,
     get: <T extends KubeObject>(kind: Resource<T>, name: string, namespace?: string) => {
       const list = listOf(kind);
-      // While the list is the same, so are its objects. An index of the list costs memory in a large cluster.
+      // While the world still has the same list, it also has the same objects, and no index of the list is needed. An index costs memory in
+      // a large cluster.
       if (world.list(kind) === list) return world.get(kind, name, namespace);
       return byKey(list).get(keyAt(name, namespace)) as T | undefined;
     },

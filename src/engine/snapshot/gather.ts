@@ -51,7 +51,7 @@ import type { RefusedPart } from './refused-writes.ts';
 import type { WatchFacts } from './watch-times.ts';
 import { kindOf } from './world.ts';
 
-/** What no watch shows: the answers of probes, the drains of this process, and how long it has watched. */
+/** What no watch shows: the answers of probes, the drains of this process, and for how long this process has watched. */
 export interface Known {
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly preconditions?: readonly Reason[] | Unanswered | undefined;
@@ -69,7 +69,7 @@ export interface Known {
   /** True for read-only commands: they assume that targets delegate their drain. */
   readonly isReadOnly?: boolean | undefined;
   readonly drainOf?: ((node: string, owner: string) => DrainState | undefined) | undefined;
-  /** Returns the milliseconds since this process first observed the attempt. */
+  /** Returns the milliseconds since this process first observed the attempt of the foreign work. */
   readonly watchForeign?: ((work: ForeignWork) => number) | undefined;
   readonly watch?: ((target: Target, observation: Observation) => WatchFacts) | undefined;
   readonly watchPayloads?: ((rollout: Rollout) => number) | undefined;
@@ -213,7 +213,7 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
   const own: OwnFacts = {
     ...ownFacts(object),
     version: skewRules ? skewRules.versionOf(object) : kubeletVersionOf(object),
-    // A stage that changes no version, such as one of image bundles, proves nothing by the version of a node.
+    // In a stage that changes no version, such as a stage of image bundles, the version of a node does not show whether its target is done.
     isThere:
       stage.keepsVersion || stage.forced ? undefined : skewRules?.runs(object, stage.version),
     ...versionFacts(scene, stage, target, object),
@@ -345,7 +345,7 @@ export function platformOf({ metadata: { labels = {} } }: KubeObject): string | 
 export const STALE_AFTER_MS = 2 * 60 * 60 * 1000;
 
 /**
- * Milliseconds after its signal in which foreign work counts at most. A node may show an old signal again, and each new leader would
+ * The most milliseconds after its signal for which foreign work counts. A node may show an old signal again, and each new leader would
  * count it from its own first observation.
  */
 const FOREIGN_ATTEMPT_MS = 24 * 60 * 60 * 1000;

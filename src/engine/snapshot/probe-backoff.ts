@@ -41,7 +41,7 @@ export function probeBackoff(): ProbeBackoff {
     },
     add(probe, reason, now) {
       const last = tries.get(probe);
-      // The backoff starts again if the probe was not repeated for long.
+      // If the last failure was long ago, the pauses start short again.
       const before = last && now - last.askAt < WAIT.cap ? last : undefined;
       const attempt = before ? before.attempt + 1 : 0;
       const recheckMs = backoffDelay(attempt, WAIT);

@@ -3,7 +3,7 @@ import { onceForEach } from '../../util/memo.ts';
 import type { Waiting } from '../gates/types.ts';
 import { isSettled, type Role, type Stage } from '../model/rollout.ts';
 
-/** Milliseconds that an object may take to show its new version before a wait for it is reported. */
+/** Milliseconds that an object may take to show its new version. A longer wait for the version is reported. */
 const MOMENT_MS = 10_000;
 
 /** Returns the version, and the time, of the last of these stages that upgraded the target; undefined if none did. */

@@ -49,7 +49,7 @@ export function refusedWrites(clock: MonotonicClock, report: ReportRefusal): Ref
       return part === 'announcement' ? (found ?? ofPart(rollout, target, 'announcements')) : found;
     },
     add(rollout, at, message, part = 'object') {
-      // All writes of one turn lack the same right. They count as one refusal.
+      // If the leader lacks the right, all writes of one turn are refused for this reason. They count as one refusal.
       if (part === 'announcements' && ofPart(rollout, at.target, part)) return;
       const reason = because('TargetRefused', `${at.target.name}: ${SENTENCES[part](message)}`);
       const { isNew } = backoff.add(keyOf(rollout, at.target, part), reason, clock.monotonic());

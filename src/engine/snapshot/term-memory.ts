@@ -67,7 +67,7 @@ export function termMemory({ clock, prober, drains }: Parts, report: ReportRefus
         drainOf: (node, owner) => drains?.stateOf(node, owner),
         watch: (target, observation) => {
           if (policy.heldBy === undefined) return watch(target, observation, now);
-          // While the policy pauses every target, no target is late. The times start again afterwards.
+          // While the policy pauses every target, no target can miss a deadline. The measured times start again from zero after the pause.
           watch(target, { kind: 'none' }, now);
           return { watchedMs: 0, followedMs: 0 };
         },

@@ -85,7 +85,10 @@ export class OwnWrites {
     this.#corrected.delete(kindOf(resource));
   }
 
-  /** Returns true if this version is our own last write, and the API server has just answered it. */
+  /**
+   * Returns true if this version of the object is the result of our own last write, and the API server answered that write less than
+   * FRESH_MS ago.
+   */
   isFresh({ metadata }: KubeObject): boolean {
     const last = this.#last;
     if (last === undefined || last.object.metadata.resourceVersion !== metadata.resourceVersion)

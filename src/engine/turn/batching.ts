@@ -1,4 +1,7 @@
-/** Decides how changes of a large rollout are batched, so that it is recorded seldom, but no record is late. */
+/**
+ * Decides how long the leader of a large rollout collects changes before it decides and records again, so that it writes seldom, but no
+ * record is late.
+ */
 import { activeStage, type Rollout, type Target, withStages } from '../model/rollout.ts';
 import { isLarge } from '../model/status-shards.ts';
 import { limitOf } from '../schedule/slots.ts';
@@ -7,11 +10,17 @@ import { limitOf } from '../schedule/slots.ts';
 const REST_MS = 1_000;
 /** Milliseconds for each target between two decisions on a smaller rollout, so that one decision and one record cover many changes. */
 const REST_MS_PER_TARGET = 0.05;
-/** A rollout with fewer targets is decided on at every change, because that costs little. */
+/**
+ * The fewest targets with which a rollout rests between decisions. A smaller rollout is decided on at every change, because that costs
+ * little.
+ */
 const FEWEST_TO_REST = 100;
 /** The most milliseconds that a record waits for more changes. */
 const BATCH_MS = 10_000;
-/** A record is due once 1 slot in 16 has changed. It lists everything in flight, so recording each change alone costs too much. */
+/**
+ * A record is due once 1 in so many slots has changed. Each record lists all targets in flight, so a record for each change would cost too
+ * much.
+ */
 const SLOTS_PER_CHANGE = 16;
 
 /** Returns the milliseconds between two decisions; undefined for a small rollout, where every change is decided on at once. */

@@ -10,8 +10,8 @@ export function areClaimsDue(assessment: Assessment): boolean {
   const { snapshot, policy } = assessment;
   const { rollout, claim: own = '', awaits } = snapshot;
   if (rollout.phase !== 'running') return false;
-  // The other plan needs these places under maxUnavailable. The targets of this plan wait for that
-  // plan, so they claim nothing.
+  // This plan waits for the plan that `awaits` names, and that plan needs the places that maxUnavailable leaves. So this plan claims no
+  // Node.
   if (policy.maxUnavailable && awaits !== undefined) return false;
   const lacksOnlyItsClaim = (stage: Stage, target: Target): boolean => {
     const facts = factsOf(snapshot, target);

@@ -13,7 +13,7 @@ export interface HooksCommand {
   readonly kind: 'hooks';
   readonly due: readonly HookRun[];
   readonly kept: readonly string[];
-  /** The names of targets whose failed hooks are still shown. */
+  /** The names of the targets that have ended after they were started. Failures of their hooks are still shown. */
   readonly settled: readonly string[];
 }
 

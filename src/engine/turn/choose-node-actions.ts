@@ -28,7 +28,7 @@ import { announcementsOf } from './lifecycle-conditions.ts';
 import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 import { protectionsOf } from './protect-nodes.ts';
 
-/** The most taints that one decision adds. Targets later in the list get theirs in a later decision. */
+/** The most Nodes that one decision taints. The Nodes of targets later in the list are tainted by later decisions. */
 const TAINTS_AT_ONCE = 20;
 
 /** Returns the node actions of this turn; empty while a part of the record cannot be read. */
@@ -38,7 +38,8 @@ export function nodeActionsOf(assessment: Assessment): NodeAction[] {
   // The conditions come first, so that other controllers see them before the drain begins and before the node goes on.
   const announcements = announcementsOf(assessment);
   const announced = new Set(announcements.map(({ node }) => node));
-  // Two writes of one turn to the same Node would conflict.
+  // Node actions on a Node whose conditions this turn writes are left for a later turn, because two writes of one turn to the same Node
+  // would conflict.
   const isFree = ({ node }: NodeAction): boolean => node === undefined || !announced.has(node);
   const nodeActions = touchedIn(snapshot)
     .flatMap(({ stage, targets }) =>

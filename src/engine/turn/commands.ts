@@ -48,13 +48,16 @@ export type Command =
   /** Assesses the plan again after this time, if nothing happens before. */
   | { readonly kind: 'wake'; readonly afterMs: number };
 
-/** The least and the most milliseconds until the NodeRollout is read again, which is written in the background. */
+/**
+ * The shortest and the longest pause, in milliseconds, until the leader reads the NodeRollout again to find the end of a run there. That
+ * end is written in the background.
+ */
 const RECORDED_SOON_MS = 1000;
 const RECORDED_LATE_MS = 60_000;
 
 /**
- * All commands of one turn can be carried out at once. What depends on the outcome of another command comes in a later turn:
- * nothing is recorded before the probes are answered, and nothing is signalled before it is recorded.
+ * Returns the commands of one turn. All of them can be carried out at once. What depends on the outcome of another command comes in a later
+ * turn: nothing is recorded before the probes are answered, and nothing is signalled before it is recorded.
  */
 export function commandsFor(assessment: Assessment): readonly Command[] {
   const { snapshot, policy, now } = assessment;

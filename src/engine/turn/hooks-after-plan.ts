@@ -10,9 +10,15 @@ import { planHookRuns } from '../gates/hook-runs.ts';
 import { hooksMs } from '../policy/rollout-policy.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
-/** Milliseconds after the end of a plan, in addition to the time of the hooks, within which a leader must see this end. */
+/**
+ * Milliseconds after the end of a plan within which a leader must see this end to start the hooks after the plan. The time that the hooks
+ * may take is added.
+ */
 const NOTICED_MS = HOUR_MS;
-/** The most milliseconds after the end. It is less than the time for which a finished Job is kept. */
+/**
+ * The most milliseconds after the end of a plan in which its hooks are looked for. This is less than the day for which a finished Job is
+ * kept.
+ */
 const LONGEST_MS = 23 * HOUR_MS;
 
 /** Returns the run of the hook that is due. Returns none unless the plan has just ended as done with at least one target. */

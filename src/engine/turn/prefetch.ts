@@ -11,7 +11,7 @@ import { groupsOf } from '../schedule/order.ts';
 
 /** At most this many targets hold a payload before they start. */
 const MOST_AHEAD = 20;
-/** In the lead time of a plan, the downloads begin within this share of the time that is left. */
+/** In the lead time of a plan, the downloads of all nodes begin within this share of the time that is left before the window. */
 const SPREAD = 0.01;
 
 type Pair = readonly [Stage, Target];
@@ -34,7 +34,7 @@ export function prefetchesOf(assessment: Assessment): NodeAction[] {
   const asked = next.filter(([, target]) => stateOf(target) === 'asked');
   const leftMs = beforeWindow(assessment);
   const isEarly = leftMs > 0;
-  // By default, as many targets may hold a payload as may move at once. Before a window, and with `all`, the only limit is MOST_AHEAD.
+  // By default, as many targets may download ahead as may move at once. Before a window, and with `all`, the only limit is MOST_AHEAD.
   const isAll = isEarly || policy.prefetch === 'all';
   const most = isAll ? MOST_AHEAD : Math.min(next[0]?.[0].maxInFlight ?? 0, MOST_AHEAD);
   const places = isEarly ? most : placesIn(assessment, next);
@@ -78,8 +78,8 @@ function beforeWindow({ policy: { planWindows, planLeadMs = 0 }, now }: Assessme
 }
 
 /**
- * Returns how many targets may hold a payload now. Each target that restarts allows one more target
- * to download, even a target of the next stage.
+ * Returns how many waiting targets may hold a downloaded payload now. Each target that restarts allows one more target to download, even a
+ * target of the next stage.
  */
 function placesIn({ snapshot, policy, stage }: Assessment, [first]: readonly Pair[]): number {
   const parts = (stage?.targets ?? []).map((target) => {
