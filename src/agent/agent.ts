@@ -57,7 +57,10 @@ export interface AgentParts extends ObserverParts, Pick<CrashReportParts, 'accou
   readonly random: () => number;
 }
 
-/** The agent polls, because nothing signals that a service with an existing socket begins to answer. */
+/**
+ * Milliseconds between two observations while the agent waits for a service to answer. The agent polls, because nothing signals that a
+ * service with an existing socket begins to answer.
+ */
 const FAST_POLL_MS = 40;
 /**
  * The agent polls at this interval in milliseconds while it watches for the socket, because the service may also start
@@ -65,13 +68,19 @@ const FAST_POLL_MS = 40;
  */
 const NO_SOCKET_POLL_MS = 250;
 const SLOW_POLL_MS = 1_000;
-/** The agent polls, because it does not watch the leader's Lease. */
+/**
+ * Milliseconds between two questions about who cordons, or who acts, on the node. The agent polls, because it does not watch the leader's
+ * Lease.
+ */
 const LEADER_POLL_MS = 5_000;
-/** The last report on a signal waits at most this long for the annotations that announce the agent, because the next node waits for it. */
+/**
+ * The most milliseconds that the last report on a signal waits for the annotations that announce the agent. The limit is short, because the
+ * next node waits for the report.
+ */
 const ANNOUNCEMENT_MS = 2_000;
-/** A roll-back waits at most this long for its own report to be written. */
+/** The most milliseconds that a roll-back waits until the report that it begins is written. */
 const BEFORE_ROLL_BACK_MS = 5_000;
-/** After a start of the agent a roll-back waits at most this long for the object to be read. */
+/** The most milliseconds after a start of the agent that a roll-back waits until the object is read. */
 const READ_WITHIN_MS = 10_000;
 /**
  * The pauses between retries, in milliseconds. They are short, because an API server that restarts with its node is back
@@ -220,8 +229,8 @@ export class Agent {
     await this.#parts.prefetcher?.stop();
     this.#journal = withObservedStatus(this.#journal, signal, this.#now());
     const gathered = await this.#observer.gather(this.#journal, () => this.#now(), stop);
-    // The time is read again, because a request to an unresponsive service takes seconds.
     const unread = newest === undefined ? { unreadUntil: this.#startedAt + READ_WITHIN_MS } : {};
+    // The clock is read again for `now`, because a request to an unresponsive service takes seconds.
     const input = { ...gathered, ...unread, now: this.#now(), isUnheard: this.#isUnheard };
     const step = await this.#withStory(nextStep(input), input);
     if (step.kind === 'stand-aside') {
@@ -230,7 +239,7 @@ export class Agent {
       if (this.#left !== created)
         this.#parts.log.warn("leaving this signal to k0s's own agent", { created, reason });
       this.#left = created;
-      // The agent polls, because nothing signals that k0s was started without its own agent.
+      // The agent asks again after a pause, because nothing signals that k0s was started without its own agent.
       if (this.#journal.phase === 'idle') return LEADER_POLL_MS;
     }
     // While this agent was down, k0s's own agent may have continued with the signal.
@@ -258,7 +267,10 @@ export class Agent {
     return this.#journal === before ? FAST_POLL_MS : 0;
   }
 
-  /** Adds to the reason of a roll-back what the supervisor knows about the end of the new version. */
+  /**
+   * Returns the step. If the step is a roll-back, its reason also says how the process of the new version ended, as far as the supervisor
+   * knows.
+   */
   async #withStory(step: Step, { host: { exits = 0 }, now }: StepInput): Promise<Step> {
     const journal = this.#journal;
     if (step.kind !== 'roll-back' || (journal.phase !== 'restarted' && journal.phase !== 'soaking'))
@@ -365,7 +377,8 @@ export class Agent {
   }
 
   /**
-   * Reports once why the agent waits. The reason contains the time, so it is not updated. The first status replaces it.
+   * Reports once why the agent waits with a signal. The reason contains a time, so a later reason is not reported. The first status of the
+   * signal replaces the reason.
    */
   async #reportWait(newest: KubeObject, { created }: SignalData, reason: string): Promise<void> {
     if (decodeReport(newest.metadata.annotations, created) !== undefined) return;
@@ -391,7 +404,7 @@ export class Agent {
       const isCurrent = this.#journal.phase !== 'idle' && isCurrentSignal(signal, this.#journal);
       if (!isCurrent) own.abort(new Error('the signal was cancelled or replaced'));
     };
-    // The object may have changed while the journal was written.
+    // The object may have changed before this call, while the journal was written.
     check();
     return {
       abort: AbortSignal.any([stop, own.signal]),

@@ -1,9 +1,9 @@
-/** Holds the one table of the flags of `refit agent`: the parser and the help text both come from it. */
+/** Holds the one table of the flags of `refit agent`, from which both the parser and the help text are made. */
 import { type ParseArgsConfig, type ParseArgsOptionDescriptor, parseArgs } from 'node:util';
 import { usageError } from '../util/errors.ts';
 
 interface Flag {
-  /** Names the value in the help text. A flag without it is a switch, which is off unless it is given. */
+  /** The name of the value in the help text. A flag without `value` is a switch, which is off unless it is given. */
   readonly value?: string;
   /** The value that applies if the flag is not given. */
   readonly preset?: string;

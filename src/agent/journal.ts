@@ -70,7 +70,7 @@ interface Progress {
 export interface UpdateJournal extends Progress {
   readonly phase: UpdatePhase;
   readonly work: Work;
-  /** The process that the last restart was to end. */
+  /** The process that the last restart was ordered to end. */
   readonly process?: ProcessId | undefined;
   /** The process of the wanted version, while the agent watches it. */
   readonly fresh?: ProcessId | undefined;

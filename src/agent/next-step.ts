@@ -94,7 +94,7 @@ function nextBundleStep({ phase, failure, work }: BundleJournal, status: string 
     case 'placed':
       if (work.signal.command.kind !== 'kubeadmupdate')
         return { kind: 'report', status: 'Completed' };
-      // Everything is staged. Now the leader drains the node, and only then the agent changes the host.
+      // Once everything is staged, the leader drains the node. The agent changes the host only after that drain.
       if (status === undefined || status === 'Downloading')
         return { kind: 'report', status: 'Cordoning' };
       return status === 'ApplyingUpdate' ? { kind: 'upgrade-host' } : { kind: 'await-leader' };

@@ -36,8 +36,8 @@ export interface ObserverParts
 }
 
 /**
- * A signal waits this many milliseconds for the right time, because the clock of a host is often set some time after the
- * host has started.
+ * The most milliseconds that a signal from the future waits for the clock of this host to become right. The clock of a host is often set
+ * some time after the host has started.
  */
 const CLOCK_PATIENCE_MS = 10 * 60_000;
 

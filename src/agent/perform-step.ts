@@ -170,7 +170,7 @@ async function updateEffectOf(
       await restarter.restart(order.process ?? process ?? work.original, work.binary);
     },
     kill: (order) => endProcess(order.process, 'SIGKILL'),
-    // The uncordon after a failed upgrade removes no cordon of others.
+    // After a failed upgrade only Refit's own cordon is removed, whatever the policy says.
     uncordon: async () =>
       await maintenance.uncordon(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort),
     'clean-up': discard,

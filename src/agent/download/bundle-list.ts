@@ -25,7 +25,7 @@ const REMOVED = { version: aText, gone: aRemovalReason };
 const MEMBERS = {
   /** The version of the last upgrade that succeeded on this host since the agent placed its first bundle. */
   runs: aText,
-  /** How long the bundles of all versions but the newest one stay. */
+  /** How long the bundles of all versions but the newest one stay on the host. */
   stay: recordOf(STAY),
   /** The version whose bundles the agent removed last before the next bundle came, and why. */
   gone: recordOf(REMOVED),

@@ -6,7 +6,7 @@ import { type Files, isDiskFull } from '../state/durable-files.ts';
 
 class NoRoomError extends Error {
   override readonly name = 'NoRoomError';
-  /** Returns true once the whole download fits, as far as its size is known. */
+  /** Returns true if the disk now has room for the whole download, as far as the size of the download is known. */
   readonly hasRoom: () => Promise<boolean>;
 
   constructor(message: string, hasRoom: () => Promise<boolean>) {
@@ -19,7 +19,7 @@ class NoRoomError extends Error {
 const STEP_BYTES = 4 * 1024 * 1024;
 const RETRY = { base: 1_000, cap: 30_000 };
 /**
- * A download that filled the disk this often fails. With the pauses that takes about half an hour. Without a limit, a
+ * The number of times that a download may fill the disk before it fails. With the pauses that takes about half an hour. Without a limit, a
  * server that never sends a size could fill the disk for hours.
  */
 const MOST_FILLS = 10;

@@ -27,8 +27,8 @@ export interface DownloadChecksParts
 }
 
 /**
- * Answers the check that the annotations of an object ask for. If they ask for none, the last
- * answer stays, which saves a write. Never rejects.
+ * Carries out the check that the annotations of an object ask for, and resolves with the answer. If they ask for no check, it resolves with
+ * the last answer, which saves a write. Never rejects.
  */
 export type DownloadChecks = (annotations?: Annotations) => Promise<DownloadAnswer>;
 
@@ -39,13 +39,13 @@ export interface DownloadPlace {
 }
 
 /**
- * An answer is kept for this many milliseconds. While a plan waits for its maintenance window, servers and disks
- * change.
+ * Milliseconds for which an answer is kept, by whether all downloads were possible. While a plan waits for its maintenance window, servers
+ * and disks change.
  */
 const LASTING = { possible: 600_000, impossible: 50_000 };
 /** The time limit for one request in milliseconds. Two requests together take less time than leaders wait. */
 const TIMEOUT_MS = 4_000;
-/** A larger amount is reported as this one, because it makes no difference. */
+/** The most free bytes that the agent reports. More room makes no difference to a leader. */
 const MOST_ROOM = 2 ** 32;
 
 /** Returns a function that makes the checks. It remembers its last answer. */
@@ -86,8 +86,8 @@ export function downloadChecks({
   }
 
   /**
-   * Returns the free bytes on the disk that has fewer. It is rounded down to a power of two, because each change of it
-   * is a write to the API server.
+   * Returns the free bytes on the disk for binaries or on the disk for bundles, whichever has fewer; undefined while a place is unknown.
+   * The number is rounded down to a power of two, because each change of it is a write to the API server.
    */
   async function room(): Promise<number | undefined> {
     const binary = await placeFor('k0supdate');

@@ -14,12 +14,12 @@ export interface Prefetcher extends Pick<FetchAhead, 'holds'> {
 /** Use the prefetcher only while the journal is idle, because it writes to the same paths as the upgrade. */
 export function createPrefetcher(parts: PrefetcherParts): Prefetcher {
   const { fetch, discard, holds } = fetchAhead(parts);
-  /** The last request. It is undefined before the first call. */
+  /** The last request that `follow` got; undefined before the first call. */
   let wished: Prefetch | 'nothing' | undefined;
   let ending = new AbortController();
   let running: Promise<void> = Promise.resolve();
   const stop = async (): Promise<void> => {
-    // With this value, the same request starts a download again.
+    // After this reset, `follow` starts a download again even for the same request.
     wished = undefined;
     ending.abort(new Error('the download is no longer requested'));
     await running;

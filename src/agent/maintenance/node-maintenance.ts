@@ -42,9 +42,12 @@ export interface MaintenanceParts extends Tools {
 export interface Maintenance {
   /** Returns who cordons the node now. This function is called every few seconds while the status is Cordoning or UnCordoning. */
   readonly whoCordons: (abort: AbortSignal) => Promise<Cordoner>;
-  /** Reads the own node from the API server. Rejects if no answer comes within two seconds. */
+  /** Returns the Node of this host, read from the API server; undefined if there is none. Rejects if no answer comes within two seconds. */
   readonly readNode: (abort: AbortSignal) => Promise<Node | undefined>;
-  /** Reads the Node of this host from the API server. Rejects if no answer comes within two seconds. */
+  /**
+   * Returns true if Refit cordoned the Node of this host. Reads the Node from the API server, and rejects if no answer comes within two
+   * seconds.
+   */
   readonly hasCordon: (abort: AbortSignal) => Promise<boolean>;
   /**
    * Resolves once the node is cordoned for the owner and drained. May be repeated. It retries temporary failures, and
@@ -56,13 +59,16 @@ export interface Maintenance {
 }
 
 const LEADER = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
-/** The deadline is short, because the caller is watching a process in the meantime and reads the Node again later. */
+/**
+ * Milliseconds that a read of the Node may take. The limit is short, because the caller is watching a process in the meantime and reads the
+ * Node again later.
+ */
 const READ_DEADLINE_MS = 2_000;
-/** The agent's reports are retried with the same backoff. */
+/** The pauses between retries after a temporary failure, in milliseconds. The agent's reports are retried with the same pauses. */
 const RETRY = { base: 50, cap: 2_000 };
 /**
- * An API server that has just started may refuse for a moment what it allows later, because it has not read its RBAC
- * rules yet.
+ * Milliseconds for which a refused request is retried. An API server that has just started may refuse what it allows later, because it has
+ * not read its RBAC rules yet.
  */
 const REFUSED_MS = 60_000;
 
@@ -116,7 +122,7 @@ export function nodeMaintenance(parts: MaintenanceParts): Maintenance {
         const { name, namespace } = LEADER;
         const cordoner = cordonerBy(await ifFound(client.get(leases, name, { namespace, abort })));
         const own = nodeName();
-        // A leader does not drain a node whose Lease has no label.
+        // The agent itself cordons if the Lease of its node lacks the label, because a leader does not drain such a node.
         const isOwnTask =
           cordoner === 'leader' && own !== undefined && !(await delegation.isExpected(own, abort));
         return isOwnTask ? 'self' : cordoner;
@@ -153,7 +159,7 @@ function cordoned(node: Node, owner: string, { graceMs }: AgentDrain): Node {
   return graceMs === undefined ? changed : withExclusion(changed);
 }
 
-/** The drain took longer than the policy allows. The message names the pods that are left. */
+/** The error of a drain that took longer than the policy allows. The message names the pods that are left. */
 export class DrainLateError extends Error {
   override readonly name = 'DrainLateError';
 }

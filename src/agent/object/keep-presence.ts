@@ -1,5 +1,6 @@
 /**
- * Keeps what the agent announces about itself on its object, so that people and policies see which agent a node has.
+ * Keeps the annotation up to date in which the agent announces itself on its object, so that people and policies see which agent a node
+ * has.
  */
 import type { KubeClient } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resources.ts';
@@ -40,7 +41,10 @@ export interface PresenceKeeper {
   readonly current: () => Promise<Readonly<Record<string, string>>>;
 }
 
-/** The agent polls, because nothing signals that k0s was started in another way. */
+/**
+ * Milliseconds between two comparisons of the annotation with the host. The agent polls, because nothing signals that k0s was started in
+ * another way.
+ */
 const POLL_MS = 60_000;
 
 /** Returns the functions that announce the agent on its object. */

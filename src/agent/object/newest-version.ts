@@ -6,8 +6,8 @@ import { compareResourceVersions, type KubeObject } from '../../kube/resources.t
 import type { Clock } from '../../util/clock.ts';
 
 /**
- * For this many milliseconds an older version is ignored. This is longer than any watch lags and any answer takes. The
- * time is limited, because a cluster that is restored from a backup has lower resourceVersions.
+ * Milliseconds after a version was seen for which older versions are ignored. No watch lags and no answer takes so long. The time is
+ * limited, because a cluster that is restored from a backup has lower resourceVersions.
  */
 const ECHO_MS = 60_000;
 

@@ -30,7 +30,7 @@ export interface OwnObject {
   readonly follow: (abort: AbortSignal) => Promise<void>;
   /** Replaces the object. Rejects with a conflict if it has changed since the version that is written. */
   readonly write: (object: KubeObject, deadlineMs?: number) => Promise<void>;
-  /** Replaces the status in the same way. */
+  /** Replaces the status of the object, with the same check for a conflict as `write`. */
   readonly writeStatus: (object: KubeObject) => Promise<void>;
   /**
    * Applies the fields with server-side apply and force. It creates the object if needed, and removes fields that an

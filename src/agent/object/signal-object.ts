@@ -11,11 +11,11 @@ export type SignalObject = Omit<OwnObject, 'writeStatus' | 'claim'>;
 /** Tells whether an object has changed. */
 export type ChangingObject = Pick<OwnObject, 'version' | 'onChange'>;
 
-/** Returns what changes whenever one of the two objects changes. */
+/** Returns a changing object whose version changes, and whose listeners are called, whenever one of the two objects changes. */
 export function eitherOf(one: ChangingObject, other: ChangingObject): ChangingObject {
   return {
     get version() {
-      // Both numbers only grow.
+      // The sum changes with each of the two versions, because both only grow.
       return one.version + other.version;
     },
     onChange(listener) {

@@ -15,7 +15,7 @@ export interface Commands {
 
 const ASK_MS = 10_000;
 const ORDER_MS = 5_000;
-/** After a command has exited, its last output may arrive for this long. */
+/** Milliseconds after the exit of a command in which its last output may still arrive. */
 const CLOSE_MS = 500;
 const MOST_CHARACTERS = 4_000_000;
 
@@ -34,7 +34,7 @@ export function createCommands(env: NodeJS.ProcessEnv, clock: Clock): Commands {
       const patience = new AbortController();
       const enough = sleep(clock, ORDER_MS, patience.signal).catch(() => undefined);
       await Promise.race([running.ended, enough]).finally(() => patience.abort());
-      // Later errors are ignored, because the state of the service shows whether the restart worked.
+      // An error of the command after these five seconds is ignored, because the state of the service shows whether the restart worked.
       running.ended.catch(() => undefined);
       running.release();
     },

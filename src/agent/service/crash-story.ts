@@ -16,9 +16,9 @@ export interface SupervisorAccount {
   readonly log?: readonly string[] | undefined;
 }
 
-/** The text says "crash loop" from this number of ends on, because fewer may be a coincidence. */
+/** The number of ended processes from which on the text says "crash loop", because fewer may be a coincidence. */
 const LOOP_FROM = 3;
-/** Only this many lines at the end of the log are shown, and only the beginning of each. */
+/** The most lines that are shown from the end of the log. Only the beginning of each line is shown. */
 const MOST_LINES = 3;
 
 /**

@@ -34,9 +34,9 @@ export interface ServiceFacts {
   readonly ownAgent?: boolean;
   /** Says why a k0s that answers does not show whether it runs its own agent, and what to do. */
   readonly ownAgentDoubt?: string;
-  /** At least this many processes of the service have ended since its last restart. */
+  /** The number of processes of the service that have ended since its last restart. There may have been more that the agent did not see. */
   readonly exits?: number;
-  /** A restarted service has not answered for this many milliseconds; absent while it answers. */
+  /** Milliseconds for which the restarted service has not answered; absent while it answers. */
   readonly unansweredMs?: number;
 }
 

@@ -28,10 +28,10 @@ interface Kubelet {
   readonly words: readonly string[];
 }
 
-/** The file system type of tmpfs, on which the controllers of cgroup v1 are mounted. */
+/** The number by which statfs reports a tmpfs, on which the controllers of cgroup v1 are mounted. */
 const TMPFS = 0x01021994;
 
-/** A kubelet that refuses its host ends within a second. One that has run for this long has accepted it. */
+/** Milliseconds after which a running kubelet has proven that it accepts its host. A kubelet that refuses its host ends within a second. */
 const PROVEN_MS = 30_000;
 
 /**
@@ -62,7 +62,7 @@ function hasCgroupV1(): boolean {
   try {
     return statfsSync('/sys/fs/cgroup').type === TMPFS;
   } catch {
-    // If this directory is missing, no kubelet runs here.
+    // A missing directory means that no kubelet runs on this host.
     return false;
   }
 }

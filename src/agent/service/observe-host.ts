@@ -27,7 +27,7 @@ export interface HostPlace {
   readonly paths?: Pick<StatePaths, 'ownAgent'>;
 }
 
-/** In these phases the restart needs the process of the service. */
+/** The phases of an update in which the next step is a restart, which needs the process of the service. */
 const SEARCHING: readonly UpdatePhase[] = ['swapped', 'swappedBack'];
 
 /**
@@ -47,7 +47,7 @@ export async function observeHost(
     if (binary !== undefined) await fileTrust.assertReplaceable(binary);
     const current = binary !== undefined && executes(pid, binary);
     const own = await ownAgentOf(answer, places.current, paths?.ownAgent);
-    // If the process has ended in the meantime, nothing is known about it.
+    // If the process that answered has ended in the meantime, its answer says nothing about the service.
     if (!isSameProcess(findProcess(pid), process))
       throw new Error(`PID ${pid} ended while it was examined`);
     return defined({ running: { version, process, current }, service: process, binary, ...own });

@@ -13,7 +13,10 @@ import { isSameProcess, type ProcessId, type RunningService } from './host.ts';
  * limit leaves some of that time for the other steps.
  */
 const ROLL_BACK_MS = 80_000;
-/** A worker asks the API server before it answers, and needs up to 45 s to notice that its connection to it is dead. */
+/**
+ * Milliseconds for which a service may not answer before it counts as failed. A worker asks the API server before it answers, and needs up
+ * to 45 s to notice that its connection to the API server is dead.
+ */
 const UNRESPONSIVE_MS = 60_000;
 
 /** Returns the next step between the restart with the new binary and the first answer of the new version. */

@@ -63,7 +63,7 @@ export function servicePlaces({
   log,
 }: PlaceParts): ServicePlaces {
   const listeners = createListeners();
-  /** The last place at which a service has proven that it is k0s. */
+  /** The last place at which a service has proven that it is k0s; before that, the defaults with the flags. */
   let fallback: ServicePlace = { ...DEFAULT_PLACE, ...flags };
   let place = fallback;
   let isFound = false;

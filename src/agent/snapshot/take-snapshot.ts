@@ -20,7 +20,7 @@ export interface SnapshotRequest {
   readonly dataDirectory: string;
   readonly statusSocket: string;
   readonly stateDirectory: string;
-  /** Bytes that stay free on the disk. */
+  /** The bytes that must stay free on the disk of the snapshot. */
   readonly reserveBytes: number;
   readonly rules: AgentSnapshot;
 }
@@ -38,7 +38,7 @@ const DEFAULT_KEEP = 2;
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
 /** The free space is measured each time that this many bytes were written. */
 const STEP_BYTES = 4 * 1024 * 1024;
-/** The compressed archive is smaller than its content, except for the headers of many small files. */
+/** Bytes of room for the headers of many small files. Apart from these headers, the compressed archive is smaller than its content. */
 const HEADERS_BYTES = 64 * 1024 * 1024;
 const PREFIX = 'k0s-before-';
 /** The files and folders below the data directory of k0s that a backup of k0s contains. */
@@ -227,7 +227,7 @@ async function store(
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** Removes older snapshots. Never removes the new one, even if the clock of the host was wrong before. */
+/** Removes all but the `keep` newest snapshots. Never removes `newest`, even if the clock of the host was wrong before. */
 async function prune(directory: string, newest: string, keep: number): Promise<void> {
   const names = (await readdir(directory)).filter((name) => name.startsWith(PREFIX));
   const times = await Promise.all(

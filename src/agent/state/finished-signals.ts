@@ -9,7 +9,7 @@ import { writeDurably } from './durable-files.ts';
 /** How a signal ended on this host: its final status, or `left` if it was left to k0s's own agent. */
 export type SignalEnd = FinalStatus | 'left';
 
-/** The number of signals that are remembered. Older signals are forgotten. */
+/** The most finished signals that are remembered. The oldest ones are forgotten. */
 const MOST = 64;
 
 export interface FinishedSignals {

@@ -8,7 +8,7 @@ import { IDLE, type Journal } from '../journal.ts';
 import { type Files, isDiskFull, writeDurably } from './durable-files.ts';
 import { unless } from './trusted-path.ts';
 
-/** Increase this number if an older or a newer agent could misread what this one writes. */
+/** The number of the journal's format. Increase it if an older or a newer agent could misread what this one writes. */
 const FORMAT = 2;
 
 /**
@@ -37,8 +37,8 @@ export async function loadJournal(
 }
 
 /**
- * The spare file has room for several journals. If the disk is full, it is removed, and the journal is written in its
- * place.
+ * The size of the spare file, which is enough for several journals. If the disk is full, the spare file is removed, and the journal is
+ * written in its place.
  */
 const SPARE_BYTES = 64 * 1024;
 

@@ -39,9 +39,9 @@ export interface StayCounter {
   ) => Promise<void>;
 }
 
-/** The counted time is saved this often, so a restart of the agent keeps the file at most that much longer. */
+/** Milliseconds between two saves of the counted time. A restart of the agent keeps the file at most that much longer. */
 const SAVE_MS = 3_600_000;
-/** `until` is corrected only if it is wrong by more, because each change is a write to the API server. */
+/** Milliseconds by which `until` must be wrong before it is corrected, because each correction is a write to the API server. */
 const DRIFT_MS = 600_000;
 
 /** Returns a counter that counts from now. Use one for each record. */

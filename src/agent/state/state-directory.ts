@@ -65,7 +65,7 @@ async function makeDirectory(path: string): Promise<void> {
   await syncPath(dirname(path));
 }
 
-/** The names of all files that agents and their locks write there, and of their temporary files. */
+/** Matches the names of all files that agents and their locks write into the state directory, and of their temporary files. */
 const OWN =
   /^(?:(?:finished-)?journal|download|airgap-bundles|own-agent|kept-binary)[a-z-]*\.json(?:\.|$)|^(?:agent|host)\.lock[.-]/;
 

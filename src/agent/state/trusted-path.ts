@@ -99,8 +99,8 @@ export async function unless<T>(code: string, work: Promise<T>): Promise<T | und
 }
 
 /**
- * If this group has no members, it may have write access. Other groups without members belong to
- * set-group-id programs and to services.
+ * The name of the group that may have write access if it has no members. Other groups without members belong to set-group-id programs and
+ * to services.
  */
 const NAME = 'staff';
 /** These sources list all members of a group in files. Another source, such as LDAP, may know more members. */

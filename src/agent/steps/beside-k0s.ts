@@ -18,7 +18,7 @@ const NOT_YET_OURS: Readonly<Partial<Record<UpdatePhase, readonly string[]>>> = 
   swapped: ['UnCordoning'],
 };
 
-/** With one of these statuses the node may be cordoned. */
+/** The statuses of a signal with which its node may be cordoned. */
 const CORDONED: readonly (string | undefined)[] = [
   'Cordoning',
   'ApplyingUpdate',
@@ -26,7 +26,7 @@ const CORDONED: readonly (string | undefined)[] = [
   'UnCordoning',
 ];
 
-/** With one of these statuses k0s's own agent continues by itself, or has reported the end. */
+/** The statuses of a signal with which k0s's own agent continues by itself, or has reported the end. */
 const ITS_TURN: readonly (string | undefined)[] = ['ApplyingUpdate', 'Restart', 'UnCordoning'];
 
 /**

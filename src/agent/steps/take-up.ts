@@ -80,7 +80,7 @@ function refusalOf({
 }: NewSignalInput): string | undefined {
   if (!accepts.includes(command.kind))
     return `this agent cannot carry out ${command.kind} here, only ${accepts.join(' and ')}`;
-  // If the upgrade got further, nothing is downloaded any more, so the veto does not apply.
+  // The veto applies only before the download: an upgrade that got further downloads nothing any more.
   if (command.sha256 === undefined || /^[0-9a-fA-F]{64}$/.test(command.sha256))
     return isLate(status?.status) ? undefined : (veto ?? host.distrust);
   return `sha256 "${command.sha256}" is not 64 hexadecimal digits`;

@@ -32,8 +32,8 @@ export function windDown(input: UpdateInput): Step {
 }
 
 /**
- * In these phases the target path is unchanged, or the service is proven. In the other ones the service was told to
- * end, or is about to be.
+ * The phases in which the target path is unchanged, or the new service is proven. In every other phase the service was told to end, or is
+ * about to be.
  */
 const UNTOUCHED: readonly UpdatePhase[] = [
   'started',

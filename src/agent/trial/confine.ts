@@ -16,7 +16,10 @@ export interface Confinement {
 
 const PATIENCE_MS = 2_000;
 
-/** With an empty environment the system searches programs only in /bin and /usr/bin. */
+/**
+ * The directories in which programs are searched. They are searched here, because with an empty environment the system searches only /bin
+ * and /usr/bin.
+ */
 const FOLDERS = ['/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/sbin', '/usr/local/bin'];
 
 /**
