@@ -7,7 +7,7 @@ import type { KubeList, KubeObject, Resource, Status } from './resources.ts';
 export interface RequestOptions {
   readonly namespace?: string | undefined;
   readonly abort?: AbortSignal | undefined;
-  /** Milliseconds that the whole request may take. The client has a default. */
+  /** The most milliseconds that the whole request may take. If it is absent, the default of the client applies. */
   readonly deadlineMs?: number | undefined;
 }
 

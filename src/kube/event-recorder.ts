@@ -16,15 +16,15 @@ export interface EventRecorderOptions extends Partial<Tools> {
 }
 
 /**
- * The writes per second, and the writes of one burst. This is enough for a large rollout, and
- * little load for an API server.
+ * The most writes per second, and the most writes in one burst. These numbers suffice for a large rollout, and are little load for an API
+ * server.
  */
 const RATE = { perSecond: 10, burst: 100 };
 const MAX_ATTEMPTS = 3;
 const RETRY_MS = 1_000;
 /**
- * The most Events that wait to be written. This allows a few for each node of a large cluster. More
- * wait only if the server cannot be reached.
+ * The most Events that wait to be written. The number allows a few Events for each node of a large cluster. More Events would wait only if
+ * the server cannot be reached.
  */
 const MAX_UNWRITTEN = 5_000;
 /** Milliseconds at the end of the process in which waiting Events are still written. */
@@ -37,7 +37,7 @@ export interface EventRecorder {
   record(object: KubeObject, note: EventNote): void;
   /** Resolves when no Event waits to be written. */
   flush(): Promise<void>;
-  /** Resolves at most some seconds after `abort`. Events that are not written by then are dropped. */
+  /** Writes Events until `abort`, and resolves some seconds later at the latest. Events that are not written by then are dropped. */
   run(abort: AbortSignal): Promise<void>;
 }
 
@@ -66,13 +66,11 @@ export function eventRecorder({
       series.attempts = 0;
     } catch (error) {
       const problem = messageOf(error);
-      // A server that does not answer may be restarting. The Event is then written when the server
-      // answers again.
+      // A server that does not answer may be restarting. The Event is kept in this case, and written when the server answers again.
       const isAway = error instanceof TransportError;
       if (!isAway || shouldLog(problem))
         log.warn('cannot write an event', { reason: series.event.reason, problem });
-      // The server already has the Event, because an earlier attempt succeeded and only its answer
-      // was lost.
+      // If the Event exists already, an earlier attempt has created it, and only the answer to that attempt was lost.
       if (isAlreadyExists(error)) series.created = true;
       else if (series.created && isNotFound(error)) series.created = false;
       else if (isVerdict(error)) return;

@@ -12,7 +12,7 @@ export interface Resource<T extends KubeObject = KubeObject> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** No value ever has this member. It carries the type of the object for the compiler. */
+  /** This member exists only for the compiler, which reads the type of the objects from it. No value ever has it. */
   readonly object?: T;
 }
 
@@ -112,7 +112,7 @@ export function keyAt(name: string, namespace?: string): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
-/** Returns the name, and the namespace if there is one, of a key of `keyOf`. */
+/** Splits a key that `keyOf` returned into the name and, if there is one, the namespace. */
 export function splitKey(key: string): { name: string; namespace?: string } {
   const slash = key.indexOf('/');
   return slash === -1

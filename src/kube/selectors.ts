@@ -172,7 +172,8 @@ export function matchesLabels(
 }
 
 /**
- * Returns the test of `matchesLabels` for one selector. It is cheaper if many objects are matched.
+ * Returns a function that does for one selector what `matchesLabels` does. This is cheaper than `matchesLabels` if many objects are
+ * matched.
  */
 export function labelMatcher(
   selector: LabelSelector | undefined,

@@ -78,7 +78,7 @@ export const isNotFound = hasCode(404, 'NotFound');
 export const isForbidden = hasCode(403, 'Forbidden');
 export const isUnauthorized = hasCode(401, 'Unauthorized');
 export const isInvalid = hasCode(422, 'Invalid');
-/** Returns true if the requested resourceVersion is gone. The caller must list again. */
+/** Returns true if the server no longer has the requested resourceVersion. The caller must then list again. */
 export const isGone = hasCode(410, 'Gone', 'Expired');
 
 /**
@@ -97,7 +97,7 @@ export function isRefusal(thrown: unknown): thrown is StatusError {
   return thrown instanceof StatusError && [400, 403, 422].includes(thrown.code);
 }
 
-/** Matches the message if an admission webhook denies the request, with any code, or fails. */
+/** Matches the message of an answer that an admission webhook has caused, because it denied the request (with any code) or failed. */
 const WEBHOOK = /\bwebhook "/;
 
 /**
@@ -108,7 +108,7 @@ export function isOfObject(thrown: unknown): thrown is StatusError {
   return isRefusal(thrown) || (thrown instanceof StatusError && WEBHOOK.test(thrown.message));
 }
 
-// Both errors have the code 409. Only the reason tells them apart.
+// A conflict and an object that exists already both have the code 409. Only the reason tells them apart.
 export const isConflict = hasReason('Conflict');
 export const isAlreadyExists = hasReason('AlreadyExists');
 

@@ -15,7 +15,7 @@ export function withoutManagedFields<T extends KubeObject>(object: T): T {
   return { ...object, metadata };
 }
 
-/** The parts of the status that are large and that Refit never reads: what the host has, and what is on it. */
+/** The fields of a Node's status that are large and that Refit never reads: the resources of the host, and its images and volumes. */
 const UNREAD = [
   'images',
   'volumesInUse',
@@ -48,8 +48,8 @@ export function trimNode<T extends KubeObject & { readonly status?: unknown }>(n
 }
 
 /**
- * Lists all Nodes without managed fields, and trimmed as above. Labels stay, because plans and
- * policies may select by any of them and a Node may be written back.
+ * Lists all Nodes without managed fields, each as `trimNode` returns it. Labels stay, because plans and policies may select by any of them
+ * and a Node may be written back.
  */
 export async function listNodes(
   client: Pick<KubeClient, 'listAll'>,

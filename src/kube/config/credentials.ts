@@ -130,7 +130,7 @@ interface RotatingFile {
    * It rejects with REFIT_KUBECONFIG if the file cannot be read.
    */
   read(): Promise<string>;
-  /** Makes the next read check the file for changes. */
+  /** Makes the next call of `read` check the file for changes at once. */
   expire(): void;
 }
 
@@ -147,7 +147,7 @@ const CHECK_INTERVAL_MS = 1_000;
 function rotatingFile(field: string, path: string, clock: Clock): RotatingFile {
   let checkedAt = Number.NEGATIVE_INFINITY;
   let text = '';
-  /** Identifies the version of the file that `text` was read from. */
+  /** The modification time, the size and the inode of the file when `text` was read; empty before the first read. */
   let stamp = '';
   return {
     async read() {

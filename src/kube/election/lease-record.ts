@@ -85,7 +85,7 @@ function withClaim(lease: Lease, claim: Claim, more: NonNullable<Lease['spec']>)
   return { ...lease, metadata, spec };
 }
 
-/** The most characters of a label value. k0s writes the identity into a label, too. */
+/** The most characters of an identity, because a label value may not have more. k0s writes the identity into a label, too. */
 const MOST = 63;
 
 /**

@@ -38,8 +38,8 @@ export interface WriteGuard {
 }
 
 /**
- * Milliseconds that an aborted write still waits for its answer. A write without an answer may
- * still reach the server, and then the lease has to expire.
+ * Milliseconds that an aborted write still waits for its answer. Without the answer, the write may still reach the server later, and the
+ * lease has to expire before another process may lead.
  */
 const LAST_ANSWER_MS = 3_000;
 
@@ -57,7 +57,7 @@ export function guardedClient(
     if (what === undefined) return await send(options);
     options?.abort?.throwIfAborted();
     const write = guard.beginWrite();
-    // The error is a TransportError, so that callers need no further case.
+    // A process that does not lead gets a TransportError, so that callers need no code for another kind of error.
     if (!write)
       throw new TransportError(`${what} refused: this process does not hold the leader lease`, {
         maybeApplied: false,
@@ -91,8 +91,7 @@ export interface TermTimes {
 }
 
 /**
- * The part of the lease duration within which writes must end. The rest allows for clocks that run
- * at different speeds.
+ * The share of the lease duration within which writes must end. The rest of the duration allows for clocks that run at different speeds.
  */
 const USABLE_PART = 0.9;
 
@@ -173,7 +172,7 @@ export function leadershipTerm(
     won(number, sentAt) {
       stopExpiry();
       renewedAt = sentAt;
-      // The answer may have arrived after the end of the term.
+      // The answer to the renewal may have arrived after the end of the term.
       if (remainingMs() <= 0) return lost('the lease was renewed too late');
       const wasLeading = current !== undefined;
       current = { number };

@@ -6,8 +6,8 @@ import { semaphore } from '../../util/waits.ts';
 import type { KubeClient, RequestOptions } from '../client.ts';
 
 /**
- * Sends one request, perhaps later or with other options. `write` describes a write, and is
- * undefined for a read.
+ * A function that sends one request by calling `send`, perhaps later or with other options. `write` describes the write; undefined for a
+ * read.
  */
 type Around = <O extends RequestOptions | undefined, T>(
   write: string | undefined,

@@ -20,7 +20,7 @@ const MOST = 16;
 export interface ServerAddresses {
   /** The number of known addresses. */
   readonly count: number;
-  /** Returns the first address that did not fail recently, or the one whose failure is the oldest. */
+  /** Returns the first address that did not fail within AVOID_MS. If all addresses failed, returns the one whose failure is the oldest. */
   next(): ServerAddress;
   /** Records that no connection to the address was possible. */
   failed(address: ServerAddress): void;

@@ -43,7 +43,7 @@ const MAX_IDLE_SOCKETS = 32;
 /** The TCP connection below each TLS connection. The TLS socket does not expose it. */
 const wires = new WeakMap<object, Socket>();
 
-/** Milliseconds until another API server is tried, if there is one. */
+/** Milliseconds that a connection may take before another API server is tried, if there is one. */
 const CONNECT_MS = 2_000;
 
 /**
@@ -110,8 +110,7 @@ class TlsAgent extends https.Agent {
       if (socket && address) this.#judge(address, wire, socket);
       return socket;
     } catch (error) {
-      // The key does not match its certificate. Nothing else would close the connection or handle
-      // its error.
+      // This error comes if the key does not match its certificate. Nothing else would then close the connection or handle its error.
       wire.destroy();
       throw error;
     }
@@ -209,7 +208,7 @@ function isSameMaterial(known: TlsMaterial, { ca, cert, key }: TlsMaterial): boo
   return known.ca === ca && known.cert === cert && known.key === key;
 }
 
-/** Lets running requests finish on their connections, but starts no new ones there. */
+/** Closes the idle connections of the agent. A connection with a running request is closed when that request has ended. */
 function retire(agent: Agent): void {
   agent.maxFreeSockets = 0;
   for (const sockets of Object.values(agent.freeSockets))

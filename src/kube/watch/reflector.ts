@@ -89,7 +89,7 @@ export async function reflect<T extends KubeObject>(
         sink.replace([...found.values()], advance(object));
         found = undefined;
       } else {
-        // If the first bookmark is an ordinary one, the server does not know the parameter.
+        // If a bookmark without the mark comes first, the server does not know the parameter `sendInitialEvents`.
         isPaged = true;
         return;
       }

@@ -27,12 +27,11 @@ const FAILURES_BEFORE_RELIST = 5;
 const SILENT_MS = 150_000;
 
 export interface RetryPace {
-  /** Must be called when the server sent something. */
+  /** Must be called when the server has sent data. It ends the row of failures. */
   succeeded(): void;
   /**
-   * Returns true if the remembered version may be the cause. A server that keeps answering with
-   * failures may reject the version. A server that was away may have been restored from an older
-   * state.
+   * Returns true if the remembered resourceVersion may be the cause of the failures, so that the list must be read again. A server that
+   * keeps answering with failures may reject the version. A server that was away may have been restored from an older state.
    */
   isSuspect(thrown: unknown): boolean;
   /**
@@ -44,7 +43,7 @@ export interface RetryPace {
 export interface RetryPause {
   /** Milliseconds until the next attempt. */
   readonly pauseMs: number;
-  /** True if the failure is not worth a warning. */
+  /** True if the failure is so common that it is not worth a warning in the log. */
   readonly isRoutine: boolean;
 }
 
@@ -76,7 +75,7 @@ export function retryPace(clock: Clock, random: () => number): RetryPace {
       const backoffMs = backoffDelay(failures, { base: RETRY.base, cap, random });
       failures++;
       const pauseMs = Math.max(asked, backoffMs);
-      // Broken streams are routine. Only repeated failures are worth a warning.
+      // A single broken stream is routine. Only a refusal, or a third failure in a row, is worth a warning.
       return { pauseMs, isRoutine: failures <= 2 && !isDenied };
     },
   };

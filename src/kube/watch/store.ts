@@ -30,7 +30,7 @@ export interface Store<T extends KubeObject> {
    * function removes the handler. Errors that it throws are logged.
    */
   readonly addHandler: (handler: Handler<T>) => () => void;
-  /** Resolves when a first version is known. It rejects if `abort` fires earlier. */
+  /** Resolves when the store has its first complete list. It rejects if `abort` fires earlier. */
   readonly whenSynced: (abort?: AbortSignal) => Promise<void>;
   /** Records that no change older than `resourceVersion` will follow. */
   advance(resourceVersion: string): void;
