@@ -15,10 +15,10 @@ import { type BudgetPods, countBudgetPods } from './budget-pods.ts';
 export interface BudgetPodCounter {
   /** The name of this part of the process. */
   readonly name: string;
-  /** Says whether the plan needs the numbers from now on. */
+  /** Records whether the plan needs the numbers of pods from now on. `plan` names the plan among those of all dialects. */
   follow(plan: string, isNeeded: boolean): void;
   forget(plan: string): void;
-  /** Returns what is known; `unasked` until the first attempt to count has ended. */
+  /** Returns the last numbers of pods; `unasked` until the first attempt to count has ended. */
   known(): BudgetPods | 'unasked';
   /** Calls the listener when the first attempt has ended. The returned function removes the listener. */
   onChange(listener: () => void): () => void;
@@ -34,7 +34,7 @@ export interface CounterParts {
 
 /** Milliseconds between the end of an attempt and the next one. */
 const EVERY_MS = 60_000;
-/** Milliseconds that an attempt may take. The lists of a large cluster have hundreds of pages. */
+/** The most milliseconds that one attempt to count may take. The lists of a large cluster have hundreds of pages. */
 const WITHIN_MS = 60_000;
 
 export function createBudgetPodCounter(parts: CounterParts): BudgetPodCounter {
@@ -48,7 +48,7 @@ class Counter implements BudgetPodCounter {
   /** The plans that need the numbers. */
   readonly #plans = new Set<string>();
   #known: BudgetPods | 'unasked' = 'unasked';
-  /** Ends the attempts that are under way or planned; undefined if there are none. */
+  /** Aborts the attempts to count that are under way or planned; undefined if there are none. */
   #attempts: AbortController | undefined;
   #stop: AbortSignal | undefined;
 
@@ -123,7 +123,9 @@ class Counter implements BudgetPodCounter {
 const COUNT_FAILED =
   'cannot count the pods that PodDisruptionBudgets cover, so `drain.startWith` of UpgradePolicies uses former numbers, if there are any';
 
-/** Counts once, and gives up after a time. */
+/**
+ * Counts the pods once. Resolves with the numbers, or with the problem if the attempt fails or takes longer than WITHIN_MS. Never rejects.
+ */
 export async function countInTime(
   client: CounterParts['client'],
   clock: Clock,

@@ -20,7 +20,7 @@ export interface BudgetPods {
   readonly problem?: string | undefined;
 }
 
-/** Replaces each pod that was counted, so that the pods of a large cluster do not stay in memory. */
+/** Stands in the list for each pod that was counted, so that the pods of a large cluster do not stay in memory. */
 const COUNTED: Pod = { metadata: { name: '' } };
 
 /**

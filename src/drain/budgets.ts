@@ -84,7 +84,7 @@ function refusalOfSeveral(others: readonly PodDisruptionBudget[]): string {
 function refusalOf(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   if (isSpared(budget, pod)) return undefined;
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
-  // The API server does the same: a budget without limits allows no disruption.
+  // A budget without `minAvailable` and `maxUnavailable` allows no disruption, as in the API server.
   if (minAvailable === undefined && maxUnavailable === undefined)
     return 'it has neither minAvailable nor maxUnavailable';
   const failure = failureOf(budget);
@@ -161,9 +161,7 @@ function demandOf({ spec: { minAvailable, maxUnavailable } = {} }: PodDisruption
     : ` (maxUnavailable: ${maxUnavailable})`;
 }
 
-/**
- * A pod is overdue this many milliseconds after its deletion time: kubelets need time to clean up, and clocks differ.
- */
+/** Milliseconds after its deletion time from which a pod is overdue. Kubelets need time to clean up, and clocks differ. */
 const TOLERANCE_MS = 30_000;
 
 /**
@@ -190,9 +188,9 @@ export function blockedByBudget(budget: string, pods: string, reason: string): s
 }
 
 export interface OverduePods {
-  /** A text for people that names the overdue pods. It is undefined if no pod is overdue. */
+  /** A text for people that names the overdue pods; undefined if no pod is overdue. */
   readonly text: string | undefined;
-  /** Milliseconds until the next pod is overdue. It is undefined if no other pod is terminating. */
+  /** Milliseconds until the next terminating pod is overdue; undefined if no other pod is terminating. */
   readonly nextInMs: number | undefined;
 }
 

@@ -129,12 +129,12 @@ export const PENDING_TAINT = {
 } as const;
 
 export interface Owner {
-  /** This is the uid of the plan. A node that cordons itself knows only the signal's planId, which may be any text. */
+  /**
+   * The uid of the plan. If a node cordons itself, this is the planId of the signal, which may be any text, because the node knows no uid.
+   */
   readonly plan: string;
   readonly attempt: string;
-  /**
-   * The kind of the plan is needed to find out whether the plan still exists. It is absent if a node cordons itself.
-   */
+  /** The kind of the plan, by which a clean-up finds out whether the plan still exists. It is absent if a node has cordoned itself. */
   readonly kind?: string | undefined;
 }
 

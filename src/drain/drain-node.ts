@@ -37,7 +37,7 @@ export function isDrained({ left, detaching }: DrainProgress): boolean {
   return left === 0 && detaching === undefined;
 }
 
-/** The sentence names no more pods than this, because a longer list is hard to read. */
+/** The most pods that the sentence about the progress names, because a longer list is hard to read. */
 const MOST_NAMES = 5;
 
 /** Counts the pods that are left, names the first of them, and joins what blocks them. */
@@ -71,7 +71,7 @@ export function describeProgress(
   return `${counted}${where}${names}${why === '' ? '' : `: ${why}`}`;
 }
 
-/** When `abort` aborts, the drain ends. Pods that are evicted by then stay evicted. */
+/** What a drain needs from its caller. When `abort` aborts, the drain ends. Pods that are evicted by then stay evicted. */
 export interface DrainParts extends Omit<EvictionParts, 'options' | 'node' | 'onChange'> {
   readonly onChange?: (progress: DrainProgress) => void;
 }
@@ -120,12 +120,12 @@ export async function drainNode(
     if (detachMs !== undefined) await waitForDetach(name, detachMs, volumeParts);
   } finally {
     ending.abort();
-    // Nothing may run after this function has settled.
+    // The drain settles only when its watch and its evictions have ended, so that no request is sent after that.
     await Promise.all([following, drain.ended()]);
   }
 }
 
-/** Milliseconds until a namespace that could not be read is read again. */
+/** Milliseconds until the labels of a namespace that could not be read are read again. */
 const AGAIN_MS = 5_000;
 
 interface RunningDrain {
@@ -135,14 +135,17 @@ interface RunningDrain {
   readonly ended: () => Promise<void>;
 }
 
-/** The order of a pod: first the turn of its rule, then its priority. */
+/** The place of a pod in the order of evictions: first the turn of its rule counts, then its priority. */
 type Turn = readonly [turn: number, priority: number];
 
 function compareTurns([turn, priority]: Turn, [otherTurn, otherPriority]: Turn): number {
   return turn - otherTurn || priority - otherPriority;
 }
 
-/** Returns the time before the first eviction in which load balancers stop sending traffic to the node. */
+/**
+ * Returns how many milliseconds are left of the wait before the first eviction, in which load balancers stop sending traffic to the node,
+ * and a text about this wait for people.
+ */
 function graceOf({ graceMs = 0 }: DrainOptions, clock: DrainParts['clock']) {
   const end = clock.monotonic() + graceMs;
   return {
@@ -187,7 +190,7 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: OwnParts): R
   };
   const isEmpty = async (): Promise<boolean> => {
     abort.throwIfAborted();
-    // This promise comes before the check, so that a change during the check causes another one.
+    // This promise is made before the check, so that a change during the check causes another check.
     changed = Promise.withResolvers<void>();
     await daemonSets.learn(view.list(), abort);
     const unknown = await rules.learn(view.list(), abort).catch(messageOf);
@@ -243,8 +246,8 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: OwnParts): R
 }
 
 /**
- * A pod comes back if its controller creates it again on the same node. After this many returns it stays, because a pod
- * that fits on no other node would come back for ever.
+ * The number of returns after which a pod stays on the node. A pod returns if its controller creates it again on the same node. A pod that
+ * fits on no other node would return for ever.
  */
 const MAX_RETURNS = 3;
 

@@ -24,7 +24,7 @@ import {
 export interface DrainPreview {
   /** The number of pods that the drain would evict, terminating ones included. */
   readonly evictable: number;
-  /** The budgets that would block the drain for ever. */
+  /** The budgets that would block the drain even while all pods that they cover are healthy. */
   readonly obstacles: readonly blocking.BlockingBudget[];
   /** The pods that the options forbid to evict. */
   readonly refused: readonly RefusedPod[];
@@ -51,7 +51,8 @@ export function drainPreviewer(client: KubeClient, abort: AbortSignal): DrainPre
   const daemonSets = daemonSetsOf(client);
   let known: Promise<KubeList<PodDisruptionBudget>> | undefined;
   const look = async (nodeName: string, options: DrainOptions) => {
-    // For a forecast the API server's cache is good enough. A consistent read takes the API server up to 100 ms.
+    // The pods come from the cache of the API server, which is good enough for a forecast. A consistent read takes the API server up to 100
+    // ms.
     const fieldSelector = `spec.nodeName=${nodeName}`;
     const { items } = await client.listAll(pods, { fieldSelector, resourceVersion: '0', abort });
     const rules = podRulesOf(client, options.podRules);

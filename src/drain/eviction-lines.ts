@@ -26,7 +26,7 @@ export interface EvictionLines {
    * Puts the pod into the line of its refusal, and returns that line. The pause of the line grows with each refusal.
    */
   readonly join: (pod: Pod, refusal: EvictionRefusal) => EvictionLine;
-  /** Removes the pods with other uids from all lines. */
+  /** Removes from all lines the pods whose uids are not in `uids`. */
   readonly keepOnly: (uids: ReadonlySet<string>) => void;
   /**
    * Returns a text for people that says which budgets and other reasons block which pods. Returns undefined if nothing
@@ -47,7 +47,7 @@ export function evictionLines({ clock, random, log }: Tools): EvictionLines {
       const line = lines.getOrInsertComputed(refusal.line, () => openLine(refusal));
       if (line.refusal.words !== refusal.words) line.refusal = refusal;
       line.pods.set(uidOf(pod), pod);
-      // Evictions in parallel were refused for the same reason, so they count as one refusal.
+      // During the pause of the line only parallel evictions can be refused. Together they count as one refusal, so the pause stays.
       if (clock.monotonic() < line.pauseUntil) return line;
       const backoffMs = backoffDelay(line.refusals, { ...RETRY, random });
       line.refusals++;

@@ -7,16 +7,16 @@ import { blockedByBudget } from './budgets.ts';
 type Describe = (pods: string) => string;
 
 export interface EvictionRefusal {
-  /** Names the reason. It is equal for pods that are refused for the same reason. */
+  /** A text that names the reason of the refusal. It is equal for pods that are refused for the same reason. */
   readonly line: string;
   /**
    * The message without the parts that change with each answer. The progress shows a new message only if these words
    * change.
    */
   readonly words: string;
-  /** Returns the reason for people, given the names of the pods. It is undefined if nothing is wrong. */
+  /** A function that returns the reason for people, given the names of the pods; undefined if nothing is wrong. */
   readonly describe: Describe | undefined;
-  /** The server's Retry-After header, in milliseconds. */
+  /** The milliseconds that the API server asks to wait, in its header Retry-After. */
   readonly waitMs: number;
 }
 

@@ -79,7 +79,7 @@ export function drainedNode({ metadata }: EvictionRequest): string | undefined {
   return metadata.annotations?.[NODE_ANNOTATION];
 }
 
-/** Returns a sentence part for people, given the names of the pods. */
+/** A function that returns a part of a sentence for people, given the names of the pods. */
 type Describe = (pods: string) => string;
 
 /**
@@ -97,13 +97,13 @@ export interface Unreadable {
   readonly problem: string;
 }
 
-/** If the last report of a responder is older than this many milliseconds, the text for people says when it came. */
+/** Milliseconds after which the last report of a responder is so old that the text for people says when it came. */
 const OLD_HEARTBEAT_MS = 5 * 60_000;
 
 /** The most characters of a text that others have written. */
 const MOST_CHARACTERS = 300;
 
-/** Returns a text that others have written, such as a responder, as people may read it. */
+/** Makes a text that somebody else has written, such as a responder, printable and at most MOST_CHARACTERS long. */
 export function foreign(text: string): string {
   const shown = printable(text.slice(0, MOST_CHARACTERS));
   return text.length > MOST_CHARACTERS ? `${shown}…` : shown;

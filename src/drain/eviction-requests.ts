@@ -36,10 +36,13 @@ const IDLE_MS = 30_000;
 /** Milliseconds that the end of a drain waits for the deletion of all its requests together. A single deletion gets as long. */
 const WITHDRAW_MS = 10_000;
 
-/** The number of requests in parallel, as for evictions. */
+/** The most EvictionRequests that are created or deleted at the same time. The limit for evictions is the same. */
 const PARALLEL = 16;
 
-/** The drain goes on elsewhere, for example under the next leader. So its requests stay. */
+/**
+ * The reason with which a drain is aborted that goes on elsewhere, for example under the next leader. The EvictionRequests of such a drain
+ * stay.
+ */
 export class DrainHandedOverError extends Error {
   override readonly name = 'DrainHandedOverError';
 }
@@ -68,13 +71,16 @@ export interface RequestedPods {
   readonly end: () => Promise<void>;
 }
 
-/** The request for one pod. */
+/** The EvictionRequest for one pod, as this drain knows it. */
 interface Held {
   readonly pod: Pod;
   readonly decision: PromiseWithResolvers<boolean>;
   /** False once it is decided whether the drain evicts the pod itself. */
   isOpen: boolean;
-  /** Is present while the request is being made. Until it resolves, `mayExist` may become true. It never rejects. */
+  /**
+   * A promise while the request is being created, undefined otherwise. `mayExist` may become true until the promise resolves. The promise
+   * never rejects.
+   */
   sending: Promise<void> | undefined;
   /** False if the API server cannot have stored the request. */
   mayExist: boolean;
@@ -103,7 +109,7 @@ class NodeRequests implements RequestedPods {
   readonly #held = new Map<string, Held>();
   readonly #running = new Set<Promise<void>>();
   #isServed: Promise<boolean> | undefined;
-  /** The reason for which this drain makes no more requests. */
+  /** The reason why this drain makes no more EvictionRequests; undefined as long as it makes them. */
   #unusable: string | undefined;
   #looking: Promise<void> | undefined;
 
@@ -128,7 +134,7 @@ class NodeRequests implements RequestedPods {
       sentAt: clock.monotonic(),
       idleSince: clock.monotonic(),
     };
-    // The entry is there before the first answer, so that `keepOnly` can drop the pod meanwhile.
+    // The entry is stored before the API server answers, so that `keepOnly` can drop the pod meanwhile.
     this.#held.set(uidOf(pod), entry);
     this.#isServed ??= areRequestsServed(client, this.#abort);
     if (!(await this.#isServed)) this.#giveUp(`the API server does not serve ${LIFECYCLE_PATH}`);
@@ -191,7 +197,7 @@ class NodeRequests implements RequestedPods {
     await entry.sending;
   }
 
-  /** Makes the request, unless the drain has dropped or decided the pod while this waited for a free place. */
+  /** Creates the request, unless the drain has dropped the pod, or decided to evict it itself, while this call waited for its turn. */
   async #send(entry: Held): Promise<void> {
     const { client, node, log } = this.#parts;
     const { pod } = entry;
@@ -208,7 +214,7 @@ class NodeRequests implements RequestedPods {
       // If the API server gave no final answer, the next look sends the request again.
       if (this.#abort.aborted || isOpenQuestion) return;
       if (isUnserved(error)) this.#giveUp(describeRefusal(error));
-      // A withdrawal waits until this function has ended, so this function cannot wait for it.
+      // `#leave` withdraws the request, and a withdrawal waits until this function has ended. So this function must not wait for `#leave`.
       else this.#inBackground(this.#leave(entry, describeRefusal(error)));
     }
   }

@@ -20,7 +20,7 @@ export interface EvictionParts extends Tools, Reading {
   readonly onChange: () => void;
 }
 
-/** The number of requests in parallel: the hundred pods of a node need no hundred connections. */
+/** The most evictions that are requested at the same time. The hundred pods of a node need no hundred connections. */
 const PARALLEL = 16;
 
 export interface Evictions {
@@ -60,7 +60,7 @@ export function startEvictions(parts: EvictionParts): Evictions {
       await client.evict({ name, namespace, uid: uidOf(pod) }, { abort, gracePeriodSeconds });
       log.info('pod evicted', { pod: keyOf(pod) });
       previous?.pods.delete(uidOf(pod));
-      // The other pods of the line may be free to go as well, so their backoff starts again.
+      // This eviction succeeded, so the budget may also let the other pods of the line go. The pauses of the line start short again.
       if (previous) previous.refusals = 0;
       return undefined;
     } catch (error) {

@@ -19,9 +19,9 @@ interface Parts {
 }
 
 /**
- * Deletes the requests whose node is schedulable again or gone: every drain begins after a cordon and ends before the uncordon, so no
- * drain of any process needs them. A request without the name of a node stays. Resolves with the number of requests that name a node
- * and stay, because it is still cordoned or because of a failure.
+ * Deletes the requests whose node is schedulable again or gone. No drain of any process needs these requests, because every drain begins
+ * after a cordon and ends before the uncordon. A request without the name of a node stays. Resolves with the number of requests that name a
+ * node and stay, because it is still cordoned or because of a failure.
  */
 export async function withdrawLeftRequests(parts: Parts): Promise<number> {
   const { client, abort } = parts;

@@ -17,7 +17,7 @@ export function isOwnPod({ metadata: { labels = {} } }: Pod): boolean {
   return labels[NAME_LABEL] === 'refit' && Object.hasOwn(labels, CONTROLLER_LABEL);
 }
 
-/** Names the hook that the pod of a Job carries out, and the Node that the hook is for. */
+/** The label that names the hook which the pod of a Job carries out, and the annotation with the Node that the hook is for. */
 export const HOOK_LABEL = 'upgrade.refit.dev/hook';
 export const HOOK_NODE_ANNOTATION = 'upgrade.refit.dev/hook-node';
 

@@ -49,7 +49,7 @@ export function describeRefusedPods(
   return `${listedOneByOne(sentences, most)}; ${liftsOf(refused)} of an UpgradePolicy allows this`;
 }
 
-/** What the decision needs to know apart from the pod itself. */
+/** What the decision about a pod needs to know apart from the pod: whether its DaemonSet is gone, and which rule applies to it. */
 interface PodFacts {
   readonly isOrphaned: DaemonSets['isOrphaned'];
   readonly ruleFor: PodRules['ruleFor'];
@@ -181,7 +181,7 @@ export function rulesAmong(options: DrainOptions) {
   return defined({ podRules, byPriority, jobsWaitMs, graceMs, detachMs, evictionRequests });
 }
 
-/** These options do what k0s does: every pod is evicted with its own grace period. */
+/** The options of a drain as k0s does it: every pod is evicted with its own grace period. */
 export const DEFAULT_DRAIN: DrainOptions = { localData: 'evict', unmanagedPods: 'evict' };
 
 export interface DaemonSets {
@@ -219,7 +219,7 @@ async function isGone(client: KubeClient, pod: Pod, abort: AbortSignal): Promise
     return false;
   } catch (error) {
     abort.throwIfAborted();
-    // If the error does not name the DaemonSet, the kind was not found: the server has no DaemonSets.
+    // The DaemonSet is gone only if the error names it. Otherwise the kind itself was not found.
     return isNotFound(error) && error.status.details?.name === name;
   }
 }

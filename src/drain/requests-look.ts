@@ -14,7 +14,7 @@ import {
 export const LOOK_MS = 5_000;
 
 export interface SeenRequests {
-  /** When the lists were asked for, in monotonic milliseconds. A request that was made later may be missing. */
+  /** When the lists were requested, in monotonic milliseconds. They may lack an EvictionRequest that was created after this time. */
   readonly begunAt: number;
   readonly requests: readonly EvictionRequest[];
   /** The Evictions, or the error of the request that lists them. */

@@ -71,7 +71,7 @@ interface Tidying {
 }
 
 function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
-  // A former leader may have had another policy, so each term begins with one look.
+  // Each term begins with one look for left requests, because a former leader may have had a policy that lets drains use them.
   let mayBeLeft = false;
   const isDue = (): boolean => mayBeLeft || usesRequests?.() === true;
   // A lasting failure is logged as a warning once in a term, not once a minute.
@@ -111,7 +111,7 @@ function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
 /** The most milliseconds that `forget` waits. An uncordon that waits for ever would be worse than a request that is left. */
 export const FORGET_MS = 15_000;
 
-/** Resolves once no drain of the node runs any more. */
+/** Resolves once no drain of the node runs any more. `running` has the drains that have not ended. */
 async function ended(running: ReadonlyMap<Promise<void>, string>, node: string): Promise<void> {
   const drainsOfNode = [...running].filter(([, drained]) => drained === node);
   await Promise.all(drainsOfNode.map(([drain]) => drain));
@@ -150,7 +150,7 @@ interface Entry {
   since: number;
 }
 
-/** Keeps drains in memory only. After a crash they start again, which is harmless. */
+/** Returns an object that keeps the running drains in memory only. After a crash, the drains start again, which is harmless. */
 export function createDrains(parts: DrainsParts): Drains {
   const { clock } = parts;
   const left = tidying(parts);

@@ -9,7 +9,7 @@ import { counted, listed } from '../util/phrases.ts';
 import type { Tools } from '../util/tools.ts';
 import { isFinished } from './pods.ts';
 
-/** Milliseconds between two looks, because no watch shows the volumes. */
+/** Milliseconds between two requests for the attached volumes, because no watch shows them. */
 const AGAIN_MS = 2_000;
 
 /** `pods` are the pods of the node. */
