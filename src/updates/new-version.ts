@@ -23,7 +23,7 @@ interface ProbeParts extends BasicTools {
   readonly writer: KubeClient;
 }
 
-/** Asks the server if a request is due. Resolves with the milliseconds until the next request. */
+/** A function that asks the server for its newest release if a request is due. Resolves with the milliseconds until the next request. */
 export type NewVersionProbe = (current: Current, abort: AbortSignal) => Promise<number>;
 
 export function newVersionProbe(

@@ -13,10 +13,10 @@ export const KEPT_ANNOTATIONS = [STATUS_ANNOTATION, CHECK_ANNOTATION];
 const statusSchema = z.object({
   /** The time of the last check. All times here are in RFC 3339. */
   checkedAt: z.string().optional(),
-  /** The lowest version of the controllers. */
+  /** The lowest version that a controller runs. */
   current: z.string().optional(),
   available: z.string().optional(),
-  /** One word for what is done, or why nothing is done. */
+  /** One word that says what Refit does about the release, or why it does nothing. */
   reason: z.string(),
   message: z.string(),
   nextCheck: z.string().optional(),

@@ -28,7 +28,7 @@ export function updateController(parts: UpdateParts): Controller {
   let follower = new UpdateFollower(parts);
   return {
     name: 'updates',
-    // The follower also runs when the Plan ends.
+    // The second source starts a run of the follower when the Plan changes, for example when the Plan ends.
     sources: [
       wholeTerm(configs, () => parts.metrics.keepUpdates([])),
       fromMapping(ours, () => [KEY], hasChanged),
@@ -42,7 +42,10 @@ export function updateController(parts: UpdateParts): Controller {
   };
 }
 
-/** Starts a run when the term begins: without an UpdateConfig, there may be a new version to report. */
+/**
+ * Returns a source that starts a run when the term begins, even if there is no UpdateConfig, because there may be a new version to report.
+ * It calls `atEnd` at the end of the term.
+ */
 function wholeTerm(configs: Informer<UpdateConfig>, atEnd: () => void): EventSource {
   // The annotations that Refit itself writes start no run.
   const hasNewWishes = (config: UpdateConfig, before?: UpdateConfig): boolean =>

@@ -81,7 +81,7 @@ const NOT_SURVIVED = 'a leader ended while it asked the channel; the next check 
 interface Memory {
   release?: Release;
   last?: number;
-  /** The last tick of the schedule, until the decision at that tick is carried out. */
+  /** The last tick of the schedule, in milliseconds since the Unix epoch; undefined once the decision at that tick is carried out. */
   due?: number | undefined;
   failures: number;
   problem?: string | undefined;
@@ -194,7 +194,7 @@ export class UpdateFollower {
         memory.failures > 0,
       );
     }
-    // A schedule starts Plans only at its ticks, and a window at any time.
+    // Plans may start at any time of a window, but with a cron schedule only within CATCH_UP_MS after a tick.
     const isTime =
       settings.schedule.kind === 'periodic' ||
       clock.now() - (memory.due ?? -Infinity) <= CATCH_UP_MS;
@@ -203,7 +203,8 @@ export class UpdateFollower {
     const decided =
       memory.release && (await this.#decide(settings, memory, memory.release, cluster, abort));
     const decision = decided?.action === 'create' && !mayCreate ? waitingForTick(decided) : decided;
-    // The change of the UpdateConfig itself starts the next run, which reports.
+    // If the UpdateConfig no longer asks for the Plan, this run ends without a report. The change of the UpdateConfig starts the next run,
+    // which reports.
     if (decision?.action === 'create' && !(await this.#isStillAsked(config, abort))) return dueAt();
     try {
       if (decision?.action === 'create')
@@ -254,7 +255,7 @@ export class UpdateFollower {
       memory.failures = 0;
       memory.problem = undefined;
     } catch (error) {
-      // A check that the end of the term interrupted does not count as a failure of the channel.
+      // If the end of the term interrupted the check, the channel has not failed, so the former status is written back.
       if (isFirst && stop.aborted) await this.#write(config, statusOf(config), abort);
       asking.throwIfAborted();
       memory.failures++;
@@ -448,7 +449,10 @@ export class UpdateFollower {
   }
 }
 
-/** The most releases whose first sight is kept: the newest of the channel, and those of the minor versions before it. */
+/**
+ * The most releases for which the time of their first sight is kept: the newest release of the channel, and those of the minor versions
+ * before it.
+ */
 const MOST_SEEN = 10;
 
 /** Returns when the release was seen first, in milliseconds. A release that is new is remembered, if its age matters. */
@@ -473,7 +477,7 @@ function failuresOf({ failures, generation }: Memory): Partial<UpdateStatus> {
 
 type Cluster = Current & Pick<UpdateFacts, 'plan' | 'versions'>;
 
-/** Sorts by age, because the oldest UpdateConfig owns the Plan. */
+/** Compares two UpdateConfigs by age, the older one first, because the oldest UpdateConfig owns the Plan. */
 function byAge(a: UpdateConfig, b: UpdateConfig): number {
   return timeAndName(a) < timeAndName(b) ? -1 : 1;
 }

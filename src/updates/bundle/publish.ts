@@ -219,7 +219,7 @@ export async function readBundleFile(path: string) {
 
 /** Returns a sentence for each version or file that is listed twice, because each cluster could get either of the two. */
 function repeatedIn(versions: readonly string[], files: readonly WantedFile[]): string[] {
-  // If a release occurs twice, all of its files do, too. So only the release is named.
+  // All files of a repeated release are repeated, too, so the message names only the release.
   const releases = repeated(versions);
   const others = files.filter(({ version }) => !releases.includes(version)).map(titleOf);
   return [...releases, ...repeated(others)].map(

@@ -60,7 +60,7 @@ export function channelMemory(tools: ChannelTools): Channels {
     const question = { url, headers, secretHeaders, known: known?.etag };
     const { text, etag } = await askServer(question, { ...tools, abort });
     const release = text === undefined && known ? known.release : readIndex(text ?? '');
-    // Old answers would add up, because the URLs of cron requests change with the version.
+    // The number of kept answers is limited, because the URLs of cron requests change with each version, and old answers would add up.
     if (answers.size > MOST_ANSWERS) answers.clear();
     answers.set(url, { etag, release });
     return release;
@@ -103,7 +103,7 @@ async function tokenOf({ client, abort }: Reading): Promise<Texts> {
   return token === '' ? {} : { authorization: `Bearer ${token}` };
 }
 
-/** Describes what runs when a channel is asked. */
+/** What a channel is told about the cluster when it is asked. */
 export interface Current {
   /** The version that runs; empty if it is unknown. */
   readonly version: string;

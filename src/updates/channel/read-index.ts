@@ -139,8 +139,7 @@ function versionOf(found: string): string {
 function withLowerKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withLowerKeys);
   if (!isRecord(value)) return value;
-  // The spelling of other versions and platforms does not matter, because valid ones are
-  // lower-case.
+  // The keys of maps, which are versions and platforms, change, too. This does no harm, because valid ones are in lower case anyway.
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [key.toLowerCase(), withLowerKeys(inner)]),
   );

@@ -230,7 +230,10 @@ function periodicOf(
     : undefined;
 }
 
-/** Returns the day that is meant by `Tuesdays`, `tue`, or `Tuesdsay`, which is in the documentation of k0s. */
+/**
+ * Returns the day that a person meant by a text such as `Tuesdays`, `tue` or `Tuesdsay`; undefined if no day is like it. The documentation
+ * of k0s contains `Tuesdsay`.
+ */
 function likelyDay(text: string): string | undefined {
   const start = text.trim().slice(0, 3).toLowerCase();
   return WEEKDAYS.find((day) => day.slice(0, 3).toLowerCase() === start);

@@ -80,7 +80,7 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
       reason: 'Withdrawn',
       message: `release ${origin?.version} was withdrawn: ${withdrawn}`,
     };
-  // If the channel now offers an older release, the Plan of the newer one may still be half done.
+  // If the channel now offers an older release than that of the Plan, the Plan may still be half done, and must be judged first.
   const ahead = compareVersionTexts(origin?.version, release.version);
   const isHalfDone = ahead > 0 && phase !== 'done' && withdrawn === undefined;
   const own = plan && (ahead === 0 || isHalfDone) ? planVerdict(facts, plan) : undefined;
@@ -175,7 +175,7 @@ function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined 
   const who = isControllerBehind
     ? `a controller still runs ${lowest.text}`
     : `a worker still runs ${worker}`;
-  // Only workers that spec.planSpec selects count here. If one of them is behind, it joined the cluster later, or left the rollout.
+  // The remedy depends on who is behind. A selected worker that is behind has joined the cluster later, or was left out of the rollout.
   const remedy = isControllerBehind
     ? `check that the targets in spec.planSpec select all controllers, then delete Plan ${name}`
     : `delete Plan ${name}, and the next Plan upgrades that worker, which joined after the Plan or was not upgraded by it`;

@@ -2,7 +2,7 @@
 import { open } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** The most bytes that wait in memory for one client, even if it reads slowly or not at all. */
+/** Bytes of one block of a file. At most one block waits in memory for each client, even if the client reads slowly or not at all. */
 export const BLOCK_BYTES = 128 * 1024;
 /** The most blocks in the cache. Together they have at most 128 MiB. */
 const MOST_BLOCKS = 1024;

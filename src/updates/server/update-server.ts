@@ -48,11 +48,13 @@ export interface UpdateServerOptions extends BasicTools {
   readonly metrics: Metrics;
 }
 
-/** The server disconnects a client that sends or reads nothing for a minute. */
+/**
+ * The time limits of a connection, in milliseconds. In addition, the server disconnects a client that sends or reads nothing for a minute.
+ */
 const LIMITS = { headersTimeout: 10_000, requestTimeout: 20_000, keepAliveTimeout: 30_000 };
 const IDLE_MS = 60_000;
 const MOST_CONNECTIONS = 4_000;
-/** The most connections of one client, or of all clients behind one proxy. */
+/** The most open connections from one address, which may be that of one client or of a proxy with many clients. */
 const MOST_OF_ONE = 1_000;
 
 /** Serves until `abort` aborts. Rejects at once with REFIT_FILE or REFIT_USAGE if an option is wrong. */
