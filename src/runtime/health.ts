@@ -18,8 +18,8 @@ export interface HealthOptions {
 }
 
 /**
- * Probes and scrapes are short and few. Slow clients must not occupy the server so that probes
- * fail.
+ * The time limits of a connection, in milliseconds. Probes and scrapes are short, and slow clients must not keep the server from answering
+ * probes.
  */
 const LIMITS = {
   headersTimeout: 5000,
@@ -34,8 +34,8 @@ const MAX_CONNECTIONS = 64;
  */
 const MOST_AT_ONCE = 256;
 /**
- * A probe that arrives among many other connections is answered within this many milliseconds. The
- * kubelet restarts a process that refuses its probe.
+ * Milliseconds within which a probe is answered that arrives among too many other connections. The kubelet restarts a process that refuses
+ * its probe.
  */
 const PROBE_MS = 250;
 

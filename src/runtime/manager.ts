@@ -25,7 +25,7 @@ export interface ManagerOptions extends ControllerParts {
   readonly election?: Candidacy;
 }
 
-/** Milliseconds that each group may take to stop. The kubelet kills a pod after 30 s. */
+/** The most milliseconds that each group of parts may take to stop. The kubelet kills a pod after 30 s. */
 const STOP_WITHIN_MS = 20_000;
 
 /**
@@ -76,7 +76,8 @@ export function createManager({ election, ...given }: ManagerOptions = {}): Mana
   const addRunnable = (runnable: Runnable, when: When = 'always'): void =>
     void runnables[when].push(runnable);
   const prepared = async (start: Start): Promise<void> => {
-    // The lists are requested first, because loading code blocks the event loop.
+    // The preparations wait for one turn of the event loop, so that the informers request their lists first. Loading code blocks the event
+    // loop.
     await setImmediate();
     await Promise.all(preparations.map(async (prepare) => await prepare(start)));
   };
@@ -155,8 +156,8 @@ function leadership({ election, runnables, metrics, ...parts }: LeadershipParts)
   let group: Group | undefined;
   let candidacy: Promise<void> | undefined;
   /**
-   * Runs starts and stops one after the other. A new term waits until the work of the last one has
-   * ended.
+   * The last start or stop of the leader's parts. Each one begins when the one before has ended, so that a new term waits for the end of
+   * the work of the last one.
    */
   let lastChange = Promise.resolve();
   let stopped = false;

@@ -20,7 +20,7 @@ export interface PlanMeasure {
   readonly dialect: string;
   /** `namespace/name`, or the name alone. */
   readonly plan: string;
-  /** All phases of a rollout. The present phase of the plan has the value 1, the others have 0. */
+  /** All phases of a rollout. The value is 1 for the present phase of the plan, and 0 for every other phase. */
   readonly phases: Readonly<Record<string, number>>;
   /** The number of targets in each phase of a target. */
   readonly targets: Readonly<Record<string, number>>;

@@ -59,7 +59,7 @@ export class WorkQueue {
     this.#delayed.set(key, { at, cancel });
   }
 
-  /** Adds the key after its own backoff, once the limit for all retries allows it. */
+  /** Adds the key after the backoff of that key, once the limit for the retries of all keys allows it. */
   retry(key: string): void {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
