@@ -142,7 +142,7 @@ export async function prepareControllerProcess(
 ): Promise<ControllerProcess> {
   const { component, client, config, lease, log } = options;
   const { clock = systemClock, random = Math.random, metrics = noMetrics } = options;
-  // A wrong variable is reported even if the API server does not answer.
+  // The environment variables for traces are read first, so that a wrong one is reported even if the API server does not answer.
   const traces = traceExporterOf(process.env, { clock, random, log, metrics });
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
   const election = lease && createElection({ client, ...lease, identity, clock, random, log });
@@ -152,7 +152,7 @@ export async function prepareControllerProcess(
     boundedClient(origin ? guardedClient(own, origin, clock) : own, REQUESTS_AT_ONCE);
   const writer = leading(client);
   const manager = createManager({ ...(election ? { election } : {}), clock, random, log, metrics });
-  // No drain begins before the policies are found.
+  // The list is empty until the policies are read below. No drain begins before that.
   let listPolicies = (): readonly UpgradePolicy[] => [];
   const usesRequests = (): boolean =>
     listPolicies().some(({ spec }) => spec.drain?.evictionRequests === 'Use');
@@ -163,8 +163,8 @@ export async function prepareControllerProcess(
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
   await askForNeeded(given, options, abort);
-  // From here on, a refusal by the API server is final. Before this point, an API server that has just started may refuse every request for
-  // some seconds.
+  // From this request on, a refusal by the API server is final. Before this point, an API server that has just started may refuse every
+  // request for some seconds.
   const [policies, dialects] = await Promise.all([
     findPolicies(options, abort),
     readable(given, options, abort),
@@ -172,7 +172,7 @@ export async function prepareControllerProcess(
   listPolicies = () => policies.list();
   const withExclusions = exclusionsOf(options);
   let choose: typeof policyOfPlan | undefined;
-  // The function is loaded before any controller starts. Only hooks may need a policy earlier.
+  // `choose` is loaded before any controller starts. Until then, only hooks may ask for a policy, and they get the default one.
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
     withExclusions(
       choose?.(dialect, policies.list(), plan, options.policy) ?? options.policy ?? DEFAULT_POLICY,
@@ -265,8 +265,8 @@ async function findPolicies(
   } catch (error) {
     const isMissing = policies !== 'required' && isNotFound(error);
     if (!isMissing && !(policies === 'if-allowed' && isForbidden(error))) throw error;
-    // A policy that we may not read might apply to plans. A policy of a kind that is not installed
-    // cannot.
+    // A missing right deserves a warning, because the policies that we may not read might apply to plans. If the kind is not installed,
+    // there is no policy.
     const level = isMissing ? 'info' : 'warn';
     const problem = messageOf(error);
     log[level](
@@ -362,8 +362,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   const { dialects, clock, writer, events, policies, drainsNodes = true } = parts;
   // The event recorder stops after the controllers, and writes what they reported last.
   manager.addRunnable(events);
-  // The drains are added before the controllers, so that they stop after them and a drain never
-  // outlives the lease.
+  // The drains are added before the controllers, so that the drains stop after the controllers, and before the lease is released.
   if (drainsNodes)
     manager.addRunnable(
       { name: 'drains', run: async (term) => await parts.drains.run(term) },
@@ -455,10 +454,7 @@ function proberOf({
   };
 }
 
-/**
- * Milliseconds between two checks. A candidate reads the lease as often, and only the lease says
- * who leads.
- */
+/** Milliseconds between two checks of who leads. A candidate reads the lease as often, and only the lease says who leads. */
 const LOOK_EVERY_MS = 2_000;
 
 /**

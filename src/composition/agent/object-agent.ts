@@ -62,7 +62,10 @@ interface ServedObject {
   readonly accepts: readonly SignalCommand['kind'][];
 }
 
-/** Milliseconds after which the connections and requests of the last report have ended. */
+/**
+ * Milliseconds that the agent rests after its last report before it collects garbage. By then the connections and requests of the report
+ * have ended.
+ */
 const SETTLE_MS = 2_000;
 
 /**
@@ -356,7 +359,10 @@ async function tendKept({ kept, keptBundles, log }: KeptOfHost): Promise<void> {
     );
 }
 
-/** The facts change only with an upgrade or after days, and each change is a write to the API server. */
+/**
+ * Milliseconds for which facts about the previous binary and bundles are kept. They change only with an upgrade or after days, and each
+ * change is a write to the API server.
+ */
 const KEPT_FACTS_MS = 55_000;
 
 /** Returns functions that tell what to announce about the previous binary and bundles. */
@@ -374,7 +380,7 @@ function factsOfKept(host: KeptOfHost & { readonly clock: Clock }) {
       return undefined;
     });
     const facts: KeptAnnouncement = defined({ kept: await kept?.facts(), keptBundle });
-    // If a report has read newer facts meanwhile, these are not told again.
+    // If a report has read the facts meanwhile, its facts are newer, so the facts of this call are not kept.
     if (read === reads) last = { at, facts };
     return facts;
   };

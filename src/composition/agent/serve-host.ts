@@ -55,7 +55,7 @@ export async function serveHost(host: HostBasis, stop: AbortSignal): Promise<voi
   }
 }
 
-/** The agent reads single objects, and the pods of its own node in pages. */
+/** The most bytes of one answer. The agent reads only single objects, and the pods of its own node in pages. */
 const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
 const MOST_ITEMS = 10_000;
 
