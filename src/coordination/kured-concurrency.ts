@@ -3,10 +3,13 @@ import type { KubeObject } from '../kube/resources.ts';
 import { isRecord, isText, recordsIn } from '../util/json.ts';
 
 const FLAG = '--concurrency';
-/** Kured reads this environment variable if the flag is missing. */
+/** The environment variable that Kured reads if the flag `--concurrency` is missing. */
 const VARIABLE = 'KURED_CONCURRENCY';
 
-/** The most nodes. Refit writes one lock for each of them into one annotation, whose size is limited. */
+/**
+ * The most nodes that Kured may reboot at once if Refit takes its lock. Refit writes one lock for each of these places into one annotation,
+ * whose size is limited.
+ */
 export const MOST_AT_ONCE = 500;
 
 /** Returns `--concurrency` of Kured; undefined if the DaemonSet does not show the number, or if it is larger than `MOST_AT_ONCE`. */

@@ -62,7 +62,7 @@ interface Entries extends Value {
 function viewOf(client: LockClient, kured: KubeObject, look: Look): LockView {
   const text = ownMember(kured.metadata.annotations, LOCK);
   const value = text === undefined ? { isList: false, entries: [] } : valueIn(text);
-  // Kured does not reboot either as long as it cannot read the value.
+  // A value that cannot be read counts as a lock of somebody else. Kured reboots no node either as long as it cannot read the value.
   if (!value) return { others: [heldFor('an unknown node')] };
   const concurrency = concurrencyOf(kured);
   const isOwn = ({ nodeID }: Entry): boolean => typeof nodeID === 'string' && look.isOwn(nodeID);

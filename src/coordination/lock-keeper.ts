@@ -37,7 +37,7 @@ export interface KeeperParts {
   readonly holder: string;
 }
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two looks at a lock. */
 const EVERY_MS = 10_000;
 /** Milliseconds until the next look after somebody else has changed the lock at the same time. */
 const CONFLICT_MS = 1_000;
@@ -99,7 +99,7 @@ class KeptLock {
   follow(plan: string, need: LockNeed): void {
     if (need === 'over') {
       this.forget(plan);
-      // A former leader may have left its lock.
+      // Even without a plan one look is needed, because a former leader may have left its lock.
       if (!this.#hasLooked) this.#wake();
       return;
     }
@@ -130,7 +130,7 @@ class KeptLock {
     this.#plans.clear();
     this.#known = undefined;
     if (!isLeft) return;
-    // A lock that this process cannot give back expires.
+    // Errors are ignored, because a lock that this process cannot give back expires by itself.
     const view = await this.#look().catch(() => undefined);
     if (view?.renewedAt !== undefined) await view.giveBack?.().catch(() => undefined);
   }
@@ -157,7 +157,7 @@ class KeptLock {
     this.#isLooking = true;
     const { known, inMs } = await this.#keep(stop);
     this.#isLooking = false;
-    // A new term may have begun meanwhile.
+    // If this term has ended meanwhile, a new one may have begun, and this result must not replace what the new term knows.
     if (stop.aborted) {
       if (this.#running && this.#plans.size > 0) this.#wake();
       return;
@@ -166,7 +166,7 @@ class KeptLock {
     const isSame = this.#known !== undefined && sameJson(this.#known, known);
     this.#known = known;
     const { clock } = this.#parts;
-    // No plan needs the lock, and Refit does not hold it.
+    // Without a plan and without a lock to give back, no further look is needed.
     const isIdle = this.#plans.size === 0 && known.isOurs !== true;
     if (isIdle) this.#known = undefined;
     else if (this.#isAskedAgain) this.#wake();
@@ -211,7 +211,7 @@ class KeptLock {
     const { clock } = this.#parts;
     if (!this.#isNeeded()) {
       if (renewedAt === undefined || !this.#isLeft()) return renewedAt !== undefined;
-      // A node that becomes due while the answer is awaited must not start with a lock that is about to be gone.
+      // The lock counts as lost before the request to give it back is sent, so that no node starts while the answer is awaited.
       this.#known = { tool: this.kind.tool, others, isOurs: false };
       this.#tell();
       await view.giveBack?.();
@@ -240,7 +240,10 @@ class KeptLock {
   }
 }
 
-/** A renewal that seems to lie in the future is old, because the clock was set back. */
+/**
+ * Returns true if the last renewal is so recent that no new one is due. A renewal in the future counts as old, because the clock was set
+ * back since.
+ */
 function isYoung(ageMs: number, renewMs: number): boolean {
   return ageMs >= 0 && ageMs < renewMs;
 }

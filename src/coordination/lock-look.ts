@@ -8,7 +8,7 @@ import type { KnownLock, LockClient, LockKind, ToolName } from './tool.ts';
 
 export interface LocksSeen {
   readonly known: readonly KnownLock[];
-  /** What could not be read, one clause each. */
+  /** One clause for each lock that could not be read. */
   readonly unseen: readonly string[];
 }
 

@@ -56,7 +56,7 @@ export interface LockKind {
   readonly title: string;
   /** What the API server must let Refit read, as a clause. */
   readonly place: string;
-  /** How Refit takes the lock itself. */
+  /** How Refit takes the lock for itself: the rights that it needs, and its times. */
   readonly taking: {
     /** The command that prints the rights that Refit needs to take the lock. Messages name this command. */
     readonly rights: string;
@@ -88,8 +88,8 @@ export interface Look {
 export interface LockView {
   readonly others: readonly OtherLock[];
   /**
-   * When Refit renewed its lock last, in milliseconds since the Unix epoch; undefined if Refit does not hold it. A time long ago has it
-   * renewed at once. If the other tool is not there, it is the time of the look, and there is nothing to take.
+   * When Refit renewed its lock last, in milliseconds since the Unix epoch; undefined if Refit does not hold it. If the time is long ago,
+   * the lock is renewed at once. If the other tool is not there, it is the time of the look, and there is nothing to take.
    */
   readonly renewedAt?: number | undefined;
   /** Takes or renews the lock. Call it only while no other holds it. */
@@ -106,7 +106,7 @@ export interface NodeMark {
   readonly ownerKey: string;
 }
 
-/** Returns the first taint of the Node with one of the keys. */
+/** Returns the key of the first taint of the Node that has one of these keys; undefined if there is none. */
 export function taintOn({ spec }: Node, keys: readonly string[]): string | undefined {
   return spec?.taints?.find(({ key }) => keys.includes(key))?.key;
 }
