@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { type ErrorCode, messageOf, RefitError } from './errors.ts';
 
-/** The most bytes of a file. API servers accept no larger object. */
+/** The most bytes of a file that are read. API servers accept no larger object. */
 const MAX_BYTES = 3 * 1024 * 1024;
 
 /** Reads a file as text. It rejects with a message that says what is wrong with the file. */

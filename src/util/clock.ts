@@ -1,4 +1,4 @@
-/** Makes time a parameter, and defines pauses, rates, and the text form of times. */
+/** Defines the clock that code gets as a parameter, pauses, rates, and the text form of times. */
 import { untilAborted } from './waits.ts';
 
 /** The clock that code gets as a parameter. */
@@ -34,7 +34,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** The longest timer of Node.js. A longer one would fire at once. */
+/** The most milliseconds that a timer of Node.js can wait. A longer timer would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Resolves after `ms`, or rejects with the reason of `abort` as soon as it aborts. */
@@ -46,7 +46,7 @@ export async function sleep(clock: Clock, ms: number, abort?: AbortSignal): Prom
 }
 
 export interface BackoffOptions {
-  /** Milliseconds before the first retry. */
+  /** The most milliseconds before the first retry. */
   readonly base: number;
   readonly cap: number;
   /**

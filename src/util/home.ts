@@ -6,9 +6,7 @@ import manifest from '../../package.json' with { type: 'json' };
 
 export const HOMEPAGE: string = manifest.homepage;
 
-/**
- * Returns how to name a file of the repository to somebody who may have only the binary. `home` is the homepage, or empty.
- */
+/** Returns the text that names a file of the repository to somebody who may have only the binary. `home` is the homepage, or empty. */
 export function inRepository(file: string, home: string = HOMEPAGE): string {
   return `${file} ${home === '' ? 'in the repository of Refit' : `of ${home}`}`;
 }

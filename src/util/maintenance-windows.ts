@@ -68,7 +68,7 @@ export function nextStart(
   now: number,
   durationMs: number,
 ): number | undefined {
-  // After the last blackout every week has the same windows.
+  // The search ends HORIZON_MS after the last blackout, because from then on every week has the same windows.
   const end = Math.max(now, ...timetable.blackouts.map(({ to }) => to)) + HORIZON_MS;
   let time = now;
   for (let index = 0; time <= end; index++) {
@@ -218,7 +218,7 @@ function startOn(
   const before = wanted.toZonedDateTime(timeZone, { disambiguation: 'earlier' });
   if (before.toPlainDateTime().equals(wanted)) return before.epochMilliseconds;
   const after = before.getTimeZoneTransition('next');
-  // A zone that moves across the date line skips a whole day.
+  // The result is on another day if the zone moved across the date line, and so skipped the whole day.
   return after?.toPlainDate().equals(day) === true ? after.epochMilliseconds : undefined;
 }
 

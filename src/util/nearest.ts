@@ -2,7 +2,7 @@
 
 /** The most wrong, missing, additional or swapped characters of a misspelt name. */
 const MOST_SLIPS = 2;
-/** A name must have so many characters for each slip. Otherwise short names would resemble everything. */
+/** The number of characters that a name must have for each slip. Otherwise short names would resemble everything. */
 const CHARACTERS_PER_SLIP = 3;
 
 /** Returns the known name that is most like `wrong`, in any case of letters; undefined if none is like it. */

@@ -1,7 +1,7 @@
 /** Reads members of JSON that people write into annotations. Anybody may write them, so a value of another form counts as absent. */
 import { printable } from './printable.ts';
 
-/** The most characters of a text that messages repeat. */
+/** The most characters of a written text that messages repeat. */
 const LONGEST = 200;
 
 /** Returns the text, printable and of limited length; undefined if the value is no text or only spaces. */
