@@ -62,10 +62,7 @@ export const LIFTABLE = ['F7', 'F11', 'R14', 'etcd'] as const;
 /** Settings outside of Refit that lift a refusal. */
 const LIFTS = {
   cgroup: 'failCgroupV1: false in ConfigMap kube-system/kubelet-config',
-  /**
-   * These keys are names of kubeadm's preflight checks. If kubeadm ignores one, the corresponding
-   * rule is lifted.
-   */
+  /** This key, and the next one, are names of preflight checks of kubeadm. If kubeadm ignores the check, the rule is lifted. */
   SystemVerification: 'ignorePreflightErrors: [SystemVerification]',
   ContainerRuntimeVersion: 'ignorePreflightErrors: [ContainerRuntimeVersion]',
   kubeOneLabel: 'if that run will not continue, --force',

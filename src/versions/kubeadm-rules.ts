@@ -103,8 +103,8 @@ export function* nodeFindings(
 }
 
 /**
- * Returns a finding for which kubeadm has the preflight check `check`. If kubeadm ignores that
- * check, the rule only warns.
+ * Returns the finding of a rule for which kubeadm has the preflight check `check`: a refusal, or a warning if kubeadm ignores that check on
+ * the host.
  */
 function unlessIgnored(
   rule: RuleName,

@@ -37,10 +37,7 @@ export const OLDEST_MAINTAINED = NEWEST_KNOWN - 2;
  */
 const THREE_BEHIND_FROM = 25;
 
-/**
- * Returns everything that breaks a rule, in the order of the rules. Facts that are absent are not
- * judged.
- */
+/** Returns everything that breaks a rule, in the order of the rules. Rules about absent facts are skipped. */
 export function judgeVersions(facts: VersionFacts): Finding[] {
   const isReadable = ({ version }: { readonly version: string }): boolean =>
     parseVersion(version) !== undefined;

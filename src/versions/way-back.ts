@@ -34,7 +34,7 @@ export interface WayBack {
   readonly message: string;
 }
 
-/** The number of minor versions that a kubelet may be older than an API server. */
+/** The most minor versions by which a kubelet may be older than an API server. */
 const MOST_BEHIND = 3;
 
 /** Returns whether one node can go back. `servers` are the versions of all API servers, and `now` is in milliseconds. */
