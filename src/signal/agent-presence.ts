@@ -162,7 +162,7 @@ export function cgroupV1On(object: KubeObject): CgroupV1 | undefined {
   return silenceOn(object) > SILENT_MS ? undefined : presenceOn(object)?.cgroupV1;
 }
 
-/** An agent counts as silent if its last heartbeat is this many milliseconds older than that of its kubelet. */
+/** Milliseconds by which the last heartbeat of an agent must be older than that of its kubelet for the agent to count as silent. */
 export const SILENT_MS = 3 * HEARTBEAT_MS;
 
 /**
@@ -231,7 +231,7 @@ export function heartbeatOn(node: KubeObject): Heartbeat {
   return heartbeat.since === presenceOn(node)?.since ? heartbeat : {};
 }
 
-/** Others may write this annotation too, so an invalid value counts as absent. */
+/** Reads what the agent announces on the object. Others may write the annotation, too, so an invalid value counts as absent. */
 const presenceOn = onceForEach(
   ({ metadata: { annotations } }: KubeObject): AgentPresence | undefined => {
     const value = parseJson(annotations?.[AGENT_ANNOTATION]);

@@ -40,12 +40,14 @@ export function decodeSignal(annotations: Annotations | undefined): SignalData |
 /** Returns the version whose installation the agent reported as completed; undefined if the last signal brought none. */
 export function installedVersion(annotations: Annotations | undefined): string | undefined {
   const { command, status } = decodeSignal(annotations) ?? {};
-  // A bundle of images changes no version.
+  // Only a k0supdate installs a version. A bundle of images changes none.
   const isInstalled = command?.kind === 'k0supdate' && status?.status === 'Completed';
   return isInstalled ? command.version : undefined;
 }
 
-/** Caches the result, because thousands of nodes are read every second, and almost none of them has changed. */
+/**
+ * Decodes the annotations, and caches the result, because thousands of nodes are read every second, and almost none of them has changed.
+ */
 const decode = onceForEach((annotations: Annotations): SignalData | undefined =>
   annotations[names.SIGNAL_VERSION_ANNOTATION] === 'v2'
     ? toSignal(parseJson(annotations[names.SIGNAL_DATA_ANNOTATION]))
@@ -114,7 +116,7 @@ export function decodeCommand(value: unknown): SignalCommand | undefined {
   return { id: value['id'] as number, kind, url, version, ...more };
 }
 
-/** The reason in a report has at most this many characters. */
+/** The most characters of the reason in a report. */
 export const REASON_LIMIT = 512;
 
 const TIMES = Object.fromEntries(names.SIGNAL_STATUSES.map((status) => [status, anAmount]));
@@ -260,7 +262,7 @@ const POLICY = {
    */
   keepPreviousMs: anAmount,
   drain: recordOf(DRAIN),
-  /** If it is absent, the agent takes no snapshot of etcd. */
+  /** The options for a snapshot of etcd. If this member is absent, the agent takes no snapshot. */
   etcdSnapshot: recordOf(ETCD_SNAPSHOT),
   /**
    * `leader` means that the leader that wrote the signal cordons, drains and uncordons the node. If it is absent, the

@@ -55,7 +55,7 @@ export function isConfigurable(item: unknown): item is ConfigurationItem {
   if (typeof name !== 'string' || typeof content !== 'string' || typeof mode !== 'number')
     return false;
   if (ARGUMENT.test(`${name}=${content}`)) return true;
-  // A user who may write to one of root's files could choose what root's programs read.
+  // The mode of a file must not let other users write to it, because they could then choose what programs of root read.
   return name !== 'kubelet' && isAllowance(name) && (mode & ~0o755) === 0;
 }
 

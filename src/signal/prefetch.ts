@@ -80,7 +80,7 @@ const read = onceForEach((annotations: signals.Annotations) => {
   return { prefetch: decode(prefetch), check: decode(check) };
 });
 
-/** An agent reads no more commands than this, because others may write the annotation too. */
+/** The most commands that an agent reads from the annotation, because others may write the annotation, too. */
 export const MOST_COMMANDS = 8;
 
 function decode(text: string | undefined): DownloadCheck | undefined {
