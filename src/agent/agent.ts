@@ -32,8 +32,8 @@ export interface AgentParts extends ObserverParts, Pick<CrashReportParts, 'accou
     abort: AbortSignal,
   ) => Promise<StepOutcome>;
   /**
-   * The Node of this host, if `object` is not that Node but pods run here. Its changes end a pause while the agent watches a new process,
-   * because the heartbeat of the kubelet may be what the next node waits for.
+   * The Node of this host, if `object` is not that Node but pods run here. While the agent watches a new process, a change of this Node
+   * ends a pause of the agent early: the change may be the heartbeat of the kubelet for which the next node waits.
    */
   readonly ownNode?: ChangingObject;
   /**
@@ -136,12 +136,12 @@ export class Agent {
   #unannounced: SignalData['created'] | undefined;
   readonly #shouldLog: (text: string) => boolean;
   #isUnheard = false;
-  /** The `created` of the last signal that was left to k0s's own agent. */
+  /** The `created` of the last signal that this agent left to k0s's own agent. */
   #left: SignalData['created'] | undefined;
   #awaited: AwaitStep['kind'] | undefined;
   #isResting = false;
   readonly #reportCrashes: CrashReporter;
-  /** Waits for the socket of a service that is starting. */
+  /** The wait for the socket of a service that is starting; undefined if the agent does not wait for one. */
   #socket: { readonly came: Promise<'came'>; readonly unwatch: () => void } | undefined;
 
   constructor(parts: AgentParts) {
@@ -158,8 +158,8 @@ export class Agent {
     const { object, log, clock } = this.#parts;
     this.#journal = resumed(await this.#parts.loadJournal(), this.#now());
     if (this.#journal.phase !== 'idle') log.info('resuming', { phase: this.#journal.phase });
-    // The agent does not wait for this report: the API server may run on this host, and may need
-    // the restart that the agent is about to order.
+    // The watch of the object runs in the background, because the API server may run on this host, and may need the restart that the agent
+    // is about to order.
     void object.follow(stop);
     while (!stop.aborted) {
       const watched = this.#watched();
@@ -175,7 +175,7 @@ export class Agent {
     await this.#parts.prefetcher?.stop();
   }
 
-  /** Returns what ends a pause when it changes. */
+  /** Returns the object whose changes end a pause of the agent: the agent's own object, or this object and the Node of the host. */
   #watched(): ChangingObject {
     const { object, ownNode } = this.#parts;
     return ownNode !== undefined && this.#journal.phase === 'soaking'
@@ -280,7 +280,7 @@ export class Agent {
     return { ...step, reason: withCrashStory(step.reason, exits, account, ms) };
   }
 
-  /** Returns the pause until the next observation. A wait without a deadline is logged once. */
+  /** Returns the pause of the waiting step until the next observation. A wait without a deadline is logged once. */
   #await(step: AwaitStep, { host, node, now }: StepInput): Pause {
     const isNew = this.#awaited !== step.kind;
     this.#awaited = step.kind;
@@ -363,7 +363,7 @@ export class Agent {
       const deadlineMs = step.status === 'RollingBack' ? BEFORE_ROLL_BACK_MS : undefined;
       await object.write(withReport(newest, signal, step, after, clock.now()), deadlineMs);
     } catch (error) {
-      // The write may have succeeded without an answer, so the next decision needs the object as it is now.
+      // The write may have succeeded although no answer came, so the object is read again for the next decision.
       if (step.status !== 'RollingBack' || isConflict(error)) await object.refresh();
       throw error;
     }
@@ -418,7 +418,7 @@ export class Agent {
     this.#journal = journal;
   }
 
-  /** Returns the pause after a failure: none after the first conflict, otherwise a backoff. */
+  /** Returns the milliseconds to pause after a failed write: 0 after a first conflict, otherwise a growing backoff. */
   #failed(error: unknown, stop: AbortSignal): number {
     if (stop.aborted) return 0;
     const { log } = this.#parts;

@@ -48,7 +48,7 @@ export interface Work extends BundleWork {
 export interface Failure extends Pick<AgentReport, 'late' | 'refused'> {
   readonly status: 'FailedDownload' | 'Failed';
   readonly reason: string;
-  /** False if the roll-back did not succeed, or its result is not known: the service may restart at any time. */
+  /** False if the roll-back did not succeed, or if its result is not known. The service may then restart at any time. */
   readonly rolledBack?: false;
 }
 

@@ -110,7 +110,10 @@ function nextBundleStep({ phase, failure, work }: BundleJournal, status: string 
   }
 }
 
-/** The agent works only on these statuses. Others are final or unknown, and original agents ignore those, too. */
+/**
+ * The statuses of a signal on which the agent works, by the kind of its command. All other statuses are final or unknown, and the original
+ * agents ignore them, too.
+ */
 const OPEN: Readonly<Record<SignalCommand['kind'], readonly (string | undefined)[]>> = {
   k0supdate: [
     undefined,

@@ -34,7 +34,7 @@ export interface EffectTools
     Pick<FetchRequest, 'userAgent' | 'limits'> {
   readonly stateDirectory: string;
   readonly imagesDirectory: string;
-  /** If true, a forced update must also bring the version that it names. */
+  /** If true, the binary of a forced update must have the version that the signal names. */
   readonly checkForced?: boolean;
   /** Where the service of this host has its data and its status socket. */
   readonly places: Pick<ServicePlaces, 'current'>;
@@ -87,7 +87,7 @@ export async function perform(
 
 type RunningTools = EffectTools &
   FetchTools & {
-    /** This is called after the agent removed, to make room, files that the host kept for a way back. */
+    /** The agent calls this function after it has removed files that the host kept for a way back, to make room for a download. */
     readonly onRemoved: (removals: Removals) => void;
   };
 
@@ -192,12 +192,14 @@ function spareFor(
       await fileTrust.assertReplaceable(binary);
       return await kept.take(previous, sha256, staged);
     },
-    // A download ahead has no signal. It is not urgent, so no file that is kept for a way back is removed for it.
+    // Files that are kept for a way back are removed only for a download with a signal. A download ahead has no signal and is not urgent.
     ...(created !== '' && {
       makeRoom: async () => {
-        // The bundle goes first: the node usually has its images in its container runtime as well.
+        // The previous bundle is removed before the previous binary, because the node usually has the images of the bundle in its container
+        // runtime as well.
         if (await sacrificeBundle(dirname(binary), command.version, tools)) return true;
-        // The record is read first, because it may not be writable on a full disk.
+        // The version is read from the record before the binary is removed, because on a full disk the record may not be writable
+        // afterwards.
         const { version } = (await kept.facts()) ?? {};
         const isRemoved = await kept.sacrifice(binary, previous);
         if (isRemoved && version !== undefined) onRemoved({ removed: version });

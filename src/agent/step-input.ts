@@ -21,8 +21,8 @@ export interface OwnNodeFacts {
   /** The node's Ready condition. Like `staleMs`, it is only present while a new process is being watched. */
   readonly isReady?: boolean;
   /**
-   * For how long the API server has answered that the node's last heartbeat is older than the
-   * restart, in milliseconds; absent if the heartbeat is newer.
+   * Milliseconds for which the API server has answered that the node's last heartbeat is older than the restart; absent if the heartbeat is
+   * newer than the restart.
    */
   readonly staleMs?: number;
 }
@@ -57,7 +57,7 @@ export interface StepInput {
   readonly isReported?: boolean;
   /** The snapshot of etcd that the object reports for this signal. Others may have written it. */
   readonly reportedSnapshot?: EtcdSnapshot;
-  /** True if the API server does not accept the agent's reports. */
+  /** True if the API server does not accept the agent's reports, so that no leader sees them. */
   readonly isUnheard?: boolean;
   /**
    * Set if the agent has not read its object, or the object does not exist. A roll-back waits until

@@ -83,7 +83,7 @@ export function resumed(journal: Journal, now: number): Journal {
   if (journal.phase === 'idle' || journals.isBundle(journal) || journal.since === undefined)
     return journal;
   const { restartedAt = now, ...rest } = journal;
-  // If the restart lies in the future, the clock was set back since, and the time means nothing.
+  // A `restartedAt` in the future is dropped: the clock was set back since, and the time means nothing.
   return { ...rest, since: now, ...(restartedAt < now && { restartedAt }) };
 }
 
@@ -143,7 +143,7 @@ const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
     failed(journal, { ...fail(reason), ...(late && { late }) }),
   'keep-previous': (journal, reason) => failed(journal, fail(reason)),
   swap: (journal, reason) => ({ ...journal, phase: 'swappingBack', failure: fail(reason) }),
-  // A failed roll-back has no other version to roll back to, so it can only wait.
+  // If the failed restart was part of a roll-back, there is no other version to go back to, so the agent can only wait.
   restart: (journal, reason) =>
     isRollingBack(journal)
       ? { ...journal, phase: 'restartedBack' }
@@ -153,7 +153,8 @@ const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
       ...fail(`${journal.failure?.reason}; the roll-back failed: ${reason}`),
       rolledBack: false,
     }),
-  // A failure is reported even if the node stays cordoned. A success is not.
+  // After a failed uncordon, a failed upgrade is reported nevertheless, although the node stays cordoned. A successful upgrade is not
+  // reported before the uncordon succeeds.
   uncordon: (journal) =>
     journal.failure === undefined || journal.drain === 'stuck'
       ? journal

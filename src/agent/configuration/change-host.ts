@@ -14,7 +14,7 @@ import { KUBELET_FLAGS, withArguments, wordsFor } from './kubelet.ts';
 import { type FileState, readRootFile, writeRootFile } from './root-file.ts';
 
 export interface ChangeParts {
-  /** This prefix comes before each path. It is empty except in tests. */
+  /** The prefix of each path on the host. It is empty except in tests. */
   readonly root: string;
   readonly journal: string;
   /** Rejects with the kubelet's error message if the kubelet does not know an argument. */
@@ -23,7 +23,10 @@ export interface ChangeParts {
   readonly restartKubelet: () => Promise<void>;
 }
 
-/** The name is a path or `user:NAME`. `before` is what was there, and `after` is what the request wants. */
+/**
+ * One file or the keys of one user. `name` is the path or `user:NAME`, `before` is the state on the host before the change, and `after` is
+ * the state that the request wants.
+ */
 type Entry = readonly [name: string, before: FileState | undefined, after: FileState];
 type Journal = readonly Entry[];
 
@@ -90,7 +93,7 @@ export async function putBack(parts: ChangeParts): Promise<boolean> {
 async function putOneBack(parts: ChangeParts, [name, before, after]: Entry): Promise<void> {
   const isKubelet = name === KUBELET_FLAGS;
   const restartIsDue = `${parts.journal}.restart`;
-  // A file that somebody else changed since then stays as it is.
+  // Only a file that still has the state of the request is restored. A file that somebody else has changed since stays as it is.
   if (sameJson(await read(parts, name, after), after)) {
     // The next agent must know this, too: once the file is restored, nothing else shows that the kubelet still runs
     // with the new arguments.

@@ -22,13 +22,13 @@ export interface Origin {
 interface PartRecord extends Origin {
   readonly url: string;
   readonly sha256?: string;
-  /** The hash of the complete file, if the signal names none. */
+  /** The hash of the complete file, recorded by `seal`; absent if the signal names a hash, or if the file is incomplete. */
   readonly sealed?: string;
 }
 
 /** A symbolic link is refused, because the user who made the link would decide where the bytes are written. */
 const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
-/** At most about this many bytes are lost when the power fails. */
+/** The number of bytes after which the partial file is synced. At most about so many bytes are lost when the power fails. */
 const SYNC_BYTES = 1024 * 1024;
 
 /** An open partial file. Its disposal closes it; the bytes stay on the disk. */
@@ -98,7 +98,7 @@ export async function openPartial(
       unsynced += chunk.length;
       if (unsynced < SYNC_BYTES) return;
       unsynced = 0;
-      // The sync is not awaited here, so that the next bytes are received in the meantime.
+      // Only the sync before this one is awaited here, so that the next bytes are received while a sync runs.
       await syncing;
       syncing = handle.datasync();
       // A failure of the sync is reported by the next `await` of it.

@@ -5,7 +5,7 @@ import { sameJson } from '../../util/json.ts';
 import { type FetchAhead, fetchAhead, type PrefetcherParts } from './fetch-ahead.ts';
 
 export interface Prefetcher extends Pick<FetchAhead, 'holds'> {
-  /** Starts a new request, and discards what is no longer requested. Does not wait for either. */
+  /** Starts the download that is requested now, and discards a download that is no longer requested. Returns without waiting for either. */
   follow(asked: Prefetch | undefined): void;
   /** Resolves once nothing is written any more. The files stay, so that the upgrade can continue from them. */
   stop(): Promise<void>;

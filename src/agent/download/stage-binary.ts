@@ -13,7 +13,7 @@ export interface DownloadRequest extends FetchRequest {
   /** The path of the verified payload. It is in the same directory as `paths.part`. */
   readonly staged: string;
   readonly prepare: () => Promise<void>;
-  /** Stages the kept binary if it has this hash, and resolves with true then. */
+  /** Stages the kept binary if it has this hash. Resolves with true if it did. */
   readonly takeKept?: (sha256: string, staged: string) => Promise<boolean>;
   /** Removes files that the host can do without. Resolves with true if that freed room. */
   readonly makeRoom?: () => Promise<boolean>;

@@ -38,8 +38,8 @@ export async function keepRegistered(parts: RegistrationParts, stop: AbortSignal
 }
 
 /**
- * Writes at most once. Returns the milliseconds to pause unless the object changes, or undefined to wait without a
- * limit.
+ * Brings the ControlNode up to date with at most one write. Returns the milliseconds until it must be looked at again, or undefined if only
+ * a change of the object requires that.
  */
 async function updateRegistration({
   object,

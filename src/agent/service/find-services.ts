@@ -70,8 +70,8 @@ export function findService(path: string, original: Omit<ProcessId, 'pid'>): Pro
   for (const pid of processes.childrenOf(parent) ?? processes.allPids()) {
     const process = processes.findProcess(pid);
     if (process?.parent !== parent || processes.isOlder(process, original)) continue;
-    // Orphaned processes of any user become children of PID 1, and their user chooses their arguments. A `k0s api`
-    // whose k0s was killed becomes one, too.
+    // Orphaned processes of any user become children of PID 1, and their user chooses their arguments. A `k0s api` whose k0s was killed
+    // becomes such a child, too.
     if (whyForeign(pid) !== undefined || !processes.wasStartedFrom(pid, path)) continue;
     if (processes.argumentsOf(pid).some(isRole)) return process;
   }

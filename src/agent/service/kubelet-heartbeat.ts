@@ -10,7 +10,7 @@ import type { ProcessId, ServiceFacts } from './host.ts';
 
 export interface KubeletHeartbeatParts extends BasicTools {
   readonly maintenance: Pick<Maintenance, 'readNode'>;
-  /** Returns the milliseconds since the process started. If that is not known, any number may be returned. */
+  /** Returns the milliseconds since the process started, or any number if its start is not known. */
   readonly ageOf: (process: ProcessId) => Promise<number>;
   /** The object with the signals. */
   readonly object: { readonly newest: Node | undefined };
@@ -62,8 +62,8 @@ export function kubeletHeartbeat({
     if (journal.phase !== 'soaking') return settled({});
     const now = steady();
     const { newest } = object;
-    // This is the start by the wall clock as it is set now. If somebody set the wall clock in the
-    // meantime, the kubelet's heartbeats use the new setting, too.
+    // `startedAt` is the start of the new process by the wall clock as it is set now. If somebody has set the wall clock since, the
+    // kubelet's heartbeats use the new setting, too.
     const startedAt = clock.now() - (now - (await startOf(journal, now)));
     try {
       // A worker that does not answer may be waiting for the API server. Then the Node is read from the API server, which
@@ -101,7 +101,7 @@ function isFresh(node: Node, { work }: UpdateJournal, startedAt: number): boolea
   const heard = Date.parse(ready.lastHeartbeatTime);
   const second = Math.floor(startedAt / 1000) * 1000;
   const old = kubernetesPartOf(work.from);
-  // The old and the new version of k0s may have the same kubelet version.
+  // The kubelet version proves nothing if the old and the new version of k0s have the same one.
   const isOld =
     kubeletVersionOf(node) === old && old !== kubernetesPartOf(work.signal.command.version);
   return heard > second || (heard === second && !isOld);

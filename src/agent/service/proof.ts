@@ -146,7 +146,7 @@ function readyDeadline(
   return isReady === false ? began + readyTimeoutMs : began;
 }
 
-/** Returns what is wrong with the watched process; undefined while it lives and its answers stay the same. */
+/** Returns how the watched process has changed, as a clause for people; undefined while it lives and its answers stay the same. */
 function changeOf({ journal, host: { running, service } }: UpdateInput): string | undefined {
   const { fresh, work } = journal;
   const { version } = work.signal.command;

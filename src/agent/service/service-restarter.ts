@@ -46,7 +46,8 @@ export function serviceRestarter(
   };
   return {
     async restart(process, binary) {
-      // The process may have ended already: a manager that gave up on the service starts it again.
+      // The service manager is asked even if the process has ended already, because a manager that gave up on the service can start it
+      // again.
       const service = await find(process, binary);
       if (service?.isRestarting) return;
       if (service === undefined) return terminate(process, log);

@@ -23,7 +23,7 @@ const STARTED_AS_K0S = /(\/[^\s;"']+)(?: -\S+)* (?:controller|server|worker)\s/g
 
 /** Returns systemd as a service manager. `cgroupOf` is a parameter for tests. */
 export function systemd(commands: Commands, cgroupOf = cgroupNow): ServiceManager {
-  /** The unit that ran the service last. */
+  /** The name of the unit that ran the service last; undefined if none is known. */
   let last: string | undefined;
   return {
     async find(process, binary) {

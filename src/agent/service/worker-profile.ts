@@ -24,7 +24,7 @@ const PROFILE_FILE = 'worker-profile.yaml';
  */
 const START_MS = 5_000;
 
-/** What was found out about the last process. It stays true for as long as that process lives. */
+/** Whether the last process of k0s runs its own agent. This answer stays true for as long as that process lives. */
 interface Known {
   /** The boot id and the start time of the process. */
   readonly started: string;

@@ -51,7 +51,7 @@ function tarReader() {
   const begin = (): void => {
     const name = textOf(header.subarray(0, 100));
     const size = sizeOf(header.subarray(124, 136));
-    // Two empty blocks end the archive.
+    // An empty block stands here only at the end of the archive, so there is no entry to follow.
     if (name === '' || size === undefined) return;
     left = size;
     padding = (BLOCK - (size % BLOCK)) % BLOCK;

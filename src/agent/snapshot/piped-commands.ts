@@ -9,7 +9,7 @@ export interface PipedCommand {
 }
 
 export interface PipedCommands {
-  /** Reads the output of the first program, which also goes to `output`. */
+  /** Makes `reader` get a copy of what the first program prints, before another program changes it. */
   readonly copyTo: (reader: Writable) => void;
   /** What the last program prints. */
   readonly output: Readable;

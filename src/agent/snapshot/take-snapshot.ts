@@ -138,7 +138,7 @@ async function write(path: string, request: SnapshotRequest, tools: SnapshotTool
     return written;
   } catch (error) {
     commands.kill(error as Error);
-    // The exit code of the program explains a failure better than the end of its output.
+    // The programs are awaited first, because the exit code of a program explains a failure better than the end of its output.
     await commands.ended;
     throw error;
   } finally {
@@ -167,7 +167,7 @@ async function start(
 
 interface Room {
   readonly mostBytes: number;
-  /** Rejects if writing this many more bytes would use the reserve. */
+  /** Rejects if a write of so many further bytes would leave less than the reserve free. */
   readonly require: (bytes: number) => Promise<void>;
 }
 

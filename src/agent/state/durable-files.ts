@@ -54,7 +54,7 @@ export async function replaceDurably(
     await files.link(source, next);
   } catch (error) {
     if (!NO_LINKS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    // Without hard links the file is copied. Otherwise `source` stays as a second name of the file.
+    // The file system has no hard links, so the file is copied. With hard links, `source` stays as a second name of the file.
     isCopy = true;
     await files.copyFile(source, next);
     await syncPath(next, files);

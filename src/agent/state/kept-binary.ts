@@ -175,7 +175,7 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
         const installed = await files.lstat(binary).catch(() => undefined);
         const kept = await files.lstat(path).catch(() => undefined);
         const isWorking = installed?.isFile() === true && installed.size > 0;
-        // A second name of the installed binary takes no room.
+        // If the kept file is only a second name of the installed binary, its removal frees no room.
         if (!isWorking || kept?.isFile() !== true || kept.ino === installed.ino) return false;
         await remove(known, 'DiskFull');
         return true;

@@ -87,8 +87,8 @@ function hasOtherAgent({ journal, signal, host, isReported }: StepInput): boolea
     return CORDONED.includes(status) && isReported !== true && host.ownAgent !== false;
   if (isBundle(journal)) return false;
   const { phase, begunLate = false, restartedAt, drain } = journal;
-  // If another agent works on the signal, this agent does not report a failure from before any restart. If no other agent
-  // works on it, only this agent can report the failure.
+  // A failure from before any restart is not reported while another agent works on the signal. If no other agent works on it, only this
+  // agent can report the failure.
   if (phase === 'failed')
     return (
       !begunLate &&

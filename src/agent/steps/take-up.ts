@@ -41,7 +41,7 @@ export function answerEnded(input: NewSignalInput): Step {
   if (kind === 'k0supdate' && running === undefined && distrust === undefined)
     return { kind: 'await-service' };
   if (ended === 'Completed' && running?.version === version && running.current) {
-    // The restored object may show the cordon that the node had at that time.
+    // With the status UnCordoning, the restored object may still show the cordon that the node had at that time.
     const isThere = signal.status?.status === 'UnCordoning';
     return isThere ? takeUp(input) : { kind: 'report', status: 'UnCordoning', ...fromOf(host) };
   }
@@ -88,7 +88,7 @@ function refusalOf({
 
 function takeUpNew(input: NewSignalInput, running: RunningService): Step {
   const { signal, node } = input;
-  // A process whose file was replaced runs the wanted version only until its next start.
+  // The running file must also be the one at the path: a process whose file was replaced runs the wanted version only until its next start.
   const isThere = running.version === signal.command.version && running.current;
   if (isThere && signal.command.forceupdate !== true) {
     // The leader may have cordoned the node at Cordoning, and uncordons it only at UnCordoning. The same applies to a

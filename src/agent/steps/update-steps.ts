@@ -99,7 +99,10 @@ function snapshotFirst(input: UpdateInput): Step | undefined {
   return { kind: 'snapshot-etcd', ...(reported && { reported }) };
 }
 
-/** If the leader cordons and drains the node, the leader also reports that. */
+/**
+ * Returns the step that cordons and drains the node, or that waits for the leader. A leader that cordons and drains the node also reports
+ * that.
+ */
 function cordonAndDrain({ journal, node }: UpdateInput): Step {
   if (journal.drain === 'done') return report('ApplyingUpdate');
   return node.cordoner === 'self' ? { kind: 'cordon-and-drain' } : { kind: 'await-leader' };
@@ -154,7 +157,10 @@ function report(status: SignalStatus): Step {
   return { kind: 'report', status };
 }
 
-/** Uncordons before it reports the failure, unless an earlier attempt to uncordon failed. */
+/**
+ * Returns the step that uncordons the node, or else the step that reports the failure: if there is no cordon of the agent, or an earlier
+ * attempt to remove it failed.
+ */
 function uncordonOrFail(journal: UpdateJournal, rolledBack: boolean | undefined): Step {
   if (journal.drain === 'started' || journal.drain === 'done') return { kind: 'uncordon' };
   const failure = journal.failure ?? { status: 'Failed', reason: 'the update failed' };

@@ -10,7 +10,7 @@ const ORDER_AT = 5;
 const BIG_ENDIAN = 2;
 /** The position of the machine in the header. */
 const MACHINE_AT = 18;
-/** The names of machines, as the program `file` prints them. */
+/** The names of processors, as the program `file` prints them, by the number of the machine in the header. */
 const MACHINES = new Map([
   [3, 'x86'],
   [22, 's390x'],
@@ -19,7 +19,7 @@ const MACHINES = new Map([
   [183, 'aarch64'],
   [243, 'riscv64'],
 ]);
-/** The machines by the name that Node.js has for the architecture. */
+/** The name of the processor, as in MACHINES, by the name that Node.js has for the architecture. */
 const HOSTS = new Map([
   ['x64', 'x86-64'],
   ['arm64', 'aarch64'],

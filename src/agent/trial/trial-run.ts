@@ -109,7 +109,7 @@ async function execute({ fd }: FileHandle, timeoutMs: number, cannot: Trial['can
   });
   clearTimeout(patience);
   killGroup(child.pid);
-  // Other programs may run as nobody, so its processes are not killed.
+  // The processes of the user `nobody` are not killed, because other programs may run as that user.
   if (user !== undefined && user !== NOBODY) await killAllOf(user);
   // A process of the agent's own user that left the process group may keep the pipes open.
   await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
