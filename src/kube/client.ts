@@ -29,7 +29,7 @@ export interface ListOptions extends RequestOptions, Selection {
    */
   readonly resourceVersion?: string | undefined;
   readonly continue?: string | undefined;
-  /** The most bytes of one answer, if that is fewer than the client allows. */
+  /** The most bytes of one answer. It counts only if it is lower than the limit of the client. */
   readonly mostBytes?: number | undefined;
 }
 
@@ -167,7 +167,7 @@ export interface Call {
   readonly body?: unknown;
   readonly abort?: AbortSignal | undefined;
   readonly deadlineMs: number;
-  /** The most bytes of the answer, if that is fewer than the caller allows. It limits no stream. */
+  /** The most bytes of the answer. It counts only if it is lower than the limit of the caller, and limits no stream. */
   readonly mostBytes?: number | undefined;
   /**
    * Returns what is wrong with a parsed answer or with one value of a stream, or undefined if

@@ -27,8 +27,8 @@ const OPERATORS = new Set(['In', 'NotIn', 'Exists', 'DoesNotExist']);
 const VALUE_ONLY = new RegExp(`^${VALUE}$`);
 
 /**
- * Returns a matcher for a label selector, all of whose requirements must hold. The empty text
- * selects everything. It throws a SelectorError.
+ * Returns a matcher for a label selector, all of whose requirements must hold. The empty text selects everything. Throws a SelectorError if
+ * the text cannot be parsed.
  */
 export function parseLabelSelector(text: string): Matcher {
   const selector = { matchExpressions: splitRequirements(text).map(labelRequirement) };
@@ -77,8 +77,8 @@ export const nodeFields: Fields = {
 };
 
 /**
- * Returns a matcher for requirements `field=value`, `field==value` or `field!=value`, all of which
- * must hold. The empty text selects everything. It throws a SelectorError.
+ * Returns a matcher for requirements `field=value`, `field==value` or `field!=value`, all of which must hold. The empty text selects
+ * everything. Throws a SelectorError if the text cannot be parsed.
  */
 export function parseFieldSelector(text: string, fields: Fields): Matcher {
   const matchers = splitRequirements(text).map((part) => fieldRequirement(part, fields));
@@ -137,8 +137,7 @@ function splitRequirements(text: string): string[] {
 }
 
 /**
- * Returns a label selector as text, with its requirements sorted by key. `further` are additional requirements in that
- * syntax.
+ * Returns a label selector as text, with its requirements sorted by key. `further` are additional requirements, which are texts already.
  */
 export function selectorText(
   { matchLabels = {}, matchExpressions = [] }: LabelSelector,
@@ -202,7 +201,7 @@ function requirementsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelect
   return [...exact, ...matchExpressions];
 }
 
-/** Returns true if each label that meets the first requirement also meets the second one. */
+/** Returns true if all labels that meet the requirement `known` surely also meet `wanted`. */
 function implies(known: Requirement, wanted: Requirement): boolean {
   if (known.key !== wanted.key) return false;
   const { operator, values = [] } = known;

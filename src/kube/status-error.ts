@@ -50,7 +50,7 @@ export class TransportError extends Error {
   }
 }
 
-/** The cause of a TransportError if an answer came that is not one of an API server. */
+/** The cause of a TransportError if an answer came, but not one that an API server would send. */
 export class AnswerError extends Error {
   override readonly name = 'AnswerError';
 }
@@ -180,10 +180,10 @@ function judge(error: StatusError): [ErrorCode, string] {
   const isDenied = WEBHOOK.test(message) && !isInTrouble;
   if (code === 409 || code === 422 || isDenied) return ['REFIT_CONTROL', `refused: ${message}`];
   if (code === 403) return ['REFIT_FORBIDDEN', `refused: ${message}`];
-  // The details of the answer name a missing object, but not a missing kind.
+  // If the details of the answer name no object, the kind itself is missing.
   if (code === 404 && !status.details?.name)
     return ['REFIT_NO_CRD', `does not know a kind that Refit needs: ${message}`];
-  // Only an API server gives a reason with the code 400. Other servers send none.
+  // An answer 400 without a reason does not come from an API server, because an API server always gives a reason with this code.
   if (code < 400 || (code === 400 && error.reason === ''))
     return ['REFIT_BAD_ANSWER', `does not answer as an API server: ${message}`];
   return [isInTrouble ? 'REFIT_UNREACHABLE' : 'REFIT_INTERNAL', `answered ${code}: ${message}`];

@@ -26,8 +26,8 @@ export interface Credentials {
   /** Returns the credentials of one request. It rejects with REFIT_KUBECONFIG if they cannot be read. */
   current(): Promise<Identity>;
   /**
-   * Must be called after a 401. It returns true if the next `current()` may return credentials that
-   * the server has not refused yet.
+   * The client must call this after an answer 401. Returns true if the next `current()` may return credentials that the server has not
+   * refused yet.
    */
   refresh(refused: Identity): boolean;
   /**

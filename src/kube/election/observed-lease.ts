@@ -32,7 +32,7 @@ export interface ObservedLease {
   readonly exists: () => boolean;
   /** Returns the lease as it was last read, or undefined if it was never found. */
   readonly last: () => Lease | undefined;
-  /** Returns the milliseconds until we may claim the lease. They are zero or less if it is free. */
+  /** Returns the milliseconds until this process may claim the lease; 0 or less if the lease is free. */
   freeInMs(): number;
   /**
    * Returns true for an error that means that somebody else wrote the lease, which is routine. It

@@ -22,10 +22,7 @@ export interface Term {
 export interface GuardedWrite {
   /** Milliseconds within which the write must end, with or without success. */
   readonly deadlineMs: number;
-  /**
-   * Must be called once, when the write has ended. `known` is false if the write may still reach
-   * the server.
-   */
+  /** The caller must call this once, when the write has ended. `known` is false if the write may still reach the server. */
   end(known: boolean): void;
 }
 
@@ -84,7 +81,7 @@ export function guardedClient(
 }
 
 export interface TermTimes {
-  /** Milliseconds after a renewal in which nobody else may take the lease. */
+  /** Milliseconds after a renewal of the lease in which no other process may take it. */
   readonly leaseDurationMs: number;
   /** How many milliseconds after a renewal of the lease a write may still begin. */
   readonly renewDeadlineMs: number;
@@ -108,8 +105,8 @@ export interface LeadershipTerm extends WriteGuard {
   /** Returns the milliseconds until the term ends, unless the lease is renewed. */
   remainingMs(): number;
   /**
-   * Must be called when our claim is in the lease. `sentAt` is the monotonic time at which it was
-   * sent.
+   * The election calls this when the server has accepted our claim on the lease. `sentAt` is the monotonic time in milliseconds at which
+   * the claim was sent.
    */
   won(number: number, sentAt: number): void;
   /** Ends the term, if there is one. */

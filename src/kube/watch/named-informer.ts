@@ -12,7 +12,7 @@ import { createStore } from './store.ts';
 
 export interface NamedInformerOptions<T extends KubeObject, O extends KubeObject>
   extends Omit<InformerOptions<T>, 'fieldSelector' | 'labelSelector'> {
-  /** The informer of the objects that name the objects to follow. */
+  /** The informer of the owners: these objects name the objects to follow. */
   readonly owners: Informer<O>;
   readonly namesIn: (owner: O) => readonly string[];
 }
@@ -23,7 +23,7 @@ export interface NamedInformerOptions<T extends KubeObject, O extends KubeObject
  */
 const READ_WITHIN_MS = 5_000;
 
-/** One object that is followed. */
+/** One object that the informer follows by its name. */
 interface Member {
   /** Settles when the object is no longer followed. */
   readonly ended: Promise<void>;
@@ -36,7 +36,7 @@ interface Member {
   stop(): void;
 }
 
-/** Returns an informer of the objects that the `owners` name at the moment. */
+/** Returns an informer of the objects that the `owners` name at each moment. */
 export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
   client: KubeClient,
   resource: Resource<T>,
