@@ -72,12 +72,11 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   readonly guard?: WriteGuard;
   /** The policy of plans that no UpgradePolicy covers. The default is DEFAULT_POLICY. */
   readonly policy?: RolloutPolicy;
-  /** Plans with targets of these roles end, whatever their policy. The default is none. */
+  /** The roles whose targets belong to no plan: a plan with such a target ends, whatever its policy says. The default is no role. */
   readonly excludedRoles?: readonly Role[];
   /**
-   * Says whether the process may start without UpgradePolicies. `required` forbids it,
-   * `if-installed` allows it if the kind is not installed, and `if-allowed` also if we have no
-   * right to list them.
+   * Says whether the process may start if it cannot read UpgradePolicies. required: never · if-installed: if the kind is not installed ·
+   * if-allowed: also if we have no right to list them.
    */
   readonly policies?: 'required' | 'if-installed' | 'if-allowed';
   /** False if something else, such as a Job, drains the nodes. */

@@ -1,4 +1,4 @@
-/** Finds out from the answer of the API server why a pod was not evicted. */
+/** Finds out from the answer of the API server why an eviction was refused. */
 import type { Pod } from '../kube/resources.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import { messageOf } from '../util/errors.ts';

@@ -44,8 +44,8 @@ export async function readCertificate(files: CertificateFiles): Promise<SecureCo
 }
 
 /**
- * Calls `set` after each change to a valid pair, until it is disposed of. It watches the
- * directories, because files are replaced by renames and links.
+ * Calls `set` with the new certificate after each change of the files to a valid pair, until the returned object is disposed of. It watches
+ * the directories, because files are replaced by renames and links.
  */
 export function followCertificate(
   files: CertificateFiles,

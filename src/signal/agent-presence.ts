@@ -67,7 +67,7 @@ const KEPT_BUNDLE = { version: KEPT.version, until: KEPT.until, gone: KEPT.gone 
 export type KeptBundleFacts = Members<typeof KEPT_BUNDLE>;
 
 const PRESENCE = {
-  /** True while the agent leaves every signal to k0s's own agent. */
+  /** True while this agent leaves every signal to k0s's own agent. */
   aside: exactly(true),
   /** Says why the agent cannot find out whether k0s's own agent acts. Until it can, it carries out no new signal. */
   doubt: aReason,
@@ -112,7 +112,7 @@ export const HEARTBEAT_MS = 300_000;
 const HEARTBEAT = {
   /** The time of the heartbeat by the clock of the host, in RFC 3339 format. */
   at: aText,
-  /** The `since` of the agent that wrote the heartbeat. `at` cannot identify that agent, because a clock may be set back. */
+  /** The `since` that the agent announced that wrote the heartbeat. `at` cannot identify that agent, because a clock may be set back. */
   since: aText,
   /** The bytes that are free for a payload; absent if they are not known. */
   room: anAmount,

@@ -165,7 +165,7 @@ const REPORT = {
    * may still restart.
    */
   rolledBack: (value: unknown) => (typeof value === 'boolean' ? value : undefined),
-  /** Names the step that exceeded the time limit of the policy. */
+  /** The step that exceeded its time limit in the policy. Only a drain can do that. */
   late: exactly('drain'),
   /** True if the agent's own rules refused the signal. */
   refused: exactly(true),
@@ -209,7 +209,7 @@ const DRAIN = {
   localData: exactly('refuse'),
   unmanagedPods: exactly('refuse'),
   gracePeriodSeconds: (value: unknown) => (Number.isInteger(value) ? anAmount(value) : undefined),
-  /** The node gives up the drain after this many milliseconds. */
+  /** Milliseconds after which the node gives up the drain. */
   timeoutMs: anAmount,
   /** The node is excluded from external load balancers with its cordon, and evicts no pod for this many milliseconds. */
   graceMs: anAmount,
@@ -232,17 +232,16 @@ export type AgentSnapshot = Members<typeof ETCD_SNAPSHOT>;
 
 /** This policy overrides the flags of the agent. All times are in milliseconds. */
 const POLICY = {
-  /** The new process must keep running for this long before the upgrade counts as proven. */
+  /** Milliseconds for which the new process must keep running before the upgrade counts as proven. */
   soakMs: anAmount,
-  /** A restarted service may take this long to answer with its version. */
+  /** Milliseconds that a restarted service may take to answer with its version. */
   restartTimeoutMs: anAmount,
-  /** The node may take this long to become Ready, from the first answer of the new version. */
+  /** Milliseconds that the node may take to become Ready, counted from the first answer of the new version. */
   readyTimeoutMs: anAmount,
-  /** A download may take this long, over all attempts. */
+  /** Milliseconds that a download may take, all its attempts together. */
   downloadTimeoutMs: anAmount,
   /**
-   * A download ahead of the upgrade starts at a random moment within this time, because many nodes and clusters share a
-   * server.
+   * Milliseconds within which a download ahead of the upgrade starts, at a random moment, because many nodes and clusters share a server.
    */
   spreadMs: anAmount,
   /**
@@ -254,7 +253,7 @@ const POLICY = {
   foundCordoned: exactly(true),
   /** True if downloads over plain http are refused, redirects included. */
   requireHttps: exactly(true),
-  /** A download leaves this many bytes free on its disk. */
+  /** Bytes that a download leaves free on its disk. */
   diskReserveBytes: anAmount,
   /**
    * The agent removes the previous binary after this many milliseconds; 0 removes it once the upgrade has succeeded. If

@@ -33,8 +33,8 @@ export function claimOn({ metadata }: KubeObject): string | undefined {
 }
 
 /**
- * Names for people the other plan that claims the node. Returns undefined if there is none. A deleted plan with the
- * same name, which this plan replaces, is not another plan.
+ * Returns the name for people of the other plan that claims the node. Returns undefined if there is none. A deleted plan with the same
+ * name, which this plan replaces, is not another plan.
  */
 export function otherClaimantOn(
   node: KubeObject,
@@ -98,8 +98,8 @@ export function signallerOf({ metadata: { annotations } }: KubeObject): string |
 }
 
 /**
- * Returns true if a plan works on the Node, so that it is or will be unavailable. The claim `besides` is ignored. A
- * signal counts only with the label of a leader, because kubelets can write annotations.
+ * Returns true if a plan works on the Node, so that the Node is or will be unavailable. A claim that equals `besides` is ignored. A signal
+ * counts only with the label of a leader, because kubelets can write annotations.
  */
 export function isTaken(node: Node, besides?: string): boolean {
   const { labels = {} } = node.metadata;

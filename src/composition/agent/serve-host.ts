@@ -83,7 +83,7 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
   const own = { kept, keptBundles: bundles };
   const host = { ...basis, client, userAgent, log, ...own, delegation: leaseDelegation(client) };
   const { phase } = await loadJournal(paths.journal);
-  // Work that was started continues without an API server, because the API server may run on this
+  // The object is checked only if no work was started. Started work continues without an API server, because the API server may run on this
   // host.
   if (phase === 'idle' && !existsSync(paths.configurationJournal))
     await checkObject(host, name, stop);
@@ -154,8 +154,8 @@ async function checkObject(host: AgentHost, name: string, abort: AbortSignal): P
 }
 
 /**
- * The codes of problems that waiting does not solve. The kubeconfig was read before, but a
- * certificate or token that it names may still appear.
+ * The codes of problems that waiting does not solve. Problems of the kubeconfig are not among them, because a certificate or token that it
+ * names may still appear.
  */
 const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_FILE', 'REFIT_USAGE'];
 
@@ -175,7 +175,8 @@ export async function serveController(
   const ownNode = changeRelay();
   const own = { object, ownNode, announcement, journal, accepts: ['k0supdate'] } as const;
   /**
-   * The last known name of the Node. It is kept when the ControlNode is gone, because a cordon that Refit has set must still be removed.
+   * The last known name of the Node; undefined while it is unknown. The name is kept when the ControlNode is gone, because a cordon that
+   * Refit has set must still be removed.
    */
   let said: { readonly nodeName: string | undefined } | undefined;
   const agent = createObjectAgent(host, own, () => {

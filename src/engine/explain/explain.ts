@@ -200,7 +200,7 @@ function pendingWaits(
 
 function blockedAsOne(context: DecisionContext, stage: Stage) {
   const [first] = inState(stage, 'pending');
-  // Order and waves are left out: while no slot is free, nodes in progress come first anyway.
+  // The order and the waves are not asked: while no slot is free, the target waits for nodes in progress anyway.
   const gated = first && slots.gatedTarget(context, stage, first);
   return gated?.ofRollout === true && !gated.probe ? { waiting: [gated], chosen: [] } : undefined;
 }
