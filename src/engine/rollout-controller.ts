@@ -37,9 +37,9 @@ export interface RolloutParts
   extends BasicTools,
     Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains' | keyof OutsideParts>,
     Pick<ReporterParts, 'recordEvent'> {
-  /** Sends notifications about plans; undefined if none are sent. */
+  /** Sends notifications about plans; undefined if this process sends none. */
   readonly notifier?: Notifier | undefined;
-  /** The client of informers, which run on every replica. */
+  /** The client that the informers read with. Informers run on every replica. */
   readonly reader: KubeClient;
   /** The client that writes. It writes only while this process leads. */
   readonly writer: KubeClient;
@@ -47,7 +47,7 @@ export interface RolloutParts
   readonly metrics?: Metrics | undefined;
   /** The client that writes NodeRollouts; undefined if this process writes none. */
   readonly nodeRollouts?: Pick<NodeRolloutParts, 'client' | 'isShared'> | undefined;
-  /** Sends traces of rollouts; undefined if none are sent. */
+  /** Sends traces of rollouts; undefined if this process sends none. */
   readonly traces?: TraceExporter | undefined;
 }
 
@@ -56,8 +56,8 @@ const ORPHANED_WORK = '-orphaned-work-';
 /** The most milliseconds that one reconcile may take. A reconcile sends a few requests, each with a deadline of its own. */
 const TIMEOUT_MS = 120_000;
 /**
- * Milliseconds until a waiting plan is reconciled again in any case, because the clock may be set, or the machine may sleep,
- * before a window opens.
+ * The most milliseconds until a waiting plan is reconciled again. A timer for the next window could come too late if the clock is set or
+ * the machine sleeps.
  */
 const AGAIN_MS = 600_000;
 const ABSENT: KubeObject = { metadata: { name: '' } };
@@ -153,7 +153,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       const { requeueAfterMs: ms, ...rest } = await reconcile(key, context);
       return { ...rest, requeueAfterMs: ms && Math.min(ms, AGAIN_MS) };
     },
-    // Two decisions at once could both pass a gate on the health of the cluster.
+    // Only one plan is reconciled at a time, because two decisions at once could both pass a gate on the health of the cluster.
     concurrency: 1,
     timeoutMs: TIMEOUT_MS,
   };

@@ -111,7 +111,7 @@ function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: n
 function conclude({ snapshot, policy, stage, isOverBudget }: Assessment): Rollout | undefined {
   const { rollout, controls } = snapshot;
   const abort = stage && controls.abort;
-  // A rollout that pauses on failure ends only when nothing is left to start.
+  // If the policy pauses the rollout on failure, the rollout ends only when no stage is left.
   const isPausing = policy.pausesOnFailure === true && stage !== undefined;
   if (abort !== undefined || (isOverBudget && !isPausing)) {
     if (targetsIn(rollout, 'intended').length > 0) return undefined;
@@ -130,7 +130,7 @@ function failurePhase(rollout: Rollout): RolloutPhase {
   return targetsIn(rollout, 'failed').length > 0 ? 'failed' : 'incomplete';
 }
 
-/** Returns how a rollout ends if nothing stopped it. */
+/** Returns the phase and the reason with which a rollout ends that nothing has stopped. */
 function withinBudget(rollout: Rollout): Pick<Rollout, 'phase' | 'reason'> {
   if (lastingFailures(rollout, ...FAILURES).length > 0)
     return {

@@ -21,7 +21,7 @@ export interface Assessment extends DecisionContext {
   readonly isStopping: boolean;
   /** The number of further targets of `stage` that may start. */
   readonly openSlots: number;
-  /** Evaluates a target of the stage. Each target is evaluated at most once. */
+  /** Returns the evaluation of a target of the stage. Each target is evaluated at most once in an assessment. */
   of(stage: Stage, target: Target): TargetEvaluation;
 }
 

@@ -72,13 +72,16 @@ export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean
   return usedUpLimit(snapshot, policy) !== undefined;
 }
 
-/** Returns the policy with the number of failures that its share of the rollout's workers allows. */
+/**
+ * Returns the policy with `maxFailures` computed from its percentage and the number of workers of this rollout; the same object if the
+ * policy has no percentage.
+ */
 export function withBudgetOf(rollout: Rollout, policy: RolloutPolicy): RolloutPolicy {
   const { maxFailuresPercent: percent } = policy;
   return percent === undefined ? policy : withShare(policy)(rollout.stages);
 }
 
-/** The result is computed once for each rollout, because the computation reads all targets. */
+/** Returns the policy for the stages of a rollout. It is computed once for each rollout, because the computation reads all targets. */
 const withShare = onceForEach((policy: RolloutPolicy) =>
   onceForEach((stages: readonly Stage[]): RolloutPolicy => {
     const workers = stages.filter(({ role }) => role === 'worker');
@@ -88,7 +91,7 @@ const withShare = onceForEach((policy: RolloutPolicy) =>
   }),
 );
 
-/** Returns how many workers the stages have. A worker may be a target of several stages. */
+/** Returns how many different workers the stages have. A worker that several stages name counts once. */
 function countWorkers(stages: readonly Stage[]): number {
   const [first, ...others] = stages;
   if (first && others.length === 0) return first.targets.length;
@@ -148,7 +151,7 @@ function lastFailures(snapshot: Snapshot, policy: RolloutPolicy): readonly Targe
   return failed.filter(({ since, key }) => Date.parse(since) > lastSuccess && !awaited.has(key));
 }
 
-/** Returns true if more nodes were skipped than the policy allows, while others could still start. */
+/** Returns true if more nodes were skipped than the policy allows, and other nodes could still start. */
 function isOverBlocked({ rollout }: Snapshot, { maxBlocked }: RolloutPolicy): boolean {
   if (maxBlocked === undefined || targetsIn(rollout, 'pending').length === 0) return false;
   return targetsIn(rollout, 'skipped').length > maxBlocked;
@@ -291,7 +294,7 @@ function countedFailures(
   return [...new Map(failures).values()];
 }
 
-/** Returns true if this failure alone stops the rollout, whatever the failure budget allows. */
+/** Returns true if a failure for this reason alone stops the rollout, whatever the failure budget allows. */
 export function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {
   return code === 'DrainTooLong' && drain.onDeadline === 'stop';
 }

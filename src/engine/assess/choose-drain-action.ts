@@ -94,7 +94,10 @@ function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): T
   return wait(context, node, drain);
 }
 
-/** Lets the work on the node go on once the hooks between the drain and the work have succeeded. */
+/**
+ * Evaluates a target whose node is drained: the leader lets the work on the node go on once the hooks between the drain and the work have
+ * succeeded.
+ */
 function goOn(
   context: TargetContext,
   node: NodeView | undefined,
@@ -186,7 +189,7 @@ export function uncordonOf(
     : drain.uncordon;
 }
 
-/** Uncordons the node once the verifiers pass, because pods may come back only then. */
+/** Evaluates a target that waits for its uncordon. The node is uncordoned once the verifiers pass, because pods may come back only then. */
 function uncordonNode(context: TargetContext, facts: TargetFacts): TargetEvaluation {
   const { stage, target, policy } = context;
   const verdict = evaluate(AFTER_TARGET, gateInput(context, freeSlots(stage)));

@@ -21,7 +21,7 @@ import { isStillUnverified, type RolloutPolicy } from '../policy/rollout-policy.
 export interface PlanEnd {
   readonly phase: PlanPhase;
   readonly reason?: Reason | undefined;
-  /** How the plan was edited, as a clause; undefined if it was not edited. */
+  /** How the plan was edited since its rollout ended, as a clause; undefined if it was not edited. */
   readonly edit?: string | undefined;
 }
 

@@ -193,15 +193,15 @@ function withRefusal(evaluation: TargetEvaluation, context: TargetContext): Targ
 }
 
 /**
- * Returns true if the target must keep its slot after its failure, because its service may still restart, and another node would
- * restart at the same time.
+ * Returns true if the failed target must keep its slot, because its service may still restart, and another node could restart at the same
+ * time.
  */
 function holdsSlot({ snapshot, target, isStopping }: EvaluationContext): boolean {
   if (!isUnsettled(snapshot, target) || isStopping) return false;
   return targetsIn(snapshot.rollout, 'pending').length > 0;
 }
 
-/** Returns the state to record for a target that a gate stops for this reason. */
+/** Returns the state in which a target is recorded that a gate stops for this reason. */
 export function refusedState({ code }: Reason): RecordedState {
   if (code === 'TargetMissing') return 'missing';
   return code === 'PlatformUnsupported' || code === 'PlatformUnknown' ? 'unsupported' : 'failed';

@@ -5,8 +5,8 @@ import type { Reason } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
 
 /**
- * What is observed of a target: the kind of the node's own report, or that the target waits for the leader (`asking`), does not exist any
- * more (`gone`), or has missed its deadline (`late`).
+ * What the leader observes of a target: the kind of the node's own report; `asking` if the target waits for the leader; `gone` if it does
+ * not exist any more; `late` if it has missed a deadline.
  */
 export type ObservedState = Observation['kind'] | 'asking' | 'gone' | 'late';
 

@@ -1,4 +1,4 @@
-/** Describes in one sentence how far a rollout came, for the reason of its end. */
+/** Describes in one sentence how far a rollout came. The sentence is a part of the reason for the end of the rollout. */
 import { listed } from '../../util/phrases.ts';
 import {
   isUpgradedByLaterStage,
@@ -26,7 +26,7 @@ export function outcomeOf(rollout: Rollout): string {
   return [`${targetsIn(rollout, 'done').length} of ${count} targets done`, ...named].join('; ');
 }
 
-/** Returns the targets in these states, without those that a later command has upgraded since. */
+/** Returns the targets of the rollout in these states, without targets that a later command of the plan has upgraded since. */
 export function lastingFailures(rollout: Rollout, ...states: readonly RecordedState[]): Target[] {
   return rollout.stages.flatMap((stage) =>
     stage.targets.filter(

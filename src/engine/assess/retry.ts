@@ -1,4 +1,4 @@
-/** Retries failed and skipped targets when a person asks for it. */
+/** Carries out the requests of people to retry failed and skipped targets. */
 import { rfc3339 } from '../../util/clock.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';

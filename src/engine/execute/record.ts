@@ -1,4 +1,4 @@
-/** Records a decision: the status shards first, then the plan. */
+/** Records the decision of a turn: writes the status shards first, then the plan. */
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound, ifUnchanged, isOfObject } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';

@@ -1,5 +1,5 @@
 /**
- * Orders the next attempts of failed targets. One write of the plan holds the order and the numbers of the attempts, with the
+ * Orders the next attempts of failed targets. One write of the plan contains both the order and the numbers of the attempts, with the
  * resourceVersion that was read, so that neither a crash nor a second leader counts an attempt twice or not at all.
  */
 import { annotated, type KubeObject } from '../../kube/resources.ts';
@@ -10,7 +10,7 @@ import type { Rollout } from '../model/rollout.ts';
 import { type RetryOrder, retriedRunOf } from '../schedule/awaited-retries.ts';
 import type { Effects } from './writes.ts';
 
-/** Writes the order. Resolves with false, and writes nothing, if the plan has changed. */
+/** Writes the order to retry into the plan. Resolves with false, and writes nothing, if the plan has changed since it was read. */
 export async function orderRetries(
   { dialect, client, ownWrites, abort }: Effects,
   plan: KubeObject,

@@ -132,7 +132,7 @@ function inFlightWaits(assessment: Assessment, stage: Stage): ExplainedWait[] {
     } = evaluation;
     const facts = factsOf(snapshot, target);
     const { observation } = facts;
-    // The deadline counts from the signal.
+    // The time of the node's report, and the deadline, count only once the target is signalled.
     const isSignalled = observation.kind !== 'none';
     // The time that the node reports may be in the future, or may be no valid time.
     const latest = now - (facts.watchedMs ?? 0);
@@ -147,7 +147,7 @@ function inFlightWaits(assessment: Assessment, stage: Stage): ExplainedWait[] {
   });
 }
 
-/** Returns the waits of failed targets that are tried again. */
+/** Returns one wait for each failed target that is tried again. */
 function retryWaits({ snapshot, policy, now }: Assessment): ExplainedWait[] {
   return awaitedRetries(snapshot, policy).map((each) => {
     const { target, dueMs, isOrdered } = each;

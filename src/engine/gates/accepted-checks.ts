@@ -1,4 +1,4 @@
-/** Judges whether somebody has accepted, for this run of the plan, that a health check fails. */
+/** Judges whether somebody has accepted that a health check fails in this run of the plan. */
 import { isUnanswered } from '../model/decision.ts';
 import { acceptanceOf } from '../model/decisions-of-people.ts';
 import type { GateInput, Waiting } from './types.ts';

@@ -43,7 +43,7 @@ export const domainAvailable = {
   evaluate({ target, facts, policy, census, fleet = [] }: Input): Verdict {
     const { perDomain, name } = policy;
     const node = nodeNameOf(target, facts);
-    // A node that is unavailable already does not raise the count. A target that is no Node runs no pods.
+    // A node that is unavailable already does not raise the count, and a target that is no Node makes no Node unavailable.
     if (!perDomain || !census?.all.has(node) || census.unavailable.has(node)) return PASS;
     const { label, limit } = perDomain;
     const domain = ownMember(facts.labels ?? {}, label);

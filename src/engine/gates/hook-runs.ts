@@ -20,7 +20,7 @@ interface Of {
  */
 const HASH_CHARACTERS = 20;
 
-/** Returns the run of the hook for the attempt of the target. */
+/** Returns the run of the hook for the present attempt of the target. */
 export function hookRunOf({ snapshot, stage, target }: Of, hook: Hook): HookRun {
   const { rollout, controls } = snapshot;
   const { source, id, run = 0 } = rollout;

@@ -14,7 +14,7 @@ export const nodesAvailable = {
       return wait('ForeignWork', early, `${awaits} is complete with the same version`);
     const node = nodeNameOf(target, facts);
     const { all, unavailable, busy } = census;
-    // A node that is unavailable already does not raise the count. A target that is no Node runs no pods.
+    // A node that is unavailable already does not raise the count, and a target that is no Node makes no Node unavailable.
     if (unavailable.has(node) || !all.has(node)) return PASS;
     const limit = nodesAllowedAway(maxUnavailable, all.size);
     const count = busy.size - (busy.has(node) ? 1 : 0);

@@ -43,7 +43,7 @@ export interface GateInput
   /** How many targets of the stage may still start, the judged one included. */
   readonly room: number;
   readonly census: NodeCensus | undefined;
-  /** The targets that are asked about their downloads; empty once a target has started. */
+  /** The targets that are asked whether they can download what the plan names; empty once a target has started. */
   readonly checked: readonly CheckedTarget[];
   /** The names of targets whose hosts cannot run the version, by the problem of the host; empty once a target has started. */
   readonly unfit: ReadonlyMap<string, ReadonlySet<string>>;

@@ -400,7 +400,7 @@ export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
       readonly owner: string;
       readonly tools: readonly ToolName[];
     }
-  /** Writes the lifecycle conditions of the Node. */
+  /** Sets and clears the lifecycle conditions of the Node. */
   | {
       readonly kind: 'announce';
       readonly node: string;
@@ -439,7 +439,10 @@ export function isUnanswered(given: unknown): given is Unanswered {
   return typeof given === 'object' && given !== null && 'unanswered' in given;
 }
 
-/** Returns the members of a wait that lasts until the probe gets an answer. */
+/**
+ * Returns the fields of a wait that lasts until the probe gets an answer: what ends the wait, and after how many milliseconds the probe is
+ * repeated.
+ */
 export function untilAsked({ unanswered, recheckMs }: Unanswered) {
   return { reason: unanswered, ends: 'the probe gets an answer', recheckMs };
 }

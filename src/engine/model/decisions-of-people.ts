@@ -34,7 +34,9 @@ export interface DecisionsOfPeople {
   readonly exists: boolean;
   readonly approvals: readonly Approval[];
   readonly accepted: readonly Acceptance[];
-  /** What nodes ran before earlier runs, as leaders recorded it in the status; absent if nothing is recorded. */
+  /**
+   * Which versions nodes ran before earlier runs, as leaders recorded it in the status of the NodeRollout; absent if nothing is recorded.
+   */
   readonly earlierRuns?: readonly EarlierRun[];
   /** The recorded runs, the newest first; absent if there are none. */
   readonly history?: readonly NodeRolloutRun[];

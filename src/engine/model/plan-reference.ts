@@ -12,7 +12,7 @@ export function planReference({ dialect, namespace, name }: NamedPlan): string {
   return [dialect, namespace, name].filter((part) => part !== undefined).join('/');
 }
 
-/** Returns the name under which the parts of this process know the plan with the key. */
+/** Returns the name under which parts of this process that serve several dialects know the plan with this key. */
 export function titleOf({ name }: { readonly name: string }, key: string): string {
   return `${name}/${key}`;
 }

@@ -62,7 +62,7 @@ export interface Stage {
   /** What the target must do with the payload. Only the dialect reads it. */
   readonly procedure?: string;
   readonly keepsVersion?: boolean;
-  /** True if the version is older than what the targets run. Then workers come before controllers. */
+  /** True if the version of the stage is older than what the targets run. Workers then come before controllers. */
   readonly goesBack?: boolean;
   /** True if a target is upgraded even if it already has the version. */
   readonly forced: boolean;

@@ -5,7 +5,7 @@ import type { Assessment } from '../assess/assess.ts';
 import { joinedNodes } from '../assess/joined-targets.ts';
 import { because, type Reason } from '../model/reasons.ts';
 
-/** Remembers for one term of leadership what was reported. */
+/** Returns a memory for one term of leadership of the left-out nodes that were reported. */
 export function leftOutMemory() {
   const told = new Map<string, ReadonlySet<string>>();
   return {

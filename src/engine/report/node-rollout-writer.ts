@@ -43,7 +43,7 @@ export interface NodeRolloutWriter {
   gone(key: string): void;
   /** Forgets what was read and written. Another leader may have written since. */
   begin(): void;
-  /** Resolves once nothing is being written. */
+  /** Resolves once no NodeRollout is being written. */
   flush(): Promise<void>;
   /** The name of this part of the process, for logs. */
   readonly name: string;
@@ -53,9 +53,9 @@ export interface NodeRolloutWriter {
 
 /** Milliseconds between two writes for one plan, unless its phase, a reason or the status of a condition has changed. */
 const BATCH_MS = 20_000;
-/** Milliseconds until a NodeRollout is read again, because people may have deleted it or changed its spec. */
+/** Milliseconds after which the writer reads a NodeRollout again, because people may have deleted it or changed its spec. */
 const REREAD_MS = 300_000;
-/** Milliseconds until the next try if the kind, the namespace or the right is missing. */
+/** Milliseconds until the next attempt to write if the kind, the namespace or the right is missing. */
 const REFUSED_MS = 600_000;
 /** Milliseconds between two searches for NodeRollouts of deleted plans. */
 const SWEEP_MS = 3_600_000;
@@ -156,7 +156,7 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
   };
 }
 
-/** Returns what people see of the plan, with the id of its trace if traces are sent. */
+/** Returns what people see of the plan in this turn, with the id of the trace of its rollout if traces are sent. */
 function viewFor(
   { isTraced = false }: Pick<NodeRolloutParts, 'isTraced'>,
   turn: Turn,

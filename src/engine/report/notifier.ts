@@ -56,7 +56,7 @@ export interface Notifier {
   readonly name: string;
   /** Queues the new notifications for the receivers. The key names the plan among the plans of all dialects. */
   follow(key: string, told: FollowedPlan): void;
-  /** Makes no more notifications about the plan. Those in the queue are still sent. */
+  /** Makes no more notifications about the plan with this key. Notifications in the queue are still sent. */
   forget(key: string): void;
   /** Returns whether the receivers of the plan take messages; undefined if it has none. */
   deliveryOf(key: string): Delivery | undefined;
@@ -102,7 +102,7 @@ interface Lane {
    */
   lastTry: number;
   failures: number;
-  /** The batch that this leader has recorded and may send now. */
+  /** The id of the message that this leader has recorded and may send now; undefined if there is none. */
   ready?: string | undefined;
   sending?: Promise<void> | undefined;
   problem?: string | undefined;
@@ -178,7 +178,7 @@ class BackgroundNotifier implements Notifier {
     this.#lanes.clear();
   }
 
-  /** Starts everything that is due, and sets the timer for what is due later. */
+  /** Starts the writes of records and the messages that are due, and sets a timer for the next ones. */
   #tick(): void {
     if (this.#stop === undefined) return;
     const { clock } = this.#parts;
@@ -284,7 +284,7 @@ class BackgroundNotifier implements Notifier {
     if (lane.sending) return undefined;
     const receiver = this.#receiverOf(name);
     if (receiver === undefined) {
-      // The policy no longer names the receiver.
+      // If the policy no longer names the receiver, its notifications are dropped.
       for (const entry of entries) this.#replace(entry, ({ receiver: to }) => to === name);
       return 0;
     }

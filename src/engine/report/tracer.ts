@@ -22,7 +22,10 @@ import {
 import type { Turn } from './turn.ts';
 
 export interface Tracer {
-  /** Sends the spans of what has ended in `rollout`. Returns the milliseconds after which more can be sent; undefined if all is sent. */
+  /**
+   * Sends the spans of the nodes, and of the run, that have ended in `rollout`. Returns the milliseconds after which spans that are left
+   * can be sent; undefined if none are left.
+   */
   follow(turn: Turn, rollout: Rollout, waits: readonly Wait[]): number | undefined;
   /** Forgets the plan with this key. */
   forget(key: string): void;
@@ -35,14 +38,14 @@ export interface Tracer {
  * the trace.
  */
 export const RESEND_MS = 60 * 60_000;
-/** Milliseconds until the queue is asked for room again. */
+/** Milliseconds until the tracer asks again whether the queue of the exporter has room. */
 const AGAIN_MS = 5_000;
-/** The most waits that are kept for a run. */
+/** The most waits that the tracer keeps for one run. */
 const MOST_WAITS = 100;
 /** The most spans of one node: its own, and those of its steps. */
 const MOST_OF_NODE = 21;
 
-/** The spans of one run that were sent. */
+/** What the tracer remembers of one run: the spans that it has sent, and waits that no span contains yet. */
 interface Run {
   readonly name: string;
   readonly sent: Set<string>;

@@ -33,7 +33,7 @@ export interface AwaitedRetry {
   readonly of: number;
   /** When the next attempt is due, in milliseconds since the Unix epoch. */
   readonly dueMs: number;
-  /** True once the attempt is ordered. It begins when the work of the attempt before has ended. */
+  /** True once the next attempt is ordered. The attempt begins when the work of the attempt before has ended. */
   readonly isOrdered: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Combines everything that a plan needs besides its nodes: health checks, hooks, locks and silences. */
+/** Combines the work for a plan that is done outside of its nodes: health checks, hooks, locks, counts of pods and silences. */
 import type { LockKeeper } from '../../coordination/lock-keeper.ts';
 import type { BudgetPodCounter } from '../../drain/budget-pod-counter.ts';
 import type { HealthMonitor } from '../../health/monitor.ts';
@@ -25,7 +25,7 @@ export interface OutsideParts {
   readonly silences?: SilenceKeeper | undefined;
 }
 
-/** Returns what is known for the plan now, as parts of its snapshot. */
+/** Returns the results of this work that are known for the plan now, as parts of its snapshot. */
 export function outsideResults(
   { health, locks, hooks, budgetPods }: OutsideParts,
   plan: string,

@@ -22,7 +22,7 @@ export interface ProbeBackoff {
   isEmpty(): boolean;
   /** Records that the probe succeeded, or is not needed any more. */
   forget(probe: string): void;
-  /** Returns the milliseconds until the next probe is repeated; undefined if none waits. */
+  /** Returns the milliseconds until the next failed probe may be repeated; undefined if no probe waits. */
   nextMs(now: number): number | undefined;
 }
 

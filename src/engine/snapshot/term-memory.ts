@@ -30,7 +30,7 @@ export interface TermMemory {
   readonly refusals: RefusedWrites;
   /** Returns the answers for one reconcile of the plan, which are empty at first. Each question is asked once in a reconcile. */
   newAnswers(key: string): Answers;
-  /** Returns everything that a snapshot of the plan needs besides the objects that watches show. */
+  /** Returns what a snapshot of the plan needs besides the watched objects: the answers, the drains, and the watched times. */
   knownOf(key: string, answers: Answers, policy: RolloutPolicy): Known;
   /** Forgets the plan, which was deleted. */
   forget(key: string): void;
@@ -83,7 +83,7 @@ export function termMemory({ clock, prober, drains }: Parts, report: ReportRefus
   };
 }
 
-/** Remembers since when the drain of each node is blocked. A node that was not asked about stays as it is. */
+/** Records since when the drain of each node is blocked. The entry of a node whose drain was not previewed this time stays as it is. */
 function watchBlocked(
   since: Map<string, number>,
   previews: Known['drainPreviews'] = new Map(),

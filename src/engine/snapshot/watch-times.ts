@@ -67,7 +67,7 @@ function lastWords() {
 
 const reportOf = onceForEach((observation: Observation): string => {
   if (observation.kind === 'none') return '';
-  // A success is still the same success if only its time has changed.
+  // Only the attempt counts for a success, because a success is still the same one if the node reports another time for it.
   if (observation.kind === 'succeeded') return [observation.kind, observation.attempt].join(' ');
   const step = observation.kind === 'working' ? observation.step : '';
   return [observation.kind, observation.attempt, observation.since, step].join(' ');

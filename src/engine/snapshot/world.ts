@@ -40,7 +40,7 @@ export function freshWorld(views: Views, ownWrites: OwnWrites): World {
 /** The cache of one kind that an informer keeps. It lags behind the API server. */
 export type View<T extends KubeObject> = Pick<Informer<T>, 'get' | 'list' | 'resourceVersion'>;
 
-/** The view of a kind that cannot be read, which is always empty. */
+/** The view of a kind that cannot be read. It is always empty. */
 export const NOTHING: View<KubeObject> = {
   list: () => [],
   get: () => undefined,
