@@ -67,7 +67,7 @@ export function stepInputs(parts: ObserverParts): StepInputs {
   const signalFor: StepInputs['signalFor'] = (journal) => {
     return object.isKnown ? decodeSignal(object.newest?.metadata.annotations) : signalIn(journal);
   };
-  /** Finds out who cordons, or whether the node is cordoned, if the next decision depends on it. */
+  /** Returns who cordons the node, or whether Refit cordoned it, if the next decision depends on that; otherwise no facts. */
   const cordonFacts = async (
     known: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>,
     stop: AbortSignal,

@@ -315,7 +315,7 @@ async function askForNeeded(
   }
 }
 
-/** Returns the dialects. An advisory kind that we have no right to list is marked as unreadable. */
+/** Returns the dialects, with each advisory kind marked as unreadable that we have no right to list. */
 async function readable(
   dialects: readonly Dialect[],
   { client, log }: ControllerProcessOptions,

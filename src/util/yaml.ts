@@ -18,7 +18,8 @@ import { firstRepeated } from './repeated.ts';
 import { KUBECTL_SCALARS } from './yaml/scalars.ts';
 
 /**
- * The options are given one by one, so that they also apply to a file that starts with `%YAML 1.2`.
+ * The options with which the parser reads a text as kubectl does. They are given one by one, so that they also apply to a file that starts
+ * with `%YAML 1.2`.
  */
 const AS_KUBECTL = { schema: 'failsafe', merge: true, customTags: KUBECTL_SCALARS } as const;
 

@@ -153,7 +153,7 @@ function* kubeletFindings(
     yield warn('R10', blocks);
 }
 
-/** Judges the present kubelet with the new version of the API servers. */
+/** Returns findings about a kubelet of the version `now` beside API servers that have got their new version. */
 function stepFindings(
   who: string,
   now: Version,

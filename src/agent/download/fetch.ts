@@ -207,7 +207,7 @@ async function confirmWhole(part: PartialFile, response: IncomingMessage) {
 async function isHere(answer: web.Answer, { part, inspect }: Fetching): Promise<boolean> {
   const { response } = answer;
   const { etag, 'last-modified': date } = response.headers;
-  // If-Range works only with strong entity tags (RFC 9110, 13.1.5).
+  // The validator is for the header If-Range, which works only with strong entity tags (RFC 9110, 13.1.5).
   const validator = etag !== undefined && !etag.startsWith('W/') ? etag : date;
   if (response.statusCode === 206) {
     await continueAt(part, response, validator);

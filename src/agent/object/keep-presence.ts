@@ -96,8 +96,8 @@ async function keepPresence(parts: AnnouncementParts, stop: AbortSignal): Promis
     const said = await presence();
     const annotations = {
       [AGENT_ANNOTATION]: encodePresence(said),
-      // Each heartbeat is a write. Only Cluster API needs it, and the leader of a plan that waits because this host
-      // refuses cgroup v1.
+      // Each heartbeat is a write, so the agent sends heartbeats only if somebody needs them: Cluster API, or the leader of a plan that
+      // waits because this host refuses cgroup v1.
       ...((MACHINE_ANNOTATION in found || said.cgroupV1 === 'refused') && {
         [HEARTBEAT_ANNOTATION]: await heartbeat(said.since),
       }),

@@ -10,7 +10,7 @@ const GROUP_WRITES = 0o020;
 const STICKY = 0o1000;
 const MAX_LINKS = 40;
 
-/** Somebody else could change a path. That lasts until a person fixes it, and the message says how. */
+/** The error that somebody else could change a path. The problem lasts until a person fixes it, and the message says how. */
 export class DistrustError extends Error {
   override readonly name = 'DistrustError';
 }

@@ -50,7 +50,10 @@ export function createStore<T extends KubeObject>(log: Logger): Store<T> {
   const synced = Promise.withResolvers<void>();
   let version: string | undefined;
   let list: readonly T[] | undefined;
-  /** A handler that throws must not end the watch, and the other handlers must get the change. */
+  /**
+   * Calls the handler with the change. An error of the handler is only logged, because it must not end the watch, and the other handlers
+   * must get the change.
+   */
   const notify = (handler: Handler<T>, change: Change<T>): void => {
     try {
       change(handler);
