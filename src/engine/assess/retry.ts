@@ -16,7 +16,7 @@ import {
 
 /**
  * The codes of the reasons that a retry removes from the rollout. The targets that these reasons name start again, or the reason would end
- * the rollout at once. Other reasons stay, because their failures still count.
+ * the rollout at once. Any other reason stays as long as a failed target is left.
  */
 const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set([
   'DoneWithFailures',
