@@ -168,6 +168,28 @@ test('neither the key nor the signature is in a message, if the server quotes th
   expect(await ask({ secret: { ...GOOD, key: `${KEY}\n` } })).not.toContain(KEY);
 });
 
+test('the reason phrase of a server, which may quote the key, is not shown', async () => {
+  script = (_request, response) => void response.writeHead(401, `no ${KEY}`).end();
+  expect(await ask()).toBe('failed: HOST answered 401 Unauthorized');
+});
+
+test.each([
+  ['two blanks', 'a key  that nobody guesses'],
+  ['two lines', 'a key that\nnobody guesses'],
+])('a key with %s is hidden, too, though the message has one line', async (_what, key) => {
+  const quoted = (said: string): void => {
+    script = (_request, response) => void response.writeHead(401).end(said);
+  };
+  quoted(`wrong: ${key}`);
+  expect(await ask({ secret: { ...GOOD, key } })).toBe(
+    'failed: HOST answered 401 Unauthorized: wrong: ***',
+  );
+  quoted(JSON.stringify({ message: `wrong: ${key}` }));
+  expect(await ask({ secret: { ...GOOD, key } })).toBe(
+    'failed: HOST answered 401 Unauthorized: wrong: ***',
+  );
+});
+
 test.each([
   ['the key', KEY],
   ['the key in base64', btoa(KEY)],

@@ -140,13 +140,17 @@ function textOf(body: string): string {
   } catch {
     // The answer is not JSON.
   }
-  return said.replaceAll(/\s+/g, ' ').trim();
+  return onOneLine(said);
 }
 
-/** Returns the key and the signature in each form in which a server may quote them. */
+function onOneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim();
+}
+
+/** Returns the key and the signature in each form in which a server may quote them, on one line like the text that quotes them. */
 function formsOf(key: Buffer, signature: string): readonly string[] {
   const forms = [
-    key.toString('utf8').trim(),
+    onOneLine(key.toString('utf8')),
     key.toString('base64'),
     key.toString('hex'),
     signature,
