@@ -60,6 +60,17 @@ test('an upgrade would replace another file than the one that runs: the plan is 
   expect(same.messages.join()).not.toContain('the kubelet that runs');
 });
 
+test('the file that runs was renamed, and another one put in its place: the refusal names the restart, too', async () => {
+  await using rig = await hostWith('1234');
+  await rig.put('usr/bin/kubelet.old', kubelet('v1.34.2'), 0o755);
+  await rig.put(`${PROCESS}/cmdline`, '/usr/bin/kubelet\0');
+  await symlink(rig.at('usr/bin/kubelet.old'), rig.at(`${PROCESS}/exe`));
+  const refusal = (await probed(rig)).messages.find((text) => text.includes('kubelet that runs'));
+  expect(refusal).toMatch(
+    /^hard the kubelet that runs is \/usr\/bin\/kubelet\.old, but .*: if that one was put there since the start, restart the service kubelet; otherwise set path in the manifest, or remove the file that is not used$/,
+  );
+});
+
 test.each([
   ['no kubelet runs', '0', 'activating', `warn no kubelet runs on this host: ${FROM_PATH}`],
   ['it has ended, which is told already', '0', 'failed', undefined],

@@ -17,5 +17,5 @@ another_runs() {
   # A file that was replaced ends in " (deleted)": the program has not been started again since.
   case $running in '' | *' (deleted)' | "$in_path") return 0 ;; esac
   [ -z "$in_path" ] ||
-    printf '%s\n' "the $1 that runs is ${running#"$R"}, but the upgrade would replace ${in_path#"$R"}, the first in PATH ($PATH): set path in the manifest, or remove the file that is not used"
+    printf '%s\n' "the $1 that runs is ${running#"$R"}, but the upgrade would replace ${in_path#"$R"}, the first in PATH ($PATH): if that one was put there since the start, restart the service $1; otherwise set path in the manifest, or remove the file that is not used"
 }
