@@ -23,6 +23,11 @@ test.each([
     'w\u115F1 \u3164a\uFFA0 b\u034Fc \u180Ed \u17B4e \uFFF9f\uFFFB \u{1D173}g \u{E0100}',
     'w\uFFFD1 \uFFFDa\uFFFD b\uFFFDc \uFFFDd \uFFFDe \uFFFDf\uFFFD \uFFFDg \uFFFD',
   ],
+  [
+    'marks of shorthand and forms of a letter that nothing shows',
+    'a\u{1BC9F}\u{1BCA0}b\u{1BCA3}\u{1BCA4} c\uFE00d\uFE0E \uFDFF\uFE10',
+    'a\u{1BC9F}\uFFFDb\uFFFD\u{1BCA4} c\uFFFDd\uFFFD \uFDFF\uFE10',
+  ],
   ['what is no character, and breaks XML', 'a\uFFFEb\uFFFFc', 'a\uFFFDb\uFFFDc'],
   ['a mark that chooses the form of an emoji', '❤\uFE0F'],
   ['tags', 'w1\u{E0041}\u{E007F}', 'w1\uFFFD\uFFFD'],
