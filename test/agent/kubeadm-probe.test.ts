@@ -246,6 +246,18 @@ test.each<[string, Record<string, string>, boolean]>([
   },
 );
 
+test('the containerd of systemd says nothing about a kubelet that uses another one, such as that of k3s', async () => {
+  await program('containerd', 'echo containerd containerd.io 1.6.9 0123');
+  await put(AT, NETWORK('1.1.0'));
+  const said = async (socket: string) => {
+    await put('var/lib/kubelet/config.yaml', `containerRuntimeEndpoint: ${socket}\n`);
+    const { ground, messages } = await facts();
+    return [ground.containerd, messages.some((text) => text.includes('is of CNI 1.1.0'))];
+  };
+  expect(await said('unix:///run/k3s/containerd/containerd.sock')).toEqual([undefined, false]);
+  expect(await said('unix:///var/run/containerd/containerd.sock')).toEqual(['1.6.9', true]);
+});
+
 test('little room for images is a warning', async () => {
   await put('var/lib/containerd/x', '');
   await program(

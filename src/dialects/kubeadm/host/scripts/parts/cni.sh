@@ -15,7 +15,7 @@ find_configuration() {
 }
 cni_facts() {
   # Other runtimes choose the configuration and the folders of plugins by rules of their own.
-  uses_containerd || return 0
+  uses_unit || return 0
   find_configuration
   if [ -n "$cni" ]; then
     wanted=$(values_of cniVersion "$cni" | head -n 1)

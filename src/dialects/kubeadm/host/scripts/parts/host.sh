@@ -44,7 +44,7 @@ host_facts() {
     { [ -n "$PATCHES$CONFIG" ] && grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml"; } ||
     # A host without this folder runs no kubelet.
     [ ! -e "$R/sys/fs/cgroup" ] || printf '%s\n' "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>&1)"
-  ! uses_containerd || printf '%s\n' "containerd=$(containerd_says)"
+  ! uses_unit || printf '%s\n' "containerd=$(containerd_says)"
   # This prints what an UpgradeConfiguration switches off, and the checks of the preflight that it ignores, in both forms of a list.
   [ -z "$CONFIG" ] || awk '
     function names(text) { gsub(/[][",\047]/, " ", text); count = split(text, each, " "); for (i = 1; i <= count && each[i] !~ /^#/; i++) print "ignores=" each[i] }
