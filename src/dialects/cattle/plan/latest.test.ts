@@ -134,6 +134,8 @@ describe('Secrets', () => {
   ];
   const missing = (status: string, message: string) => [{ type: 'Validated', status, message }];
   const NOT_FOUND = 'secrets "a" not found';
+  const FORBIDDEN =
+    'secrets "a" is forbidden: User "u" cannot get resource "secrets" in API group "" in the namespace "n"';
 
   test('that exist count in the hash', () => {
     const plan = planOf({ secrets });
@@ -153,6 +155,21 @@ describe('Secrets', () => {
     ['is over', planOf({ secrets }, missing('True', NOT_FOUND)), []],
     ['is another problem', planOf({ secrets }, missing('False', 'the version is invalid')), []],
     ['is of Secrets that the Plan names no more', planOf({}, missing('False', NOT_FOUND)), []],
+    [
+      'is repeated of each Secret that the Plan names still',
+      planOf({ secrets }, missing('False', `secrets "c" not found, ${NOT_FOUND}`)),
+      [NOT_FOUND],
+    ],
+    [
+      'is repeated, whatever is wrong with the Secret',
+      planOf({ secrets }, missing('False', FORBIDDEN)),
+      [FORBIDDEN],
+    ],
+    [
+      'is of another Secret that is forbidden',
+      planOf({ secrets }, missing('False', FORBIDDEN.replace('"a"', '"b"'))),
+      [],
+    ],
   ])('what the leader recorded %s, for a command that cannot read them', (_name, plan, told) => {
     const { problems } = resolveLatest(plan, undefined);
     expect(problems.map(({ message }) => message)).toEqual(told);

@@ -212,10 +212,16 @@ function faultOf(plan: CattlePlan): string | undefined {
 function recordedFault(plan: CattlePlan, secretOf: SecretLookup | undefined): string | undefined {
   const { status, message = '' } = conditionOf(plan, 'Validated') ?? {};
   if (secretOf !== undefined || status !== 'False') return undefined;
-  const still = hashedSecrets(plan)
-    .map(absenceOf)
-    .filter((sentence) => message.includes(sentence));
+  const still = hashedSecrets(plan).flatMap((name) => recordedOf(name, message) ?? []);
   return still.length > 0 ? still.join(', ') : undefined;
+}
+
+/**
+ * Returns what the message says of the Secret, from its name to the next Secret or the end. The original writes faults of other kinds,
+ * too, such as a missing right.
+ */
+function recordedOf(secret: string, message: string): string | undefined {
+  return message.split(/, (?=secrets ")/).find((each) => each.startsWith(`secrets "${secret}" `));
 }
 
 function absenceOf(secret: string): string {
