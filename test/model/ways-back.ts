@@ -73,7 +73,7 @@ export function wayBackOf(
   const world = buildWorldOf([controlNodes, ofRole('controller')], [nodes, ofRole('worker')]);
   const [run] = historyOf(plan);
   if (run === undefined) return undefined;
-  const ways = waysBack(run, presentNodes(world));
+  const ways = waysBack(run, presentNodes(world), []);
   if (ways.moves.length === 0 || undecidedNodes(ways).length > 0) return undefined;
   const parts = { run: `${run.planUid}/${run.id}`, downloads: run.downloads ?? [], concurrent };
   const { metadata, ...made } = planBack(ways, parts, rfc3339(NOW));

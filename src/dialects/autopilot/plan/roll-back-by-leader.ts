@@ -40,7 +40,8 @@ export function planBackOf(
         'an UpdateConfig made the Plan, and would install the same version again: pause its policy or delete the UpdateConfig, and run refit rollback',
     };
   try {
-    const ways = waysBack(run, presentNodes(world));
+    // The run of the present rollout is the newest one.
+    const ways = waysBack(run, presentNodes(world), []);
     const delay = delayOf(ways, run, now);
     if (delay !== undefined) return delay;
     const servers = world.list(controlNodes).map(({ status }) => status?.k0sVersion);

@@ -105,7 +105,7 @@ export function concurrentIn({ spec: { commands } }: Plan): number {
 export function waysBack(
   run: NodeRolloutRun,
   nodes: readonly PresentNode[],
-  later: readonly NodeRolloutRun[] = [],
+  later: readonly NodeRolloutRun[],
 ): WaysBack {
   const record = earlierRunsIn([run])[0];
   if (record === undefined)
