@@ -255,7 +255,10 @@ test('kubeadm that fails while the API server is away, as after a power cut, is 
 test.each([
   ['v1.35.9', FROM, TO, 'the API server still has v1.35.9: upgrade the control plane before'],
   [TO, 'v1.30.1', TO, 'last managed by kubeadm 1.30: 1.36 is more than one minor version newer'],
-  [TO, FROM, 'v1.36.x', 'the wanted version is "v1.36.x", which is not a version'],
+  ...['latest', '1.36', 'v1.36.x', TO.repeat(2)].map(
+    (version) =>
+      [TO, FROM, version, `the wanted version is "${version}", which is not a version`] as const,
+  ),
 ])('a worker fails before the drain: API server %s, kubelet %s to %s', async (...row) => {
   const [asked, its, version, reason] = row;
   server = asked;
