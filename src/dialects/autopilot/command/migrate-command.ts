@@ -87,7 +87,7 @@ function hasAgents({ hosts }: MigrationFacts): boolean {
   return hosts.every(({ isOurs }) => isOurs);
 }
 
-/** Returns what is still to be done after every node has the agent of Refit. */
+/** Returns a sentence for each part of the migration that is not done, apart from the agents on the hosts. */
 function undoneOf({ profilesOn, leader }: MigrationFacts): string[] {
   const isLed = leader.state !== 'silent' && 'holder' in leader && !isK0sLeader(leader.holder);
   return [
@@ -189,7 +189,10 @@ export function stepsOf({
   ];
 }
 
-/** Waits until k0s has rewritten the profiles. A worker that starts before that starts its own agent again. */
+/**
+ * Returns a sentence and the commands with which the user waits until k0s has rewritten the worker profiles. If a worker starts before
+ * that, its k0s starts its own agent again.
+ */
 function waitForProfiles(hosts: MigrationFacts['hosts']): [string, ...string[]] {
   const minors = minorsOf(hosts.filter(({ role }) => role === 'worker'));
   return [

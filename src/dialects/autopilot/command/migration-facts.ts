@@ -90,7 +90,7 @@ export async function readFacts(
     profilesOn: profiles?.items
       .filter(
         ({ metadata: { name }, data }) =>
-          // k0s does not rewrite the profiles of releases that no host runs any more, so only the profiles of the releases in use count.
+          // Only the profiles of releases that a host runs count, because k0s does not rewrite the others.
           name.startsWith(PROFILE) &&
           minors.some((minor) => name.endsWith(`-${minor}`)) &&
           leavesAgentOn(data),
@@ -116,7 +116,8 @@ export function minorsOf(hosts: readonly Pick<MigratingHost, 'version'>[]): stri
 
 function hostOf(object: KubeObject, role: Role, version?: string, marked?: string): MigratingHost {
   const { title, ours } = agentOf(object);
-  // Refit's agent marks the lease as well, but it also announces itself in an annotation of its object, so its title is known.
+  // Both agents mark the lease. Refit's agent also announces itself in an annotation of its object, so a mark without an announcement is
+  // that of k0s's own agent.
   const agent = title === 'unknown' && marked !== undefined ? `k0s's own, seen ${marked}` : title;
   return {
     name: object.metadata.name,
@@ -128,7 +129,7 @@ function hostOf(object: KubeObject, role: Role, version?: string, marked?: strin
   };
 }
 
-/** Returns when k0s's own agent last started on a node. It marks the lease of its node when it starts. */
+/** Returns when an agent last marked this lease of a node, which it does when it starts; undefined if the lease has no mark. */
 function markedAt({ metadata }: Lease): string | undefined {
   if (metadata.labels?.[CENTRAL_CORDONING_LABEL] === undefined) return undefined;
   return metadata.managedFields?.find(({ manager }) => manager === 'k0s/autopilot')?.time;

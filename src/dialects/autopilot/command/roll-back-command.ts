@@ -117,7 +117,10 @@ export async function goBack(
   say(parts, ['The Plan that goes back is written. Follow it with: refit status --watch']);
 }
 
-/** Returns the later runs that may have moved nodes elsewhere. A refused run moved none, and one that takes this run back may be gone on with. */
+/**
+ * Returns the runs after `run` that may have moved nodes to other versions. A refused run moved no node. A run that rolled `run` back is
+ * left out, too, because the user may continue that roll-back.
+ */
 function laterRuns(history: readonly NodeRolloutRun[], run: NodeRolloutRun): NodeRolloutRun[] {
   return history
     .slice(0, history.indexOf(run))
@@ -144,7 +147,10 @@ export async function refuseOtherLeader(session: Session, now: number): Promise<
     );
 }
 
-/** Rejects with REFIT_CONTROL while k0s's own leader carries plans out. */
+/**
+ * Throws REFIT_CONTROL if `run` was itself a roll-back and did not end as done. The user may mean to continue that roll-back or to undo
+ * it.
+ */
 function refuseUnfinishedWayBack(history: readonly NodeRolloutRun[], run: NodeRolloutRun): void {
   if (run.rollsBack === undefined || run.phase === 'done') return;
   const name = runNameIn(history, run);
@@ -227,9 +233,9 @@ export function refuseInvalid(plan: Plan): void {
 }
 
 /**
- * Returns the downloads that the user named with --url and --sha256. Each download has one version. If nodes of its platform go back to
- * several versions, the download is for the only version without a recorded download. Throws REFIT_USAGE if the version of a download
- * cannot be found in this way.
+ * Returns the downloads that the user named with --url and --sha256. The options name no version: a download is for the version that the
+ * nodes of its platform go back to. If they go back to several versions, it is for the only one without a recorded download. Throws
+ * REFIT_USAGE if this rule finds no single version.
  */
 export function given(
   { url = [], sha256 = [] }: Pick<RollBackFlags, 'url' | 'sha256'>,
@@ -345,7 +351,7 @@ function shown(
   ];
 }
 
-/** Returns a clause for each snapshot of etcd that a controller reports, or that the record of an earlier run has. */
+/** Returns a clause for each snapshot of etcd that a controller reports, or that a run in `history` recorded. */
 function snapshotsOf(world: World, history: readonly NodeRolloutRun[]): string[] {
   const reported = world.list(controlNodes).flatMap(({ metadata: { name, annotations } }) => {
     const signal = decodeSignal(annotations);

@@ -18,7 +18,7 @@ import { goBack, kindOf, refuseOtherLeader } from './roll-back-command.ts';
 
 const refuse = failing('REFIT_CONTROL');
 
-/** Nothing records how many workers a deleted Plan upgraded at once. */
+/** The number of workers that go back at once. It is the lowest, because nothing records how many the deleted Plan upgraded at once. */
 const CONCURRENT = 1;
 const DELETED = { metadata: { name: PLAN_NAME } };
 

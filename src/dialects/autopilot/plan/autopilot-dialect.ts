@@ -83,8 +83,8 @@ export const autopilot: Dialect<Plan> = {
 };
 
 /**
- * Returns true if the controller works on the signal of the plan that has claimed the Node. The ControlNode of the controller has that
- * signal.
+ * Returns true if the controller runs on the Node, and works on a signal of the plan that has claimed the Node. The signal of a
+ * controller is on its ControlNode.
  */
 function isAtWorkOn(node: Node, controller: ControlNode): boolean {
   const uid = claimOn(node)?.split('/').at(-1);

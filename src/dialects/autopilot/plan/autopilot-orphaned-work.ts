@@ -39,7 +39,7 @@ export function orphanedPlans(world: World, plans: readonly Plan[]): OrphanedPla
   );
 }
 
-/** Returns the nodes that have not ended the work of a signal, whichever Plan sent it. */
+/** Returns the nodes that still work on a signal, whichever Plan sent it. */
 export function nodesAtWork(world: World): { readonly role: Role; readonly name: string }[] {
   return (['controller', 'worker'] as const).flatMap((role) =>
     world
@@ -47,7 +47,8 @@ export function nodesAtWork(world: World): { readonly role: Role; readonly name:
       .filter(({ metadata: { annotations } }) => {
         const signal = decodeSignal(annotations);
         if (signal === undefined || isOver(signal)) return false;
-        // The leader of k0s leaves the policy of an earlier signal on the object.
+        // With this policy the signal belongs to another dialect. k0s's own leader does not remove the policy of an earlier signal, so the
+        // policy counts only if it is that of this signal.
         return agentPolicyFor(annotations, signal.created).cordoning !== 'leader';
       })
       .map(({ metadata: { name } }) => ({ role, name })),
@@ -60,8 +61,8 @@ interface Carrier {
 }
 
 /**
- * Returns the orphaned work on one object. `busy` are the Nodes whose controller is in progress; they are cleaned up
- * when that work ends.
+ * Returns the orphaned work on one object; undefined if there is none. `busy` are the names of Nodes whose controller is in
+ * progress; such a Node is cleaned up when its controller is done.
  */
 function orphanedPlanOf(
   carrier: Carrier,
@@ -70,12 +71,12 @@ function orphanedPlanOf(
 ) {
   const { object, role } = carrier;
   const { annotations } = object.metadata;
-  // The signal is that of another dialect, which does its own clean-up.
+  // The signal belongs to another dialect, which does its own clean-up.
   if (decodeAgentPolicy(annotations).cordoning === 'leader') return undefined;
   const signal = decodeSignal(annotations);
   if (signal && !isOver(signal)) {
-    // The signal is that of an existing Plan, which removes the cordon later. The node may still do
-    // the work of a deleted plan.
+    // If the Plan that sent the signal exists, it removes the cordon itself. Otherwise the node may
+    // still do the work of a deleted Plan.
     if (plans.some((plan) => isSentBy(plan, object, signal))) return undefined;
     return orphanedPlan(
       carrier,

@@ -54,7 +54,7 @@ export function discover(spec: TargetSpec | undefined, role: Role, world: World)
     .toSorted();
 }
 
-/** Excludes workers that are controllers too, because they are updated as controllers. */
+/** Returns the names without those of controllers that are workers, too, because such nodes are updated as controllers. */
 export function withoutControllers(
   names: readonly string[],
   platforms: readonly string[],

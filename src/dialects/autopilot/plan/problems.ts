@@ -27,25 +27,25 @@ const VERSION = 'v1.36.3+k0s.0';
  * These are limits of Refit; the original accepts more. They apply to a new plan only. A plan with a record was accepted
  * by another leader or release, and continues. docs/guides/policy.md lists the limits.
  */
-/** The bytes that a plan must leave free for the targets in its status: for one target in flight and some failed targets. */
+/** The bytes that a plan must leave free in its object for the status, which lists one target in flight and some failed targets. */
 const LEAST_ROOM = 2 ** 14;
-/** The limit for commands, because each has an entry in the status. */
+/** The limit for the number of commands, because each has an entry in the status. */
 export const MOST_COMMANDS = 100;
 /**
- * The limit for the characters of the id. Each signal contains it, and all annotations of an object together have 256
- * KiB.
+ * The limit for the characters of the plan's id. Each signal is an annotation that contains the id, and all annotations of an
+ * object together may have 256 KiB.
  */
 const LONGEST_ID = 10_000;
 /** The limit for the characters of a node's name. One StatusShard contains the names of 200 nodes. */
 const LONGEST_NAME = 253;
 /** The limit for the characters of a selector, because each turn reads it. */
 const LONGEST_SELECTOR = 2 ** 16;
-/** The limit for the characters of a value in the text of a problem, because the text must fit into the status. */
+/** The limit for the characters that the text of a problem quotes of a value, because the text must fit into the status. */
 const MOST_SHOWN = 500;
 
 /**
- * Returns the problems of a Plan. They are computed once for each version of it, because its lists may be long and
- * every turn needs them.
+ * Returns the problems of a Plan. They are computed once for each version of the Plan, because its lists may be long and
+ * every turn needs the problems.
  */
 export const problemsOf = onceForEach((plan: api.Plan): readonly Reason[] => {
   const { metadata, spec, status } = plan;
@@ -108,8 +108,8 @@ function sizeProblems(plan: api.Plan): Reason[] {
 }
 
 /**
- * Returns the field and value that the text of a problem begins with; undefined for a text of another leader. Later
- * releases may change the rest of the text, and how much of a value it contains.
+ * Returns `<field>: <value>` from the beginning of the text of a problem; undefined for a text of another leader. The rest of
+ * the text is left out and a long value is shortened, because another release may word and shorten them in another way.
  */
 export function subjectOf(text: string): string | undefined {
   const [, field, shown] =
@@ -162,8 +162,9 @@ function updateProblems(update: api.K0sUpdate, at: string, phase: RolloutPhase):
 }
 
 /**
- * Returns the problems of a version, which must be one that a node can report. The version is checked before the Plan starts and while the
- * Plan waits for such a report. A forced update needs no report, and a Plan that has ended was valid for the leader that ran it.
+ * Returns the problems of a version, which must have the form in which nodes report their version. That form is required before the Plan
+ * starts, and while it waits for nodes to report the version. It is not required of a forced update that runs, which waits for no report,
+ * and of a Plan that has ended, because the leader that ran the Plan accepted it.
  */
 function versionProblems(
   { version, forceupdate = false }: api.K0sUpdate,
@@ -268,8 +269,8 @@ function selectorProblems(
   text: string,
   example: string,
 ): Reason[] {
-  // A selector of a recorded plan may have any length. Its targets are recorded, so nobody reads
-  // the selector.
+  // The selector of a recorded plan may be longer. It is not checked, because the targets of such a
+  // plan are recorded and nobody reads its selector.
   if (text.length > LONGEST_SELECTOR) return [];
   try {
     parse(text);

@@ -1,7 +1,7 @@
 /**
- * Keeps in the status of a Plan which run it records, and with which spec. The schema of the status has no fields for that,
- * so the description of the first command is JSON. If a Plan runs for the first time and follows its edits, the status stays
- * as the original writes it.
+ * Records in the status of a Plan the number of its run, and the spec with which the run is carried out. The schema of the
+ * status has no fields for them, so the description of the first command is JSON that contains them. The first run of a Plan
+ * that follows its edits records neither, so its status stays as the original writes it.
  */
 import { z } from 'zod';
 import {
@@ -25,7 +25,7 @@ const described = z.looseObject({
   message: z.string().exactOptional(),
 });
 
-/** The part of a spec that a rollout is carried out with, without the names of nodes. */
+/** The id and the commands of a Plan's spec, without the names of nodes. */
 type StartedSpec = z.input<typeof startedSpec>;
 
 export interface RecordedSpec {
@@ -37,13 +37,16 @@ export interface RecordedSpec {
   readonly started?: StartedSpec | undefined;
 }
 
-/** Returns the number of the recorded run; undefined for the first run. The description in `plan` must not name StatusShards. */
+/**
+ * Returns the number and generation of the recorded run; undefined for the first run. The description in `plan` must not name
+ * StatusShards.
+ */
 export function recordedRunIn(plan: Pick<Plan, 'status'>): RecordedRun | undefined {
   const { run, generation: newest } = recordedSpecIn(plan) ?? {};
   return run === undefined || newest === undefined ? undefined : { run, generation: newest };
 }
 
-/** Returns what is recorded about run and spec; undefined if nothing is. The description in `plan` must not name StatusShards. */
+/** Returns the recorded run and spec; undefined if none is recorded. The description in `plan` must not name StatusShards. */
 export function recordedSpecIn({ status }: Pick<Plan, 'status'>): RecordedSpec | undefined {
   const found = described.safeParse(parseJson(status?.commands[0]?.description)).data;
   return found && { run: found.run, generation: found.generation, started: found.started };
@@ -64,7 +67,7 @@ export function withRecordedSpec(plan: Plan, recorded: RecordedSpec): Plan {
   });
 }
 
-/** Returns the part of the spec to record. The status has the names of the nodes, so they are left out. */
+/** Returns the part of the spec to record. The names of nodes are left out, because the lists of targets in the status have them. */
 export function startedSpecOf({ spec }: Plan): StartedSpec {
   const { id } = spec;
   return { ...(id === undefined ? {} : { id }), commands: spec.commands.map(withoutNames) };
@@ -93,7 +96,7 @@ function withoutList(targets: TargetSpec): TargetSpec {
     : { ...targets, discovery: { ...targets.discovery, static: {} } };
 }
 
-/** Returns the plan with the description that a first run which follows its edits would have. */
+/** Returns the plan without the recorded run and spec: its description is the plain text that the original writes. */
 export function withoutRecordedSpec(plan: Plan): Plan {
   return recordedSpecIn(plan) === undefined ? plan : withCommands(plan, withoutSpec);
 }

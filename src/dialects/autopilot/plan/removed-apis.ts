@@ -17,7 +17,7 @@ interface RemovedApi extends Pick<Resource, 'group' | 'version' | 'kind'> {
 const FLOW = { group: 'flowcontrol.apiserver.k8s.io' };
 const PRIORITY = { ...FLOW, kind: 'PriorityLevelConfiguration' };
 
-/** The list is that of k0s, so that both stop the same plans. The last kind is not real; k0s uses it for tests. */
+/** The APIs that Kubernetes removed, as k0s lists them, so that k0s and Refit stop the same plans. k0s uses the last one only for tests. */
 const REMOVED: readonly RemovedApi[] = [
   { ...FLOW, version: 'v1beta2', kind: 'FlowSchema', removedIn: 'v1.29.0', successor: 'v1beta3' },
   { ...PRIORITY, version: 'v1beta2', removedIn: 'v1.29.0', successor: 'v1' },
@@ -34,8 +34,8 @@ const REMOVED: readonly RemovedApi[] = [
 type Server = Pick<Effects, 'client' | 'abort'>;
 
 /**
- * Resolves with the objection in k0s's own words, or undefined if there is none. Rejects if the API server gives no
- * usable answer; the caller may retry.
+ * Resolves with k0s's own sentence about the first removed API whose objects would be lost, or undefined if none would be.
+ * Rejects if the API server gives no usable answer; the caller may retry.
  */
 export async function askRemovedApis(server: Server, version: string): Promise<string | undefined> {
   const wanted = parseVersion(version);
@@ -85,7 +85,10 @@ async function areServedLater(
   return true;
 }
 
-/** Checks like k0s: bundles are checked, forced updates are not, and only the first objection is reported. */
+/**
+ * Resolves with the reason why the Plan must not start; empty if there is none. Like k0s, it checks the versions of bundles but not those
+ * of forced updates, and reports only the first objection.
+ */
 export async function preconditions(
   client: KubeClient,
   { spec }: Plan,

@@ -23,12 +23,13 @@ import {
 } from './roll-back-plan.ts';
 
 const FEW = 3;
-/** Milliseconds after the end of a run in which its nodes show their versions. A kubelet writes a new version within 10 s. */
+/** The longest wait, in milliseconds after the end of a run, until its nodes show their new versions. A kubelet needs up to 10 s. */
 const SHOWN_WITHIN_MS = 120_000;
 
 /**
- * Returns the Plan with another spec. Every node of the run must be able to go back, because the leader never rolls back only some of
- * them. Nodes that failed come last in their stage, because they may fail again and stop the others.
+ * Returns the Plan with a spec that rolls the run back, or why the leader must wait or must not roll back. Every node of the run must be
+ * able to go back, because the leader never rolls back only some of them. Nodes that failed come last in their stage, because they may
+ * fail again and stop the others.
  */
 export function planBackOf(
   { plan, rollout, world, run, history }: RollBackScene<Plan>,
@@ -84,7 +85,7 @@ function obstacleOf(
   if (moves.length === 0) return listedSentences(['no node goes back', ...left], FEW);
   const way = wayBackOfAll(
     moves.map(({ name, role, from, to }) => ({
-      // Without a known download of the earlier version, no Plan is made.
+      // `planBack` checks the downloads later: it throws if the download of a version is unknown.
       ...wayBackOfNode({ name, role, from: to, to: from, hasDownload: true }, servers, now),
       name,
     })),

@@ -26,9 +26,9 @@ export interface PresentNode {
   readonly version: string | undefined;
   /** `<os>-<architecture>`; undefined if its labels do not say it. */
   readonly platform: string | undefined;
-  /** The uid of the plan that it was signalled for last. */
+  /** The uid of the plan that sent the last signal to the node; undefined if no signal names a plan. */
   readonly signalledBy: string | undefined;
-  /** The version that its last signal installed, as its agent reported; undefined unless that signal is completed. */
+  /** The version that the last signal installed, as the node's agent reported; undefined unless that signal is completed. */
   readonly installed: string | undefined;
 }
 
@@ -52,7 +52,10 @@ export interface UnclearNode {
   readonly role: Role;
   readonly name: string;
   readonly sentence: string;
-  /** lags: the agent reported another version than the object shows · untold: the object shows no version · unrecorded: no record names the earlier version. */
+  /**
+   * `lags`: the object shows another version than the agent reported. `untold`: the object shows no version. `unrecorded`: no record names
+   * the earlier version.
+   */
   readonly why: 'lags' | 'untold' | 'unrecorded';
   /** True if the node may run a version that this run installed. */
   readonly mayHaveMoved: boolean;
@@ -98,9 +101,9 @@ export function concurrentIn({ spec: { commands } }: Plan): number {
 }
 
 /**
- * Returns which nodes go back. Nodes that do not run a version of the run have not moved, or somebody has changed them since. An object
- * that shows the old version proves nothing while its agent has reported another one: the kubelet, or k0s, writes it later. `later` are
- * the runs after this one, the newest first: a node that one of them moved stays.
+ * Returns which nodes of the run go back, and which stay. A node stays if it does not run a version that the run installed, or if one of
+ * the runs in `later` moved it. `later` are the runs after this one, the newest first. An object that shows the old version proves nothing
+ * if the agent of the node has reported another one, because the kubelet, or k0s, writes the new version later.
  */
 export function waysBack(
   run: NodeRolloutRun,
@@ -145,15 +148,18 @@ export function waysBack(
   return { moves, left: [...unclear.map(({ sentence }) => sentence), ...left], unclear };
 }
 
-/** Returns what the agent installed, if the object may show the same: that of a worker shows only the version of Kubernetes. */
+/**
+ * Returns the version that the agent installed, if the object may show the same version; otherwise the version that the object shows. The
+ * Node of a worker does not show the build of k0s.
+ */
 function exactVersionOf({ version, installed }: PresentNode): string | undefined {
   if (version === undefined || installed === undefined) return version;
   return mayBePartOf(version, installed) ? installed : version;
 }
 
 /**
- * Returns the first of the later runs that knew the node, if the node ran another version then than now. If it ran the same one, the
- * later runs have changed nothing in the end.
+ * Returns the earliest of the later runs that recorded the node, if it recorded another version than the node runs now. Otherwise returns
+ * undefined: no later run recorded the node, or all of them together have not changed its version.
  */
 function moverAmong(
   later: readonly NodeRolloutRun[],

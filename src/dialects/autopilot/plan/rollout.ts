@@ -84,7 +84,7 @@ function readPlan(stored: api.Plan, world: World) {
   return { plan, phase, known, ignoresEdits, problems, unread };
 }
 
-/** Returns the nodes that a running Plan selects or lists, that exist, and that its record lacks. */
+/** Returns the nodes that exist and that a running Plan selects or lists, but that its record does not contain. */
 export function joinedTargets(stored: api.Plan, world: World, now: number): JoinedTarget[] {
   const { plan, phase, problems, unread } = readPlan(stored, world);
   if (phase !== 'running' || problems.length > 0 || unread !== undefined) return [];
@@ -107,7 +107,7 @@ export function joinedTargets(stored: api.Plan, world: World, now: number): Join
     : found;
 }
 
-/** Returns true if the status of the Plan itself can take up the targets. StatusShards keep the targets that they began with. */
+/** Returns true if the status of the Plan has room for the targets. A Plan with StatusShards takes up no further targets. */
 function hasRoomFor(stored: api.Plan, plan: api.Plan, found: readonly JoinedTarget[]): boolean {
   if (shardReferenceOf(stored) !== undefined) return false;
   const recorded = recordedStages(plan).flatMap(({ targets }) => targets);
@@ -116,15 +116,15 @@ function hasRoomFor(stored: api.Plan, plan: api.Plan, found: readonly JoinedTarg
   return !exceedPlan([all]) && bytes <= roomForTargets(stored);
 }
 
-/** Returns the Plan with the recorded spec, so that edits since then take no effect; the same Plan if none is recorded. */
+/** Returns the Plan with the recorded spec, so that later edits take no effect; the same Plan if no spec is recorded. */
 function asCarriedOut(plan: api.Plan, recorded: RecordedSpec | undefined): api.Plan {
   const started = recorded?.started;
   return started === undefined ? plan : { ...plan, spec: { ...plan.spec, ...started } };
 }
 
 /**
- * Returns a sentence which shows that somebody edited the Plan after it ended; undefined if nothing shows it. An edited
- * version shows on the nodes instead.
+ * Returns a sentence which says how somebody edited the Plan after it ended; undefined if no edit is found. A changed version
+ * is not found here, but by the versions of the nodes.
  */
 function editOf(plan: api.Plan, world: World, problems: readonly Reason[]): string | undefined {
   const recorded = plan.status?.commands ?? [];
@@ -144,8 +144,8 @@ function editOf(plan: api.Plan, world: World, problems: readonly Reason[]): stri
 }
 
 /**
- * The recorded text names the release that removed an API. If the Plan now has only older versions, it is not the Plan
- * that was refused.
+ * Returns a sentence if the Plan was refused because of a removed API, and its versions are now all older than the release
+ * that removed the API; otherwise undefined. The recorded text names that release.
  */
 function correctedRelease(plan: api.Plan): string | undefined {
   const texts = (plan.status?.commands ?? []).map(({ description = '' }) => description);
@@ -160,8 +160,8 @@ function correctedRelease(plan: api.Plan): string | undefined {
 const asApplied = onceForEach(({ status: _recorded, ...applied }: api.Plan): api.Plan => applied);
 
 /**
- * Returns a node that a completed Plan lists and its record lacks. Only a record of success is complete, so other
- * records prove nothing.
+ * Returns a sentence about a node that a completed Plan lists, but that its record does not contain; undefined if there is none.
+ * Only the record of a completed Plan contains all nodes, so other records prove nothing.
  */
 function addedTarget(plan: api.Plan, world: World): string | undefined {
   const added = addedNames(plan).flatMap(({ part, names }) => withoutOthers(part, names, world))[0];
@@ -171,8 +171,9 @@ function addedTarget(plan: api.Plan, world: World): string | undefined {
 }
 
 /**
- * Returns the added names by part of the Plan. They are computed once for each version of the Plan,
- * because the lists are long and an ended Plan rarely changes.
+ * Returns for each part of the Plan the listed names that its record does not contain. They are
+ * computed once for each version of the Plan, because the lists are long and an ended Plan rarely
+ * changes.
  */
 const addedNames = onceForEach(({ spec, status }: api.Plan) => {
   if (status?.state !== PLAN_STATES.completed) return [];
@@ -320,8 +321,8 @@ function partsOf(
 }
 
 /**
- * Writes the rollout into the status in the words of the original, because scripts rely on them. Unknown fields stay. A
- * run after the first one is recorded too, and the spec of a rollout that ignores edits.
+ * Writes the rollout into the status in the words of the original, because scripts rely on them. Unknown fields stay. It also
+ * records the number of a run after the first one, and the spec of a rollout that ignores edits.
  */
 export function project(rollout: Rollout, plan: api.Plan): api.Plan {
   const record = withStatus(rollout, plan);
@@ -329,7 +330,7 @@ export function project(rollout: Rollout, plan: api.Plan): api.Plan {
   return spec === undefined ? record : withRecordedSpec(record, spec);
 }
 
-/** Returns the record of the run and of its spec; undefined for a first run that has followed every edit of the plan. */
+/** Returns the run and the spec to record; undefined for a first run that has followed every edit of the plan. */
 function specToRecord(rollout: Rollout, plan: api.Plan): RecordedSpec | undefined {
   const { run } = rollout;
   const known = recordedSpecIn(withoutShards(plan));
@@ -339,7 +340,7 @@ function specToRecord(rollout: Rollout, plan: api.Plan): RecordedSpec | undefine
       ? { run, generation: present, started: startedSpecOf(plan) }
       : { run, generation: known.generation, started: known.started };
   if (run === undefined && rollout.generation === undefined) return undefined;
-  // A record that is written at or after the end keeps its generation, because it is not about a spec that was edited since.
+  // After the end, the recorded generation stays: the run was not carried out with a spec that was edited later.
   const wasOver = isFinal({ phase: phaseOfPlan(plan.status?.state) });
   const isKept = isFinal(rollout) && (wasOver || known?.started !== undefined);
   return { run, generation: isKept ? (rollout.generation ?? present) : present };

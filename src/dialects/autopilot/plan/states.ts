@@ -37,7 +37,7 @@ export function phaseOfPlan(state: string | undefined): RolloutPhase {
   return FINAL_PHASES.get(state) ?? 'invalid';
 }
 
-/** Returns the state to write. Some ends have a word of their own in the original, which depends on the reason. */
+/** Returns the state of a Plan to write. For some reasons, the original has a word of its own for the end of a Plan. */
 export function planStateOf({
   phase,
   blocked,
@@ -71,7 +71,7 @@ export function recordedStateOf(word: string): RecordedState {
   return RECORDED.get(word) ?? 'failed';
 }
 
-/** The usual reason of each phase. The recorded text leaves its code out. */
+/** The usual reason of each phase. The recorded text of such a reason does not contain its code. */
 const IMPLIED: Readonly<Partial<Record<RolloutPhase, ReasonCode>>> = {
   running: 'TargetFailed',
   failed: 'TargetFailed',
@@ -79,7 +79,7 @@ const IMPLIED: Readonly<Partial<Record<RolloutPhase, ReasonCode>>> = {
   invalid: 'InvalidPlan',
 };
 
-/** Scripts compare this sentence of the original, so it must stay without a code. */
+/** Matches the original's sentence about a removed API. Scripts compare that sentence, so no code may come before it. */
 const REMOVED = /^\S+ \S+ has been removed in Kubernetes /;
 
 /** Returns the Kubernetes release in a sentence about a removed API; undefined for other texts. */

@@ -16,7 +16,7 @@ import { listsOf, withCommands, withLists } from './target-lists.ts';
 
 export const PROGRESS_ANNOTATION = 'upgrade.refit.dev/progress';
 
-/** The milliseconds between two writes of the counts. They are few, because each write stores the whole Plan again. */
+/** The fewest milliseconds between two writes of the counts. Writes are rare, because each of them stores the whole Plan again. */
 const COUNTED_EVERY_MS = 10_000;
 
 export interface Progress extends Counts {
@@ -25,8 +25,8 @@ export interface Progress extends Counts {
 }
 
 /**
- * Returns the time and run of the counts; undefined if there are none. `at` is in milliseconds since the Unix epoch, or
- * NaN if it cannot be parsed.
+ * Returns the time and run of the counts in the progress annotation; undefined if the Plan has no such annotation. `at` is in
+ * milliseconds since the Unix epoch, or NaN if it cannot be parsed.
  */
 function countedIn({ metadata }: Plan): { readonly at: number; readonly run: unknown } | undefined {
   const text = metadata.annotations?.[PROGRESS_ANNOTATION];
@@ -39,8 +39,8 @@ export function withoutCounts(plan: Plan): Plan {
 }
 
 /**
- * Returns the plan with new counts if the old ones are outdated or the rollout is over; otherwise undefined. It has no
- * status, because the status is written separately.
+ * Returns the plan with new counts if the old ones are outdated or the rollout is over; otherwise undefined. The returned plan
+ * has no status, because the status is written separately.
  */
 export function counted(
   plan: Plan,
@@ -72,12 +72,12 @@ export function shardReferenceOf({ status }: Plan): ShardReference | undefined {
   return shortStatusIn(status?.commands[0]?.description)?.statusShards;
 }
 
-/** Returns the plan with the description that a Plan without StatusShards has. */
+/** Returns the plan with descriptions that do not name StatusShards. */
 export function withoutShards(plan: Plan): Plan {
   return withCommands(plan, withoutReference);
 }
 
-/** Returns the command with the plain description that a Plan without StatusShards has. */
+/** Returns the command with a description that does not name StatusShards. */
 export function withoutReference(command: CommandStatus): CommandStatus {
   const found = shortStatusIn(command.description);
   if (!found) return command;
@@ -112,8 +112,8 @@ function shortStatusIn(description: string | undefined): ShortStatus | undefined
 }
 
 /**
- * Returns the plan with all its targets. It is the same object if its status holds them all. `unread` says that a
- * StatusShard is missing, so that nothing may start.
+ * Returns the plan with all its targets; the same object if its own status has them all. `unread` is the reason why some
+ * targets are unknown, for example because a StatusShard is missing. While it is set, nothing may start.
  */
 export function mergeShards(
   plan: Plan,
@@ -122,7 +122,7 @@ export function mergeShards(
   const reference = shardReferenceOf(plan);
   if (!reference) {
     const counts = countedIn(plan);
-    // Counts that are older than the plan were copied from another plan.
+    // Counts that are older than the plan were copied from another plan. Other counts prove that the plan had StatusShards.
     const isCopy = counts && counts.at < Date.parse(plan.metadata.creationTimestamp ?? '');
     if (!plan.status?.state || counts === undefined || isCopy || areOfEarlierRun(counts, plan))
       return { plan };
@@ -139,8 +139,8 @@ export function mergeShards(
 }
 
 /**
- * Returns the same object while the Plan and its StatusShards are the same, so that values computed from it can be
- * cached.
+ * Returns the Plan with the targets of its StatusShards. It returns the same object while the Plan and its StatusShards are
+ * the same, so that values computed from the result can be cached.
  */
 const withAllTargets = onceForEachAmong(
   (plan: Plan, found: readonly (StatusShard | undefined)[]): Plan => {
@@ -151,8 +151,8 @@ const withAllTargets = onceForEachAmong(
 );
 
 /**
- * Returns true if the counts belong to an earlier run. A record that lost its description has no
- * run, so they then count as current.
+ * Returns true if the counts belong to an earlier run. If the record has lost its description, its
+ * run is unknown, and the counts count as current.
  */
 function areOfEarlierRun({ run }: { readonly run: unknown }, plan: Plan): boolean {
   const recorded = recordedRunIn(plan)?.run;
@@ -172,7 +172,7 @@ function withRetries(whole: Plan): Plan {
   return { ...whole, status: { ...whole.status, state: PLAN_STATES.schedulableWait } };
 }
 
-/** Returns the StatusShards in order; undefined for each that the world does not show. */
+/** Returns the StatusShards in order, with undefined in place of each one that the world does not contain. */
 export function shardsOf(reference: ShardReference, world: World): (StatusShard | undefined)[] {
   return Array.from({ length: reference.count }, (_, index) =>
     world.get(statusShards, shardName(reference, index)),
@@ -180,8 +180,8 @@ export function shardsOf(reference: ShardReference, world: World): (StatusShard 
 }
 
 /**
- * An entry in the Plan takes precedence over the one in its StatusShard, because the StatusShard is
- * written first and the Plan completes the record.
+ * Returns the Plan with the targets of the StatusShards. An entry in the Plan takes precedence over
+ * the one in its StatusShard, because the Plan is written after the StatusShard.
  */
 function withTargets(plan: Plan, shards: readonly StatusShard[]): Plan {
   return withLists(plan, ({ command, list, entries }) => {

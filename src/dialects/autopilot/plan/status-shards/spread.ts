@@ -21,18 +21,19 @@ import { listsOf, type TargetList, withLists } from './target-lists.ts';
 
 export interface Sizes {
   /**
-   * The number of targets that a plan may hold without StatusShards. It is smaller if their names or the plan itself
-   * are long.
+   * The most targets that a plan may list without StatusShards. The limit is lower if the names of the targets, or the plan
+   * itself, are long.
    */
   readonly plan: number;
+  /** The number of targets in each StatusShard. */
   readonly shard: number;
-  /** The number of failed targets that a plan with StatusShards may list. */
+  /** The most failed targets that a plan with StatusShards may list. */
   readonly failures: number;
 }
 
 /**
- * 15,000 targets need 75 StatusShards of about 5 KiB each. The failed targets must fit into the Plan together with
- * those in flight.
+ * Spreads the status of large Plans. With these sizes, 15,000 targets need 75 StatusShards of about 5 KiB each, and the failed
+ * targets fit into the Plan together with those in flight.
  */
 export const shards = shardsOfSizes({ plan: PLAN_HOLDS, shard: 200, failures: 1_000 });
 
@@ -50,8 +51,8 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
         ? { reference: known, writes: changesOf(known, lists, world) }
         : begin(plan, lists, sizes.shard);
       const isOver = phaseOfPlan(record.status?.state) !== 'running';
-      // The first record writes no counts. The names of its StatusShards contain the version of the plan, so no other
-      // write may change that version first.
+      // The first record writes no counts. The names of its StatusShards depend on the resourceVersion of the plan, and a write
+      // of the counts would change that.
       const summary = known && shardRecords.counted(plan, counts, isOver, now);
       const short = shardRecords.withShardReference(
         shortened(record, sizes.failures, room),
@@ -82,8 +83,8 @@ function holdersOf(
 }
 
 /**
- * Creates the StatusShards of the first record. If another leader began with another version of the plan, its
- * StatusShards stay unused and are deleted with the plan.
+ * Returns the StatusShards of the first record, and the instructions that create them. If another leader had begun with another
+ * version of the plan, the StatusShards of that leader stay unused and are deleted with the plan.
  */
 function begin(plan: Plan, lists: readonly TargetList[], size: number) {
   const contents = lists.flatMap(({ command, list, entries }) =>
@@ -120,8 +121,8 @@ function changesOf(
   return shardRecords.shardsOf(reference, world).flatMap((shard): Instruction[] => {
     if (!shard) return [];
     const own = entries.get(`${shard.command}/${shard.list}`);
-    // A target in flight is listed in the plan, so its entry here stays. A leader with an old view must not undo an end
-    // that another leader wrote here.
+    // A target in flight is listed in the plan, so its entry in the StatusShard stays as it is. It may be the end of the target
+    // that another leader has written, which a leader with an outdated view must not overwrite.
     const updated = shardRecords.entriesOf(shard).flatMap((known) => {
       const entry = own?.get(known.name);
       return entry && recordedStateOf(entry.state) === 'intended' ? known : (entry ?? []);

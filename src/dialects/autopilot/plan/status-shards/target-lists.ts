@@ -21,7 +21,7 @@ export function entriesIn(command: CommandStatus, list: ListName): readonly Targ
   return (command[member] as Lists | undefined)?.[name] ?? [];
 }
 
-/** Replaces a list. Removes an empty list, and the member that contained it if nothing else is in it. */
+/** Returns the command with another list. An empty list is removed, and so is the field around it if nothing else is in that field. */
 export function withEntries(
   command: CommandStatus,
   list: ListName,
