@@ -67,8 +67,8 @@ export function annotationDownloads(resourceOf: ResourceOf): DownloadRequests {
 }
 
 /**
- * Returns the request to fetch the version ahead; undefined if it may not be fetched: only Refit's
- * agent can do it, and only a payload with a sha256 can be verified.
+ * Returns the request to fetch the payload ahead; undefined if that is not possible. Only Refit's
+ * agent can fetch ahead, and only a payload with a sha256 can be verified.
  */
 function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage) {
   const payload = ownMember(stage.payloads, platformOf(object) ?? '');
@@ -108,7 +108,7 @@ function downloadsOn(
   } as const;
 }
 
-/** Returns the commands for the target, up to the limit of a check. A node has one check for all of them. */
+/** Returns the commands of all stages for the target, up to the limit of a check. One check covers all commands of a node. */
 function downloadsFor(
   object: KubeObject,
   { stages }: Rollout,

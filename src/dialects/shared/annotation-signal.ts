@@ -57,7 +57,7 @@ export function annotationSignal({
 }: {
   resourceOf: ResourceOf;
   agent?: AgentPolicy;
-  /** Returns true if a controller that the stage does not have was upgraded to the same version already. */
+  /** Returns true if a controller outside of the stage was already upgraded to the version of the stage. */
   isBegun?: (world: World, stage: Stage, target: Target) => boolean;
 }): Signal {
   const { objectOf, replacing } = signalObjects(resourceOf);
@@ -104,7 +104,7 @@ export function annotationSignal({
       const last = object && lastUpgrade(object);
       if (object === undefined || last === undefined || last.kind !== kindOf(stage))
         return undefined;
-      // Kubelets can write annotations, so only the label of the leader shows that the Node was signalled.
+      // On a Node, only the label that the leader sets proves that a signal was sent, because kubelets can write annotations.
       const isSent = resourceOf(stage) !== nodes || last.isLabelled;
       return isSent && signalFor(object, rollout, stage) === undefined ? last.ms : undefined;
     },
@@ -114,9 +114,8 @@ export function annotationSignal({
 }
 
 /**
- * Returns the policy for the agent. Only controllers have etcd. Only a snapshot from before the upgrade of the first controller is
- * useful, because each member of etcd has the same data.
- * `isFirst` may look at every Node, so it is called last.
+ * Returns the policy for the agent. Only the first controller takes a snapshot of etcd, before its upgrade: workers have no etcd, and all
+ * members of etcd have the same data. `isFirst` may look at every Node, so it is called last.
  */
 function agentFor({ stage, agent }: Signalling, isFirst: () => boolean): AgentPolicy {
   const { etcdSnapshot, ...others } = agent;
@@ -129,10 +128,13 @@ function agentFor({ stage, agent }: Signalling, isFirst: () => boolean): AgentPo
   return { ...others, ...(isWanted && { etcdSnapshot }) };
 }
 
-/** The limit for the time of one upgrade, in milliseconds. A longer one waited for people or is wrong, so it predicts nothing. */
+/** The longest upgrade, in milliseconds, that predicts the next one. A longer time is wrong, or the upgrade waited for people. */
 const LONGEST_UPGRADE_MS = 24 * 60 * 60 * 1000;
 
-/** Returns how long the last upgrade of the object took, as its agent reported; undefined if it did not succeed or the time is unusable. */
+/**
+ * Returns how many milliseconds the last upgrade of the object took, as its agent reported, and whether the label of the leader proves it.
+ * Returns undefined if the upgrade did not succeed, or if the time is unusable.
+ */
 const lastUpgrade = onceForEach(({ metadata: { annotations, labels } }: KubeObject) => {
   const signal = decodeSignal(annotations);
   if (signal?.status?.status !== 'Completed') return undefined;
@@ -179,8 +181,8 @@ export function withSignal(
 }
 
 /**
- * A new signal removes these annotations, because they belong to an earlier signal or are requests that come before a
- * signal.
+ * The annotations that a new signal removes: those of an earlier signal, and the requests to fetch a version ahead or to check
+ * downloads.
  */
 const ANSWERED = [
   REPORT_ANNOTATION,
@@ -203,8 +205,8 @@ function attemptLabel(uid: string, created: string): string {
 }
 
 /**
- * Returns true if a leader sent the signal for another rollout or an earlier run. On Nodes only the
- * label proves that, because kubelets can write the annotations.
+ * Returns true if it is proven that a leader sent the signal, for another rollout or an earlier run.
+ * On a Node only the label proves that, because kubelets can write the annotations.
  */
 function isProven(
   resource: Resource,
@@ -292,8 +294,8 @@ function textOfRun({ run }: Pick<Rollout, 'run'>): string | undefined {
 }
 
 /**
- * Returns who set the cordon on the Node. The leader writes into its signal whether the Node was
- * cordoned before. `object` has the signal.
+ * Returns `found` if the Node was already cordoned when the leader sent the signal, which the leader
+ * notes with the signal; otherwise undefined. `object` has the signal.
  */
 export function unnamedCordonOf(
   object: KubeObject | undefined,
@@ -365,12 +367,12 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
   }
 });
 
-/** At these steps an agent that lost its own report still reports how often the new version has ended. */
+/** The steps at which an agent reports how often the new version has ended, even if it has lost its earlier report. */
 const CRASHING: readonly string[] = ['Restart', 'RollingBack'];
 
 /**
- * Returns why the step does not progress. The reason of a report without a version was written before Refit's agent
- * started; k0s's own agent works on the signal then.
+ * Returns as `stalled` why the step does not progress. The reason counts only if Refit's agent works on the signal: its report
+ * names the version before the upgrade. A reason without that version is older, and k0s's own agent may work on the signal.
  */
 function stalledBy(report: AgentReport | undefined, step: string): { stalled?: string } {
   if (report?.reason === undefined) return {};
@@ -378,8 +380,9 @@ function stalledBy(report: AgentReport | undefined, step: string): { stalled?: s
 }
 
 /**
- * Returns which cordon the leader must remove. Agents of the original do not mark their cordons.
- * After a signal of a leader of the original, every cordon is removed, as the original does.
+ * Returns `ownsCordon` if the leader must remove the cordon of the Node, although no mark names its
+ * owner: agents of the original do not mark their cordons. After a signal of a leader of the original,
+ * every cordon is removed, as the original does.
  */
 function cordonOf(
   { annotations }: KubeObject['metadata'],

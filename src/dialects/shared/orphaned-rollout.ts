@@ -1,6 +1,6 @@
 /**
- * Represents what a plan left on one node as a rollout that is over. The leader ends and cleans up the work of its only
- * target.
+ * Represents what a deleted or finished plan left on one node as a failed rollout with one target. The leader ends the work of
+ * that target and cleans up its node.
  */
 import { because } from '../../engine/model/reasons.ts';
 import type { Rollout, Source, Stage, Target } from '../../engine/model/rollout.ts';

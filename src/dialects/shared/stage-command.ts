@@ -3,7 +3,7 @@ import type { Signalling } from '../../engine/model/decision.ts';
 import type { Stage } from '../../engine/model/rollout.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
 
-/** Returns the command for an agent on a platform that has this payload. */
+/** Returns the command that makes an agent carry out the stage with this payload. */
 export function commandOf(stage: Stage, payload: Signalling['payload']): SignalCommand {
   const { command: id, version, forced } = stage;
   return {

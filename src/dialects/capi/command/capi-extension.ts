@@ -43,7 +43,7 @@ interface ExtensionFlags extends ControllerFlags {
   readonly payloadUrl: string;
   readonly checksumUrl?: string;
   readonly updaterCerts?: string;
-  /** The milliseconds in which a call is answered. */
+  /** The most milliseconds until a call of a hook is answered. */
   readonly callTimeout: number;
   /** The milliseconds after which a stuck Machine is deleted. No Machine is deleted if this is undefined. */
   readonly deleteStuckAfter?: number;
@@ -53,7 +53,7 @@ const AGAIN_MS = 5000;
 /** The Lease is in the cluster that has the Nodes; see deploy/rbac-capi.yaml. */
 const LEASE = { namespace: 'refit-system', name: 'refit-capi-extension' };
 const LEASE_TITLE = `${LEASE.namespace}/${LEASE.name} in the cluster with the Nodes`;
-/** The milliseconds for a probe of one API server while a caller waits. */
+/** The most milliseconds for a probe of one API server, because the caller of a hook waits for it. */
 const ASK_MS = 1000;
 
 /** Runs until `abort` fires. Every replica answers hook calls; the leader carries out the upgrades. */
@@ -147,8 +147,9 @@ function oneCluster(
   const ask = askerOf(options.config);
   let problem: string | undefined = 'it is being connected';
   /**
-   * A failure is retried and does not end the process. Otherwise the managers of Cluster API could
-   * not start either, for any of their clusters.
+   * Resolves with the controller process of the cluster. Retries after a failure, and does not end
+   * this process: without its hooks, the managers of Cluster API could not start for any of their
+   * clusters.
    */
   const prepared = async (abort: AbortSignal): Promise<processes.ControllerProcess> => {
     for (;;) {

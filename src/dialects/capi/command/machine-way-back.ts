@@ -59,7 +59,7 @@ export interface MachineMove {
   readonly node: string;
   readonly from: string;
   readonly to: string;
-  /** The reason why the record does not prove that this Machine ran that version; empty if the record proves it. */
+  /** A clause that says whether the record proves that this Machine ran the version `to`. */
   readonly note: string;
 }
 
@@ -74,7 +74,7 @@ export interface OwnerChange {
   readonly lost: readonly string[];
 }
 
-/** Returns the change. Throws REFIT_CONTROL if the earlier version is unknown, or if the Machines cannot go back. */
+/** Returns the change of the owner. Throws REFIT_CONTROL if the earlier version is unknown, or if the Machines cannot go back. */
 export function machineWayBack(scene: MachineScene): OwnerChange {
   const { owner, machines, servers, now } = scene;
   const version = wantedVersion(scene);
@@ -155,7 +155,10 @@ interface Before {
   readonly problem: string;
 }
 
-/** Returns the version of the Machine before the run that installed its present version, or before the run that the user named. */
+/**
+ * Returns the version that the Machine ran before the run that the user named. If the user named none, the run is the one that installed
+ * its present version. The version is undefined if the record does not contain it.
+ */
 function beforeOf(scene: MachineScene, machine: Machine): Before {
   const { rollouts, run: wanted } = scene;
   const { name } = machine.metadata;
@@ -180,10 +183,10 @@ function beforeOf(scene: MachineScene, machine: Machine): Before {
   return { version: releaseOf(scene, version), problem };
 }
 
-/** A kubelet of k0s reports its version without the last number of the release. */
+/** Matches the version that a kubelet of k0s reports: it lacks the last number of the k0s release. */
 const KUBELET_OF_K0S = /\+k0s$/;
 
-/** Returns the only release known to Refit that has this kubelet. */
+/** Returns the k0s release with this kubelet; undefined unless the versions of the scene contain exactly one. */
 function releaseOf({ machines, rollouts }: MachineScene, kubelet: string): string | undefined {
   const known = new Set([
     ...machines.map(({ spec }) => spec?.version ?? ''),
@@ -210,7 +213,10 @@ function noteOn({ version: before, problem }: Before, version: string): string {
   return `ran ${before} before, not this version`;
 }
 
-/** The topology controller overwrites the version of what it owns, and the webhook of Cluster API refuses an older one. */
+/**
+ * Throws REFIT_CONTROL if a Cluster with a topology decides the version. The topology controller overwrites the version of the objects
+ * that it owns, and the webhook of Cluster API refuses an older version in the Cluster.
+ */
 function refuseTopology({ owner, cluster }: MachineScene, version: string): void {
   if (owner.kind !== 'Cluster') return;
   const annotations = cluster?.metadata.annotations ?? {};
@@ -239,7 +245,10 @@ function unendedNotes({ machines, rollouts }: MachineScene): string[] {
   );
 }
 
-/** Refit refuses an older version unless a setting of its registration allows it, and Cluster API then replaces the Machines. */
+/**
+ * Returns a sentence about the setting that allows older versions; none if it is set. Without it, Refit refuses to update the Machines in
+ * place, and Cluster API replaces them.
+ */
 function ruleNotes({ extension }: MachineScene): string[] {
   const refusal =
     'Without the setting allowedVersionRules: Downgrade, Refit refuses the older version, and Cluster API replaces the Machines; if there is an UpdaterSet, they wait.';
@@ -257,7 +266,7 @@ function ruleNotes({ extension }: MachineScene): string[] {
 
 function rulesIn({ spec }: ExtensionConfig): string[] {
   const text = ownMember(spec?.settings, 'allowedVersionRules') ?? '';
-  // Only names go into a command line.
+  // The names become part of a command line, so any other text is left out.
   return text
     .split(',')
     .map((rule) => rule.trim())

@@ -208,7 +208,7 @@ async function controlPlaneFound(
   return { owner, mine };
 }
 
-/** Returns the control plane that owns the Machine. Its kind becomes part of a path and of a command line. */
+/** Returns the reference to the control plane that owns the Machine. Its kind becomes part of a path and of a command line. */
 function controlPlaneOf({ metadata }: Machine) {
   return metadata.ownerReferences?.find(
     ({ apiVersion, kind, controller }) =>
@@ -218,7 +218,7 @@ function controlPlaneOf({ metadata }: Machine) {
   );
 }
 
-/** If a topology owns the object, the Cluster decides the version of all that it owns. */
+/** Replaces the owner by the Cluster if a topology owns the object, because the Cluster then decides the versions of all its Machines. */
 async function withTopology(
   { client, abort }: Reading,
   all: readonly Machine[],
@@ -270,7 +270,10 @@ async function rolloutsIn(
   return new Map(ofMachines.map((each) => [each.spec.plan.name, each]));
 }
 
-/** Cluster API allows one extension that updates Machines in place. If the user may not read its registration, the command says so. */
+/**
+ * Resolves with the registration of the extension that updates Machines in place; undefined if there is none, or if the user may not read
+ * registrations. Cluster API allows only one such extension.
+ */
 async function extensionIn({ client, abort }: Reading) {
   const found = await ifAllowed(ifFound(client.listAll(extensionConfigs, { abort })));
   return found?.items.find(({ status }) =>

@@ -12,7 +12,7 @@ interface Part {
   readonly object: hooks.PatchedObject;
 }
 
-/** The objects that one kind of hook compares. Fields outside of `root` are neither compared nor patched. */
+/** The objects that one kind of hook compares. Only the fields below the path `root` are compared and patched. */
 export interface Shape {
   readonly parts: readonly Part[];
   readonly root: readonly string[];
@@ -36,7 +36,7 @@ export const SET_SHAPE: Shape = {
   ],
 };
 
-/** Callers do not compare these fields of a Machine's spec either, because they are propagated or immutable. */
+/** The fields of a Machine's spec that are not compared. Cluster API ignores them, too, because they are propagated or immutable. */
 const IGNORED = new Set([
   'clusterName',
   'bootstrap',
@@ -48,7 +48,7 @@ const IGNORED = new Set([
   'taints',
 ]);
 
-/** One changed leaf; undefined means that the leaf is absent. Lists are leaves. */
+/** The change of one leaf. `from` or `to` is undefined if the leaf is absent there. Lists are leaves. */
 export interface Change {
   readonly path: readonly string[];
   readonly from?: Value;
@@ -85,7 +85,7 @@ export function compared(
   object: hooks.HookObject | null | undefined,
 ): Value {
   const value = valueAt(object, root);
-  // The caller decodes Machines into Go types, for which an empty value is an absent value.
+  // The caller decodes Machines into Go types, in which an empty field counts as absent.
   if (part.name !== 'machine' || !isRecord(value)) return value;
   return Object.fromEntries(
     Object.entries(value).filter(([key, field]) => !IGNORED.has(key) && !isEmpty(field)),

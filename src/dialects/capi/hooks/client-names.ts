@@ -11,7 +11,7 @@ export function callerRefusal(
 ): string | undefined {
   if (names === undefined) return undefined;
   const subject: unknown = socket.getPeerCertificate().subject?.CN;
-  // OpenSSL compares the names, because a name in the certificate could contain text that looks like several names.
+  // The names are compared by OpenSSL and not as text, because the text of one name could look like several names.
   const certificate = socket.getPeerX509Certificate();
   const isNamed = names.some(
     (name) =>

@@ -13,14 +13,14 @@ export const DEFAULT_LIMITS = {
    * again for the body.
    */
   patienceMs: 10_000,
-  /** The limit for connections after the handshake. A new one beyond the limit is closed. */
+  /** The limit for open connections after their handshake. A new connection beyond the limit is closed. */
   connections: 128,
-  /** The limit for connections in their handshake. The oldest one beyond the limit is closed. */
+  /** The limit for connections in their handshake. Beyond the limit, the oldest of them is closed. */
   handshakes: 128,
   requests: 64,
-  /** The limit for one body. Other servers of these hooks have the same limit. */
+  /** The limit for the bytes of one body. Other servers of these hooks have the same limit. */
   bodyBytes: 20 * 1024 * 1024,
-  /** The limit for all bodies together that are being received or answered. */
+  /** The limit for the bytes of all bodies together that are being received or answered. */
   bytesInFlight: 128 * 1024 * 1024,
 };
 
@@ -84,7 +84,7 @@ interface SecuredConnection {
   serve(response: EventEmitter): void;
 }
 
-/** Closes the connection if no request starts within the time, or if the head of a request never ends. */
+/** Closes the connection if no request has started after `patienceMs` milliseconds, or if the head of a request has not ended by then. */
 function secure(socket: TLSSocket, patienceMs: number): SecuredConnection {
   const wait = (ms: number): NodeJS.Timeout => setTimeout(() => socket.destroy(), ms);
   let timer = wait(patienceMs);
@@ -112,7 +112,7 @@ function keyOf({
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** Returns a function that calls at most once a second. It adds the number of calls that it skipped before. */
+/** Returns a function that calls `call` at most once a second. It adds to the fields the number of calls that it skipped before. */
 function occasionally(call: (fields: LogFields) => void): (fields: LogFields) => void {
   let last = Number.NEGATIVE_INFINITY;
   let leftOut = 0;

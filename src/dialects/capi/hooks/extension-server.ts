@@ -23,7 +23,7 @@ export interface ServerOptions {
    * call.
    */
   readonly clientNames?: readonly string[] | undefined;
-  /** The milliseconds for one call. A caller may allow less. */
+  /** The most milliseconds until a call is answered. A caller may allow less. */
   readonly callTimeoutMs: number;
   readonly answer: AnswerHook;
   readonly log: Logger;
@@ -121,8 +121,8 @@ export function answerWithin(granted: string | null, limitMs: number): number {
 }
 
 /**
- * Resolves with the body, or with an HTTP status if the body is too large, too slow, or too large together with other
- * bodies.
+ * Resolves with the body, or with an HTTP status if the body is too slow, too large, or if all bodies together are too
+ * large.
  */
 async function readBody(request: Http2ServerRequest, load: Load, own: Pick<Load, 'bytes'>) {
   const { bodyBytes, bytesInFlight, patienceMs } = load.limits;

@@ -15,7 +15,7 @@ const ROUTES = new Map<string, HookName>([
   ),
 ]);
 
-/** An ExtensionConfig may add a path prefix if other extensions share the address. */
+/** Matches the path prefix that an ExtensionConfig may add if other extensions share the address. */
 const PREFIX = /^(?:\/[\w-]+)+(?=\/hooks\.)/;
 
 /** Returns the name of the hook, or the HTTP status of a refusal. Paths are case-sensitive. */

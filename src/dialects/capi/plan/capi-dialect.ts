@@ -51,8 +51,8 @@ export const capi: Dialect<Node> = {
 };
 
 /**
- * Returns true if another controller of the cluster was updated to the version of the stage. Each Machine is a rollout of its own, so
- * its stage has no other controllers. The record of an update stays on the Node until the next request.
+ * Returns true if another controller of the cluster was updated to the version of the stage. The stage itself cannot tell, because each
+ * Machine is a rollout of its own. So the records on other Nodes are read, which stay until the next request.
  */
 function isOtherControllerDone(world: World, { version }: Stage, { name }: Target): boolean {
   const clusterOf = (node: Node | undefined): string | undefined =>
@@ -68,15 +68,15 @@ function isOtherControllerDone(world: World, { version }: Stage, { name }: Targe
 }
 
 /**
- * Returns the controllers in progress as foreign work. Each Machine is a rollout of its own, so the limit of one
- * controller is applied here. Cluster API limits workers.
+ * Returns the other controllers in progress as foreign work; none for a worker. Each Machine is a rollout of its own, so
+ * without this, several controllers could be updated at once. For workers, Cluster API limits how many are.
  */
 function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
   if (rollout.stages.some(({ role }) => role === 'worker')) return [];
   return world.list(nodes).flatMap((node) => {
     if (!isController(node)) return [];
     const update = updateOn(node);
-    // A kubelet can write the request and the record on its own Node, but not the label of controllers.
+    // A kubelet can write the request and the record on its own Node, but it cannot make its Node a controller by the label.
     const record = update && recordOf(node, update);
     const isOther =
       update?.role === 'controller' &&

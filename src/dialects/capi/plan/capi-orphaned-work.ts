@@ -17,8 +17,8 @@ export const orphanedPlans = (world: World): readonly OrphanedPlan<Node>[] =>
   orphanedAmong(world.list(nodes));
 
 /**
- * The result is computed once for each list of Nodes. Every Node that was updated once is a plan, and a change causes a
- * turn for each of them.
+ * Returns the orphaned work on these Nodes. It is computed once for each list of Nodes, because every Node that was ever
+ * updated is a plan, and each change of a Node causes a turn for every plan.
  */
 const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<Node>[] =>
   all.flatMap((node) => {
@@ -68,8 +68,8 @@ export const orphanOn = onceForEach((node: Node): string | undefined => {
 });
 
 /**
- * Returns the signal that the node still works on, whichever request sent it. Such a signal may remain after a failure
- * at the deadline, or after a request was replaced.
+ * Returns the signal that the node still works on, whichever request sent it; undefined if there is none. The signal of an
+ * earlier request may remain after its update failed at the deadline, or after the request was replaced.
  */
 export function signalAtWorkOn({ metadata: { annotations } }: Node): SignalData | undefined {
   const signal = decodeSignal(annotations);

@@ -35,15 +35,15 @@ const SKIP = { annotation: 'cluster.x-k8s.io/skip-remediation', ours: 'upgrade.r
 export const SKIP_LABEL = 'upgrade.refit.dev/skips-remediation';
 
 /**
- * The milliseconds between two reads of the Machines, because Refit does not watch them. Cluster API itself sends about
- * as many requests.
+ * The milliseconds between two reads of the Machines, which Refit does not watch. At this rate, Refit sends about as many
+ * requests as Cluster API itself.
  */
 const LOOK_MS = 5_000;
 
 export function machineCare(parts: CareParts & { readonly seen: Informer<Node> }): Controller {
   const { management, seen } = parts;
-  // A new Node starts a run, too. At the start of a term all Nodes are new, and an earlier leader
-  // may have left something.
+  // A Node that is new in the cache starts a reconcile, too. When this process becomes the leader,
+  // all Nodes are new, and an earlier leader may have left labels on Machines.
   const isConcerned = (node: Node, before?: Node): boolean =>
     !before || [node, before].some((each) => activeUpdate(each) !== undefined);
   return {
@@ -78,8 +78,9 @@ function activeUpdate(node: Node): MachineUpdate | undefined {
 }
 
 /**
- * Returns true if the Machine belongs to this workload cluster. The namespace may have Machines of
- * other clusters. The Node of a Machine may be gone, so any Node of the cluster counts.
+ * Returns true if the Machine belongs to this workload cluster: some Node has the annotations of its
+ * Cluster. Machines of other clusters may be in the same namespace. The Machine's own Node is not
+ * needed, because it may be gone.
  */
 function isOfCluster({ list }: CareParts['seen'], { metadata, spec }: Machine): boolean {
   const { cluster, namespace } = NODE_ANNOTATIONS;
@@ -112,8 +113,8 @@ async function care(
 }
 
 /**
- * The statuses in which an update may break the node. They begin after the drain and last until the
- * end is recorded. A node that breaks before that was not broken by the update.
+ * The statuses of a signal in which the update may break the node, from the end of the drain until
+ * the end is recorded. If the node breaks before the first of them, the update is not the cause.
  */
 const TOUCHED = ['ApplyingUpdate', 'Restart', 'RollingBack', 'UnCordoning', 'Completed'];
 
@@ -124,7 +125,7 @@ function isTouched(node: Node, update: MachineUpdate): boolean {
   return isOurs && TOUCHED.includes(decodeSignal(annotations)?.status?.status ?? '');
 }
 
-/** Sets or removes the marks that make MachineHealthChecks skip the Machine. Writes only if something changes. */
+/** Sets or removes the annotation and the label that make MachineHealthChecks skip the Machine. Writes only if something changes. */
 async function markSkipped(
   management: KubeClient,
   { metadata }: Machine,

@@ -40,13 +40,13 @@ export function machineEvents(
     if (told.size >= MOST) told.clear();
     told.set(key, words);
     try {
-      // The caller sends no uid, and may name an object that does not exist. So the object is read
-      // first.
+      // The object is read first, because the caller sends no uid, and may name an object that does
+      // not exist.
       const object = await management.get(resource, name, {
         namespace,
         abort: AbortSignal.timeout(READ_MS),
       });
-      // All replicas compute the same digest, so the Event is written once.
+      // The digest becomes the name of the Event. All replicas compute the same one, so only one of them can create the Event.
       const once = createHash('sha256')
         .update(`${object.metadata.uid} ${words}`)
         .digest('hex')

@@ -15,20 +15,20 @@ export type RulesOf = (
 ) => Promise<NonNullable<MachineUpdate['rules']>>;
 
 /**
- * The limit for the text of the rules. A Node whose annotations are too large could not be written, not even with a
- * pause.
+ * The limit for the characters of the rules in the request. If the annotations of a Node were too large, nobody could write
+ * the Node any more, not even to pause its update.
  */
 const MOST_CHARACTERS = 64 * 1024;
 
 const unlessUntold = unlessError((error) => isForbidden(error) || isNotFound(error));
 
 /**
- * Returns a reader of the rules. Objects that it may not read, or that do not exist, do not count; it logs that once.
- * The reader rejects if the API server does not answer.
+ * Returns a function that reads the rules for a Machine. It ignores Clusters and MachineDrainRules that do not exist or that
+ * Refit may not read, and logs that once. It rejects if the API server does not answer.
  */
 export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>): RulesOf {
   let isSaid = false;
-  /** The rules are listed once for all Machines of one reconcile. */
+  /** Returns the lists of rules by namespace. Each namespace is listed once for all Machines of one reconcile. */
   const listed = onceForEach(
     (_run: AbortSignal) => new Map<string, Promise<{ items: DrainRule[] } | undefined>>(),
   );
@@ -75,6 +75,7 @@ export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>):
 }
 
 /**
- * If an action is missing here, such as one of a later Cluster API, the drain waits for the pod.
+ * The actions of a drain by the behavior in a MachineDrainRule. For any other behavior, such as one
+ * of a later Cluster API, the drain waits for the pod.
  */
 const ACTIONS: Readonly<Record<string, 'evict' | 'leave'>> = { Drain: 'evict', Skip: 'leave' };

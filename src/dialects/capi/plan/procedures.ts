@@ -8,9 +8,9 @@ import { withPlusSign } from '../../../util/version.ts';
 const KUBEADM_ANNOTATION = 'kubeadm.alpha.kubernetes.io/cri-socket';
 
 /**
- * Returns the procedure for a Machine. The kind of its bootstrap config decides; without a config, the Node does. A version of k0s contains
- * the name k0s, with any provider. Returns undefined for providers that Refit does not support, such as those of RKE2, k3s, Talos and
- * MicroK8s.
+ * Returns the procedure for a Machine. A version that contains `k0s` means k0s, whatever the provider. Otherwise the kind of the bootstrap
+ * config decides; without a config, the Node does. Returns undefined for providers that Refit does not support, such as those of RKE2,
+ * k3s, Talos and MicroK8s.
  */
 export function procedureFor(
   { metadata, spec }: Machine,

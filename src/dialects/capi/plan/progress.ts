@@ -1,6 +1,6 @@
 /**
- * Describes the progress of an update. It repeats the leader's assessment on fresh objects, because any replica may be
- * asked.
+ * Describes the progress of an update. Any replica may be asked, so each one assesses the update as the leader does, on objects
+ * that it has just read.
  */
 import type { Machine } from '../../../api/capi/machine.ts';
 import { isDrained } from '../../../drain/drain-node.ts';
@@ -53,7 +53,7 @@ export interface Progress {
   readonly failed: boolean;
   /** The reason of the end, or else the event that the update waits for. */
   readonly message: string;
-  /** True while a person, a clock, a budget or another node must end a wait first. */
+  /** True while the update waits for something that its own node cannot end: a person, a time, a budget or another node. */
   readonly waitsForOthers: boolean;
   /** False while the request can still be withdrawn. */
   readonly isBegun: boolean;
@@ -61,7 +61,7 @@ export interface Progress {
   readonly ageMs: number;
 }
 
-/** Computes the progress without state of this process, so any replica can answer. */
+/** Computes the progress of the update of the Node. It uses no state of this process, so any replica can answer. */
 export async function progressOf(parts: ProgressParts, node: Node): Promise<Progress> {
   const found = parts.policyFor(node);
   // A drain that has missed its deadline still counts as running here, because only the leader may
@@ -86,14 +86,14 @@ export async function progressOf(parts: ProgressParts, node: Node): Promise<Prog
   };
 }
 
-/** Takes a snapshot in which all API servers are ready, because only the leader probes them. */
+/** Takes a snapshot of the update. It assumes that all API servers are ready, because only the leader probes them regularly. */
 async function look(
   { workload, clock, abort }: ProgressParts,
   node: Node,
   policy: RolloutPolicy,
 ): Promise<Snapshot> {
   const { name } = node.metadata;
-  // Few gates depend on other Nodes, so they are listed only for those.
+  // The other Nodes are listed only if a gate depends on them: for a controller, or with a limit for unavailable nodes.
   const isAlone = policy.maxUnavailable === undefined && !isController(node);
   const all = isAlone ? [node] : (await listNodes(workload, { abort })).items;
   const world = worldOf(node, all);
@@ -125,7 +125,7 @@ function worldOf(node: Node, all: readonly Node[]): World {
 
 const isGate = (wait?: Wait): boolean => wait !== undefined && wait.gate !== 'intended';
 
-/** Returns the current wait. If no other gate waits, the API servers may be the reason, so they are probed now. */
+/** Resolves with what the update waits for; undefined if it waits for nothing. If no other gate waits, it probes the API servers. */
 async function waitOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutPolicy) {
   const { workload, askApiServers, clock, abort } = parts;
   const waitIn = (seen: Snapshot): Wait | undefined =>

@@ -99,7 +99,7 @@ export function withRequest<T extends KubeObject>(node: T, update: MachineUpdate
   return annotated(node, { [UPDATE_ANNOTATION]: JSON.stringify(update) });
 }
 
-/** Returns the node without its request and record, and without the requests to download for it. */
+/** Returns the node without its request, its record, and the requests to download the payload ahead. */
 export function withoutUpdate<T extends KubeObject>(node: T): T {
   return withoutAnnotations(
     node,
@@ -110,7 +110,7 @@ export function withoutUpdate<T extends KubeObject>(node: T): T {
   );
 }
 
-/** These labels of a pod set its rule. Cluster API ignores case and hyphens, so each usual spelling is listed. */
+/** The rules for pods with a drain label. Cluster API ignores case and hyphens in its value, so each usual spelling is listed. */
 const LABEL_RULES = [
   labelled('leave', ['skip', 'Skip', 'SKIP']),
   labelled('wait', [
@@ -128,7 +128,8 @@ function labelled(action: PodRule['action'], values: string[]): PodRule {
 }
 
 /**
- * Applies the rules of the request to the policy. If an UpgradePolicy covers the Node, its limit for a drain counts.
+ * Returns the policy with the rules of the request. If an UpgradePolicy covers the Node, its limit for the time of a drain counts, and not
+ * that of the Machine.
  */
 export function withRules(node: Node, policy: RolloutPolicy): RolloutPolicy {
   const { paused, drainSeconds = 0, podRules = [] } = updateOn(node)?.rules ?? {};
@@ -182,7 +183,7 @@ export function project({ phase, blocked, reason, stages }: Rollout, node: Node)
   return annotated(node, { [RECORD_ANNOTATION]: JSON.stringify(record) });
 }
 
-/** Returns the only stage. Each Machine is a rollout of its own, and Cluster API decides how many run at once. */
+/** Returns the only stage of the rollout. Each Machine is a rollout of its own, and Cluster API decides how many run at once. */
 function stageOf(
   update: MachineUpdate,
   name: string,

@@ -18,12 +18,12 @@ import { ownMember } from '../../../util/own-member.ts';
 import { mayBePartOf } from '../../../versions/release-parts.ts';
 import { recordOf, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 
-/** Resolves with a text about the Machine that is added to the message. The text is empty if Refit did nothing. */
+/** Deletes the Machine if it may. Resolves with a clause for the end of the failure's message; empty if Refit did nothing. */
 export type ReplaceStuck = (machine: Machine, node: Node, abort: AbortSignal) => Promise<string>;
 
 /**
- * Deletes a Machine after this process has seen no change on its Node for `silentMs`. If that is undefined, no Machine
- * is deleted.
+ * Returns a function that deletes a stuck Machine after this process has seen no change on its Node for `silentMs`
+ * milliseconds. If `silentMs` is undefined, it deletes no Machine.
  */
 export function stuckMachines(
   management: KubeClient,
@@ -54,7 +54,7 @@ export function stuckMachines(
 
 /**
  * Returns true if the update failed at the deadline, and neither the agent nor the kubelet has
- * reported its end since.
+ * reported since then that the update has ended.
  */
 function isSilent(node: Node): boolean {
   const update = updateOn(node);
@@ -63,8 +63,8 @@ function isSilent(node: Node): boolean {
   if (mayBePartOf(kubeletVersionOf(node) ?? '', update.version)) return false;
   const { annotations } = node.metadata;
   const signal = decodeSignal(annotations);
-  // If the node has not started, the leader itself ends the signal, with the reason that it records. Such an end is no
-  // report of the node.
+  // If the node had not started, the leader itself has ended the signal, and the report contains the leader's reason. Such a
+  // report does not come from the node.
   return (
     !signal ||
     !isOver(signal) ||

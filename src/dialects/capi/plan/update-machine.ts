@@ -74,8 +74,8 @@ export async function updateMachine(
     );
   const wanted: Wanted = { machine: `${namespace}/${name}`, version };
   const seen = parts.seenNode(live.status?.nodeRef?.name ?? '');
-  // The watched Node is enough to find out that this update is in progress. Every other answer
-  // needs the current Node.
+  // If the Node as the watch last saw it shows that this update is in progress, that is enough for
+  // an answer. For every other answer, the Node is read again.
   if (seen && disagreementOf(live, seen) === undefined && isFor(wanted, updateOn(seen))) {
     const progress = await progressOf(parts, seen);
     if (!progress.isOver) return underWay(progress.message, secondsAt(progress));
@@ -121,10 +121,10 @@ async function follow(parts: CallParts, wanted: Wanted, found: MachineWithNode) 
   return await begin(parts, wanted, found);
 }
 
-/** The milliseconds in which a kubelet must report the new version. It does so when it starts. */
+/** The milliseconds after the end of an update in which the kubelet must report the new version. It does so when it starts. */
 const VERIFY_MS = 10 * 60_000;
 
-/** Answers DONE only after the kubelet reports the version, because that answer is final. */
+/** Returns DONE only if the kubelet reports the version, because Cluster API does not ask again after that answer. */
 function verified(node: Node, { version }: Wanted, { ageMs }: Progress): UpdateMachineResponse {
   const kubelet = kubeletVersionOf(node) ?? 'no version';
   if (mayBePartOf(kubelet, version)) return DONE;
@@ -185,8 +185,8 @@ const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;
  */
 const SOON = 2;
 /**
- * The seconds until the next call while something else must end a wait. Cluster API checks a drain as often. The leader
- * needs no call to continue.
+ * The seconds until the next call while the update waits for something other than an agent. Cluster API checks its own drains
+ * as often. The update continues without a call, because the leader carries it out.
  */
 const LATER = 20;
 
@@ -222,8 +222,8 @@ export async function findNode(
   const disagreement = disagreementOf(machine, node);
   if (disagreement !== undefined)
     return `${title} and node ${node.metadata.name} do not belong together: ${disagreement}; check that --kubeconfig is for the cluster of this Machine`;
-  // The label on the Node makes it a controller, too. Otherwise a person who may write only
-  // Machines could make two controllers upgrade at once.
+  // A label on the Machine or on the Node makes it a controller. If only that of the Machine counted,
+  // a person who may write only Machines could make two controllers upgrade at once.
   const isControlPlane =
     machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined || isController(node);
   const role: Role = isControlPlane ? 'controller' : 'worker';

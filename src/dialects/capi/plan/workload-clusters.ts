@@ -35,10 +35,10 @@ export const KUBECONFIG_SECRETS = {
 
 const clusterOf = (key: string): string => key.slice(0, -SUFFIX.length);
 
-/** All clusters share the memory of this process, so the answers of each one are limited. */
+/** The limits for each answer of a cluster, in bytes and in listed items, because all clusters share the memory of this process. */
 export const CLIENT_LIMITS = { mostBytes: 16 * 1024 * 1024, mostItems: 20_000 };
 
-/** Serves the clusters so that a problem of one affects no other. `name` is `<namespace>/<name>` of the Cluster. */
+/** Serves each cluster separately, so that a problem of one affects no other. `name` is `<namespace>/<name>` of the Cluster. */
 export function workloadClusters(
   secrets: Pick<Informer<Secret>, 'addHandler'>,
   serve: (name: string, config: ClusterConfig) => ServedCluster,

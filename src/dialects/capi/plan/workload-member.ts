@@ -9,7 +9,7 @@ import type { NodeCluster } from './progress.ts';
 
 export interface ServedCluster extends NodeCluster {
   problem(): string | undefined;
-  /** Runs until `abort` fires. Rejects if it cannot continue. It sends nothing after it has ended. */
+  /** Serves the cluster until `abort` fires. Rejects if it cannot continue. Sends no request after the promise has settled. */
   run(abort: AbortSignal): Promise<void>;
 }
 
@@ -21,8 +21,8 @@ export interface Member {
   kubeconfig: string | undefined;
   readonly stop: AbortController;
   /**
-   * The connection; undefined if the kubeconfig cannot be used. Its user is replaced while it is in
-   * use.
+   * The connection; undefined if the kubeconfig cannot be used. Its user is replaced while the
+   * cluster is served, if only the credentials in the Secret change.
    */
   config?: (ClusterConfig & { user: UserConfig }) | undefined;
   /** The reason why the cluster is not served. */
@@ -44,7 +44,7 @@ export interface MemberParts extends BasicTools {
 const AGAIN_MS = 5_000;
 /** Milliseconds until Refit tries a cluster again that was beyond the limit. */
 const FULL_MS = 60_000;
-/** The limit for served clusters. Each has watches, connections and a Lease to renew. */
+/** The limit for clusters that are served at once. Each has watches, connections and a Lease to renew. */
 export const MOST_CLUSTERS = 500;
 
 /**
@@ -77,8 +77,8 @@ export async function attend(
   abort: AbortSignal,
 ): Promise<void> {
   const { cluster } = member;
-  // The text cannot be parsed, and only a new text can help. The Secret's next change ends this
-  // member, so it only waits.
+  // The kubeconfig cannot be parsed, so the member only waits. When the Secret changes, another
+  // member takes its place.
   if (member.kubeconfig !== undefined && !member.config) await aborted(abort);
   while (member.config && !abort.aborted) {
     try {

@@ -42,8 +42,8 @@ export interface CanParts extends CallParts {
 export type CanHook = 'CanUpdateMachine' | 'CanUpdateMachineSet';
 
 /**
- * Updaters may use this share of the time, divided equally among those that are still to be asked. The rest is for the
- * answer itself.
+ * The share of the time of a call that updaters may use. It is divided equally among the updaters that are still to be
+ * asked. The rest of the time is for the answer itself.
  */
 const SHARED = 0.9;
 
@@ -80,7 +80,7 @@ export async function canUpdate(
   if (!set) {
     const { answer, missing } = await askRefit(request);
     if (missing !== undefined) return accepted(hook, `covers nothing: ${missing}`);
-    // The record of an accepted update that was never carried out must not be used for this update.
+    // The Machine may have the record of an accepted update that was never carried out. It must not be used for this update.
     if (machine && recordOn(machine, '')) await saved(parts, machine);
     return answer;
   }
@@ -120,7 +120,8 @@ export async function canUpdate(
   const changesVersion = isVersionIn(composition);
   const takes = ({ name }: Updater): boolean =>
     composition.steps.some(({ updater }) => updater === name);
-  // Refit is needed only for a new version: a kubelet may not prove which build its node runs.
+  // Refit's own updater is left out if the version stays. The version of a kubelet may not prove which build its node runs, so the
+  // updater would install the same version again.
   const needed = updaters.filter((each) =>
     each.refit ? changesVersion : !each.nodeConfiguration || takes(each),
   );
@@ -133,7 +134,7 @@ function isVersionIn({ steps }: Composition): boolean {
   return steps.some(({ changes }) => changes.includes('machine.spec.version'));
 }
 
-/** Adds to the patches the statement that the Machine stays available, if that is true. */
+/** Returns the patches, with the statement that the Machine stays available if every updater says so and the version stays. */
 function claimOf(composition: Composition, patches: Patches): Claim {
   // Refit drains the node for every new version, whichever updater brings that version.
   const { steps } = composition;
@@ -193,8 +194,8 @@ function describe({ steps, uncovered, unanswered }: Composition): string {
 const SET_VERSION = ['spec', 'template', 'spec', 'version'];
 
 /**
- * Returns the Machines with their Nodes, and a reason for each that has no agent. Throws if a Node has just joined and
- * its agent may still start, because the answer would replace all Machines.
+ * Returns the Machines with their Nodes, and a reason for each Machine without a working agent. Throws if a Node has just
+ * joined and its agent may still start, because without that agent the answer would be that all Machines must be replaced.
  */
 async function nodesOf(
   { management, clusterOf, clock, abort }: CanParts,
@@ -205,8 +206,8 @@ async function nodesOf(
   const listed = machine
     ? [await management.get(machines, name, { namespace, abort })]
     : (await management.listAll(machines, { namespace, labelSelector, abort })).items;
-  // Machines of a set that are being deleted do not count. Cluster API updates only the others, and caches the answer
-  // for a day.
+  // Machines of a set that are being deleted do not count, because Cluster API does not update them. They must not decide
+  // the answer, which Cluster API caches for a day.
   const found = listed.filter((each) => machine || each.metadata.deletionTimestamp === undefined);
   const [cluster, other] = new Set(found.map(clusterOf));
   if (other) throw new Error(`Machines of several clusters have the label ${labelSelector}`);
@@ -233,7 +234,7 @@ function withUnchecked(message: string, unchecked: string | undefined): string {
   return unchecked === undefined ? message : `${message}; ${unchecked}`;
 }
 
-/** Returns why Refit's own updater cannot bring all these Nodes to the version. The `problem` is undefined if it can. */
+/** Returns as `problem` why Refit's own updater cannot bring all these Nodes to the version; undefined if it can. */
 async function judgeNodes(
   parts: CanParts,
   { current, desired, settings }: CanRequest,
@@ -260,10 +261,10 @@ async function judgeNodes(
   return await judgeMachines({ ...parts, workload }, { role, version, targets }, settings);
 }
 
-/** An agent announces itself within this many milliseconds after the start of its node. */
+/** The milliseconds after the creation of a Node, or of a Machine without a Node, in which its agent may still announce itself. */
 const STARTS_WITHIN_MS = 300_000;
 
-/** The binaries of kubeadm v1.36.3 need 208 MiB together, and k0s needs about the same. */
+/** The disk space in MiB that an update needs. The binaries for v1.36.3 need 208 MiB with kubeadm, and about the same with k0s. */
 const PAYLOAD_MIB = 256;
 
 /**

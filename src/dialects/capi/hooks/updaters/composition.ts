@@ -42,8 +42,8 @@ export interface Composition {
 }
 
 /**
- * Asks each updater in order until no change remains. Each is asked about the objects with the changes of the updaters
- * before it.
+ * Asks each updater in order until no change remains. The objects that an updater is asked about already contain the
+ * changes of the updaters before it.
  */
 export async function compose(
   shape: Shape,
@@ -84,15 +84,15 @@ export async function compose(
 function claimed(shape: Shape, current: Triple, desired: Triple, patches: Patches): PartChange[] {
   const patched = applyPatches(shape, current, patches);
   const stray = strayIn(shape, current, patched, desired);
-  // The message names only a few, because the names may be long, and thousands of them would fill
-  // the memory.
+  // The message names only a few of the changes, because their names may be long, and thousands of
+  // them would fill the memory.
   const names = stray.slice(0, 5).map(nameOf).join(', ');
   if (stray.length > 0) throw new Error(`its patches set other values than desired for ${names}`);
   const left = new Set(changesBetween(shape, patched, desired).map(nameOf));
   return changesBetween(shape, current, desired).filter((change) => !left.has(nameOf(change)));
 }
 
-/** Returns the changes that are not desired, including those in fields that are not compared. */
+/** Returns the patched values that differ from the desired ones, including those in fields that are otherwise not compared. */
 function strayIn(
   { parts, root }: Shape,
   current: Triple,

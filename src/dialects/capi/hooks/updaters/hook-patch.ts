@@ -1,4 +1,4 @@
-/** Applies the patches of hooks as callers apply them. */
+/** Applies the patches that hooks return, as their callers apply them. */
 import { applyPatch as applyOperations, type Operation } from 'rfc6902';
 import { z } from 'zod';
 import type { Patch, Patches, Triple } from '../../../../api/capi/hooks.ts';
@@ -6,7 +6,7 @@ import { applyMergePatch, isRecord, type Json } from '../../../../util/json.ts';
 import { printable } from '../../../../util/printable.ts';
 import { type Shape, valueAt } from '../can-update.ts';
 
-/** The operations `copy` and `move` are not allowed, because a few dozen copies of copies fill any memory. */
+/** The operations of a JSON patch. `copy` and `move` are not allowed, because a few dozen copies of copies fill any memory. */
 const operationsSchema = z
   .array(
     z.object({
@@ -70,7 +70,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Returns a copy of `value` with `to` at the path. If `to` is undefined, the copy has no member there. */
+/** Returns a copy of `value` with `to` at the path. If `to` is undefined, the copy has nothing at the path. */
 export function placed(
   value: unknown,
   [key, ...rest]: readonly string[],

@@ -92,8 +92,8 @@ export async function configureNode(
 }
 
 /**
- * Returns the items that Refit can change on a running node. Returns none unless all agents allow every one of them,
- * because Cluster API would believe that a partial change is complete.
+ * Returns the items of the desired configuration that Refit can change on a running node. Returns none if an agent does not
+ * allow one of them, because Cluster API would take a partial change for a complete one.
  */
 function itemsFor(spec: unknown, own: Concerned): wire.ConfigurationItem[] {
   const all = Object.entries(FIELDS).flatMap(([path, field]) =>
@@ -115,10 +115,11 @@ function itemsFor(spec: unknown, own: Concerned): wire.ConfigurationItem[] {
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** A list in a KubeadmConfig whose entries have names. */
+/** Describes a list in a KubeadmConfig whose entries have names. */
 interface Field {
+  /** The member of an entry that contains its name. */
   readonly key: string;
-  /** Returns undefined for an entry that cannot be changed on a running node. */
+  /** Returns the item for an agent; undefined for an entry that cannot be changed on a running node. */
   readonly item: (entry: Entry) => wire.ConfigurationItem | undefined;
   /** Returns the part of an entry that must not change. An entry without such a part may be new. */
   readonly fixed: (entry: Entry) => unknown;
@@ -134,8 +135,8 @@ const FIELDS: Readonly<Record<string, Field>> = {
 };
 
 /**
- * Returns true if the items make this change completely. A removed entry is never covered, because
- * its value on a new node is not known.
+ * Returns true if the items make this change completely. The removal of an entry is never covered,
+ * because nobody knows what a new node would have in its place.
  */
 function isCovered({ path, from, to }: Change, items: readonly wire.ConfigurationItem[]): boolean {
   const field = ownMember(FIELDS, path.join('.'));

@@ -9,9 +9,9 @@ import { type CallParts, listSets } from './updater-sets.ts';
 
 export const MOST = 20;
 const LONGEST = 1000;
-/** An entry is removed after this many milliseconds. Cluster API asks again after 17 minutes at the latest. */
+/** An entry is removed if Cluster API has not asked for this many milliseconds. It asks again after 17 minutes at the latest. */
 const FORGET_MS = 30 * 60_000;
-/** An entry that is older than this is written again when Cluster API asks, so that it is not removed. */
+/** If Cluster API asks about an entry that is older than this many milliseconds, the entry gets a new time, so that it stays. */
 const RENEW_MS = 5 * 60_000;
 
 /** Removes entries about which Cluster API no longer asks: the change was undone, or the object was deleted. */
@@ -20,8 +20,8 @@ export async function forgetUnasked(parts: CallParts): Promise<void> {
 }
 
 /**
- * Writes or removes the entry of `object`. `why` is undefined if the change is accepted or left to Cluster API. Writes
- * only if something is new.
+ * Writes the entry of `object` with the reason `why`. Removes the entry if `why` is undefined, because the change is then
+ * accepted or left to Cluster API. Also removes old entries. Sends a write only if something changes.
  */
 export async function tellRefused(
   parts: CallParts,

@@ -1,6 +1,6 @@
 /**
- * Records which updaters accepted a change, then which updaters the update of a Machine takes and which of them are
- * done.
+ * Records which updaters accepted a change. During the update of a Machine, it also records which updaters take part and how
+ * many of them are done.
  */
 import { hash } from 'node:crypto';
 import { z } from 'zod';
@@ -27,16 +27,16 @@ import type { CallParts } from './updater-sets.ts';
 export const STEPS_ANNOTATION = 'upgrade.refit.dev/updater-steps';
 
 const acceptedSchema = z.object({
-  /** The name of the UpdaterSet. It is absent if none is for the Machine, so that Refit updates the Machine alone. */
+  /** The name of the UpdaterSet. It is absent if no UpdaterSet selects the Machine; Refit then updates the Machine alone. */
   set: z.string().exactOptional(),
-  /** The names of the updaters, in order. A later change of the UpdaterSet removes none. */
+  /** The names of the updaters, in order. A later change of the UpdaterSet removes no name from this list. */
   steps: z.array(z.string()).min(1),
 });
 
 const recordSchema = acceptedSchema.extend({
   /**
-   * A digest of the Machine and its desired objects, so that the record of another update does not count. It is empty
-   * before the first call.
+   * A digest of the Machine and its desired objects. A record with another digest belongs to another update and does not
+   * count. The digest is empty before the first call.
    */
   id: z.string(),
   done: z.int().min(0),
@@ -48,7 +48,7 @@ const acceptedSets = z.record(z.string(), acceptedSchema);
 export type Accepted = z.infer<typeof acceptedSchema>;
 export type StepRecord = z.infer<typeof recordSchema>;
 
-/** A MachineDeployment rolls out one MachineSet, and only a few earlier ones may still be ending. */
+/** The most MachineSets in a record. A MachineDeployment rolls out one of them, and only a few earlier rollouts may still be ending. */
 const MOST = 10;
 
 export function acceptedBy({ metadata }: UpdaterSet, updaters: readonly Updater[]): Accepted {
@@ -56,8 +56,8 @@ export function acceptedBy({ metadata }: UpdaterSet, updaters: readonly Updater[
 }
 
 /**
- * Records who accepted the change. It must be written before the answer, because the UpdaterSet may be changed or
- * deleted before UpdateMachine is called.
+ * Records which updaters accepted the change. The record must be written before the answer, because the UpdaterSet may be
+ * changed or deleted before UpdateMachine is called.
  */
 export async function recordAccepted(
   parts: CallParts,
@@ -83,9 +83,9 @@ export async function recordAccepted(
   const sets = acceptedOn(owner);
   const before = ownMember(sets, hash);
   const others = Object.entries(sets).filter(([other]) => other !== hash);
-  // The Machines come from several MachineSets, and each may need other updaters, so the recorded
-  // updaters stay. An updater that the UpdaterSet no longer has comes first, so that the update
-  // fails at once.
+  // The Machines that move to this MachineSet come from several others. Each of those may need other
+  // updaters, so the updaters recorded before stay. An updater that the UpdaterSet no longer has
+  // comes first, so that the update fails at once.
   const earlier = before?.set === set.metadata.name ? before.steps : [];
   const place = (step: string): number => set.spec.updaters.findIndex(({ name }) => name === step);
   const steps = [...new Set([...earlier, ...accepted.steps])].toSorted(
@@ -121,8 +121,8 @@ function acceptedOn({ metadata }: KubeObject): z.infer<typeof acceptedSets> {
 }
 
 /**
- * Writes the record, or removes it if `record` is undefined. Resolves with undefined after a conflict; the next call
- * reads the Machine again.
+ * Writes the record to the Machine, or removes it if `record` is undefined. Resolves with undefined after a conflict; the next
+ * call reads the Machine again.
  */
 export async function saved(
   { management, abort }: CallParts,
@@ -139,7 +139,7 @@ export async function saved(
 
 export function recordOn({ metadata }: KubeObject, id: string): StepRecord | undefined {
   const { data } = recordSchema.safeParse(parseJson(metadata.annotations?.[STEPS_ANNOTATION]));
-  // Refit removes a record when all updaters are done. A record that says so was written by somebody else.
+  // Refit removes a record when all its updaters are done, so a record in which all are done was written by somebody else.
   return data?.id === id && data.done < data.steps.length ? data : undefined;
 }
 
@@ -153,7 +153,7 @@ export function idOf(
   return hash('sha256', stableStringify([uid, ...specs.map(withoutDiscovery)])).slice(0, 16);
 }
 
-/** The token in the discovery of a worker may change during the update. */
+/** Returns the spec without the discovery of a worker, because the token in it may change during the update. */
 function withoutDiscovery(spec: unknown): unknown {
   if (!isRecord(spec) || !isRecord(spec['joinConfiguration'])) return spec;
   const { discovery: _token, ...join } = spec['joinConfiguration'];

@@ -38,7 +38,7 @@ export interface StepParts extends StepTools {
   readonly abort: AbortSignal;
 }
 
-/** The limit in seconds for a retry, so that an updater cannot delay a Machine for years. */
+/** The most seconds after which an updater may ask for the next call, so that it cannot delay a Machine for years. */
 const LONGEST_RETRY = 300;
 
 /**
@@ -58,7 +58,7 @@ export async function updateInSteps(
     parts.management.get(machines, name, { namespace, abort: parts.abort }),
   );
   if (!machine) return failure(`${title} does not exist`);
-  // Anybody can send a body, so the answer depends only on the Machine in the API.
+  // Anybody can send a body, so the version in it must be that of the Machine in the API.
   const live = machine.spec?.version;
   const asked = versionIn(desired.machine);
   if (live !== asked)
@@ -83,8 +83,9 @@ async function chosenFor(parts: StepParts, { metadata }: Machine): Promise<stepR
   const set = setFor(await listSets(parts), labels);
   if (!set) return { steps: [REFIT_ALONE.name] };
   const all = updatersFor(set, labels);
-  // The updater of the node configuration runs only if the record says that it accepted the change.
-  // If it is the only updater, its last answer was lost, so it is asked again.
+  // There is no record here. The updater of the node configuration runs only if a record says that
+  // it accepted the change. If it is the only updater, it is called nevertheless, because it must
+  // have finished and its last answer was lost.
   const others = all.filter(({ nodeConfiguration }) => !nodeConfiguration);
   return stepRecord.acceptedBy(set, others.length > 0 ? others : all);
 }
@@ -118,7 +119,7 @@ async function takeStep(
   if (retryAfterSeconds > 0)
     return { ...underWay(words), retryAfterSeconds: Math.min(retryAfterSeconds, LONGEST_RETRY) };
   const isLast = done + 1 === steps.length;
-  // The step must be recorded before the answer. Otherwise the next call would start with the first updater again.
+  // The record must say that the step is done before Cluster API gets the answer. Otherwise the next call would repeat the step.
   const next = await stepRecord.saved(
     call,
     call.machine,

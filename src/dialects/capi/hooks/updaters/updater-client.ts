@@ -1,4 +1,4 @@
-/** Calls an updater over HTTPS as Cluster API calls an extension. Refit does not trust its answer. */
+/** Calls an updater over HTTPS as Cluster API calls an extension. Checks every answer, because Refit does not trust updaters. */
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
@@ -49,8 +49,8 @@ export function observed(call: CallUpdater, observe: Metrics['updaterCalled']): 
 }
 
 /**
- * The message of an error if Refit does not check its callers. Without that check, anybody could
- * make Refit send a text to an updater with Refit's certificate.
+ * The message of the error if Refit does not check who calls its hooks. Without that check, anybody
+ * could make Refit send a text to an updater with Refit's certificate.
  */
 export const UNPROVEN = 'updaters other than refit need --client-ca';
 
@@ -59,7 +59,7 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const message = z.string().transform(brief).exactOptional();
 const common = { status: z.enum(['Success', 'Failure']), message };
 const retryAfterSeconds = z.int().min(0).max(2_147_483_647);
-/** Go's encoder writes `{}` for an absent patch. */
+/** Accepts a patch or nothing. An empty object counts as nothing, because Go's encoder writes `{}` for an absent patch. */
 const patch = z.preprocess(
   (given) => (isRecord(given) && Object.keys(given).length === 0 ? null : given),
   z.object({ patchType: z.enum(['JSONPatch', 'JSONMergePatch']), patch: z.base64() }).nullish(),
@@ -74,8 +74,8 @@ const ANSWERS = {
   CanUpdateMachine: z.object({ ...common, ...claimOf(MACHINE_SHAPE) }),
   CanUpdateMachineSet: z.object({ ...common, ...claimOf(SET_SHAPE) }),
   /**
-   * Cluster API would take a missing or negative number in a success for done, so such an answer is not valid. Cluster API does
-   * not read the number of a failure.
+   * If `retryAfterSeconds` of a success is missing or negative, Cluster API would take the update for done, so such an answer is not
+   * valid. Cluster API does not read the field of a failure.
    */
   UpdateMachine: z.discriminatedUnion('status', [
     z.object({ ...common, status: z.literal('Success'), retryAfterSeconds }),
@@ -118,8 +118,9 @@ function keyOf(hook: UpdaterHook) {
 }
 
 /**
- * Returns the handler of the hook. It is discovered again at each call, because a handler that was removed must not be
- * called. An updater without a handler for UpdateMachine must not accept changes.
+ * Resolves with the name of the updater's handler for the hook, from the UpdaterSet or by discovery. Handlers are discovered
+ * again at each call, because a handler that was removed must not be called. Rejects for an updater without a handler for
+ * UpdateMachine, which must not accept changes.
  */
 async function handlerOf(
   { handlers = {} }: Updater,
@@ -142,7 +143,7 @@ async function handlerOf(
   return nameFor(hook);
 }
 
-/** The seconds for one call if the set has no other number. */
+/** The most seconds for one call of an updater if its UpdaterSet does not set a limit. */
 const CALL_SECONDS = 3;
 
 async function post(
@@ -181,7 +182,8 @@ async function post(
       throw new Error(`it answered HTTP ${response.statusCode} to ${path}`);
     return body;
   };
-  // A switch of protocols ends the connection without an answer and without an error.
+  // If the updater switches protocols, the connection ends without an answer and without an error, so the wait also ends with the
+  // signal.
   const answer = await untilAborted(answering(), signal).catch((error: unknown) => {
     throw new Error(
       abort.aborted ? 'no answer in time' : `no answer from ${address.host}: ${messageOf(error)}`,

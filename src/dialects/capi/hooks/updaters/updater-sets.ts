@@ -22,7 +22,7 @@ export interface CallParts {
   readonly abort: AbortSignal;
 }
 
-/** Returns all UpdaterSets. There are none if the kind is not installed. */
+/** Resolves with all UpdaterSets; with none if their kind is not installed. */
 export async function listSets({ management, abort }: CallParts): Promise<readonly UpdaterSet[]> {
   return (await ifFound(management.listAll(updaterSets, { abort })))?.items ?? [];
 }
