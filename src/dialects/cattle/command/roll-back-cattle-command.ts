@@ -1,4 +1,4 @@
-/** Takes a Plan of Rancher back: shows the change of the Plan, asks, and writes it. */
+/** Rolls a Plan of Rancher back: shows the change of the Plan, asks the user, and writes the change. */
 
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
@@ -57,7 +57,7 @@ export async function rollBackCattlePlan(
   const annotations = {
     [keyOf(ROLLS_BACK_ANNOTATION)]: `${run.planUid}/${run.id}`,
     [keyOf(ROLLS_BACK_REASON_ANNOTATION)]: `${by}: ${flags.reason.trim()}`,
-    // An aborted Plan starts nothing.
+    // An abort is removed, because an aborted Plan starts nothing.
     ...(old.snapshot.controls.abort === undefined
       ? {}
       : { [keyOf(ABORT_ANNOTATION)]: null, [ABORT_ANNOTATION]: null }),

@@ -19,13 +19,14 @@ const refuse = failing('REFIT_CONTROL');
 
 /** Nodes with one of these labels run an API server. K3s and RKE2 set the first one, earlier releases of K3s the second. */
 const SERVER_LABELS = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
-/** The selector of a Plan may not grow without limit, because each turn reads it for each Node. */
+/** The most Nodes that the selector of a Plan may exclude by name. Each turn reads the selector for each Node, so it must stay short. */
 const MOST_EXCLUDED = 200;
 
 export interface CattleScene {
   readonly plan: CattlePlan;
-  /** The run to roll back, and all runs that the NodeRollout knows, the newest first. */
+  /** The run to roll back. */
   readonly run: NodeRolloutRun;
+  /** All runs that the NodeRollout knows, the newest first. */
   readonly history: readonly NodeRolloutRun[];
   readonly nodes: readonly Node[];
   /** All Plans of the cluster. */
@@ -46,12 +47,13 @@ export interface CattleWayBack {
   readonly version: string;
   /** The fields to write, as a merge patch of the spec. `null` removes a field. */
   readonly spec: Readonly<Record<string, unknown>>;
-  /** Sentences about nodes that stay as they are, and about what the user must know. */
+  /** Sentences about nodes that stay as they are. */
   readonly left: readonly string[];
+  /** Sentences about what else the user must know. */
   readonly notes: readonly string[];
 }
 
-/** Returns what to change. Throws REFIT_CONTROL if the earlier version is unknown, or if the nodes cannot go back. */
+/** Returns the change of the Plan. Throws REFIT_CONTROL if the earlier version is unknown, or if the nodes cannot go back. */
 export function cattleWayBack(scene: CattleScene): CattleWayBack {
   const { plan, nodes } = scene;
   const selected = nodes.filter((node) => selects(plan, node));
@@ -70,8 +72,8 @@ export function cattleWayBack(scene: CattleScene): CattleWayBack {
 }
 
 /**
- * Returns true if the run may have changed the node: the run labelled the node, or the node has a slot of the run, in which its Job may
- * have run.
+ * Returns true if the run may have changed the node. Either the run labelled the node as done, or the node has a slot of the run, so that
+ * a Job of the run may have started on it.
  */
 function hasMoved({ plan, run }: CattleScene, node: Node): boolean {
   const host = node.metadata.labels?.[HOSTNAME_LABEL] ?? '';
@@ -90,14 +92,14 @@ function moveOf(scene: CattleScene, node: Node): CattleMove[] {
   const installs = isInstaller(plan.spec?.upgrade?.image ?? '');
   const to = installs ? recordedBefore(scene, name) : versionOfEarlierRun(scene);
   const from = (installs ? kubeletVersionOf(node) : undefined) ?? run.version ?? 'unknown';
-  // The run labelled this node without an upgrade, because it had the version already.
+  // The node already had this version before the run, so the run labelled it without an upgrade.
   if (mungeVersion(to) === run.version) return [];
   return [{ name, isServer, from, to }];
 }
 
 /**
- * Returns the recorded version of the kubelet before the run. It is the version to go back to, because the images of K3s and RKE2 install
- * the version that the kubelet reports. Throws REFIT_CONTROL if it is not recorded.
+ * Returns the version that the kubelet of the node had before the run, as the run recorded it. With the images of K3s and RKE2, that is
+ * the version to go back to, because they install the version that the kubelet reports. Throws REFIT_CONTROL if it is not recorded.
  */
 function recordedBefore({ run }: CattleScene, name: string): string {
   const record = earlierRunsIn([run])[0];
@@ -111,8 +113,8 @@ function recordedBefore({ run }: CattleScene, name: string): string {
 }
 
 /**
- * Returns the version of the run before this one. For other images than those of K3s and RKE2, the kubelet does not show what they install.
- * Throws REFIT_CONTROL if that run is unknown, or did not reach every node.
+ * Returns the version of the run before this one. It is used for images other than those of K3s and RKE2, because the kubelet does not
+ * show what they install. Throws REFIT_CONTROL if the earlier run is unknown, had the same version, or did not end as done.
  */
 function versionOfEarlierRun({ run, history }: CattleScene): string {
   const own = history.filter(({ planUid }) => planUid === run.planUid);
@@ -198,8 +200,8 @@ function refuseWrongOrder({ nodes }: CattleScene, moves: readonly CattleMove[], 
 }
 
 /**
- * Returns sentences about the Plans that wait for this one. Throws REFIT_CONTROL if such a Plan has upgraded nodes to the version of the
- * run.
+ * Returns a sentence about each Plan that waits for this one. Throws REFIT_CONTROL if such a Plan has already upgraded nodes to the version
+ * of the run.
  */
 function coupledNotes({ plan, plans, nodes, run }: CattleScene): string[] {
   const { name, namespace } = plan.metadata;
@@ -226,8 +228,9 @@ function awaits(args: readonly string[] = [], name: string): boolean {
 }
 
 /**
- * Returns which selected nodes the changed Plan must exclude, because it would upgrade them otherwise. A node with the hash of the
- * older version is done for the Plan. The hash is unknown if Secrets count into it, because operators cannot read Secrets.
+ * Returns the nodes that the changed Plan must exclude, because it selects them and would upgrade them although they do not go back. A node
+ * whose label already has the hash of the older version needs no exclusion. If the hash includes Secrets, which operators cannot read, it
+ * is unknown, and all these nodes are excluded.
  */
 function staying(
   { plan, run }: CattleScene,

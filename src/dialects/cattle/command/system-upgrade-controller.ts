@@ -49,7 +49,7 @@ export async function runSystemUpgradeController(
   keepHeapSmall();
   const isDebug = isSet(env, 'DEBUG', stderrLogger('info'));
   const log = stderrLogger(isDebug ? 'debug' : 'info');
-  // A wrong variable is reported even if the API server does not answer.
+  // The variables are read before the first request, so that a wrong one is reported even if the API server does not answer.
   const intervalMs = pollingInterval(env, log);
   const job = jobSettings(env, log);
   const times = isSet(env, 'LEADER_ELECT', log) ? leaseTimes(env, log) : undefined;
@@ -97,7 +97,7 @@ export async function runSystemUpgradeController(
 }
 
 const POLL_MS = 200;
-/** The original waits as long for the CRD. */
+/** The most milliseconds to wait until the API server serves the CRD. The original waits as long. */
 const PATIENCE_MS = 60_000;
 
 /**

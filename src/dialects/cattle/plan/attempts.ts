@@ -10,14 +10,14 @@ import { isOutdated } from './stamps.ts';
 
 /** The type of Refit's own condition that lists the nodes whose Job failed. */
 export const FAILED_TYPE = 'RefitFailedNodes';
-/** Kubernetes deletes a failed Job by its own clock, which may differ from ours by up to this many milliseconds. */
+/** The most milliseconds by which the clock of Kubernetes, which decides when a failed Job is deleted, may differ from ours. */
 const SKEW_MS = 30_000;
 
-/** The state is `unsupported` if the API server refused the Job, and `failed` if the Job failed. */
+/** A failed target. Its state is `unsupported` if the API server refused the Job, and `failed` if the Job failed. */
 type Failure = Pick<Target, 'since' | 'state'>;
 
 export interface Failures {
-  /** The failures by name of their node. `since` is the time when the failure was recorded. */
+  /** The failures by the name of the node. `since` is the time when the failure was recorded. */
   readonly nodes: ReadonlyMap<string, Failure>;
   /** The generation that the Plan had when the failures were recorded; undefined if none is recorded. */
   readonly generation: number | undefined;
@@ -32,7 +32,7 @@ export function failuresText(failed: readonly Target[], { metadata }: CattlePlan
 
 const REFUSED = ' refused';
 
-/** Returns the sentence for a failure if the message of the Job is not known any more. */
+/** Returns the sentence for a failed Job whose own message is not known any more. */
 export const failureOn = (name: string): string =>
   `a Job failed on Node ${name}: run refit why ${name}`;
 
@@ -51,8 +51,8 @@ export function recordedFailures(plan: CattlePlan): Failures {
 }
 
 /**
- * Returns true if the Node was created after `time`, so that another machine had its name then. A
- * creation time after the last heartbeat comes from a wrong clock, and does not count.
+ * Returns true if `time` is before the creation of the Node, so that another Node had its name at
+ * that time. A creation time after the last heartbeat does not count, because its clock was wrong.
  */
 function isBefore(time: string | undefined, node: Node): boolean {
   const made = Date.parse(node.metadata.creationTimestamp ?? '');
@@ -63,8 +63,8 @@ function isBefore(time: string | undefined, node: Node): boolean {
 }
 
 /**
- * Identifies the machine of a Node, because some clouds create the Node again at each start of the
- * machine; empty if the kubelet reports no identity.
+ * Returns a text that identifies the machine of a Node; empty if the kubelet reports no identity.
+ * The Node itself is not enough, because some clouds create it again at each start of the machine.
  */
 const machineOf = ({ status: { nodeInfo } = {} }: Node): string =>
   [nodeInfo?.machineID, nodeInfo?.systemUUID].filter(Boolean).join('/');
@@ -75,8 +75,8 @@ export const withMachine = (job: Job, node: Node): Job =>
 /** The memory of this process about Jobs. It decides which failures no longer count. */
 export interface Attempts {
   /**
-   * Returns the Job of a node in progress. Also returns a complete Job that Kubernetes has deleted since this process saw
-   * it. `present` is the Job that exists now.
+   * Returns the Job of a node in progress; undefined if there is none. `present` is the Job that exists now. A complete Job
+   * counts even after Kubernetes has deleted it, if this process has seen it.
    */
   recalled(
     plan: CattlePlan,
@@ -87,8 +87,8 @@ export interface Attempts {
   /** Forgets the Jobs of all nodes that are not in progress, so that a node that starts again gets a new Job. */
   keep(plan: CattlePlan, atWork: readonly Target[]): void;
   /**
-   * Returns true if the Job belongs to an earlier Node of that name, or if it failed and the Plan
-   * would render another Job now. Remembers when a Job failed.
+   * Returns true if the Job belongs to an earlier Node with the same name, or if it failed and would
+   * be rendered differently now. Remembers when a Job failed.
    */
   isObsolete(job: Job, made: JobWork): boolean;
   /**
@@ -142,11 +142,12 @@ export function attemptsOf(config: CattleConfig): Attempts {
       const { state, since = '' } = nodes.get(node.metadata.name) ?? {};
       const end = ends.get(keyOf(plan, node)) ?? since;
       if (isBefore(end, node)) return true;
-      // A process that started later may have other settings for Jobs, so the API server may accept the Job now.
+      // If this process started after the refusal, it may have other settings for Jobs, so the API server may accept the Job now.
       if (state === 'unsupported') return Date.parse(since) < begun;
       const age = now - Date.parse(end);
-      // After a clock was set back, every failure would seem to be over. Without the lower bound,
-      // one node would be tried forever and all others would wait.
+      // Kubernetes has not yet deleted the failed Job by its age, so somebody else deleted it to have
+      // the node tried again. A failure in the future does not count as such: if a clock was set
+      // back, one node would otherwise be tried forever and all others would wait.
       return age > -SKEW_MS && age < ttlOf({ plan, settings }) * 1000 - SKEW_MS;
     },
   };

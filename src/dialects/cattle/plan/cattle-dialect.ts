@@ -150,8 +150,8 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
         policyOf(plan, policy, world ? settingsIn(plan, world) : config.job),
     },
     orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
-    // A held Job waits until the leader has drained its node. Other Jobs drain their node, and the leader only
-    // uncordons it.
+    // A held Job waits until the leader has drained its node. Any other Job drains its node itself, and the leader only
+    // uncordons the node.
     drainDelegation: {
       always: true,
       nodeOf: (_stage, { name }, world) => world.get(nodes, name),
@@ -171,8 +171,8 @@ function isBehind(node: KubeObject, version: string, image = ''): boolean {
 }
 
 /**
- * Returns the Plan that `spec.prepare` waits for. The images of K3s and RKE2 have a `prepare` command that waits on the
- * node until that other Plan is complete at the same version.
+ * Returns the other Plan that `spec.prepare` waits for, as `Plan <namespace>/<name>`; undefined if it waits for none. With the
+ * images of K3s and RKE2, the command `prepare` waits on the node until the other Plan is complete at the same version.
  */
 function awaitedBy(
   { metadata: { namespace }, spec, status }: CattlePlan,
@@ -186,8 +186,8 @@ function awaitedBy(
 }
 
 /**
- * Turns deadlines off, because Jobs have their own. As in the original, the window is checked only until the first node
- * is in progress.
+ * Returns the policy with the window and the drain options of the Plan, and without deadlines, because Jobs have their own. As in
+ * the original, the window counts only until the first node is in progress.
  */
 function policyOf(plan: CattlePlan, policy: RolloutPolicy, settings: JobSettings): RolloutPolicy {
   const { spec, status } = plan;
@@ -205,7 +205,10 @@ function settingsIn(plan: CattlePlan, world: World): JobSettings {
   return { ...DEFAULT_JOB_SETTINGS, drainInJob: !isTold && !world.list(jobs).some(isHeldFirst) };
 }
 
-/** The start or end of a pod changes no decision unless a pod of the Job has failed: then a stall begins or ends. */
+/**
+ * Returns true if the change of a Job may change a decision. The number of its active pods counts only after a pod has failed, because a
+ * stall may then begin or end.
+ */
 function isJobChange(before: KubeObject, after: KubeObject): boolean {
   const decisive = (job: Job): unknown => {
     const { failed = 0, active } = job.status ?? {};

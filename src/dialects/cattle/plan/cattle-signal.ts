@@ -18,8 +18,8 @@ import * as names from './names.ts';
 import { isPaused, jobFor, jobsByNode, latestJobsOn, nodeOf } from './plan-jobs.ts';
 
 /**
- * Returns the signal. `config` has the Job settings of one controller. Read-only commands have no
- * `attempts`, so their result depends on the recorded state.
+ * Returns the signal of the dialect. `config` has the Job settings of one controller. Read-only
+ * commands have no `attempts`, so for them the recorded state decides.
  */
 export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<CattlePlan> {
   const drainsHere = !config.job.drainInJob;
@@ -73,7 +73,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return { resource: jobs, object: { metadata }, isAbsent: true };
     },
 
-    /** Starts the Job after the drain. Uncordons the node, which rests in its slot, after the Job. */
+    /** Starts a held Job, whose node is now drained. Otherwise the Job is complete and the rest of its node is over: uncordons the node. */
     acknowledge(world, rollout, _stage, { name }) {
       const job = jobFor(world, rollout, name, planOf(rollout));
       if (job && isHeld(job))
@@ -101,8 +101,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 }
 
 /**
- * Returns who set the cordon on the Node of a target, if the cordon names no owner; undefined if
- * there is no such cordon.
+ * Returns who set the cordon on the Node of a target. The engine asks only for a cordon that names
+ * no owner. Returns undefined for a target that is done.
  */
 export function unnamedCordon(
   world: World,
@@ -138,7 +138,7 @@ function withSpec(job: Job, change: NonNullable<Job['spec']>): Job {
   return { ...job, spec: { ...job.spec, ...change } };
 }
 
-/** Adds the labels of the Plan, the hash label last. Adds none if the hash label now has the value that excludes the node. */
+/** Returns the node with the labels of the Plan and its hash label; unchanged if the hash label has the value that excludes the node. */
 function finished(node: Node, plan: CattlePlan, hash: string, version: string): Node {
   const { metadata, spec } = plan;
   const own = names.expandedLabels(spec?.postCompleteLabels, version, hash);
@@ -150,8 +150,8 @@ function finished(node: Node, plan: CattlePlan, hash: string, version: string): 
 }
 
 /**
- * Removes the hash label of a node that is upgraded to the same version again. The label would be wrong until the new
- * Job has ended.
+ * Returns the node without its hash label. A node that is upgraded to the same version again must not have the label until the
+ * new Job has ended.
  */
 function withoutLabel(node: Node, { metadata }: CattlePlan): Node {
   const label = names.hashLabelOf(metadata.name);

@@ -108,8 +108,8 @@ function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan
 }
 
 /**
- * Records that a channel failed. A version that was resolved before stays, so its rollout continues; a condition of our
- * own then reports the failure.
+ * Returns the plan with the failure of its channel. If a version was resolved before, it stays and its rollout continues, and a
+ * condition of Refit's own reports the failure.
  */
 function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan {
   const [, since = rfc3339(now)] =
@@ -122,7 +122,7 @@ function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan
 }
 
 /**
- * Writes a change of the status, again after each conflict, because the engine writes the same status. Resolves with
+ * Writes a change of the status. Repeats the write after a conflict, because the engine writes the same status. Resolves with
  * false if nothing changed, or if the Plan has another channel now.
  */
 async function record(

@@ -9,7 +9,7 @@ import { rfc3339 } from '../../../util/clock.ts';
 import { listedSentences } from '../../../util/phrases.ts';
 import { printable } from '../../../util/printable.ts';
 
-/** The type of Refit's own condition which says that the channel fails while the last version stays. */
+/** The type of Refit's own condition which says that the channel fails, and that the last version is still rolled out. */
 export const CHANNEL_TYPE = 'RefitChannelFails';
 
 /** The type of Refit's own condition that lists Jobs and pods that cannot start, and why. */
@@ -20,7 +20,10 @@ export function conditionOf(plan: CattlePlan, type: string): CattleCondition | u
   return plan.status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** Records the stalls that have lasted for a while, and those that were recorded before. See the dialect contract. */
+/**
+ * Returns the plan with a condition about the stalls. `stalls` has true for each message that has lasted for a while. A newer stall is
+ * recorded only if the condition already contains it.
+ */
 export function withStalls(
   plan: CattlePlan,
   stalls: ReadonlyMap<string, boolean>,

@@ -64,7 +64,7 @@ export function jobSettings(env: Environment, log: Logger): JobSettings {
 
 const CONTROLLER = 'SYSTEM_UPGRADE_CONTROLLER_';
 
-/** Reads a variable of the controller that is true or false; false by default. */
+/** Returns the value of a boolean variable of the controller; false if it is not set. */
 export function isSet(env: Environment, name: string, log: Logger): boolean {
   return reader(env, log, CONTROLLER)(name, flag, false);
 }
@@ -140,8 +140,8 @@ function duration(value: string): number | undefined {
 }
 
 /**
- * Returns a function that reads a variable. It uses the default for an empty variable. For a value
- * that cannot be parsed it also logs an error.
+ * Returns a function that reads a variable. It returns `fallback` for an empty variable. It also
+ * does so for a value that cannot be parsed, and then logs an error.
  */
 function reader(env: Environment, log: Logger, prefix: string) {
   return <T>(name: string, parse: (value: string) => T | undefined, fallback: T): T => {

@@ -1,6 +1,6 @@
 /**
- * Finds fields of a Plan that the API server accepts, and with which no Job of the Plan can work. They are for people who write Plans;
- * the controller carries such a Plan out as the original does.
+ * Finds fields of a Plan that the API server accepts, but with which no Job of the Plan can work. The findings are for people who write
+ * Plans. The controller does not use them, and carries such a Plan out as the original does.
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { type DrainSpec } from '../../../api/cattle/workload.ts';
@@ -11,7 +11,7 @@ import { mountPathOf } from './job.ts';
 import { shortenedName } from './names.ts';
 
 export interface FieldFindings {
-  /** The fields with which no Job can work, one sentence each. */
+  /** A sentence for each field with which no Job can work. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -59,7 +59,7 @@ function nameProblems(field: string, name: string): string[] {
     : [`${field}: ${JSON.stringify(name)} is a name that no object can have; it ${fault}`];
 }
 
-/** A reference as the container runtime reads it: a host and a path in lower case, then a tag or a digest. */
+/** Matches an image reference as container runtimes parse it: a host, a path in lower case, a tag and a digest. */
 const IMAGE =
   /^(?:[A-Za-z0-9.-]+(?::\d+)?\/|\[[0-9A-Fa-f:]+\](?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::\w[\w.-]{0,127})?(?:@[A-Za-z0-9+._-]+:[0-9a-fA-F]{32,})?$/;
 
@@ -85,7 +85,7 @@ function pathProblems({ secrets = [] }: Spec): string[] {
   });
 }
 
-/** The API server refuses other modes of files in a volume. */
+/** Returns a problem for each file mode that the API server refuses in a volume. */
 function modeProblems({ secrets = [] }: Spec): string[] {
   return secrets.flatMap(({ defaultMode = 0 }, index) =>
     defaultMode >= 0 && defaultMode <= 0o777
@@ -96,7 +96,10 @@ function modeProblems({ secrets = [] }: Spec): string[] {
   );
 }
 
-/** The rules of the API server for volumes with a path of the node, and for their mounts. The volumes of `prepare` are only mounted. */
+/**
+ * Returns a problem for each volume of `upgrade` that the API server refuses as a path of the node, or as a mount. Those of `prepare` are
+ * not checked.
+ */
 function volumeProblems({ upgrade }: Spec): string[] {
   return (upgrade?.volumes ?? []).flatMap(({ name, source, destination }, index) => {
     const at = `spec.upgrade.volumes[${index}]`;
@@ -180,10 +183,10 @@ interface Toleration {
   readonly tolerationSeconds?: number;
 }
 
-/** The largest number that the original can read. With a larger one it reads no Plan at all. */
+/** The largest number in a timeout that the original can read. If one Plan has a larger number, the original cannot read any Plan. */
 const MOST_OF_ORIGINAL = 2 ** 31 - 1;
 
-/** Returns what is wrong with the timeout. kubectl reads a text as a duration of Go, and a number as nanoseconds. */
+/** Returns the findings about the timeout of the drain. kubectl reads a text as a duration of Go, and a number as nanoseconds. */
 function timeoutFindings({ timeout }: DrainSpec): FieldFindings {
   if (timeout === undefined) return NOTHING;
   const field = 'spec.drain.timeout';
@@ -209,7 +212,7 @@ function timeoutFindings({ timeout }: DrainSpec): FieldFindings {
 }
 
 function channelFaults(channel: string): string[] {
-  // The URL class ignores white space that the original takes as part of the address.
+  // White space is checked separately: the URL class ignores it, but for the original it is a part of the address.
   const isUrl = !/\s/.test(channel) && /^https?:$/.test(URL.parse(channel)?.protocol ?? '');
   return channel === '' || isUrl
     ? []

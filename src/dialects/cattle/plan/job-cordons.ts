@@ -12,14 +12,14 @@ import { hostnameOf } from './job.ts';
 import { cordons, isCordonOf } from './leader-drain.ts';
 import { cordonMarkOf, HELD_ANNOTATION, hashOn } from './names.ts';
 
-/** This mark says that the node was cordoned before the first Job of the plan. */
+/** The mark of a node that was cordoned before the first Job of the plan. */
 const FOUND = 'found';
-/** This mark says that a failed Job of the plan cordoned the node. The hash of that Job follows it. */
+/** The first word of the mark of a node that a failed Job of the plan cordoned. The second word is the hash of that Job. */
 const OURS = 'ours';
 
 /**
- * Returns the node with the mark that must be written before the start or the failure of its target is recorded. `last`
- * is the newest Job of the target. Returns the same node if nothing changes.
+ * Returns the node with the mark that says who cordoned it; the same node if its mark does not change. The mark must be written
+ * before the start or the failure of the target is recorded. `last` is the newest Job of the target.
  */
 export function withCordonMark(
   node: Node,
@@ -80,8 +80,8 @@ export function unnamedCordonOn(
 }
 
 /**
- * Returns true if the mark names a failed Job. A mark with the hash of the hash label is outdated,
- * because that version is done.
+ * Returns true if the mark names a failed Job of the plan. If the mark has the same hash as the hash
+ * label, it is outdated, because another Job has completed that version since.
  */
 function isOurs(node: Node, plan: CattlePlan): boolean {
   const [mark, hash] = markOn(node, plan)?.split(' ') ?? [];
@@ -95,7 +95,7 @@ export function cordonsIn({ metadata, spec }: Job): boolean {
   return isHere || metadata.annotations?.[HELD_ANNOTATION] !== undefined;
 }
 
-/** The cache keeps this template in place of the template of a Job that cordons, to save memory. */
+/** The short template with which the cache replaces the template of a Job that cordons, to save memory. */
 export const CORDONS = { spec: { initContainers: [{ name: 'cordon' }] } };
 
 function markOn({ metadata }: Node, plan: CattlePlan): string | undefined {
@@ -103,8 +103,8 @@ function markOn({ metadata }: Node, plan: CattlePlan): string | undefined {
 }
 
 /**
- * Returns true if an earlier Job may have cordoned the node: a Job for another hash, a failed Job,
- * or a Job whose end was not recorded.
+ * Returns true if an earlier Job may have cordoned the node: a Job with another hash than the hash
+ * label, a failed Job, or a Job whose end was not recorded.
  */
 function wasTried({ metadata }: Node, plan: CattlePlan, last: Job | undefined): boolean {
   const done = hashOn({ metadata }, plan);

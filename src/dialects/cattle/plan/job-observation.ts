@@ -1,4 +1,4 @@
-/** Reads from the Job of a target, and from its Node, how far the target is. */
+/** Finds out from the Job of a target, and from its Node, how far the upgrade of the target is. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { Observation } from '../../../engine/model/decision.ts';
@@ -58,13 +58,13 @@ export function observationOf(question: JobQuestion): Observation {
     return { kind: 'working', step, ...timesOf(earlier) };
   }
   if (state !== 'intended' || !node) return NOTHING;
-  // The label on the node is wrong, because the target is recorded as intended. It counts as no
-  // report until the next record has removed the label.
+  // The hash label says that the node is done, but the target is recorded as intended, so the label
+  // is wrong. Nothing is reported until the next record has removed it.
   if (names.hashOn(node, plan) === rollout.id) return NOTHING;
   return !isFinal(rollout) && isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
 }
 
-/** If the stage has a rest after each node, a complete Job keeps its slot while the node is still cordoned. */
+/** Returns what a started Job reports. If nodes of the stage rest after a Job, a complete Job waits until its node is uncordoned. */
 function observedStarted(
   job: Job,
   { world, plan, stage }: JobQuestion,
@@ -82,7 +82,10 @@ function observedStarted(
   };
 }
 
-/** Returns the Job of the rollout for a node, even if it was deleted, unless the node got another Job afterwards. */
+/**
+ * Returns the Job of the rollout for a node, even if it was deleted; undefined if there is none, or if the Job was deleted and the node
+ * got another Job afterwards.
+ */
 export function ownJob(
   world: World,
   rollout: Rollout,
@@ -109,7 +112,7 @@ export function openOn(
 }
 
 const NOTHING: Observation = { kind: 'none' };
-/** The node gets no other Job, so the work on the target ends and only its cordon is removed. */
+/** The observation of a node that gets no other Job: the work on the target ends, and only the cordon is removed. */
 const LEFT_OUT: Observation = { kind: 'succeeded', attempt: '', since: '' };
 
 const awaitingDrain = onceForEach((job: Job): Observation => {

@@ -17,8 +17,8 @@ import * as names from './names.ts';
 import { stamped } from './stamps.ts';
 
 /**
- * Returns two names for a Job: the name that the original uses, which is cut at the first dot of the node's name, and
- * one with the whole name of the node. Nodes whose names agree up to the first dot share the first one.
+ * Returns two names for a Job. The first is the name that the original uses; it contains the node's name only up to the first
+ * dot, so several nodes may share it. The second contains the whole name of the node.
  */
 export function jobNamesOf(
   planName: string,
@@ -36,8 +36,8 @@ export function hostnameOf({ metadata }: Node): string {
 }
 
 /**
- * Renders the Job ready to start. The original creates its Jobs paused, because it records the intent later; here the
- * intent is recorded first.
+ * Returns the Job. It is not paused, because Refit records the intent before it creates the Job. The original creates its Jobs
+ * paused and records the intent afterwards.
  */
 export function jobOf(config: CattleConfig, rendering: Rendering): Job {
   const { plan, node, hash } = rendering;
@@ -332,7 +332,7 @@ export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
   return ['drain', nodeName, '--pod-selector', selector, ...given];
 }
 
-/** A reference without tag and digest: a colon may only come before the port of a host. */
+/** Matches an image reference without tag and digest. It has a colon only before the port of a host. */
 const REPOSITORY = /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*$/;
 
 /** Adds the version as a tag to the image, unless the image has a tag or digest or is not a valid reference. */

@@ -12,7 +12,7 @@ import { conditionOf, says } from './conditions.ts';
 import { DIGEST_ANNOTATION, expandedLabels, hashLabelOf } from './names.ts';
 import { windowsOf } from './window.ts';
 
-/** Makes a version usable as a label value: `v1.2.3+k3s1` becomes `v1.2.3-k3s1`. */
+/** Returns the version in a form that a label value may have: `v1.2.3+k3s1` becomes `v1.2.3-k3s1`. */
 export function mungeVersion(version: string): string {
   return version.replaceAll('+', '-');
 }
@@ -23,7 +23,7 @@ export function hashedSecrets({ spec }: CattlePlan): string[] {
     .map(({ name }) => name);
 }
 
-/** Returns 56 hexadecimal digits. `secrets` are the Secrets that `hashedSecrets` names, in the same order. */
+/** Returns the hash of a Plan at a version: 56 hexadecimal digits. `secrets` are those that `hashedSecrets` names, in its order. */
 export function latestHash(plan: CattlePlan, version: string, secrets: readonly Secret[]): string {
   const paths = plan.metadata.annotations?.[DIGEST_ANNOTATION];
   const digest = paths ? digestOf(plan, paths) : '';
@@ -31,7 +31,7 @@ export function latestHash(plan: CattlePlan, version: string, secrets: readonly 
   return hash('sha224', parts.join(''));
 }
 
-/** kubectl replaces these digits, so that no hash contains a word. */
+/** The letters with which kubectl replaces these digits in a hash, so that no hash contains a word. */
 const LETTERS: Readonly<Record<string, string>> = { '0': 'g', '1': 'h', '3': 'k', a: 'm', e: 't' };
 
 /** Returns ten characters from the content and name of a Secret, as kubectl computes them for generated Secrets. */
@@ -82,7 +82,7 @@ function print(value: unknown): string {
   return `map[${members.map(([key, member]) => `${key}:${print(member)}`).join(' ')}]`;
 }
 
-/** These fields are pointers in Go. Go writes a pointer to a zero value, too. */
+/** The names of the fields that are pointers in Go. Go leaves out zero values, but not those behind a pointer. */
 const POINTERS = new Set(
   [
     'jobActiveDeadlineSecs timeout gracePeriod deleteLocalData deleteEmptydirData ignoreDaemonSets',
@@ -90,7 +90,7 @@ const POINTERS = new Set(
     'runAsUser runAsGroup runAsNonRoot readOnlyRootFilesystem allowPrivilegeEscalation tolerationSeconds',
   ].flatMap((line) => line.split(' ')),
 );
-/** These fields are maps whose keys users choose, so their members stay unchanged. */
+/** The names of the fields that are maps whose keys users choose. Their members stay unchanged. */
 const MAPS = new Set(['matchLabels', 'postCompleteLabels']);
 
 /**
@@ -126,15 +126,15 @@ function waitingFor(plan: CattlePlan): string {
 }
 
 export interface Latest {
-  /** The version. If the plan has problems, version and hash are the recorded ones. */
+  /** The version as a label value. If the plan has problems, `version` and `hash` are the recorded ones. */
   readonly version: string;
   readonly hash: string;
   readonly problems: readonly Reason[];
 }
 
 /**
- * Returns the Secret with the name, or undefined if it does not exist. A caller that cannot read Secrets has no lookup,
- * and the recorded hash counts.
+ * Returns the Secret with the name; undefined if it does not exist. A command that cannot read Secrets passes no such function,
+ * and uses the recorded hash.
  */
 export type SecretLookup = (name: string) => Secret | undefined;
 
@@ -206,8 +206,8 @@ function faultOf(plan: CattlePlan): string | undefined {
 }
 
 /**
- * Returns the problem that the leader recorded about the Secrets that the Plan still names. Returns undefined if there is none, or if this
- * command can read Secrets itself.
+ * Returns the problem that the leader recorded about missing Secrets, as far as the Plan still names them. Returns undefined if there is
+ * none, or if this process can read Secrets itself.
  */
 function recordedFault(plan: CattlePlan, secretOf: SecretLookup | undefined): string | undefined {
   const { status, message = '' } = conditionOf(plan, 'Validated') ?? {};

@@ -12,8 +12,8 @@ import { deadlineOf, type JobSettings } from './config.ts';
 import { CONTROLLER_LABEL, HELD_ANNOTATION } from './names.ts';
 
 /**
- * Returns false if the drain has an option that only kubectl supports. The Job drains the node
- * then.
+ * Returns true if the leader, and not the Job, cordons and drains the nodes of the Plan. The Job does
+ * so if the settings say it, or if the drain of the Plan has an option that only kubectl supports.
  */
 export function leaderDrains(
   plan: CattlePlan,
@@ -42,8 +42,8 @@ export function isHeld({ metadata, spec }: Job): boolean {
 }
 
 /**
- * Returns the policy with a drain like that of `kubectl drain` with the options of the Plan. The drain ends when the
- * Job of the original would end.
+ * Returns the policy with a drain that works like `kubectl drain` with the options of the Plan. Without a timeout in the Plan, the
+ * deadline of the drain is that of the Job.
  */
 export function withDrainOf(
   plan: CattlePlan,
@@ -54,7 +54,7 @@ export function withDrainOf(
   const unheld = unheldBy(plan, settings);
   if (!leaderDrains(plan, { drainInJob: false }))
     return { ...policy, drain: { ...policy.drain, enabled: false, ...unheld } };
-  // The nodes wait until the selector is corrected. A drain without it would evict other pods.
+  // If the pod selector is invalid, the nodes wait until it is corrected, because a drain without it would evict more pods.
   const isInvalid = selectorFault(drain?.podSelector) !== undefined;
   if (isInvalid && !settings.drainInJob)
     return {
@@ -89,15 +89,16 @@ export function withDrainOf(
   };
 }
 
-/** Returns whether the Jobs of the Plan drain their nodes, if they do not wait for the leader. */
+/** Returns as `unheld` whether the Jobs of the Plan drain their nodes; an empty object if they wait for the leader's drain. */
 function unheldBy(plan: CattlePlan, settings: JobSettings): Pick<RolloutPolicy['drain'], 'unheld'> {
   if (leaderDrains(plan, settings)) return {};
   return { unheld: plan.spec?.drain === undefined ? 'withoutDrain' : 'withDrain' };
 }
 
 /**
- * Returns the owner of a cordon for the Plan. The kind excludes Plans of k0s, and the namespace excludes other
- * controllers. The attempt is the creation time of the Plan, because a Plan does not record when a node started.
+ * Returns the owner that the leader writes into a cordon for the Plan. Its kind differs from that of Plans of k0s, and it contains
+ * the namespace, because each namespace has its own controller. The attempt is the creation time of the Plan, because a Plan does
+ * not record when a node started.
  */
 export function markOf({ namespace = '', uid = '', creationTimestamp = '' }: ObjectMeta): Owner {
   return { kind: CORDON_KIND, plan: `${namespace}/${uid}`, attempt: creationTimestamp };

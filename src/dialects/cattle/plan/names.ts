@@ -1,6 +1,6 @@
 /**
- * Labels, annotations, and shortened names, exactly as the original writes them, because other tools read
- * them.
+ * Defines labels, annotations and shortened names. They are exactly those of the original, because other
+ * tools read them.
  */
 import { hash } from 'node:crypto';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
@@ -31,10 +31,10 @@ export const CONTROL_PREFIX = `refit.${GROUP}/`;
 
 export const HOSTNAME_LABEL = 'kubernetes.io/hostname';
 
-/** The label with a hash. On Jobs and pods it is the hash that they apply; on nodes it is the last applied hash. */
+/** Returns the label with a hash of the Plan. Jobs and pods have the hash that they apply; nodes have the hash applied last. */
 export const hashLabelOf = (planName: string): string => `plan.${GROUP}/${planName}`;
 
-/** The annotation of a node that says who set its cordon. The original ignores it. */
+/** Returns the annotation of a node that says whether a Job of the Plan set its cordon. The original ignores the annotation. */
 export const cordonMarkOf = (planName: string): string => `cordon.refit.${GROUP}/${planName}`;
 
 /** A node with this value in its hash label is never upgraded by the plan. */
@@ -44,7 +44,7 @@ export function hashOn({ metadata }: KubeObject, plan: CattlePlan): string | und
   return ownMember(metadata.labels, hashLabelOf(plan.metadata.name));
 }
 
-/** These images install the version of their tag. What other images do depends on the commands in their Plan. */
+/** Matches the images that install the version of their tag. What any other image does depends on the commands in its Plan. */
 const INSTALLERS = /(?:^|\/)(?:k3s|rke2)-upgrade(?:[:@]|$)/;
 
 export function isInstaller(image: string): boolean {

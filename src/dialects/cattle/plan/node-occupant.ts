@@ -15,8 +15,8 @@ import * as names from './names.ts';
 import { isOf, isUnfinished, jobsAt } from './plan-jobs.ts';
 
 /**
- * Returns an obstacle if another Node has the same host name label. Jobs are placed by that label, so a Job for one
- * Node could run on the other.
+ * Returns an obstacle if another Node has the same host name label; otherwise undefined. Jobs are placed by that label, so a Job
+ * for one Node could run on the other.
  */
 export function twinOf(
   world: World,
@@ -36,7 +36,8 @@ const nodesByHost = onceForEach((all: readonly Node[]) =>
 );
 
 /**
- * Returns the other plan that works on the node: a Plan of any namespace, or a plan of another dialect. Returns undefined if there is none.
+ * Returns what keeps the target from its start: a Node with the same host name label, another Plan of any namespace, or a plan of another
+ * dialect. Returns undefined if there is none.
  */
 export function occupantOf(
   world: World,
@@ -62,8 +63,8 @@ export function occupantOf(
 }
 
 /**
- * Returns true if the Job belongs to a Plan of its own namespace. Kubernetes deletes every other
- * Job, so nobody can block a node with one.
+ * Returns true if a Plan owns the Job. Kubernetes deletes the Job if that Plan does not exist in the
+ * same namespace, so nobody can block a node with a Job of their own for long.
  */
 export function isOfSomePlan({ metadata }: Job): boolean {
   return (metadata.ownerReferences ?? []).some(

@@ -11,7 +11,7 @@ import { isHeld } from './leader-drain.ts';
 import * as names from './names.ts';
 import { STAMP_ANNOTATION } from './stamps.ts';
 
-/** Returns the Job of the plan for a node and the hash of the rollout; undefined if there is none. */
+/** Returns the Job of the plan for a node with the hash of the rollout; undefined if there is none. */
 export function jobFor(
   world: World,
   { id }: Pick<Rollout, 'id'>,
@@ -21,7 +21,7 @@ export function jobFor(
   return jobsAt(world, nodeName).find((job) => isNamedFor(job, id) && isOf(job, plan));
 }
 
-/** Returns the Jobs of the plan for a node, for any hash. */
+/** Returns the Jobs of the plan for a node, with any hash. */
 export function jobsOn(nodeName: string, plan: CattlePlan, world: World): readonly Job[] {
   return jobsAt(world, nodeName).filter((job) => isOf(job, plan));
 }
@@ -32,8 +32,8 @@ export function latestJobsOn(nodeName: string, plan: CattlePlan, world: World): 
 }
 
 /**
- * Returns true if the Job has ended and the node got another Job afterwards. If the plan then goes
- * back to the version of the first Job, that is a new upgrade.
+ * Returns true if the Job has ended and the node got another Job afterwards. Such a Job no longer
+ * counts: if the plan goes back to its version, that is a new upgrade.
  */
 export function isSuperseded(job: Job, all: readonly Job[]): boolean {
   return (
@@ -43,7 +43,7 @@ export function isSuperseded(job: Job, all: readonly Job[]): boolean {
 
 const createdAt = ({ metadata }: Job): string => metadata.creationTimestamp ?? '';
 
-/** Returns the Jobs of the plan for the node, except the one that the hash label of the node names as finished. */
+/** Returns the Jobs of the plan for the node, except the Job with the hash of the node's hash label, which is finished. */
 export function openJobs(node: Node, plan: CattlePlan, world: World): readonly Job[] {
   return jobsOn(node.metadata.name, plan, world).filter(
     (job) => names.hashOn(job, plan) !== names.hashOn(node, plan),
@@ -112,8 +112,8 @@ export function isOf({ metadata }: Job, plan: CattlePlan): boolean {
 }
 
 /**
- * Returns what the cache keeps of a Job. It drops the template, which is most of the size. A paused Job stays whole
- * because Refit writes it back. A failed Job keeps its stamp because Refit compares it.
+ * Returns what the cache keeps of a Job: it lacks the template, which is most of the size, and the stamp. A paused or held Job
+ * stays whole, because Refit writes it back. A failed Job stays whole, because Refit compares its stamp.
  */
 export function trimJob(job: Job): Job {
   if (isPaused(job) || isHeld(job) || holds(job, 'Failed')) return job;

@@ -4,16 +4,16 @@ import { type ContainerStatus, type Job, type Pod, pods } from '../../../kube/re
 import { defined } from '../../../util/json.ts';
 import { onceForEach } from '../../../util/memo.ts';
 
-/** Every pod has these reasons for a moment when it starts, so they are no stall. */
+/** The reasons that every pod has for a moment when it starts. They do not count as a stall. */
 const ROUTINE = new Set(['PodInitializing', 'ContainerCreating']);
 
-/** Most Jobs have a running pod within this many milliseconds. */
+/** The milliseconds after the start of a Job in which most Jobs have a ready pod. */
 const STARTS_WITHIN_MS = 10_000;
 
 /**
- * Returns true if a pod of the Job failed, or if no pod is ready some time after the start. If the
- * clocks differ, that time may seem to be over for every Job. A Job that has not started has no
- * pod, so the result is false.
+ * Returns true if a pod of the Job failed, or if no pod was ready in time after the start of the
+ * Job. If the clocks differ, the time may seem to be over for every Job without a ready pod. Returns
+ * false for a Job that has not started, because it has no pod.
  */
 export function waitsLong(
   { status: { ready = 0, failed = 0, startTime = '' } = {} }: Job,
@@ -23,8 +23,8 @@ export function waitsLong(
 }
 
 /**
- * Returns why the last pod of a Job does not run; undefined if it runs, or if pods cannot be read. The watch does not
- * show running pods.
+ * Returns why the last pod of a Job does not run. Returns undefined if it runs, because the watch does not show running pods,
+ * and if pods cannot be read.
  */
 export function stallOf(
   { metadata, status: { ready = 0, active = 0 } = {} }: Job,

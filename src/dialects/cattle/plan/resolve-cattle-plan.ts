@@ -79,7 +79,7 @@ export function resolve(
   };
 }
 
-/** No phase is final: a new version, a new node, a corrected field or a removed abort annotation starts the Plan again. */
+/** Returns the phase. None is final: a new version, a new node, a corrected field or a removed abort annotation starts the Plan again. */
 function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]): RolloutPhase {
   const wasAborted = !isAborted(plan) && conditionOf(plan, ABORTED_TYPE) !== undefined;
   if (wasAborted || !isRecorded(plan, judgement) || !areRecorded(plan, targets)) return 'new';
@@ -91,8 +91,8 @@ function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]
 }
 
 /**
- * Returns false if a Job runs on a node that the status does not list. Another controller created
- * that Job.
+ * Returns true if the status lists every node on which a Job runs. If it does not, another
+ * controller created the Job.
  */
 function areRecorded(plan: CattlePlan, targets: readonly Target[]): boolean {
   const applying = new Set(plan.status?.applying);
@@ -196,15 +196,16 @@ function stateReader(
   return (node) => {
     const { name, labels = {} } = node.metadata;
     if (working.has(name)) return 'intended';
-    // The node had a slot for another version, whose Job may have changed it. If the plan then goes
-    // back to the version of the node's label, that is a new upgrade. This is also true for a node
-    // that the Plan no longer selects: its cordon must be removed, and its label is wrong.
+    // If the node has a slot for another version, a Job of that version may have changed the node.
+    // So the node needs a new upgrade, even if its label has the hash of the present version. This
+    // is also true for a node that the Plan no longer selects: its cordon must be removed, and its
+    // label is wrong.
     const isOutdated = latestHash !== hash && applying.has(hostnameOf(node));
     if (hash !== '' && ownMember(labels, label) === hash) return isOutdated ? 'intended' : 'done';
     // A failed node stays failed until its failure no longer counts.
     const failure = failures.nodes.get(name);
     if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
-    // The recorded hash may be that of an earlier version. A node with its label was done then.
+    // The recorded hash may be that of an earlier version. A node whose label has that hash was done with the earlier version.
     if (!applying.has(hostnameOf(node)) || ownMember(labels, label) === latestHash)
       return 'pending';
     const own = openJobs(node, plan, world);
@@ -232,7 +233,10 @@ function isOver(node: Node, { plan, world, now, judgement, attempts, failures }:
 
 const keyOfNode = onceForEach((node: Node) => `${hostnameOf(node)}/${node.metadata.name}`);
 
-/** Gives nodes an order that looks random and is always the same for a Plan and hash. A number holds 13 hex digits exactly. */
+/**
+ * Returns the rank of a node. The order by rank looks random, and is always the same for one Plan and hash. The rank has 13 hexadecimal
+ * digits, which a number can represent exactly.
+ */
 const rankOf = onceForEachWith(({ metadata }: Node, salt) =>
   Number.parseInt(hash('sha256', `${metadata.uid ?? ''}${salt}`).slice(0, 13), 16),
 );

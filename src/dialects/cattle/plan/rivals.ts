@@ -15,8 +15,8 @@ import { isInstaller, selects } from './names.ts';
 const REMEDY = 'give both one version, or selectors that share no Node';
 
 /**
- * Returns one sentence for each other Plan that conflicts on a Node of the cluster. If two Plans have the same name,
- * the later one counts.
+ * Returns one sentence for each other Plan that conflicts with the Plan on a Node of the cluster. If several objects in `plans`
+ * are the same Plan, the last of them counts.
  */
 export function rivalsInCluster(
   plan: CattlePlan,
@@ -38,8 +38,8 @@ export function rivalsInCluster(
 }
 
 /**
- * Returns one sentence for each other Plan that conflicts by its selector alone: one of the two selects all Nodes that
- * the other selects, in any cluster.
+ * Returns one sentence for each other Plan that conflicts with the Plan in every cluster: by their selectors, one of the two
+ * selects all Nodes that the other selects.
  */
 export function rivalsAmong(plan: CattlePlan, others: readonly CattlePlan[]): string[] {
   const own = plan.spec?.nodeSelector;
@@ -96,8 +96,8 @@ function versionOf(plan: CattlePlan): string | undefined {
 }
 
 /**
- * Returns true if both Plans upgrade the same thing. An image that does not belong to one product
- * may run anything, so the commands are compared too.
+ * Returns true if both Plans upgrade the same thing. The upgrade images of K3s and RKE2 upgrade one
+ * product. Any other image may run anything, so the commands are compared, too.
  */
 function isSameWork({ spec }: CattlePlan, { spec: other }: CattlePlan): boolean {
   const image = repositoryOf(spec?.upgrade?.image);

@@ -14,15 +14,15 @@ const PREFIX = 'objectset.rio.cattle.io';
 /** The annotation with the applied Job, compressed. */
 export const STAMP_ANNOTATION = `${PREFIX}/applied`;
 const OWNER_KIND = 'upgrade.cattle.io/v1, Kind=Plan';
-/** The library cuts longer texts to this many bytes. */
+/** The most bytes of a text. The library cuts longer texts. */
 const MOST = 64;
 /** The library does not cut the values of these keys in the items of lists. */
 const WHOLE = new Set(
   'apiVersion containerPort devicePath ip kind mountPath name port topologyKey type'.split(' '),
 );
-/** These options use a fraction of zlib's usual memory, which matters for thousands of Jobs. The result is as small. */
+/** Options that make zlib use a fraction of its usual memory, which matters for thousands of Jobs. The output is not larger. */
 const PACKING = { windowBits: 12, memLevel: 3, chunkSize: 4096 };
-/** The limit protects against a huge annotation, because everybody with the right to write Jobs can set it. */
+/** The most bytes of a Job that are unpacked from the annotation. Everybody with the right to write Jobs can set the annotation. */
 const MOST_JSON_BYTES = 1 << 20;
 
 export function stamped(job: Job, controller: string, { metadata }: CattlePlan): Job {
@@ -73,7 +73,7 @@ function cut(value: unknown, isKept = false, isInList = false): unknown {
   return Object.fromEntries(members);
 }
 
-/** Removes empty members, because Go writes some of them. */
+/** Returns the value without empty members, because Go writes some of them and leaves out others. */
 function withoutZeros(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutZeros);
   if (!isRecord(value)) return value;

@@ -5,7 +5,7 @@ import type { Job, Node } from '../../../kube/resources.ts';
 import { sameJson } from '../../../util/json.ts';
 import { onceForEachWith } from '../../../util/memo.ts';
 
-/** The memory of one dialect. It forgets a Plan or a Node once nothing else refers to that version of the object. */
+/** The memory of one dialect. It forgets a version of a Plan or a Node as soon as nothing else refers to that object. */
 export interface TargetMemory {
   /** Returns the memory of this version of a Plan at a hash. It is empty at the first call. */
   of(plan: CattlePlan, hash: string): PlanMemory;
@@ -20,7 +20,7 @@ export interface PlanMemory {
    * the time changed since the last call, so `compute` must depend on nothing else.
    */
   targetOf(node: Node, inputs: TargetInputs, compute: TargetOfNode): Target | undefined;
-  /** Returns the list of the last call if it has the same targets. Its users compute once for each list. */
+  /** Returns the list of the last call if it has the same targets; otherwise `targets`. Callers compute values once for each list. */
   sameList(targets: readonly Target[]): readonly Target[];
 }
 
@@ -28,7 +28,7 @@ export interface TargetInputs {
   /** The Jobs of the node, of all Plans; undefined if it has none. */
   readonly ofNode: readonly Job[] | undefined;
   /**
-   * The time of the turn, in RFC 3339. It matters only if the `since` of the target is this time.
+   * The time of the turn in RFC 3339. A change of the time matters only for a target whose `since` is this time.
    */
   readonly time: string;
 }

@@ -8,12 +8,12 @@ type Window = NonNullable<NonNullable<CattlePlan['spec']>['window']>;
 /** The ISO 8601 numbers of the days, by their first two letters. */
 const DAYS: Readonly<Record<string, number>> = { mo: 1, tu: 2, we: 3, th: 4, fr: 5, sa: 6, su: 7 };
 const DAY_MINUTES = 24 * 60;
-/** This length in milliseconds is longer than any day, so that it never closes a window. */
+/** The length of a window in milliseconds. It is longer than any day, so a window closes only at its end minute. */
 const LONGEST_MS = 26 * 60 * 60 * 1000;
-/** One second in minutes. The window stays open until the end of the second of `endTime`. */
+/** One second in minutes. It is added to `endTime`, because the window stays open until the end of that second. */
 const SECOND = 1 / 60;
 
-/** Returns the windows of a week, or a text that says what is wrong. */
+/** Returns the times of a week at which the window is open, or a text that says what is wrong with its fields. */
 export function windowsOf(window: Window): MaintenanceWindow[] | string {
   const { days = [], startTime = '', endTime = '', timeZone = '' } = window;
   const start = minuteOf(startTime);
@@ -42,8 +42,8 @@ export function windowsOf(window: Window): MaintenanceWindow[] | string {
     lengthMs: LONGEST_MS,
     timeZone: zone,
   });
-  // After midnight the original checks the current day. So the morning belongs to the listed day itself, not to the day
-  // after it.
+  // For a window over midnight, the original compares the current day, also after midnight. So the morning hours of the listed
+  // days are open, and not those of the days after them.
   if (start > end) return [stretch(0, end + SECOND), stretch(start, DAY_MINUTES)];
   return [stretch(start, end + SECOND)];
 }

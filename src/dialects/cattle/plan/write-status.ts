@@ -11,10 +11,10 @@ import { conditionOf, withVerdicts } from './conditions.ts';
 import { conditionsOf, NOT_READY } from './latest.ts';
 import { windowsOf } from './window.ts';
 
-/** The types of Refit's own conditions. Each condition is removed when it is no longer true. */
+/** The types of two of Refit's own conditions. Such a condition is removed when it is no longer true. */
 export const WAITING_TYPE = 'RefitWaits';
 export const ABORTED_TYPE = 'RefitAborted';
-/** The type of the condition which says that the Plan is complete without any node, as the original reports it. */
+/** The type of the condition which says that the Plan selects no node. As in the original, such a Plan is complete. */
 const EMPTY_TYPE = 'RefitNoTargets';
 /**
  * The type of a condition in which an earlier build named the next nodes. Refit only removes it.
@@ -23,8 +23,8 @@ const FORMER_TYPE = 'RefitNext';
 const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, EMPTY_TYPE, FORMER_TYPE]);
 
 /**
- * The reason of WAITING_TYPE if the leader drains. Gates then also check PodDisruptionBudgets, in read-only commands
- * too.
+ * The reason of a condition of type WAITING_TYPE if the leader drains the nodes. By this reason, read-only commands know that
+ * gates also check PodDisruptionBudgets.
  */
 export const GATE_BEFORE_DRAIN = 'GateBeforeDrain';
 
@@ -34,7 +34,7 @@ export function project(
   now: number,
   gate = 'Gate',
 ): CattlePlan {
-  // Failed nodes are listed too, because they keep their slots.
+  // `status.applying` also lists failed nodes, because they keep their slots.
   const holders = targetsIn(rollout, 'intended', 'failed').toSorted((a, b) =>
     a.name < b.name ? -1 : 1,
   );
@@ -68,7 +68,8 @@ export function hostOf({ key }: Target): string {
 }
 
 /**
- * A condition with one of these reasons gets another reason as soon as this one is no longer true.
+ * The reasons of the condition `Complete` that are replaced as soon as they are no longer true. Its
+ * other reasons stay until the next version.
  */
 const PASSING = new Set([NOT_READY.reason, 'Waiting', 'JobFailed', 'ValidationFailed']);
 
@@ -84,13 +85,13 @@ function completeness(
   const open = (reason: string, message = '') =>
     ({ type: 'Complete', status: 'False', reason, message }) as const;
   const { status, reason = '', message = '' } = conditionOf(plan, 'Complete') ?? {};
-  // The engine puts the name of the node first. It is removed, because the sentence of the original already contains
-  // it.
+  // The message of the engine begins with the name of the node, which is removed here, because the original's sentence already
+  // contains that name.
   const failed = rollout.reason?.message.replace(/^\S+: (?=Job )/, '') ?? '';
   const failure = rollout.reason?.code === 'Aborted' ? message : failed;
   const [first] = targetsIn(rollout, 'failed');
   if (first) return open('JobFailed', failure === '' ? failureOn(first.name) : failure);
-  // The original uses this reason for a Job that cannot be created.
+  // The original uses the reason ValidationFailed for a Job that cannot be created.
   if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failure);
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
   const isOpen = rollout.phase === 'new' || rollout.phase === 'running';
@@ -106,8 +107,8 @@ function isOpenAt({ spec }: CattlePlan, now: number): boolean {
 }
 
 /**
- * Returns Refit's own conditions that are true. The condition of an abort is removed by the next record after its
- * annotation is gone.
+ * Returns Refit's own conditions that are true. The condition of an abort is no longer among them once the abort annotation is
+ * gone.
  */
 function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): ConditionUpdate[] {
   const { phase, reason, blocked } = rollout;
