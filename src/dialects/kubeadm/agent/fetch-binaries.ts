@@ -1,4 +1,4 @@
-/** Downloads the binaries of a version. The signal names and verifies the list of these binaries. */
+/** Downloads the binaries of a version. The signal names a list of these binaries and the hash of that list. */
 import * as files from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FetchRequest } from '../../../agent/download/fetch.ts';

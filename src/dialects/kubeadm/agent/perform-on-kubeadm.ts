@@ -1,6 +1,6 @@
 /**
- * Carries out the steps of the agent on a kubeadm host. Other hosts do not load this file. The scripts keep a journal, so each
- * may run again.
+ * Carries out the steps of the agent on a kubeadm host. Agents on other hosts do not load this file. The scripts keep a journal
+ * on the host, so each of them may run again.
  */
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -52,14 +52,14 @@ export async function performOnKubeadm(
   const untilEnd = AbortSignal.any([abort, ended.signal]);
   const steps = {
     ...stepsOf(tools, `${signal.created.replaceAll(/\W/g, '')}-${version}`, version),
-    // The step does not wait for this write, because the API server may be down until the kubelet
-    // runs.
+    // The step does not wait until the reason is written, because the API server may be down until
+    // the kubelet runs.
     tell: (reason: string) => void tools.reportReason(signal, reason, untilEnd),
   };
   try {
     if (kind === 'clean-up') {
       await rm(tools.directory, { recursive: true, force: true });
-      // The signal may have ended while kubeadm was killed. Then a manifest of a static pod may be missing.
+      // If the signal ended after kubeadm was killed, a manifest of a static pod may be missing.
       if (tools.host.role === 'controlPlane')
         await hostSteps.succeed(steps, 'kubeadm', repairScript());
     }
@@ -131,7 +131,8 @@ async function assertVersionFits({ client, host }: Tools, version: string): Prom
 }
 
 /**
- * Returns the version of the cluster that kubeadm recorded. Rejects if it cannot be read, because then no rule can be checked.
+ * Resolves with the version of the cluster that kubeadm recorded. Rejects if the version cannot be read, because the rules about
+ * versions cannot be checked without it.
  */
 async function clusterVersion(client: Tools['client']): Promise<string> {
   const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system' });
@@ -144,7 +145,7 @@ async function clusterVersion(client: Tools['client']): Promise<string> {
   return found;
 }
 
-/** Returns the version of the API server. Rejects if its answer has no version that can be compared. */
+/** Resolves with the version of the API server. Rejects if its answer has no version that can be compared. */
 async function serverVersion(client: Tools['client']): Promise<Version> {
   const about = parseJson((await client.raw('/version')).body);
   const found = isRecord(about) ? scalarText(about['gitVersion']) : '';
@@ -180,7 +181,7 @@ async function upgrade(
   } catch (cause) {
     abort.throwIfAborted();
     if (!isKubeletTouched) throw cause;
-    // Until the kubelet is replaced, static pods may still restart.
+    // A static pod may still restart until the kubelet is replaced, so before that it is not judged.
     const ofPods = isReplaced ? await rollBackStaticPods(on) : '';
     throw new Error(`${messageOf(cause)}${ofPods}${await hostSteps.rollBack(on)}`, { cause });
   }

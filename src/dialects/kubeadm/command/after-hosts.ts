@@ -1,4 +1,4 @@
-/** Carries out what follows after all hosts: addons, then MachineDeployments, one after the other. */
+/** Applies addons and then upgrades MachineDeployments, one after the other, when all hosts are upgraded. */
 
 import { table } from '../../../cli/phrases.ts';
 import { guardedClient } from '../../../kube/election/write-guard.ts';

@@ -34,7 +34,7 @@ import {
 import { type ClusterState, checkCluster, isRight, verifyCluster } from './verify.ts';
 
 const LATER = 'kubelet, once every API server has the version';
-/** These lines say what a roll-back to the older patch changes and what it keeps. */
+/** The lines that tell the user what a roll-back to the older patch changes and what it keeps. */
 const LOST = [
   'Lost: what the newer patch corrected, security fixes included. Objects in etcd are kept.',
   'Not changed: an etcd that is newer than the one of the old kubeadm, containerd, and what kubeadm does not manage.',
@@ -82,8 +82,8 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
 }
 
 /**
- * Prints the changes of static pod manifests, if kubeadm of the target version is already on the leader. The plan is valid
- * without them.
+ * Prints how the upgrade would change the manifests of static pods. Prints nothing if kubeadm of the target version is not yet on
+ * the leader; the plan is valid without these changes.
  */
 async function showDiff(
   { manifest, shells, output }: KubeadmSession,
@@ -180,7 +180,7 @@ async function finish(session: ApplySession, shown: Shown): Promise<number> {
   });
 }
 
-/** Prints the JSON and writes the report that the options ask for. A refused plan has no report. Resolves with the exit code. */
+/** Prints JSON and writes a report file, if the options ask for them. A refused plan has no report. Resolves with the exit code. */
 async function tell(
   session: KubeadmSession,
   shown: Shown,
@@ -288,10 +288,13 @@ async function ask(
   return false;
 }
 
-/** Restores missing manifests on the hosts. No lock is taken, because the API server that keeps it may be down. */
+/**
+ * Restores missing manifests on the hosts. Resolves with false if the user did not agree. Takes no lock, because the API server that keeps
+ * the Lease may be down.
+ */
 async function repair(hosts: readonly HostFacts[], session: ApplySession): Promise<boolean> {
   const { client, manifest, abort } = session;
-  // If the API server is down, the files of a host show its role.
+  // If the API server is down, the hosts are not compared with the Nodes. The files of a host then show its role.
   const list = await listNodes(client, { abort }).catch(() => undefined);
   if (list) stopOn({ findings: preflight.membershipFindings({ manifest, nodes: list.items }) });
   const broken = hosts.filter(({ missing }) => missing.some(({ backup }) => backup === 'run'));

@@ -16,8 +16,8 @@ const NOTHING = { labels: { [KUBEONE_LABEL]: null }, annotations: { [LABEL_OWNER
 const ANNOTATION_ONLY = { annotations: { [LABEL_OWNER]: null } };
 
 /**
- * The most conflicts in a row. A heartbeat of the kubelet may come between read and write, but not
- * this often.
+ * The most conflicts in a row until a write of a label fails. A heartbeat of the kubelet may come
+ * between the read and the write, but not this often.
  */
 const MOST_CONFLICTS = 10;
 
@@ -28,8 +28,9 @@ export interface LabelTools {
 }
 
 /**
- * Sets the label on these Nodes, and leaves out those that do not exist. `owner` names this run. @throws RefitError
- * REFIT_REFUSED if somebody else has set it, unless `takesOver`: then Refit removes all labels of others first
+ * Sets the label on these Nodes, and leaves out those that do not exist. `owner` names this run. If `takesOver` is true, it first
+ * removes the labels that others have set on any Node.
+ * @throws RefitError REFIT_REFUSED if somebody else has set the label on one of these Nodes
  */
 export async function setLabels(
   names: readonly string[],
@@ -41,7 +42,7 @@ export async function setLabels(
   for (const name of names) await changeNode(name, (node) => withLabel(node, owner), tools);
 }
 
-/** Removes the label from all Nodes on which a run of Refit has set it, and annotations whose label is gone. */
+/** Removes the label from all Nodes on which a run of Refit has set it. Also removes the annotations of Refit whose label is gone. */
 export async function removeLabels(tools: LabelTools): Promise<void> {
   await onAllNodes(tools, withoutOwn);
 }
@@ -74,7 +75,7 @@ async function onAllNodes(tools: LabelTools, change: Change): Promise<void> {
   for (const { metadata } of touched) await changeNode(metadata.name, change, tools);
 }
 
-/** Writes only the Node that was judged: its resourceVersion is part of the patch. */
+/** Changes the Node. The patch contains the resourceVersion of the Node that `change` has seen, so a newer Node is read again. */
 async function changeNode(
   name: string,
   change: Change,

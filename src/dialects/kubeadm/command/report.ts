@@ -44,7 +44,7 @@ export interface ReportedHost {
   readonly spent: Readonly<Record<string, number>>;
 }
 
-/** Versions by component; undefined if the version of one is unknown. */
+/** The version of each component by its name; undefined for a component whose version is unknown. */
 type Versions = Readonly<Record<string, string | undefined>>;
 
 export interface Ended {
@@ -70,7 +70,7 @@ export function reportOf({ survey, assessment, state, ...times }: Ended): Upgrad
     // The Node may still have the report of an earlier run, so the rollout is compared.
     const found =
       said?.rollout === resumed || (said?.attempt ?? '') >= times.began ? said : undefined;
-    // The kubelet of such a host is upgraded later, as a target of its own.
+    // The kubelets of the hosts in `request.kubelets` are upgraded later, as targets of their own.
     const isLater = request.kubelets.includes(name) && found?.target !== `kubelets/${name}`;
     const verb = request.leader.includes(name) ? `apply ${request.version}` : 'node';
     const command = request.certificates.includes(name)

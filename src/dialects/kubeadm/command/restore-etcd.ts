@@ -83,8 +83,8 @@ async function untilHealthy(
 ): Promise<void> {
   const alarms = await until(session, HEALTHY_MS, async () => {
     const wrong = problemsIn(await etcdAnswers(session.shells, hosts), hosts);
-    // An alarm is part of the snapshot, so each restore brings it back. It ends only when an API server deletes enough of the
-    // data.
+    // Alarms do not count. An alarm is part of the snapshot, so each restore brings it back, and it ends only after an API server
+    // has deleted enough data.
     expectNone(wrong.filter((problem) => !problem.startsWith('alarm ')));
     return wrong;
   });
@@ -119,7 +119,7 @@ async function onControlPlane(
 
 export interface RestoreOptions {
   readonly snapshot: string;
-  /** A text that is part of the name of the new cluster, and of the name under which each member keeps its old data. */
+  /** A text that identifies this restore. It is part of the new cluster's name and of the folder with the old data of each member. */
   readonly stamp: string;
 }
 

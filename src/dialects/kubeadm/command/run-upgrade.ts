@@ -48,7 +48,7 @@ import { removeLabels, setLabels } from './kubeone-label.ts';
 import { untilHooksEnded } from './until-hooks-ended.ts';
 import { type ApplySession, type KubeadmSession, onAll, outputOn } from './upgrade-session.ts';
 
-/** Milliseconds without the lock after which a message says who has it. */
+/** Milliseconds to wait for the lock before a message says who has it. */
 const PATIENCE_MS = 2000;
 const RECHECK_MS = 50;
 /** The most milliseconds to wait for the last writes of the leader. */
@@ -97,8 +97,8 @@ export async function carryOut(
       session.output.write('Nothing to do: another run has done it.\n');
       return EXIT.ok;
     }
-    // A rollout is open from the moment when its plan is recorded until it ends, even if no process
-    // carries it out.
+    // True while the labels must stay. A rollout is open from the moment when its plan is recorded
+    // until it ends, even if no process carries it out.
     let isOpen = resumes;
     try {
       await labelNodes(session, writer, request);
@@ -110,8 +110,8 @@ export async function carryOut(
         const run = { uid: randomUUID(), created: rfc3339(clock.now()) };
         const plan = newPlan(request, start, run, before);
         isOpen = true;
-        // One write replaces the old plan, because its record shows what an ended rollout did not
-        // finish.
+        // The old plan is replaced by one write and not deleted first, because its record shows what
+        // an ended rollout did not finish.
         if (!(await ifFound(writer.replace(configMaps, plan))))
           await writer.create(configMaps, plan);
       }
@@ -146,7 +146,7 @@ async function labelNodes(
   await setLabels([...names], identity, flags.force === true, { writer, abort });
 }
 
-/** Removes the labels of a rollout that has ended. A failure does not change how it ended, and the next run tries again. */
+/** Removes the labels of a rollout that has ended. If that fails, the result of the rollout is the same, and the next run tries again. */
 async function unlabelNodes({ output }: ApplySession, writer: KubeClient): Promise<void> {
   try {
     // The labels are removed after an interruption, too.
@@ -171,14 +171,14 @@ export async function removeLeftLabels(
 }
 
 /**
- * Removes marks of cordons that a person removed with `kubectl uncordon`, which leaves the mark. Otherwise a later cordon of a
- * person would look like ours and end with the upgrade.
+ * Removes the marks of Refit's cordons that a person removed with `kubectl uncordon`, which leaves the mark. With such a mark, a
+ * later cordon of a person would look like one of Refit and would end with the upgrade.
  */
 async function removeStaleMarks(client: KubeClient, abort: AbortSignal): Promise<void> {
   // Without a transform, the Nodes keep their managed fields, which say who cordoned them.
   const { items } = await client.listAll(nodes, { abort });
-  // In the meantime, another leader may have cordoned the Node and written its mark, or the Node
-  // may be gone.
+  // A refused patch is no failure, because another leader may have cordoned the Node and written its
+  // mark since the read. A missing Node is none either.
   for (const node of items.filter(isMarkStale)) {
     const label = exclusionOf(node) === 'ours' ? labelRemovalOf(node, EXCLUSION_LABEL) : [];
     const removals = [...removalOf(node, CORDON_ANNOTATION), ...label];
@@ -196,8 +196,8 @@ async function addressesOf(names: readonly string[]): Promise<string[]> {
 }
 
 /**
- * Prepares all hosts before the first one is changed. A resumed rollout did this before, and its half upgraded hosts might fail
- * the checks.
+ * Prepares all hosts before the first one is changed. It is not called for a resumed rollout, which has done so before and whose
+ * half upgraded hosts might fail the checks.
  */
 async function prepare(
   { manifest, shells, output }: KubeadmSession,
@@ -287,7 +287,7 @@ async function runRollout(
     const connection = defined({ ...flags, kubeconfig: flags.kubeconfig ?? manifest.kubeconfig });
     const parts = { dialects: controller.dialects, clock, output, abort: working, askThrough };
     const shown = showStatus({ ...connection, output: 'text', watch: true }, parts);
-    // Without an abort, the controller ends only if it failed.
+    // If the controller ends without an abort, it has failed.
     const code = await Promise.race([shown, running.then(async () => await shown)]);
     if (!working.aborted) {
       await untilCleanedUp(session, controller).catch(() => undefined);
@@ -301,8 +301,8 @@ async function runRollout(
 }
 
 /**
- * Waits until the leader has removed its cordons and taints from hosts that were not upgraded. A failed read does not change
- * the result.
+ * Waits until the leader has removed its cordons and taints from hosts that were not upgraded, but for a limited time. If a read
+ * fails here, the result of the upgrade is the same.
  */
 async function untilCleanedUp(
   session: KubeadmSession,
@@ -327,7 +327,7 @@ async function untilCleanedUp(
   }
 }
 
-/** Milliseconds for the script and for the SSH connection that it may have to open. */
+/** The most milliseconds for the script that asks an API server, and for the SSH connection that it may have to open. */
 const SCRIPT_MS = 20_000;
 
 /**

@@ -1,4 +1,4 @@
-/** Waits for the hooks that a policy runs after the plan. This process carries them out, so it must not end before them. */
+/** Waits for the hooks that a policy runs after the plan. This process runs the hooks, so it must not end before they have ended. */
 import { loadOnce } from '../../../cli/status/load.ts';
 import type { ControllerProcess } from '../../../composition/controller-process.ts';
 import { planHookFailures } from '../../../engine/report/failed-plan-hooks.ts';
@@ -8,7 +8,7 @@ import { sleep } from '../../../util/clock.ts';
 import type { KubeadmSession } from './upgrade-session.ts';
 
 const RECHECK_MS = 50;
-/** Milliseconds after the timeout of a hook within which its result must be known, because a Job may report its deadline late. */
+/** The milliseconds to wait for the result of a hook after its timeout, because a Job may report late that its deadline has passed. */
 const GRACE_MS = 60_000;
 
 /**
@@ -30,7 +30,7 @@ export async function untilHooksEnded(
     const loaded = await loadOnce(client, dialect, abort);
     for (const plan of loaded.plans()) {
       const policy = controller.policyFor(dialect, plan);
-      // The end of the plan is recorded already, so only the results of the hooks still change.
+      // The end of the plan is already recorded, so one snapshot is enough: only the results of the hooks still change.
       const ended = gather(dialect, plan, loaded.world, clock.now(), { isReadOnly: true });
       const now = () => {
         const snapshot = { ...ended, hooks: controller.hooksOf(dialect, plan) };

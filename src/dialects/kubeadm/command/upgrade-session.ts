@@ -102,7 +102,7 @@ export async function inSession<Flags extends KubeadmFlags>(
   using client = createClient(config, { userAgent: 'refit-kubeadm' });
   const random = randomBytes(4).toString('hex');
   const identity = leaderIdentity(hostname(), userName().slice(0, 16), String(process.pid), random);
-  // The status view shows the progress, so the log contains only problems.
+  // The log contains only problems, because the status view shows the progress.
   const outages = expectedOutages(systemClock);
   const log = outages.logger(stderrLogger('warn'));
   const output = flags.output === 'json' ? plainErrors : plainOutput;
@@ -139,7 +139,7 @@ const nextStep: Choose = async (read, shells, client) => {
   const manifest = await withNames(read, shells);
   if (manifest.hops.length === 0) return { manifest, later: [], stay: '' };
   const facts = await onAll(manifest.hosts, async (host) => await readFacts(shells, host));
-  // This read may fail while the API server is down.
+  // The plan is not known if the API server is down.
   return nextHop(
     manifest,
     facts,
@@ -147,14 +147,15 @@ const nextStep: Choose = async (read, shells, client) => {
   );
 };
 
-/** Chooses the control-plane hosts without asking workers or the API server, which may be down. */
+/** Chooses all control-plane hosts. It asks neither workers nor the API server, which may be down. */
 export const controlPlaneAlone: Choose = async (manifest, shells) => {
   const hosts = controlPlaneOf(manifest);
   return { manifest: await withNames({ ...manifest, hosts }, shells), later: [], stay: '' };
 };
 
 /**
- * Returns the manifest with a name for each host. A host without a name in KubeOne's manifest is asked for it, as KubeOne does.
+ * Resolves with the manifest with a name for each host. A host that has no name in KubeOne's manifest is asked for its name, as
+ * KubeOne does.
  */
 async function withNames(manifest: Manifest, shells: SshShells): Promise<Manifest> {
   const { asked } = manifest.kubeOne ?? {};
@@ -206,7 +207,7 @@ export async function onAll<T>(
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
 }
 
-/** Returns the output of the script. @throws RefitError with `failed` and the output, if the exit code is not 0 */
+/** Resolves with the output of the script. @throws RefitError with the text `failed` and the output, if the exit code is not 0 */
 export async function outputOn(
   host: ManifestHost,
   script: string,
@@ -222,7 +223,8 @@ export async function outputOn(
 }
 
 /**
- * Runs `work` with the facts of all hosts. Runs it again while kubeadm replaces the API server, for as long as a step may take.
+ * Runs `work` with the facts of all hosts. If the API server does not answer because kubeadm replaces it, runs `work` again, for at
+ * most as long as a step may take.
  */
 export async function throughOutages<T>(
   session: KubeadmSession,
@@ -245,7 +247,8 @@ export async function throughOutages<T>(
       const problem = describeProblem(error);
       if (problem.code !== 'REFIT_UNREACHABLE') throw error;
       const since = clock.monotonic();
-      // A load balancer may report ready while the API server behind it is down. Then the work fails soon.
+      // If the work failed soon after the answer of /readyz, the outage continues: a load balancer may report ready although the API
+      // server behind it is down. If the work went on for longer, this failure begins a new outage.
       if (since - readyAt >= BACK_WITHIN_MS) outage = undefined;
       hosts = await probeAll(session);
       const busy = hosts.flatMap(({ host, busy }) => busy.map((by) => `${host.name} (${by})`));
@@ -262,7 +265,7 @@ export async function throughOutages<T>(
   }
 }
 
-/** Adds to the error which steps still run on the hosts, and what is wrong on them. */
+/** Returns the error with sentences about the steps that still run on the hosts, and about what is wrong on the hosts. */
 function withCauses(
   problem: RefitError,
   busy: readonly string[],

@@ -22,8 +22,8 @@ export interface ClusterState {
 }
 
 /**
- * Checks the cluster until nothing is wrong, for at most the given time: CoreDNS and kube-proxy still roll out when kubeadm
- * ends.
+ * Checks the cluster until nothing is wrong, for at most the given milliseconds. The wait is needed because CoreDNS and
+ * kube-proxy still roll out when kubeadm ends.
  */
 export async function verifyCluster(
   session: KubeadmSession,
@@ -91,7 +91,7 @@ export async function checkCluster(session: KubeadmSession): Promise<ClusterStat
       ),
     ];
   });
-  // A host that does not answer may have a member of etcd, so members are judged only if all hosts answered.
+  // The members of etcd are judged only if all hosts answered, because a host that does not answer may have one of them.
   const etcd = facts.length === manifest.hosts.length ? verify.etcdChecks(facts) : [];
   const checks = new Map<string, readonly verify.Check[]>([
     ...ofHosts,
@@ -100,7 +100,7 @@ export async function checkCluster(session: KubeadmSession): Promise<ClusterStat
   return { facts, nodes: list?.items, checks };
 }
 
-/** Checks CoreDNS and kube-proxy. A cluster without one of them may use another product for its purpose. */
+/** Checks CoreDNS and kube-proxy. If one of them is absent, nothing is wrong, because the cluster may use another product instead. */
 async function addonChecks(
   { client, manifest, abort }: KubeadmSession,
   all: readonly Node[],
@@ -109,7 +109,7 @@ async function addonChecks(
   // kube-proxy runs on Linux only.
   const linux = all.filter(({ metadata }) => metadata.labels?.['kubernetes.io/os'] === 'linux');
   const absent = verify.absentOf(linux).filter((name) => !known.has(name));
-  // If kubeadm leaves an addon out of an upgrade, an UpgradeConfiguration says so.
+  // kubeadm upgrades kube-proxy unless an UpgradeConfiguration says otherwise. With such a file, any version of it is right.
   const isSkippable = manifest.hosts.some(
     (host) => optionsFor(manifest, host).config !== undefined,
   );

@@ -10,28 +10,32 @@ export interface Certificate {
   /** True if the kubelet of the host presents the certificate to API servers. */
   readonly isOfKubelet?: boolean;
   /**
-   * The times are in milliseconds since the Unix epoch. The certificate ends at `until`, and counts
-   * as ending soon from `soon` on.
+   * The time when the certificate ends, in milliseconds since the Unix epoch.
    */
   readonly until: number;
+  /** The time from which on the certificate counts as ending soon, in milliseconds since the Unix epoch. */
   readonly soon: number;
   /**
-   * The name that `kubeadm certs renew` has for it; undefined if kubeadm would not make the same
-   * certificate.
+   * The name that `kubeadm certs renew` has for the certificate; undefined if kubeadm would not make
+   * the same certificate.
    */
   readonly renewal?: string | undefined;
-  /** The name of the Node, if the certificate is one of a kubelet. */
+  /** The name of the Node, if the certificate belongs to a kubelet. */
   readonly nodeName?: string | undefined;
 }
 
-/** A kubelet renews its own certificate months before the end. If less time than this is left, the renewal does not work. */
+/**
+ * A certificate counts as ending soon if it has fewer milliseconds left than this. A kubelet renews its own certificate months before the
+ * end, so with less time left the renewal does not work.
+ */
 const SOON_MS = 30 * DAY_MS;
-/** kubeadm does not renew authorities, so people need more time to replace one. */
+/** The same limit for authorities. It is longer, because kubeadm does not renew authorities and people need time to replace one. */
 const AUTHORITY_SOON_MS = 180 * DAY_MS;
 
 /**
- * Reads the certificates of a host. Each line has the DER in base64, the time when the file was written (seconds since the Unix
- * epoch), and the path; `keys` are paths. kubeadm renews a certificate only if the key of its authority is on the host.
+ * Returns the certificates of a host. Each line has the DER in base64, the time when the file was written (seconds since the Unix
+ * epoch), and the path. `keys` are the paths of the keys on the host. kubeadm renews a certificate only if the key of its authority
+ * is among them. `ofKubelet` are the lines about the certificates of the kubelet.
  */
 export function certificatesIn(
   lines: readonly string[],
@@ -66,9 +70,9 @@ function certificateIn(line: string, isOfKubelet: boolean) {
 }
 
 /**
- * Returns when the certificate ends, and from when on it counts as ending soon. Certificates with a
- * short life get a shorter warning time. kubeadm sets the start to that of the authority, so
- * `written`, the time of the file, is used as the start.
+ * Returns when the certificate ends, and from when on it counts as ending soon: at the earliest when
+ * a tenth of its life is left. Its life begins at `written`, the time of its file in milliseconds,
+ * because the start that kubeadm writes into a certificate is that of the authority.
  */
 export function timesOf(
   { ca, validFrom, validTo }: X509Certificate,

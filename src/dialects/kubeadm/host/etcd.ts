@@ -26,8 +26,8 @@ export interface EtcdMember {
 export type EtcdAnswer = EtcdMember | string | false;
 
 /**
- * Returns a script that asks a member, with the certificates of the host on which it runs. `url` is
- * the address of a member on another host.
+ * Returns a script that asks a member with the certificates of the host on which the script runs.
+ * `url` is the address of a member on another host; if it is empty, the member of this host is asked.
  */
 export function etcdScript(url = ''): string {
   return filledScript('ask-etcd.sh', { MEMBER: url });
@@ -49,7 +49,7 @@ export function snapshotScript(version: string, keep: number, certificate = ''):
 /** Parses the lines that ask-etcd.sh prints. Returns undefined if the host has no member: etcd is external, or its manifest is missing. */
 export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
   if (lines.length === 0) return undefined;
-  // The gateway of the member is switched off, or curl is missing on the host.
+  // The member cannot be asked: its gateway is switched off, or curl is missing on the host.
   if (lines.every((line) => line.startsWith('404 '))) return false;
   const answer = memberBy(lines.map((line) => parseJson(line)));
   const odd =
@@ -58,8 +58,8 @@ export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
 }
 
 /**
- * Returns the member that the answers describe. The gateway leaves out values that are false or zero. A member that was added
- * but never started has no name.
+ * Returns the member that the answers describe; undefined if an answer is incomplete. In an answer, a missing value means false
+ * or zero, which the gateway leaves out. A member that was added but never started has no name.
  */
 function memberBy([health, own, known, alarmed]: readonly unknown[]): EtcdMember | undefined {
   const { cluster_id: cluster, member_id: id } = recordIn(own, 'header');
@@ -99,7 +99,7 @@ export interface Problem {
   readonly cure: string;
 }
 
-/** Returns the reasons not to stop any member. The answers are by host. */
+/** Returns the problems that forbid a stop of any member. `answers` are by the name of the host. */
 export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[] {
   const silent = [...answers].flatMap(([host, answer]): Problem[] => {
     if (typeof answer !== 'string') return [];
@@ -135,7 +135,7 @@ export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[
   ];
 }
 
-/** Returns what is wrong with the members. `here` has the members on hosts of the manifest, if all of them are known. */
+/** Returns what is wrong with a member. `here` has the ids of the members on hosts of the manifest, if all of these hosts answered. */
 function memberProblems(
   { ID, name, isLearner }: EtcdMember['members'][number],
   here?: ReadonlySet<string>,

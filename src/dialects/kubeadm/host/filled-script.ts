@@ -2,7 +2,7 @@
 import { RefitError } from '../../../util/errors.ts';
 import { scriptFile } from './script-file.ts';
 
-/** The keys are the names that the header of the script declares. An empty text stands for a missing value. */
+/** The values of a script, by the names that its header declares. An empty text stands for a missing value. */
 export type ScriptValues = Readonly<Record<string, string | number>>;
 
 export interface ScriptInput {

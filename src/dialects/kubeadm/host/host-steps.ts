@@ -31,8 +31,9 @@ export interface HostStepsParts extends BasicTools, Omit<StepContext, 'step'> {
   readonly tell?: (why: string) => void;
 }
 
-/** A host that reboots is away for minutes. Meanwhile it refuses connections at once, or each attempt ends with a timeout. */
+/** How often a script is tried again, because a host that reboots is away for minutes. */
 const SHELL_RETRIES = 100;
+/** Milliseconds between two attempts. They are needed if the host refuses connections at once. */
 const SHELL_RETRY_MS = 3000;
 /** The most milliseconds to wait until all components run and are ready. */
 export const VERIFY_MS = 300_000;
@@ -48,7 +49,7 @@ const UP_MS = 120_000;
 export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<void> {
   const { shells, host, clock, log } = on;
   const { problems, ground, busy } = await probeHost(shells, upgrade, host, clock.now());
-  // The configuration of the kubelet may allow cgroup v1. kubeadm's preflight checks that.
+  // Cgroup v1 is no problem here, because the configuration of the kubelet may allow it. kubeadm's preflight checks that.
   const node = nodeFindings({ ...ground, allowsCgroupV1: true }, parseVersion(upgrade.version));
   const others = busy
     .filter((what) => what.startsWith('kubeadm'))
@@ -60,7 +61,7 @@ export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<voi
     log.warn(message);
   if (wrong.length + others.length > 0)
     throw new RefitError('REFIT_REFUSED', '', { problems: [...wrong, ...others] });
-  // `kubeadm upgrade node` runs the same checks on all hosts as on workers.
+  // The role is `worker`, because `kubeadm upgrade node` runs the same checks on all hosts.
   await succeed(on, 'stage', scripts.prepareScript(upgrade, { ...host, role: 'worker' }, false));
   await untilEtcdIsHealthy(on);
 }
@@ -71,8 +72,8 @@ export async function carryOut(on: HostStepsParts, step: HostStep, body: StepBod
 }
 
 /**
- * Runs one step, and repeats it if the API server was away, for example after a power cut: kubeadm itself does not retry its
- * requests.
+ * Runs one step. If the step fails and the API server does not answer, for example after a power cut, waits for the API server and
+ * runs the step once more, because kubeadm itself does not retry its requests.
  */
 export async function carryOutOnceMore(
   on: HostStepsParts,
@@ -103,8 +104,8 @@ export async function succeed(on: HostStepsParts, step: HostStep, script: string
 }
 
 /**
- * Waits until all other members of etcd are healthy, because the upgrade restarts the member of this host. If this member is
- * the leader, it moves the leadership to another.
+ * Waits until all other members of etcd are healthy, because the upgrade restarts the member of this host. If the member of this
+ * host is the leader, it is told to make another member the leader.
  */
 export async function untilEtcdIsHealthy(on: HostStepsParts): Promise<void> {
   const { host, shells, members, log } = on;
@@ -112,7 +113,7 @@ export async function untilEtcdIsHealthy(on: HostStepsParts): Promise<void> {
   if (role !== 'controlPlane') return;
   const answers = await until(on, ETCD_MS, async () => {
     const all = await members();
-    // A half upgraded host may have no healthy member, and its own upgrade repairs that member.
+    // The member of this host may be unhealthy if the host is half upgraded. The upgrade repairs the member, so it does not count.
     if (typeof all.get(name) !== 'object') all.set(name, false);
     expectNone(etcdProblems(all).map(({ found, cure }) => `etcd: ${found}; ${cure}`));
     return all;
@@ -130,7 +131,7 @@ export async function untilVerified(on: HostStepsParts): Promise<void> {
   const toldPods = new Set<string>();
   await until(on, VERIFY_MS, async () => {
     const reading = Promise.all([on.node(), on.pods()]);
-    // These reads may fail because the kubelet crashes, so the facts of the host are read first.
+    // An error of these reads waits until the facts of the host are read. If the kubelet crashes, only the facts show it.
     reading.catch(() => undefined);
     const facts = await readFacts(shells, host);
     const { kubeletCrashes: crashes } = facts;
@@ -169,7 +170,7 @@ function warnOf({ host, log, tell }: HostStepsParts, why: string): void {
 export async function rollBack(on: HostStepsParts): Promise<string> {
   const { host, rollout, version, log, abort } = on;
   const reported = kubeletVersionOf(await on.node().catch(() => undefined));
-  // If the API server does not answer, the state of the kubelet is unknown.
+  // If the API server does not answer, the state of the kubelet is unknown, so the kubelet stays.
   if (!reported || reported === version) return '';
   log.warn('the kubelet did not come up; rolling back', { node: host.name });
   const back = await attempt(runOnHost(on, scripts.rollBackScript(rollout)));
@@ -183,8 +184,8 @@ export async function rollBack(on: HostStepsParts): Promise<string> {
 }
 
 /**
- * Repeats `ask` until it resolves. Rejects with its last error after `ms` milliseconds. `ask` rejects while something is wrong,
- * or the API server or a host is away.
+ * Repeats `ask` until it resolves. `ask` rejects while something is wrong, or while the API server or a host is away. After `ms`
+ * milliseconds, `until` rejects with the message of the last error.
  */
 export async function until<T>(
   on: Pick<Tools, 'clock'> & { abort: AbortSignal },
@@ -205,7 +206,8 @@ export function expectNone(problems: readonly string[]): void {
 }
 
 /**
- * Runs a script, and runs it again if the connection breaks: the step continues on its host, and the script then waits for it.
+ * Runs a script, and runs it again if the connection breaks. A step that the first attempt has started continues on its host, and
+ * the next attempt waits for its end.
  */
 export async function runOnHost(
   { shells, host, clock, log, abort }: HostStepsParts,
@@ -227,8 +229,8 @@ export async function runOnHost(
 }
 
 /**
- * Replaces containerd. Containers keep running, because their shims do. Puts the previous containerd back if the Node does not
- * become Ready with the new version.
+ * Replaces containerd. Containers keep running, because their shims are not restarted. If the Node does not become Ready with the
+ * new version, puts the previous containerd back.
  */
 export async function upgradeContainerd(
   on: HostStepsParts,

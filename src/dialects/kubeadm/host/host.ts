@@ -12,7 +12,7 @@ export interface Host {
   readonly binaries?: Partial<Binaries>;
 }
 
-/** One hash for all processors, or one for each processor, such as `arm64`. */
+/** The SHA-256 of a binary: one for all processors, or one for each processor, such as `arm64`. */
 export type Hash = string | Readonly<Record<string, string>>;
 
 /** A file on the host, or a download with its hash. The text `{arch}` stands for the processor of the host, such as `amd64`. */
@@ -60,7 +60,7 @@ export interface Containerd {
  */
 export type Part = 'kubeadm' | 'kubelet' | 'certificates';
 
-/** Returns the end of the output in one line. It is short, because a Node holds at most 256 KiB of annotations. */
+/** Returns the end of the output in one line. The text is short, because all annotations of a Node together may have 256 KiB. */
 export function saidBy({ stdout, stderr }: ShellResult): string {
   const lines = (stdout.trim() || stderr.trim()).slice(-1_000).split('\n');
   return lines
@@ -69,7 +69,7 @@ export function saidBy({ stdout, stderr }: ShellResult): string {
     .join('; ');
 }
 
-/** Resolves with the result. If the host cannot be reached, the error is the output of a failed result. */
+/** Resolves with the result of a script. If the host cannot be reached, resolves with a failed result whose output is the error. */
 export async function attempt(running: Promise<ShellResult>): Promise<ShellResult> {
   return await running.catch((error: unknown) => ({
     code: 1,

@@ -18,10 +18,10 @@ export interface HostFacts {
    */
   readonly kubeadm: string | undefined;
   readonly kubelet: string | undefined;
-  /** How often systemd restarted the kubelet after a crash since its last regular start, and the last line of its log. */
+  /** How often systemd has restarted the kubelet after a crash since its last regular start, and the last line of the kubelet's log. */
   readonly kubeletCrashes?: { readonly times: number; readonly line: string } | undefined;
   readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel' | 'ignores'>;
-  /** The versions by component. Workers have none. */
+  /** The versions of the static pods by component. Workers have none. */
   readonly staticPods: Readonly<Record<string, string | undefined>>;
   /** The images of static pods whose tag is not a version, by component. */
   readonly unreadImages?: Readonly<Record<string, string>> | undefined;
@@ -29,8 +29,8 @@ export interface HostFacts {
   readonly apiPort: number | undefined;
   readonly problems: readonly Finding[];
   /**
-   * Names each running step of Refit and each other kubeadm, with its process, and a manifest of the API server that was
-   * replaced a moment ago.
+   * What keeps the host busy: a running step of Refit, each other kubeadm with its process, or an API server that is starting
+   * because its manifest was replaced a moment ago.
    */
   readonly busy: readonly string[];
   /** The manifests of a control-plane host that are missing although backups of them exist. */
@@ -46,8 +46,8 @@ export interface HostFacts {
 export interface MissingManifest {
   readonly name: string;
   /**
-   * `run` means that a run of Refit which did not end made the backup, `hand` that a person ran
-   * kubeadm, and `refused` that the backup must not be restored.
+   * `run`: an unfinished run of Refit made the backup. `hand`: a kubeadm that a person ran made it.
+   * `refused`: the backup must not be restored.
    */
   readonly backup: 'run' | 'hand' | 'refused';
   readonly detail: string;
@@ -99,8 +99,8 @@ export async function etcdAnswers(
 }
 
 /**
- * Asks all members from one host. If the member of that host does not answer, the result has only that host, because only its
- * member can name the others.
+ * Asks all members of etcd from one host. If the member of that host does not answer, the result contains only that host, because
+ * only its own member can name the others.
  */
 export async function etcdAnswersFrom(
   shells: Shells,
@@ -215,8 +215,8 @@ function unreadIn(images: readonly (readonly [string, string])[]): HostFacts['un
 }
 
 /**
- * Parses the file system type of /sys/fs/cgroup, the output of `containerd --version`, and `uname -r` without its suffix. A
- * text that cannot be parsed is kept, shortened.
+ * Returns the version of cgroups from the file system type of /sys/fs/cgroup, that of containerd from `containerd --version`, and
+ * that of the kernel from `uname -r`. If a text cannot be parsed, its beginning is returned in place of the version.
  */
 function groundOf(
   lines: readonly (readonly [string, string])[],

@@ -15,7 +15,7 @@ import { readFacts } from './probe.ts';
 import { detached, LOCK_WAIT } from './scripts.ts';
 import { podOf } from './verify.ts';
 
-/** Annotation of a static pod. It names the rollout that renewed the certificates which the pod has loaded. */
+/** The annotation of a static pod with the uid of the rollout that renewed the certificates which the pod has loaded. */
 const RENEWED = 'upgrade.refit.dev/certificates';
 
 export async function renewCertificates(on: HostStepsParts): Promise<void> {
@@ -39,8 +39,8 @@ export async function renewCertificates(on: HostStepsParts): Promise<void> {
 }
 
 /**
- * Returns a script that changes the manifest of a static pod, so that the kubelet restarts the pod. A rename replaces the file,
- * so it is never missing.
+ * Returns a script that changes the manifest of a static pod, so that the kubelet restarts the pod. The manifest is replaced by a
+ * rename, so it is never missing.
  */
 function restartScript(component: string, rollout: string): string {
   const values = { COMPONENT: component, NAME: RENEWED, ROLLOUT: rollout };
@@ -48,8 +48,8 @@ function restartScript(component: string, rollout: string): string {
 }
 
 /**
- * Returns a sentence for each certificate that still ends soon on the disk, and one if the API server does not serve its new certificate.
- * The API server reloads its files by itself.
+ * Resolves with a sentence for each certificate on the disk that still ends soon, and with one if the API server does not serve its new
+ * certificate. The API server reloads its files by itself.
  */
 async function notRenewed({ shells, host, clock, log }: HostStepsParts): Promise<string[]> {
   const { certificates } = await readFacts(shells, host);

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 const texts = new Map<string, string>();
 
 /**
- * Reads each file once, because each probe of each host is built from several of them. `name` is a path below `scripts/`, such as
- * `probe.sh` or `parts/prelude.sh`.
+ * Returns the text of a script file. Each file is read only once, because every probe of a host is built from several files. `name` is a
+ * path below `scripts/`, such as `probe.sh` or `parts/prelude.sh`.
  */
 export function scriptFile(name: string): string {
   const known = texts.get(name);

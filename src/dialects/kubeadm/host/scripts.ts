@@ -26,13 +26,13 @@ export interface StepBody {
   readonly values: ScriptValues;
 }
 
-/** Seconds to wait for a step of an earlier run that still runs: kubeadm may wait five minutes for each manifest. */
+/** The most seconds to wait for the end of a step of an earlier run. kubeadm may wait five minutes for each manifest. */
 export const LOCK_WAIT = 1800;
 export const EXIT_BUSY = 75;
 
 /**
  * Returns a script that prints facts as lines `name=value`, and sentences as `hard` and `warn`. It leaves no file on the host.
- * `now` is the time here, in milliseconds.
+ * `now` is the time on this machine in milliseconds, with which the script compares the clock of the host.
  */
 export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   const { patches, config } = optionsFor(upgrade, host);
@@ -48,7 +48,7 @@ export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   });
 }
 
-/** Returns a script that prints what an upgrade should have changed, as lines `name=value`. */
+/** Returns a script that prints the facts which an upgrade should have changed, as lines `name=value`. */
 export function factsScript({ role }: Host): string {
   return filledScript('facts.sh', { ROLE: role });
 }
@@ -62,14 +62,14 @@ export function configurationScript({ config }: KubeadmOptions): string {
 }
 
 /**
- * Returns a script that restores manifests which a killed kubeadm had removed. `byHand` is the backup of a kubeadm that a
- * person ran; a person must agree to it.
+ * Returns a script that restores manifests which a killed kubeadm had removed. `byHand` is the path of a backup that a kubeadm
+ * made which a person ran; a person must have agreed to restore it.
  */
 export function repairScript(byHand = ''): string {
   return detached(filledScript('repair.sh', { BY_HAND: byHand }), 5);
 }
 
-/** Returns the script of a step. It exits at once if the journal has the step as done. */
+/** Returns the script of a step. The script exits at once if the journal on the host says that the step is done. */
 export function stepScript(context: StepContext, { script, values }: StepBody): string {
   const { rollout, step, version } = context;
   const own = { ROLLOUT: rollout, STEP: step, VERSION: version };
@@ -94,7 +94,7 @@ export function putBackScript(rollout: string, containerd: Containerd): string {
   return detached(filledScript('containerd-back.sh', values), LOCK_WAIT);
 }
 
-/** Returns the names of the binaries. The daemon is the last one, so that it is replaced last. */
+/** Returns the names of the binaries of containerd. The daemon comes last, so that it is replaced last. */
 function namesOf({ binaries }: Containerd): string {
   const others = Object.keys(binaries).filter((name) => name !== 'containerd');
   return [...others, 'containerd'].join(' ');
@@ -122,8 +122,8 @@ function yesIf(condition: boolean): string {
 export function prepareScript(upgrade: Upgrade, host: Host, leads: boolean): string {
   const { config, patches, ignorePreflightErrors: ignored = [] } = optionsFor(upgrade, host);
   const isController = host.role === 'controlPlane';
-  // kubeadm names its Job by the time. If two checks began in the same millisecond, their Jobs would have one name, so only the
-  // leader creates it.
+  // kubeadm's preflight creates a Job whose name contains the time. If the preflight of two hosts began in the same millisecond, both
+  // Jobs would have the same name, so only the leader creates one.
   const isAlone =
     leads || !isController || config !== undefined || ignored.some((name) => /^all$/i.test(name));
   const has = !isController || hasPhases(upgrade.version);
@@ -207,19 +207,19 @@ const CURL_ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\v', '\\v'],
 ]);
 
-/** Returns one line for `curl -K`. No character of the URL can begin another option. */
+/** Returns one line for `curl -K`. The URL is escaped, so that no character of it can begin another option. */
 function curlConfiguration(url: string): string {
   return `url = "${url.replaceAll(/[\\"\n\r\t\v]/g, (found) => CURL_ESCAPES.get(found) ?? `\\${found}`)}"`;
 }
 
-/** Returns a script that restores kubeadm, kubelet and configuration as the rollout found them. */
+/** Returns a script that restores kubeadm, the kubelet and its configuration as they were before the rollout. */
 export function rollBackScript(rollout: string): string {
   return detached(filledScript('roll-back.sh', { ROLLOUT: rollout }), LOCK_WAIT);
 }
 
 /**
- * Returns a script that restores the manifests of the static pods as the rollout found them, all or none. It fails with a reason if one
- * of them must not go back. For example, etcd and the API server never go to an earlier minor version.
+ * Returns a script that restores the manifests of the static pods as they were before the rollout, all or none. It fails with a reason if
+ * one of them must not go back. For example, etcd and the API server never go back to an earlier minor version.
  */
 export function staticPodsBackScript(rollout: string): string {
   return detached(filledScript('static-pods-back.sh', { ROLLOUT: rollout }), LOCK_WAIT);
@@ -229,7 +229,7 @@ export function optionsFor(upgrade: Pick<Upgrade, 'kubeadm'>, host: Host): Kubea
   return { ...upgrade.kubeadm, ...host.kubeadm };
 }
 
-/** A binary with the field of the manifest that defines it, if that is the field of one host. */
+/** A binary. `field` is the field of the manifest that defines it; it is undefined if the binary is for all hosts. */
 type Sourced = Binary & { readonly field?: string };
 type SourcedBinaries = { readonly [Name in keyof Binaries]: Sourced };
 
@@ -266,7 +266,7 @@ export function kubeadmBody(
   return { script: 'kubeadm.sh', values };
 }
 
-/** Returns the step that replaces the kubelet. A host may have no kubectl. */
+/** Returns the step that replaces the kubelet. It also replaces kubectl if there is a binary for it and the host has kubectl. */
 export function kubeletBody({ kubectl }: Pick<Upgrade['binaries'], 'kubectl'>): StepBody {
   return { script: 'kubelet.sh', values: { KUBECTL: yesIf(kubectl !== undefined) } };
 }

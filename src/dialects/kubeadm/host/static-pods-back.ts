@@ -12,8 +12,8 @@ import { type HostState, problemsOf, staticPodChecks } from './verify.ts';
 export const BACK_MS = 120_000;
 
 /**
- * Restores the manifests as they were before kubeadm changed them, all or none, if a static pod is the reason why the host is not
- * verified. Returns a clause about the result for the end of a message; empty if the static pods are not the reason.
+ * If a static pod is the reason why the host is not verified, restores the manifests as they were before kubeadm changed them, all or
+ * none. Resolves with a clause about the result for the end of a message; empty if no static pod is the reason.
  */
 export async function rollBackStaticPods(on: HostStepsParts): Promise<string> {
   const { host, parts, rollout, log, abort } = on;
@@ -36,8 +36,8 @@ export async function rollBackStaticPods(on: HostStepsParts): Promise<string> {
 }
 
 /**
- * Returns true if a static pod is the reason why the host does not work. The kubelet must run: otherwise the kubelet is the reason, and
- * it could not restart a static pod. If no API server answers, it is enough that the API server of this host is not ready.
+ * Resolves with true if a static pod is the reason why the host does not work. If the kubelet does not run, the kubelet is the reason, and
+ * it could not restart a static pod anyway. If no API server answers, the API server of this host is the reason unless it is ready.
  */
 async function areBroken(on: HostStepsParts): Promise<boolean> {
   let facts: HostFacts;
@@ -57,7 +57,10 @@ async function areBroken(on: HostStepsParts): Promise<boolean> {
   return facts.kubeletCrashes === undefined && !(await isServing(on));
 }
 
-/** Returns true also for a host that cannot be reached, because nothing shows that its API server is broken. */
+/**
+ * Resolves with true if the API server of the host is ready, and also if the host cannot be reached, because then nothing shows that its
+ * API server is broken.
+ */
 async function isServing({ shells, host }: HostStepsParts): Promise<boolean> {
   try {
     const { code, stdout } = await shells.run(host, filledScript('readyz.sh', {}));

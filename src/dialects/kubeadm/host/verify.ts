@@ -62,7 +62,7 @@ export function hostChecks(
   ];
 }
 
-/** Checks the static pods of a control-plane host. If `version` is undefined, the pods must have the versions of their manifests. */
+/** Checks the static pods of a control-plane host. If `version` is undefined, each pod must have the version in its manifest. */
 export function staticPodChecks(state: HostState, version?: string): Check[] {
   const hasEtcd = wantedOf('etcd', state.facts) !== undefined;
   const names = [...STATIC_PODS, ...(hasEtcd ? ['etcd'] : [])];
@@ -132,7 +132,7 @@ export function podOf(
   );
 }
 
-/** Reports only certificates that have expired. */
+/** Returns one check: the first certificate that has expired, or else the earliest end. Returns none if the host has no certificate. */
 function certificateChecks(facts: HostFacts, now: number): Check[] {
   const leaves = facts.certificates
     .filter(({ isAuthority }) => !isAuthority)
@@ -165,8 +165,8 @@ export function absentOf(nodes: readonly kube.Node[]): string[] {
 }
 
 /**
- * Checks the pods of an addon. `version` is undefined if any version is right. `absent` names the
- * Nodes that need no pod.
+ * Checks whether the pods of an addon have rolled out. `version` is undefined if any version is
+ * right. `absent` names the Nodes that need no pod.
  */
 export function addonCheck(
   workload: Workload,
@@ -212,7 +212,7 @@ export function problemsOf(checks: readonly Check[]): string[] {
   );
 }
 
-/** Repeats `ask` until nothing is wrong, or the time is over. Resolves with the last answer. */
+/** Repeats `ask` until its answer is right, or until the time is over. Resolves with the last answer. */
 export async function untilRight<T>(
   ask: () => Promise<T>,
   isRight: (answer: T) => boolean,

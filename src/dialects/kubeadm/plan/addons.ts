@@ -1,6 +1,6 @@
 /**
- * Reads and applies addons: manifests that are applied after all hosts, by server-side apply. Objects that were removed from an
- * addon are reported and stay in the cluster.
+ * Reads and applies addons: manifests that are applied by server-side apply once all hosts are upgraded. Objects that were removed
+ * from an addon stay in the cluster and are reported.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ export interface Addon {
 export interface AddonPlan extends Addon, Pick<AddonTools, 'force'> {
   readonly changes: readonly string[];
   readonly problems: readonly string[];
-  /** Names the objects that an earlier run applied and that are no longer in any addon. */
+  /** Sentences about objects that an earlier run applied and that are no longer in any addon. */
   readonly notes: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export interface AddonTools extends Reading {
   readonly clock: Clock;
 }
 
-/** The ConfigMap with a key for each addon, which holds the identities of the objects that were applied. */
+/** The name of the ConfigMap that records which objects were applied. It has a key for each addon. */
 const RECORD = 'refit-addons';
 const namespace = 'kube-system';
 const FIELD_MANAGER = 'refit-kubeadm-addons';
@@ -86,7 +86,7 @@ export async function readAddon({
     }
   }
   if (objects.length === 0) fail(path, 'found no object, expected YAML or JSON of Kubernetes');
-  // Other objects need these kinds, so they come first.
+  // Namespaces and CustomResourceDefinitions come first, because other objects need them.
   const first = objects.filter(({ kind = '' }) =>
     /^(Namespace|CustomResourceDefinition)$/.test(kind),
   );
@@ -142,7 +142,7 @@ async function tryOut(
       const change = await changeOf(tools, object, await locate(object));
       if (change !== undefined) changes.push(`${change}: ${titleOf(object)}`);
     } catch (error) {
-      // If the addon contains the CRD of this kind, the CRD may change together with the object.
+      // If the addon contains the CRD of this kind, the error counts as a change: the new CRD may accept the object.
       const isOurs = objects.some(({ metadata }) =>
         metadata.name.endsWith(`.${object.apiVersion?.split('/')[0]}`),
       );
@@ -163,7 +163,7 @@ function titleOf({ kind, metadata }: kube.KubeObject): string {
 
 async function changeOf(tools: AddonTools, object: kube.KubeObject, found: Located | undefined) {
   const { kind = '', metadata } = object;
-  // If the kind or the namespace is missing, another object of the addon may create it.
+  // If the kind or the namespace of the object is missing, another object of the addon may create it, so the object counts as new.
   const next = found && (await put({ ...tools, dryRun: true }, found, object));
   const live: Workload | undefined =
     found && (await ifFound(tools.client.get(found.resource, metadata.name, found.options)));
@@ -186,11 +186,11 @@ function essenceOf({ metadata, ...rest }: kube.KubeObject): object {
 }
 
 type Served = Readonly<Record<'name' | 'kind', string>> & { readonly namespaced: boolean };
-/** Where the API server keeps an object. */
+/** The resource and the options with which requests find an object. */
 interface Located {
   readonly resource: kube.Resource;
   readonly options: RequestOptions;
-  /** Names the object as arguments of kubectl do. */
+  /** The object as it would be named in the arguments of kubectl. */
   readonly identity: string;
 }
 type Locate = (object: kube.KubeObject) => Promise<Located | undefined>;
@@ -237,8 +237,8 @@ async function put(
 }
 
 /**
- * Applies an addon and waits until it has rolled out. Resolves with the reason if it failed, otherwise with undefined. An addon
- * with a problem is not applied.
+ * Applies an addon and waits until its workloads have rolled out. Resolves with the reason if that failed, otherwise with
+ * undefined. An addon with a problem is not applied.
  */
 export async function applyAddon(tools: AddonTools, addon: Addon): Promise<string | undefined> {
   const { problems } = await tryOut(tools, addon);

@@ -1,4 +1,4 @@
-/** Chooses the hop of a run if the target is several minor versions away. Each hop has its own binaries. */
+/** Chooses the version that a run upgrades to, if the target is several minor versions away. Each such hop has its own binaries. */
 import type { ConfigMap } from '../../../kube/resources.ts';
 import { compareVersionTexts } from '../../../util/version.ts';
 import { canStay } from '../../../versions/version-rules.ts';
@@ -9,15 +9,15 @@ import { openRequest } from './plan-object.ts';
 export interface Hop {
   /** The manifest of this hop, without workers that stay at their version. */
   readonly manifest: Manifest;
-  /** Says for people which hops follow. */
+  /** The versions of the hops that follow, as texts for people. */
   readonly later: readonly string[];
-  /** Says for people which workers stay at their version and when they are upgraded; empty if no worker stays. */
+  /** A sentence that says which workers stay at their version and when they are upgraded; empty if no worker stays. */
   readonly stay: string;
 }
 
 /**
- * Returns the hop of the run that has not ended. If there is none, returns the first hop whose version a host does not have
- * yet.
+ * Returns the hop of the run that has not ended. If there is no such run, returns the first hop whose version a host does not
+ * have yet.
  */
 export function nextHop(
   manifest: Manifest,
@@ -38,7 +38,7 @@ export function nextHop(
   });
   const { version, binaries, hosts } = way[at] ?? manifest;
   const after = at === -1 ? [] : way.slice(at + 1);
-  // If an open run includes workers, they stay in that run.
+  // If the run that has not ended includes workers, this hop includes all workers.
   const stays = hosts !== manifest.hosts && (open?.workers ?? []).length === 0;
   const staying = manifest.hosts
     .filter((host) => stays && !hosts.includes(host))
@@ -59,7 +59,7 @@ export function nextHop(
   };
 }
 
-/** Returns the host with its own binaries for `version`. */
+/** Returns the host with those of its own binaries that are for `version`. */
 function hostAt(host: ManifestHost, version: string, last: string): ManifestHost {
   const { hops, binaries, ...others } = host;
   const own = version === last ? binaries : hops?.find((hop) => hop.version === version)?.binaries;
@@ -67,8 +67,8 @@ function hostAt(host: ManifestHost, version: string, last: string): ManifestHost
 }
 
 /**
- * Returns the versions on the way. Workers that may skip minor versions are upgraded as late as the API servers allow their
- * kubelets.
+ * Returns the hops, each with the hosts that it upgrades. Workers that may skip minor versions are upgraded as late as possible: their
+ * kubelets must not be too old for the API servers of the next hop.
  */
 function wayOf(manifest: Manifest, facts: readonly HostFacts[]) {
   const hops = [...manifest.hops, manifest];

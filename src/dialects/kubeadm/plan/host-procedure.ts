@@ -28,7 +28,10 @@ export interface ProcedureParts
 
 export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   const running = new Map<string, Procedure>();
-  /** The last attempt that ended, by target. The Node may have been read before it had the end in its report. */
+  /**
+   * The `since` of the last attempt that ended, by the key of the target. It is kept here, because the Node may have been read before its
+   * report contained the end.
+   */
   const ended = new Map<string, string>();
   const stateOf = ({ key, since }: Target) =>
     ended.get(key) === since ? 'ended' : running.get(key)?.state();
@@ -63,14 +66,14 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   };
 }
 
-/** The work on one host. */
+/** The work of this process on one host. */
 interface Procedure {
   /** Returns true from before the Node asks for the drain until the drain is done. */
   isWaiting(): boolean;
   state(): 'open' | 'busy' | 'ended';
-  /** Tells the work that the drain is done. */
+  /** Tells the procedure that the node is drained. */
   acknowledge(): void;
-  /** Ends the work. Resolves once the reason is on the Node. */
+  /** Ends the procedure. Resolves once the reason is on the Node. */
   stop(reason: string): Promise<void>;
   /** Runs all steps. Rejects if it was stopped, or if the report could not be written. */
   run(): Promise<void>;
@@ -85,7 +88,7 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade): Procedure {
   const report = hostReport(procedure, work, abort);
   let isWaiting = false;
 
-  /** Asks the leader to cordon and drain, by the step `Drain` in the report, and waits until the drain is done. */
+  /** Begins the step `Drain` in the report, by which the leader cordons and drains the node, and waits until the node is drained. */
   async function untilEmpty(): Promise<void> {
     isWaiting = true;
     await report.enter(STEPS.drain);
@@ -168,17 +171,17 @@ async function upgradeHost(
   await report.enter(STEPS.verify);
   await hostSteps.untilVerified({
     ...on,
-    // The step does not wait for this write, because the API server may be down until the kubelet
-    // runs.
+    // The step does not wait until the message is written, because the API server may be down until
+    // the kubelet runs.
     tell: (message) => void report.add({ message }).catch(() => undefined),
   });
   if (parts.includes('kubelet')) await on.approveServing([host]);
   await report.enter(STEPS.verify, { state: 'finished' });
 }
 
-/** Rolls back the parts that do not work. Returns a clause about the result for the end of a message. */
+/** Rolls back the parts that do not work. Resolves with a clause about the result for the end of a message. */
 async function rollBackHost(on: HostSteps, step: string): Promise<string> {
-  // Until the verification begins, static pods may still restart.
+  // A static pod may still restart until the verification begins, so before that it is not judged.
   const ofPods = step === STEPS.verify ? await rollBackStaticPods(on) : '';
   const ofKubelet = on.parts.includes('kubelet') ? await hostSteps.rollBack(on) : '';
   return `${ofPods}${ofKubelet}`;

@@ -1,4 +1,4 @@
-/** Writes the report about the upgrade of one host to its Node. No other process writes it. */
+/** Writes the report about the upgrade of one host to its Node. No other process of Refit writes this report. */
 import type { KubeClient } from '../../../kube/client.ts';
 import { kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
 import {
@@ -27,11 +27,11 @@ export interface HostReport {
    * API server refuses the write for too long.
    */
   add(more: Partial<Report>, until?: AbortSignal): Promise<void>;
-  /** Begins a step, and adds the time spent on the last one to the report. Resolves and rejects like `add`. */
+  /** Begins a step, and adds the time spent on the previous step to the report. Resolves and rejects like `add`. */
   enter(step: string, more?: Partial<Pick<Report, 'state' | 'message' | 'touched'>>): Promise<void>;
 }
 
-/** Milliseconds between two attempts to write. While kubeadm replaces a single API server, it is down for more than a minute. */
+/** Milliseconds between two attempts to write. If the cluster has one API server, it is down for over a minute while it is replaced. */
 const RETRY_MS = 1000;
 
 /** Returns the report of a new attempt, without writing it. The Node may still have an older report. */
@@ -64,8 +64,8 @@ export function hostReport(
   }
 
   /**
-   * Retries, because API server and lease are unavailable while kubeadm replaces the API server. The report of a failure is
-   * retried without a limit.
+   * Writes the report. Retries after an error, because the API server and the lease are unavailable while kubeadm replaces the
+   * API server. The report of a failure is retried without a limit.
    */
   async function write(added: Report, until: AbortSignal): Promise<void> {
     let refusedAt = Number.POSITIVE_INFINITY;
@@ -112,8 +112,8 @@ interface EarlierReport {
 }
 
 /**
- * Returns the parts of an earlier, killed attempt's report that are still true: the version before
- * the attempt, and `touched`.
+ * Returns from the report of an earlier, killed attempt what is still true: the version before that
+ * attempt, and `touched`.
  */
 function foundOn(node: Node, { rollout, target }: Report): EarlierReport {
   const earlier = reportOn(node);

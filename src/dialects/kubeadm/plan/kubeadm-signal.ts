@@ -13,12 +13,13 @@ import { type HostStepsParts, VERIFY_MS } from '../host/host-steps.ts';
 
 const REPORT = 'upgrade.refit.dev/kubeadm';
 
-/** Checks the report on a Node, which the kubelet of the node may write as well. */
+/** The schema of the report on a Node. A report must be checked, because the kubelet of the node can write it, too. */
 const reportSchema = z.object({
-  /** The uid of the rollout and the key of the target. */
+  /** The uid of the rollout. */
   rollout: z.string(),
+  /** The key of the target. */
   target: z.string(),
-  /** The `since` of the target at the start of the attempt. Both times are in RFC 3339. */
+  /** The `since` of the target at the start of the attempt, in RFC 3339. */
   attempt: z.string(),
   state: z.enum(['working', 'finished', 'failed']),
   step: z.string().max(20),
@@ -53,7 +54,7 @@ export const STEPS = {
   containerd: 'Containerd',
   verify: 'Verify',
 } as const;
-/** These steps have deadlines of their own. The other steps have only the deadline of the whole host. */
+/** The steps that have deadlines of their own. The other steps have only the deadline of the whole host. */
 const TIMED: Readonly<Record<string, TimedStep>> = {
   [STEPS.stage]: 'download',
   [STEPS.drain]: 'drain',
@@ -66,17 +67,17 @@ export interface HostUpgrade extends Pick<HostStepsParts, 'rollout' | 'version' 
 
 export interface HostUpgrades {
   /**
-   * Returns the state of the work in this process. `open` means that nothing has changed yet, so
-   * the work can be stopped. The Node may show another state, because its kubelet can write the
-   * report.
+   * Returns the state of the work of this process on the host; undefined if it does not work on the
+   * host. `open` means that nothing has changed yet, so the work can be stopped. The report on the
+   * Node does not decide, because the kubelet can write it.
    */
   stateOf(target: Target): 'open' | 'busy' | 'ended' | undefined;
   isWaiting(target: Target): boolean;
   /** Starts the work. Resolves once it has started; does nothing if it already runs. */
   begin(work: HostUpgrade): Promise<void>;
-  /** Says that the node is drained. The work continues if it waits for that. */
+  /** Tells the work that the node is drained. If the work waits for the drain, it continues. */
   acknowledge(target: Target): void;
-  /** Ends work that has changed nothing yet. Resolves once the reason is on the Node. */
+  /** Ends the work if it has changed nothing yet. Resolves once the reason is on the Node. */
   stop(target: Target, reason: string): Promise<void>;
 }
 
@@ -107,7 +108,7 @@ export function sshSignal(upgrades: HostUpgrades | undefined): Signal {
 }
 
 /**
- * The leader drains hosts for the step of the kubelet. A host that failed after it was changed stays cordoned, because it may
+ * The leader drains a host before its kubelet is upgraded. A host that failed after it was changed stays cordoned, because it may
  * not be able to run pods.
  */
 export const drainDelegation: DrainDelegation = {
@@ -126,7 +127,7 @@ function partsOf({ procedure }: Stage): readonly Part[] {
   return part ? [part] : ['kubeadm', 'kubelet'];
 }
 
-/** Returns true if the stage upgrades kubelets, because only that step needs a drain. */
+/** Returns true if the stage needs a drain, because it upgrades kubelets. */
 function drains(stage: Stage): boolean {
   return partsOf(stage).includes('kubelet');
 }
@@ -136,8 +137,8 @@ function begun(begin: () => Promise<void> | void): Instruction {
 }
 
 /**
- * Reads the report of a target. If a report says `working` but this process does not work on the host, an earlier process was
- * killed, so the work starts again.
+ * Returns a function that reads the report of a target. If a report says `working` but this process does not work on the host, the
+ * process that wrote the report was killed, so the work starts again.
  */
 function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
   return (world, { source }, stage, target) => {

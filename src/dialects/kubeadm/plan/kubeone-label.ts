@@ -15,7 +15,8 @@ type LabelState = 'absent' | 'ours' | 'foreign';
 
 /**
  * Returns who set the label. The annotation alone is no proof: it stays if a person removes the label, and KubeOne may then set
- * the label again. So the managers that the API server recorded count, too; caches of informers leave them out.
+ * the label again. So the field managers of the Node count, too. The Node must not come from the cache of an informer, which
+ * leaves them out.
  */
 export function labelStateOf({ metadata }: Node): LabelState {
   if (ownMember(metadata.labels, KUBEONE_LABEL) === undefined) return 'absent';
@@ -29,7 +30,7 @@ export function labelOf(owner: string): Pick<Node['metadata'], 'labels' | 'annot
   return { labels: { [KUBEONE_LABEL]: '' }, annotations: { [LABEL_OWNER]: owner } };
 }
 
-/** Rule F4: judges labels that Refit did not set. With `takesOver` they only cause a warning. */
+/** Returns a finding of rule F4 if there are labels that Refit did not set. If `takesOver` is true, it is only a warning. */
 export function labelFindings(nodes: readonly Node[], takesOver: boolean): Finding[] {
   const foreign = nodes.filter((node) => labelStateOf(node) === 'foreign');
   if (foreign.length === 0) return [];

@@ -9,7 +9,7 @@ const OF_KUBEONE =
 const NOT_READ = `${OF_KUBEONE} operatingSystem`.split(' ');
 const READ = ['apiVersion', 'kind', 'name', 'versions', 'controlPlane', 'staticWorkers'];
 
-/** Treats an empty text as missing, because `kubeone config dump` writes empty texts. */
+/** Returns a schema for an optional text. An empty text counts as missing, because `kubeone config dump` writes empty texts. */
 const orNone = (type: z.ZodString) => type.optional().transform((given) => given || undefined);
 const text = orNone(z.string());
 
@@ -53,15 +53,18 @@ export interface KubeOneParts {
   readonly name: string;
   readonly untouched: readonly string[];
   /**
-   * The command that prints the name of a host without `hostname`. Until it has run, the host is called `unnamed-` and a
-   * number.
+   * The command that prints the name of a host, for hosts without `hostname` in the manifest. Until it has run on a host, the
+   * host is called `unnamed-` and a number.
    */
   readonly asked: string;
 }
 
 export const UNNAMED = 'unnamed-';
 
-/** Converts the manifest to the form of Refit's manifest, and keeps the other fields. The binaries have the paths that the guide uses. */
+/**
+ * The schema of KubeOne's manifest. It converts the manifest to the form of Refit's manifest, and keeps the other fields. The paths of the
+ * binaries are those that the guide uses.
+ */
 export const kubeOneManifest = cluster.transform((value) => {
   const { name, versions, controlPlane, staticWorkers, cloudProvider } = value;
   const controllers = controlPlane.hosts.map((each) => ({ each, role: 'controlPlane' }));
@@ -91,8 +94,8 @@ export const kubeOneManifest = cluster.transform((value) => {
 });
 
 /**
- * Returns how to reach a host. KubeOne has the same defaults as Refit: root, port 22, and on the bastion the user and the key
- * of the host.
+ * Returns how ssh reaches a host. KubeOne has the same defaults as Refit: the user root, port 22, and for the bastion the user and
+ * the key of the host.
  */
 function reached(of: z.infer<typeof host>, unnamed: string) {
   const bastion = {

@@ -1,4 +1,4 @@
-/** Rolls a version out to MachineDeployments of machine-controller. It starts with a canary and stops at the first failure. */
+/** Rolls a version out to MachineDeployments of machine-controller. Each roll-out starts with a canary, and stops at the first failure. */
 import type { KubeClient } from '../../../kube/client.ts';
 import * as kube from '../../../kube/resources.ts';
 import { matchesLabels } from '../../../kube/selectors.ts';
@@ -38,8 +38,8 @@ const machineDeployments = kube.namespaced<Pool>('cluster.k8s.io/v1alpha1', 'Mac
 const machines = kube.namespaced<Machine>('cluster.k8s.io/v1alpha1', 'Machine');
 const namespace = 'kube-system';
 /**
- * Annotation of a MachineDeployment with the version that Refit rolls out. machine-controller copies it to a MachineSet, where
- * it stays.
+ * The annotation of a MachineDeployment with the version that Refit rolls out. machine-controller copies the annotation to a
+ * MachineSet, where it stays.
  */
 const OURS = 'upgrade.refit.dev/machines';
 /**
@@ -48,7 +48,7 @@ const OURS = 'upgrade.refit.dev/machines';
  */
 const FIELD_MANAGER = 'refit-kubeadm';
 const ASK_AGAIN_MS = 1000;
-/** Minutes to wait for one more ready Machine. This is twice the time in which machine-controller expects a Machine to join. */
+/** The most minutes to wait for one more ready Machine: twice the time in which machine-controller expects a Machine to join. */
 const PATIENCE_MIN = 30;
 const PAUSE_ATTEMPTS = 10;
 const LAST_PAUSE_WITHIN_MS = 10_000;
@@ -87,7 +87,7 @@ export function poolsToRoll(pools: readonly Pool[], target: string): Pool[] {
   });
 }
 
-/** Checks MachineDeployments by the rules for kubelets, as if all API servers had the target version. */
+/** Returns findings about the MachineDeployments. Their versions must obey the rules for kubelets once all API servers have `target`. */
 export function poolFindings(pools: readonly Pool[] | undefined, target: string): Finding[] {
   const found =
     'MachineDeployments cannot be read: machine-controller is not installed, or a right is missing';
@@ -119,8 +119,9 @@ export function poolFindings(pools: readonly Pool[] | undefined, target: string)
 }
 
 /**
- * One step of the roll-out. If it has a `patch`, Refit writes it. If it has `left`, Refit waits for
- * that number of Machines to come or go. If it has neither, the roll-out is done.
+ * One step of the roll-out. If it has a `patch`, Refit writes the patch. If it has `left`, Refit
+ * waits, and `left` is the number of Machines that must still come or go. If it has neither, the
+ * roll-out stops with the message.
  */
 interface PoolStep {
   readonly message: string;
@@ -129,8 +130,8 @@ interface PoolStep {
 }
 
 /**
- * Returns the next step; undefined once all is done. All it needs is in the objects, so a new run continues where the last one
- * was killed.
+ * Returns the next step; undefined once the roll-out is done. It depends only on the objects in the API, so a new run continues
+ * where the last one was killed.
  */
 export function nextPoolStep(
   pool: Pool,
@@ -167,7 +168,7 @@ export function nextPoolStep(
       message: `waits for a first Machine Ready at ${target}`,
       left: Number.POSITIVE_INFINITY,
     };
-  // If the pause that an earlier run set stayed, the new MachineSet would get no Machine.
+  // The pause comes only after the first new Machine exists: in a paused roll-out, the new MachineSet would get no Machine.
   if (isOpen)
     return { message: 'is paused until a canary has joined', patch: { spec: { paused: true } } };
   if (paused)
@@ -192,13 +193,13 @@ export function nextPoolStep(
 }
 
 export interface PoolTools extends Pick<AddonTools, 'client' | 'writer' | 'clock' | 'abort'> {
-  /** Receives a message for each change. The name of the MachineDeployment comes before it. */
+  /** Receives a message for each change, without the name of the MachineDeployment, which the caller adds in front. */
   readonly tell: (message: string) => void;
 }
 
 /**
- * Rolls the target version out. Resolves with the reason if it stopped, or with undefined at the end. On an abort it reports
- * what is left to do, and rejects.
+ * Rolls the target version out to a MachineDeployment. Resolves with the reason if the roll-out stopped, or with undefined if it is
+ * done. On an abort it reports what is left to do, and rejects.
  */
 export async function rollPool(
   tools: PoolTools,
@@ -269,7 +270,7 @@ async function look(
   return { all, hasCanary: false };
 }
 
-/** Writes the patch, and resolves with the stored object. Others may have written it meanwhile. */
+/** Writes the patch, and resolves with the stored object. If others have written the object meanwhile, resolves with `pool`. */
 async function write(
   { writer, abort }: PoolTools,
   pool: Pool,
@@ -282,8 +283,8 @@ async function write(
 }
 
 /**
- * Pauses a roll-out in progress. It is called when a new Machine came, or on Ctrl-C before the canary is ready. Resolves with
- * what is left to do; the name of the MachineDeployment comes before it.
+ * Pauses a roll-out in progress, if it has a new Machine, or on Ctrl-C if its canary is not ready. Resolves with a clause about
+ * what is left to do, which follows the name of the MachineDeployment.
  */
 async function pause(tools: PoolTools, pool: Pool, target: string): Promise<string> {
   const isAborted = tools.abort.aborted;

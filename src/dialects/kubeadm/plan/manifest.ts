@@ -29,7 +29,7 @@ const architecture = z
     /^(amd64|arm64|arm|386|ppc64le|s390x|riscv64)$/,
     'is not an architecture that Kubernetes has; use for example amd64 or arm64',
   );
-/** One hash for all hosts, or one for each processor. */
+/** The SHA-256 of a file: one for all hosts, or one for each processor. */
 const sha256 = z.union([hash, z.record(architecture, hash)]);
 
 const absolute = z.string().regex(/^\/\P{Cc}*$/u, 'is not an absolute path on the host');
@@ -46,7 +46,7 @@ const binary = z.union(
   'expected path for a file on the host, or url with sha256: 64 hex digits, or a value for each processor, such as {amd64: …, arm64: …}',
 );
 
-/** Options of `kubeadm upgrade` with kubeadm's own names. Those of a host replace those for all hosts. */
+/** Options of `kubeadm upgrade` with kubeadm's own names. An option of a host replaces the same option for all hosts. */
 const kubeadmOptions = strictObject({
   ignorePreflightErrors: z
     .array(z.string().regex(/^[\w.-]+$/, "is not the name of a check of kubeadm's preflight"))
@@ -98,9 +98,9 @@ const host = strictObject({
   kubeadm: kubeadmOptions.exactOptional(),
   /** Binaries of this host only, for example for another processor or another operating system. */
   binaries: ownBinaries.exactOptional(),
-  /** Binaries of this host only, for versions on the way. */
+  /** Binaries of this host only, for the versions on the way to the target. */
   hops: z.array(strictObject({ version, binaries: ownBinaries })).exactOptional(),
-  /** The host through which ssh reaches this one. By default it has the user and the key of the host. */
+  /** The host through which ssh reaches this one. By default, ssh logs in there with the user and the key of this host. */
   bastion: strictObject({
     address: filledText,
     port: port.default(22),
@@ -125,11 +125,11 @@ const containerd = strictObject({
 
 const manifest = strictObject({
   version,
-  /** Versions on the way: one for each minor version between the current one and the target. */
+  /** The versions on the way to the target: one for each minor version between the current one and the target. */
   hops: z.array(strictObject({ version, binaries })).default([]),
   /**
-   * True to leave workers at their version while control planes go through the hops, as long as the API servers allow their
-   * kubelets.
+   * True to leave workers at their version while the control plane goes through the hops, as long as their kubelets are not too
+   * old for the API servers.
    */
   workersSkipMinors: z.boolean().default(false),
   kubeconfig: optionalText,
@@ -138,9 +138,9 @@ const manifest = strictObject({
   binaries,
   containerd: containerd.exactOptional(),
   kubeadm: kubeadmOptions.prefault({}),
-  /** Rules of the preflight that only warn, because a person has looked into their findings. */
+  /** The rules of the preflight whose findings are only warnings, because a person has looked into them. */
   allow: z.array(z.enum(LIFTABLE)).default([]),
-  /** How many snapshots stay on the host that takes them; 0 if none is taken. */
+  /** How many snapshots of etcd stay on the host that takes them; 0 if none is taken. */
   etcdSnapshots: z.int().min(0).max(100).default(2),
   /** The file with the certificate that snapshots are encrypted for. After loading, the certificate itself. */
   etcdSnapshotCertificate: optionalText,
@@ -157,7 +157,7 @@ const manifest = strictObject({
 export type Manifest = z.infer<typeof manifest> & { readonly kubeOne?: KubeOneParts };
 export type ManifestHost = Manifest['hosts'][number];
 
-/** Options of ssh that users cannot set: Refit sets them itself, because its safety depends on them. */
+/** Matches the options of ssh that users cannot set. Refit sets them itself, because its safety depends on them. */
 const RESERVED =
   /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|knownhostscommand|updatehostkeys|verifyhostkeydns|nohostauthenticationforlocalhost|forward(agent|x11)|control(master|path|persist))$/i;
 
@@ -180,7 +180,7 @@ export async function loadManifest(path: string): Promise<Manifest> {
   const { ssh, kubeOne } = read;
   const resolved = (file?: string) =>
     file && resolve(dirname(path), file.replace(/^~(?=\/)/, homedir()));
-  // KubeOne's manifest has neither of these two fields.
+  // KubeOne's manifest has no fields for the known hosts and the kubeconfig, so the files that KubeOne writes beside it are used.
   const writtenByKubeOne = (file: string): string | undefined =>
     kubeOne && existsSync(resolve(dirname(path), file)) ? file : undefined;
   const withKey = <T extends { readonly identityFile?: string }>(each: T) =>
@@ -244,7 +244,7 @@ function problemsIn(data: z.infer<typeof manifest>): string[] {
 
 function repeatedIn({ hosts, ssh, addons }: z.infer<typeof manifest>): string[] {
   const first = new Map(hosts.map((each) => [each.name, each]));
-  // A host that is listed twice has its address twice as well, so it is left out here.
+  // Each name counts once: the address of a host that is listed twice would occur twice as well.
   const ways = [...first.values()].map(
     ({ name, address = name, port: at = ssh.port ?? 22, bastion }) =>
       [address, `port ${at}`, ...(bastion ? [`through ${bastion.address}`] : [])].join(' '),
@@ -291,8 +291,8 @@ function hopProblems({ hops, version: last }: z.infer<typeof manifest>): string[
 }
 
 /**
- * Returns a problem for each hop of a host that has no counterpart for all hosts, because a host
- * can only replace binaries of such a hop.
+ * Returns a problem for each hop of a host whose version is not among the hops for all hosts. A hop
+ * of a host only replaces some of the binaries of a hop for all hosts.
  */
 function hopsOfHostsProblems({ hops, hosts }: z.infer<typeof manifest>): string[] {
   const known = hops.map(({ version: each }) => each);

@@ -1,11 +1,11 @@
-/** Replaces the many warnings about an API server that kubeadm is replacing with one line. */
+/** Logs one line in place of the many warnings that occur while kubeadm replaces an API server. */
 import type { MonotonicClock } from '../../../util/clock.ts';
 import { messageOf } from '../../../util/errors.ts';
 import type { LogFields, Logger } from '../../../util/log.ts';
 
 /**
- * Milliseconds in which refusals do not count. A new API server refuses all requests until it has
- * read its roles.
+ * The milliseconds after the first refused request in which refusals are no problem. A new API server
+ * refuses all requests until it has read its roles.
  */
 export const REFUSED_MS = 60_000;
 

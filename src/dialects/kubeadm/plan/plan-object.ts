@@ -12,18 +12,21 @@ import { describeIssues } from '../../../util/describe-issue.ts';
 import { defined, parseJson } from '../../../util/json.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 
-/** Name of the ConfigMap and of the Lease. */
+/** The namespace and the name of both the ConfigMap and the Lease. */
 export const PLACE = { namespace: 'kube-system', name: 'refit-kubeadm' } as const;
 
-/** The stage of hosts that get new certificates. */
+/** The id of the stage with the hosts that get new certificates. */
 export const RENEWAL = 'certificates';
 
 const request = z.object({
   version: z.string(),
   concurrent: z.int().min(1),
-  /** The control-plane hosts that are not upgraded, and whose certificates end soon. */
+  /** The control-plane hosts that are not upgraded, but whose certificates end soon and are renewed. */
   certificates: z.array(z.string()).default([]),
-  /** The hosts in order, without those that already had the version. */
+  /**
+   * The first control-plane host, which runs `kubeadm upgrade apply`. Like the other lists, this one lacks hosts that already had the
+   * version.
+   */
   leader: z.array(z.string()),
   followers: z.array(z.string()),
   /**
@@ -36,7 +39,7 @@ const request = z.object({
   back: z.literal(true).exactOptional(),
 });
 
-/** The request is fixed at the start of the rollout. A later edit of the manifest does not change it. */
+/** What a rollout must do on which hosts. It is fixed at the start of the rollout; a later edit of the manifest does not change it. */
 export type Request = z.infer<typeof request>;
 
 export type Recorded = Pick<Rollout, 'phase' | 'blocked' | 'reason' | 'stages'>;
@@ -51,7 +54,7 @@ const before = z.object({
 /** The versions that hosts ran before an upgrade. A run that repeats or undoes the upgrade keeps this record. */
 export type Before = z.infer<typeof before>;
 
-/** Returns what hosts ran before the last upgrade; undefined if no run has recorded it. */
+/** Returns the versions that hosts ran before the last upgrade; undefined if no run has recorded them. */
 export function beforeOf(plan: ConfigMap | undefined): Before | undefined {
   return before.safeParse(parseJson(plan?.data?.['before'])).data;
 }
@@ -77,8 +80,8 @@ export function newPlan(
 }
 
 /**
- * Returns the uid and the age of the run. An object of an earlier release has only one run, so its own uid and age are those of the
- * run.
+ * Returns the uid and the creation time of the run. In an object of an earlier release, which had only one run, they are those of the
+ * object.
  */
 export function sourceOfPlan(plan: ConfigMap): Source {
   return {
@@ -104,7 +107,10 @@ const stage = z.looseObject({
 });
 const record = z.looseObject({ phase: z.enum(ROLLOUT_PHASES), stages: z.array(stage) });
 
-/** Returns the record; it is empty before the first `withRecord`. `unread` is a message for the person who edited the record. */
+/**
+ * Returns the record of the progress; an empty object before the first `withRecord`. `unread` is set if somebody edited the record so that
+ * it cannot be read, and is a message for that person.
+ */
 export function readRecord({ data }: ConfigMap): {
   readonly recorded?: Recorded;
   readonly unread?: string;
@@ -136,7 +142,10 @@ export function withRecord(
 export interface Progress {
   readonly done: ReadonlySet<string>;
   readonly leaderIsDone: boolean;
-  /** True if an API server is a minor version behind. No kubelet may be newer than an API server that it can reach. */
+  /**
+   * True if an API server has an earlier minor version than the target. The kubelets of the control plane must then wait for all API
+   * servers, because no kubelet may be newer than an API server that it can reach.
+   */
   readonly isMinor: boolean;
   readonly toRenew?: ReadonlySet<string>;
 }

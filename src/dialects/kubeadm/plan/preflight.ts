@@ -40,12 +40,12 @@ export interface Survey {
   readonly nodes: readonly Node[];
   /** The `kubernetesVersion` in ConfigMap kubeadm-config; undefined if it is missing. */
   readonly clusterVersion: string | undefined;
-  /** True if ConfigMap kubelet-config has `failCgroupV1: false`. kubeadm writes that configuration to each host. */
+  /** True if ConfigMap kubelet-config has `failCgroupV1: false`. kubeadm writes the content of that ConfigMap to each host. */
   readonly allowsCgroupV1: boolean;
   readonly configuration: readonly unknown[];
   readonly plan: ConfigMap | undefined;
   readonly policy: RolloutPolicy;
-  /** The drain previews by node; empty if nodes are not drained. */
+  /** The drain previews by the name of the node; empty if nodes are not drained. */
   readonly drainPreviews: ReadonlyMap<string, DrainPreview>;
   /** The webhooks that may refuse pods or Nodes during the upgrade. */
   readonly webhooks: readonly WebhookFinding[];
@@ -57,7 +57,7 @@ export interface Survey {
   readonly addons: readonly AddonPlan[];
   /** Findings about the kubeconfig of the person who runs the command. */
   readonly kubeconfig?: readonly Finding[];
-  /** True if the user lifts rule F4 for labels of KubeOne. */
+  /** True if the user allows Refit to replace labels of KubeOne, which rule F4 otherwise forbids. */
   readonly takesOverLabel?: boolean;
   /** True if the hosts are to go back to the version that they ran before. */
   readonly goesBack?: boolean;
@@ -67,9 +67,9 @@ export interface Assessment {
   readonly request: Request;
   /** True if a rollout of this request has started and not ended. */
   readonly resumes: boolean;
-  /** The reason of the person who aborted that rollout. */
+  /** The reason of the person who aborted the rollout that is resumed; undefined if nobody did. */
   readonly aborted?: string | undefined;
-  /** True if hosts of the request may be half upgraded, even by a rollout that failed. */
+  /** True if hosts of the request may be half upgraded, by a rollout that is resumed or that failed. */
   readonly continues: boolean;
   readonly start: string;
   /** The versions of the hosts before the upgrade, for the record of a new plan. */
@@ -91,7 +91,7 @@ export function assess(survey: Survey): Assessment {
   const { manifest, plan } = survey;
   const open = openRequest(plan);
   const resumes = open !== undefined && open.version === manifest.version;
-  // A failed rollout has ended, but its hosts may be half upgraded.
+  // A failed rollout to the same version has ended, but its hosts may be half upgraded.
   const isSame = plan !== undefined && requestOf(plan)?.version === manifest.version;
   const continues =
     isSame &&
@@ -101,13 +101,13 @@ export function assess(survey: Survey): Assessment {
   const request = resumes ? open : freshRequest(survey, back);
   const uids = survey.hosts.map(({ host }) => nodeNamed(host.name, survey.nodes)?.metadata.uid);
   const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
-  // `start` is the state in which the upgrade began, so an upgrade that is resumed keeps it. An earlier release did not
-  // record it.
+  // `start` is the state of the hosts in which the upgrade began. A resumed upgrade keeps it; it is empty if an earlier
+  // release, which did not record it, began the upgrade.
   const start = resumes
     ? (plan?.data?.['start'] ?? '')
     : JSON.stringify([uids, versions, survey.configuration]);
   const toRoll = survey.rollsPools ? poolsToRoll(survey.pools ?? [], manifest.version) : [];
-  // kubeadm may overwrite changes of addons, for example of CoreDNS.
+  // After an upgrade, all addons are applied again, because kubeadm may overwrite what they changed, for example in CoreDNS.
   const isUpgrade = resumes || hostsOf(request).length > 0;
   const toApply = survey.addons.filter(
     ({ changes, problems }) => isUpgrade || changes.length + problems.length > 0,
@@ -148,7 +148,8 @@ export function assess(survey: Survey): Assessment {
 
 function digestOf(survey: Survey, fresh: Request, begin: string): string {
   const { manifest, policy, plan, pools, rollsPools, addons } = survey;
-  // If all hosts are done, the remaining stages are still part of the digest, which covers the whole plan.
+  // If all hosts are done and only later work is left, the request of the ended rollout counts, so that the digest of the plan stays the
+  // same until all of its work is done.
   const isAfter = plan && isEmpty(fresh) && readRecord(plan).recorded?.phase === 'done';
   const ended = isAfter ? requestOf(plan) : undefined;
   const [request, start] =
@@ -190,13 +191,13 @@ function freshRequest(survey: Survey, back: WayBack | undefined): Request {
     hosts.filter((facts) => isDone(facts, nodes, manifest.version)).map(({ host }) => host.name),
   );
   const first = controlPlaneOf(manifest)[0]?.name ?? '';
-  // This happens after a restore of etcd. Only `kubeadm upgrade apply` upgrades the objects that kubeadm keeps in the
-  // cluster, so it runs again.
+  // After a restore of etcd, the cluster may record another version than the hosts have. Then `kubeadm upgrade apply` runs
+  // again, because only it upgrades the objects that kubeadm keeps in the cluster.
   if (clusterVersion !== undefined && clusterVersion !== manifest.version) done.delete(first);
   const apiServers = hosts.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []);
   const leaderIsDone = clusterVersion === manifest.version && done.has(first);
   const minor = parseVersion(manifest.version)?.minor;
-  // If the version of an API server is unknown, its minor version may differ from the target.
+  // An API server whose version is unknown counts as one with another minor version than the target.
   const isMinor =
     hosts.some(({ unreadImages }) => unreadImages?.['kube-apiserver'] !== undefined) ||
     apiServers.some((version) => parseVersion(version)?.minor !== minor);
@@ -209,15 +210,16 @@ function freshRequest(survey: Survey, back: WayBack | undefined): Request {
 }
 
 /**
- * Returns the hosts whose renewal has not ended. Such a host may have new certificates that a component
- * has not loaded yet. While the renewal goes on, the rollout works on nothing else.
+ * Returns the names of the hosts whose renewal of certificates is not done. Such a host may have new
+ * certificates that a component has not loaded yet. As long as hosts are left, the rollout has worked on
+ * nothing else.
  */
 function leftToRenew(plan: ConfigMap): string[] {
   const begun = readRecord(plan).recorded?.stages.find(({ id }) => id === RENEWAL)?.targets ?? [];
   return begun.filter(({ state }) => state !== 'done').map(({ name }) => name);
 }
 
-/** Rule F4: only one upgrade may run at a time, including upgrades of other tools. An open upgrade must end first. */
+/** Returns findings of rule F4: only one upgrade may run at a time, including upgrades of other tools. */
 function lockFindings(survey: Survey, open: Request | undefined): Finding[] {
   const { manifest, nodes, takesOverLabel = false } = survey;
   const ofKubeOne = labelFindings(nodes, takesOverLabel);
@@ -226,7 +228,7 @@ function lockFindings(survey: Survey, open: Request | undefined): Finding[] {
   if (open.version !== manifest.version)
     return [...ofKubeOne, hard('F4', other, 'finish it with its own manifest first')];
   const listed = new Set(manifest.hosts.map(({ name }) => name));
-  // A host whose Node is gone is left out, because the rollout never starts it.
+  // A host whose Node is gone is not missed, because the rollout never starts on it.
   const lost = [...open.certificates, ...hostsOf(open)].filter(
     (name) => !listed.has(name) && nodeNamed(name, nodes),
   );
@@ -235,7 +237,7 @@ function lockFindings(survey: Survey, open: Request | undefined): Finding[] {
   return [...ofKubeOne, hard('F4', missing, `add ${lost.join(', ')} again`)];
 }
 
-/** Rules F1 and F2: the manifest must list every control-plane host, and only hosts of the cluster. */
+/** Returns findings of rules F1 and F2: the manifest must list every control-plane host, and only hosts of the cluster. */
 export function membershipFindings({
   manifest,
   nodes,
@@ -259,7 +261,7 @@ export function membershipFindings({
   ];
 }
 
-/** Finds cordons of Refit that no run removes, because a person upgraded the node or its host left the manifest. */
+/** Warns about cordons that an earlier run of Refit left on Nodes that are not in the request, so that no run removes them. */
 function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
   const ours = nodes.filter(
     (of) => !isMarkStale(of) && readOwner(cordonOwner(of) ?? '')?.kind === configMaps.kind,
@@ -273,13 +275,13 @@ function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
     : left.map((name) => warn('cordon', `node ${name}: ${why} ${name}`));
 }
 
-/** Rule F3: every host must be Ready before the upgrade. Otherwise it would look like a host that the upgrade broke. */
+/** Returns findings of rule F3: every Node must be Ready before the upgrade. Otherwise it would look as if the upgrade had broken it. */
 function readyFindings({ manifest, nodes }: Survey): Finding[] {
   const listed = manifest.hosts.flatMap(({ name }) => nodeNamed(name, nodes) ?? []);
   return absentOf(listed).map((name) => hard('F3', `node ${name} is not Ready`));
 }
 
-/** Checks the members of etcd, because the upgrade restarts each of them. */
+/** Returns findings about the health of the members of etcd, because the upgrade restarts each of them. */
 function etcdHealth({ hosts }: Survey): Finding[] {
   const checks = etcdChecks(hosts);
   const two =
@@ -312,7 +314,8 @@ function versionFacts(
     // Without a target version, the checks assume that the API servers keep their version.
     ...(back?.isOfWorkersAlone ? {} : { target: manifest.version }),
     goesBack: back !== undefined,
-    // API servers may differ after an upgrade that stopped halfway. On the way back, the record says why.
+    // After an upgrade that stopped halfway, the versions of API servers may differ. On the way back they may, too, because the
+    // record of the upgrade explains it.
     resuming: resuming || back !== undefined,
     oldestMaintained: OLDEST_MAINTAINED,
     kubelets: nodes.flatMap(({ metadata: { name }, status }) => {
@@ -322,7 +325,7 @@ function versionFacts(
       const stays = back?.stays.has(name) === true;
       const goesBack = back !== undefined;
       const way = { target: manifest.version, drained: policy.drain.enabled, skips, goesBack };
-      // A host that has not joined yet has no version.
+      // The Node of a host that has not joined yet has no version.
       if (version === '' && host) return [];
       if (unjudged.has(name)) return [];
       return [{ name, version, ...(host && !stays ? way : {}) }];
@@ -335,7 +338,7 @@ function versionFacts(
       }),
     ),
     etcd: etcdFacts(members, manifest.version),
-    // The staged kubeadm carries out the upgrade. Its version is checked on the host before that.
+    // The version of kubeadm is the target, because the staged kubeadm carries out the upgrade. The host checks that version.
     kubeadm: {
       verb: 'apply',
       version: manifest.version,
@@ -361,7 +364,7 @@ function hostFindings(
         ),
       );
     findings.push(...imageFindings(facts));
-    // The survey that decides comes after the repair, so manifests that can be restored are no problem here.
+    // A missing manifest that can be restored is no problem here, because the repair comes before the survey that decides.
     for (const { name, backup, detail } of missing)
       if (backup === 'refused')
         findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`, BY_HAND));
@@ -369,8 +372,8 @@ function hostFindings(
     const leads = `host ${host.name}: its address leads to the host of Node ${other}, as its kubelet's certificate says`;
     if (other !== undefined) findings.push(hard('F2', leads, 'correct the address'));
     const runtime = runtimeOf(nodeNamed(host.name, nodes));
-    // The Node names the runtime that its kubelet uses. The containerd on the host may be unused, or newer than its running
-    // process.
+    // The runtime that the Node reports counts, because the kubelet uses it. The containerd that was found on the host may be
+    // unused, or newer than its running process.
     const isContainerd = runtime === undefined || runtime.name === 'containerd';
     const current = isContainerd ? (runtime?.version ?? ground.containerd) : undefined;
     const has = parseVersion(current);
@@ -386,7 +389,7 @@ function hostFindings(
     }
     const { containerd: _, ...rest } = ground;
     const containerd = isContainerd && wanted ? textOf(wanted) : current;
-    // kubeadm records no version of a worker.
+    // The version of kubeadm on a worker that skips minor versions does not count, because kubeadm records no version of a worker.
     const skips = manifest.workersSkipMinors && host.role === 'worker';
     const managedBy = kubeadm && !skips ? { managedBy: kubeadm } : {};
     const own: VersionFacts = {
@@ -403,7 +406,7 @@ function hostFindings(
   });
 }
 
-/** Finds images without a version in their tag. Only the tags say which versions a control-plane host runs. */
+/** Returns findings about static pods whose version is unknown, because their image has no version in its tag or their manifest is absent. */
 function imageFindings({ host, staticPods, unreadImages = {}, missing }: HostFacts): Finding[] {
   if (host.role !== 'controlPlane') return [];
   const unread = STATIC_PODS.flatMap((name) => unreadImages[name] ?? []);
@@ -433,7 +436,10 @@ export function describeRefused(name: string, why: string): string {
   return `${name}.yaml is missing and its backup is not restored: ${why}`;
 }
 
-/** Returns what would stop kubeadm. Hosts that are not upgraded need no files, but their certificates end as well. */
+/**
+ * Returns findings about what would stop kubeadm on a host. For hosts that are not upgraded, only their certificates count, because they
+ * need none of the files.
+ */
 function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
   const upgraded = hostsOf(request);
   const all = [...upgraded, ...request.certificates];
@@ -449,7 +455,7 @@ function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
   return hasPhases(request.version) ? found : [...found, warn('host', late)];
 }
 
-/** Warns about drains that would be blocked. They only warn, because the obstacle may be gone when the host is drained. */
+/** Warns about drains that would be blocked now. These are only warnings, because the obstacle may be gone when the host is drained. */
 function drainFindings({ drainPreviews }: Survey, request: Request): Finding[] {
   return hostsOf(request).flatMap((name) => {
     const { obstacles = [], refused = [] } = drainPreviews.get(name) ?? {};

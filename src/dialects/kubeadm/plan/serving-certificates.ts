@@ -23,17 +23,17 @@ export interface ApprovalParts extends KnowledgeParts, BasicTools {
 }
 
 /**
- * Waits for requests of kubelets that have no certificate yet, and approves them. Never rejects: a Node is Ready without such a
- * certificate.
+ * Waits for the requests of those kubelets on the hosts that have no serving certificate yet, and approves them. A missing
+ * certificate is only logged, because a Node is Ready without it.
  */
 export type ApproveServing = (hosts: readonly ManifestHost[]) => Promise<void>;
 
 const SIGNER = 'kubernetes.io/kubelet-serving';
-/** The most milliseconds for a kubelet to request its certificate and get it. */
+/** The most milliseconds to wait until a kubelet has requested its certificate and got it. */
 const WITHIN_MS = 30_000;
-/** The most milliseconds for the host of the kubelet to answer. */
+/** The most milliseconds for the script that reads facts on the host of the kubelet. */
 const LOOK_MS = 10_000;
-/** The most requests of one host that are checked. A thief of its credentials can create any number. */
+/** The most requests of one host that are checked at a time. A thief of the host's credentials can create any number of requests. */
 const MOST_REQUESTS = 5;
 
 export function approveServing(parts: ApprovalParts): ApproveServing {
@@ -49,8 +49,8 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
   }
 
   /**
-   * Approves the requests that are right. Resolves with a text about what is still missing; empty
-   * if nothing is. A wrong request may be an old one, so it does not end the wait.
+   * Approves the requests of the host that are right. Resolves with a text that says what is still
+   * missing; empty if nothing is. A wrong request does not end the wait, because it may be an old one.
    */
   async function settle(host: ManifestHost): Promise<string> {
     const { stdout } = await shells.run(host, filledScript('serving.sh', {}), LOOK_MS);
@@ -81,8 +81,8 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
 
   const limited = limitFor(manifest.hosts);
   /**
-   * Waits for the requests of one host. A host that does not answer, or a request that somebody else changed, does not delay
-   * the other hosts.
+   * Waits until the kubelet of one host has its certificate. An error, such as a host that does not answer or a request that
+   * somebody else changed, is retried and does not affect the other hosts.
    */
   async function visit(host: ManifestHost): Promise<void> {
     let isOver = false;

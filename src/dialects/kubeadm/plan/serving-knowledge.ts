@@ -28,7 +28,10 @@ const CLUSTER = z.object({
   networking: z.object({ serviceSubnet: z.string().default('') }).prefault({}),
 });
 
-/** Returns what is known about a host. `look` is the output of serving.sh on it. Throws REFIT_REFUSED if the ConfigMap of kubeadm cannot be parsed. */
+/**
+ * Resolves with what is known about a host. `look` is the output of serving.sh on the host. Rejects with REFIT_REFUSED if the ConfigMap of
+ * kubeadm cannot be parsed.
+ */
 export async function knownAbout(
   host: ManifestHost,
   look: string,

@@ -1,6 +1,6 @@
 /**
- * Judges the certificate request of a kubelet. A thief of its credentials may also write the addresses in the status of its
- * Node, so each name must come from the operator or from the host itself, and must belong to nobody else.
+ * Judges the certificate request of a kubelet. A thief of the kubelet's credentials can also write the addresses in the status of
+ * its Node. So each name in the request must be known from the manifest or from the host itself, and must belong to no other host.
  */
 import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
 import { CertificationRequest, type CertificationRequestInfo } from '@peculiar/asn1-csr';
@@ -29,7 +29,7 @@ export interface Known extends Pick<Manifest, 'hosts'> {
   /** The addresses of the host in the manifest. */
   readonly own: readonly string[];
   readonly nodes: readonly Node[];
-  /** The addresses that root on the host reads. */
+  /** The addresses of the host as a script that runs there as root has read them. */
   readonly shown: readonly string[];
   /** The addresses of the control plane as a whole, from kubeadm's configuration and the kubeconfig. */
   readonly controlPlane: readonly string[];
@@ -105,7 +105,7 @@ function isOfService(ip: string, services: string): boolean {
   return list.check(ip, familyOf(ip));
 }
 
-/** Returns the SANs; undefined if the CSR has no SANs, or asks for anything else. */
+/** Returns the SANs of the request. If it has no SANs, or asks for anything else, returns one empty name, which is always refused. */
 function namesIn({ attributes }: CertificationRequestInfo): readonly Partial<GeneralName>[] {
   const [value, ...others] = attributes.flatMap(({ type, values }) =>
     type === EXTENSION_REQUEST ? values : undefined,
@@ -116,7 +116,7 @@ function namesIn({ attributes }: CertificationRequestInfo): readonly Partial<Gen
   return names.length === 0 ? [{}] : names;
 }
 
-/** Parses DER, and throws if the bytes are not in the only form that DER allows: the signer might read them differently. */
+/** Parses DER. Throws if the bytes are not in the only form that DER allows, because the signer might read them differently. */
 function strictly<T>(type: new () => T, der: ArrayBuffer): T {
   const value = AsnConvert.parse(der, type);
   if (!Buffer.from(AsnConvert.serialize(value)).equals(new Uint8Array(der)))

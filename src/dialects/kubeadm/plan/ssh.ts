@@ -12,9 +12,9 @@ import type { Manifest, ManifestHost } from './manifest.ts';
 /** Runs scripts over SSH. Disposing it closes the shared connections; running scripts continue on their hosts. */
 export type SshShells = Shells & AsyncDisposable;
 
-/** The most hosts at a time, because each takes processes on this machine. */
+/** The most hosts on which scripts run at a time. Each connection takes processes on this machine. */
 const AT_ONCE = 32;
-/** The most hosts at a time behind one bastion. By default, sshd may refuse more than ten logins at once. */
+/** The most hosts at a time if there is a bastion. By default, its sshd may refuse more than ten logins at once. */
 const THROUGH_BASTION = 10;
 /** Seconds that a shared connection stays open after its last script if this process is killed. */
 const PERSIST = 15;
@@ -22,10 +22,10 @@ const PERSIST = 15;
 /** Marks the start of the output. The user's .bashrc may print a greeting before it. */
 const BEGINS = 'refit begins';
 
-/** Opens shells on the hosts. The sockets are in a private directory, because access to them is root access to the hosts. */
+/** Opens shells on the hosts. The sockets are in a private directory, because whoever can use a socket is root on its host. */
 export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
-  /** The path of the socket by host name. Paths have numbers, because they are limited to about 100 bytes. */
+  /** The path of the socket by host name. The path contains a number and not the name, because it may have only about 100 bytes. */
   const used = new Map<string, string>();
   return {
     async run(host: ManifestHost, script, patienceMs) {
@@ -56,12 +56,12 @@ export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
   };
 }
 
-/** Returns a function that does work on each host, for a limited number of hosts at a time. */
+/** Returns a function that runs work on hosts, and limits on how many of them it runs at a time. */
 export function limitFor(hosts: readonly ManifestHost[]) {
   return semaphore(hosts.some(({ bastion }) => bastion) ? THROUGH_BASTION : AT_ONCE);
 }
 
-/** Returns the arguments of ssh. There is no socket on the way to a bastion. */
+/** Returns the arguments of ssh for a host. A connection to a bastion is not shared, so it has no socket. */
 function argumentsOf(
   { bastion, ...host }: ManifestHost,
   ssh: Manifest['ssh'],
@@ -69,7 +69,7 @@ function argumentsOf(
 ): string[] {
   const port = host.port ?? ssh.port;
   const identity = host.identityFile ?? ssh.identityFile;
-  // ssh's own ProxyJump would use neither our options nor our key for the bastion.
+  // ssh's own ProxyJump is not used, because it would use neither these options nor the key for the bastion.
   const toBastion =
     bastion && argumentsOf({ ...host, ...bastion }, ssh).map((each) => each.replaceAll('%', '%%'));
   const way = toBastion && ['ssh', '-W', '[%h]:%p', ...toBastion].map(quoted).join(' ');
@@ -77,7 +77,7 @@ function argumentsOf(
     BatchMode: 'yes',
     StrictHostKeyChecking: 'yes',
     UpdateHostKeys: 'no',
-    // Otherwise root on one host could log in to other hosts with the keys of the caller.
+    // With a forwarded agent, root on one host could log in to other hosts with the keys of the caller.
     ForwardAgent: 'no',
     ForwardX11: 'no',
     ...(ssh.knownHostsFile
@@ -112,7 +112,7 @@ function reasonOf(stderr: string, user: string): string {
     return 'its host key is unknown: check it, then add it to the known hosts';
   if (stderr.includes('Permission denied'))
     return `login as ${user} is denied; check user and identityFile`;
-  // ssh hides the error of the connection to the bastion.
+  // For a failed connection to the bastion, ssh prints only this text and not the error.
   if (stderr.includes('UNKNOWN port 65535'))
     return 'no connection through its bastion: check that host and bastion are up, and check the host key, user and key of the bastion';
   return stderr.trim().split('\n').at(-1)?.trim().slice(0, 200) || 'ssh failed without a message';

@@ -1,6 +1,6 @@
 /**
- * Says which hosts can go back to the patch that they ran before the last upgrade: workers first, then the control plane. Only the
- * record of that upgrade proves what they ran.
+ * Says which hosts can go back to the patch version that they ran before the last upgrade: workers first, then the control plane. Only
+ * the record of that upgrade proves which version they ran.
  */
 import type { ConfigMap, Node } from '../../../kube/resources.ts';
 import { ownMember } from '../../../util/own-member.ts';
@@ -24,7 +24,7 @@ import {
 } from './plan-object.ts';
 import { isDone, nodeNamed, versionsOn } from './survey-nodes.ts';
 
-/** The facts about versions that a survey found. */
+/** The parts of a survey that the way back depends on. */
 interface Survey {
   readonly manifest: Manifest;
   readonly hosts: readonly HostFacts[];
@@ -42,7 +42,7 @@ export interface WayBack {
   readonly findings: readonly Finding[];
 }
 
-/** Returns the way back to the version of the manifest. */
+/** Returns which hosts go back to the version of the manifest, which stay, and what is wrong with the way back. */
 export function wayBackOf(survey: Survey): WayBack {
   const { manifest, hosts, nodes, clusterVersion } = survey;
   const ran = beforeOf(survey.plan);
@@ -60,7 +60,7 @@ export function wayBackOf(survey: Survey): WayBack {
   const first = controllers[0] ?? '';
   const done = new Set(manifest.hosts.map(({ name }) => name));
   for (const { host } of moving) done.delete(host.name);
-  // kubeadm may have replaced the static pods and then not have recorded the version of the cluster.
+  // If an interrupted kubeadm has replaced the static pods but not recorded the version of the cluster, the first host is not done.
   const isRecorded = clusterVersion === manifest.version || isOfWorkersAlone;
   if (!isRecorded) done.delete(first);
   const leaderIsDone = isRecorded && done.has(first);
@@ -90,7 +90,7 @@ function whyItStays(
   return other === undefined ? undefined : `runs ${other}, which that upgrade did not install`;
 }
 
-/** Returns the entry of the host. A Node that was created again under its name is another one. */
+/** Returns the record of the host; undefined if there is none, or if the Node was created again under the same name. */
 function entryOf(ran: Before | undefined, name: string, uid: string | undefined) {
   const own = ownMember(ran?.hosts, name);
   return own?.uid === uid ? own : undefined;
@@ -127,7 +127,7 @@ function findingsOf(
   return [];
 }
 
-/** Returns one finding for a target version that cannot be right. All other rules about versions would only repeat it. */
+/** Returns a finding if the target version cannot be right. It stands for those of all other rules about versions, which would repeat it. */
 export function targetFinding(
   { manifest, hosts }: Survey,
   way: WayBack | undefined,
@@ -160,8 +160,8 @@ export function targetFinding(
 const back = (message: string): Finding => ({ rule: 'R12', severity: 'hard', message });
 
 /**
- * Returns what the hosts ran before the upgrade of this plan. A plan that goes back, or repeats an upgrade that did not end well,
- * keeps what the plan before it recorded.
+ * Returns the versions that the hosts ran before the upgrade of this plan. If the plan goes back, or repeats an upgrade that did not end
+ * well, it keeps what the previous plan recorded.
  */
 export function recordFor(survey: Survey, request: Request): Before | undefined {
   const earlier = beforeOf(survey.plan);
@@ -179,7 +179,7 @@ export function recordFor(survey: Survey, request: Request): Before | undefined 
   return { to: request.version, hosts: { ...known, ...Object.fromEntries(hosts) } };
 }
 
-/** Returns the version of kubelet and static pods; undefined if they differ. kubeadm may be older or newer. */
+/** Returns the one version of kubelet and static pods; undefined if they have several. The version of kubeadm does not count. */
 function onlyVersionOn(facts: HostFacts, { nodes }: Survey): string | undefined {
   const [, ...running] = versionsOn(facts, nodes);
   const [version, ...others] = new Set(running);

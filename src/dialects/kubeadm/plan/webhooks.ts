@@ -1,6 +1,6 @@
 /**
- * Finds admission webhooks that would block an upgrade: they must allow pods, Nodes or Machines, but nothing serves them, or
- * only one node does.
+ * Finds admission webhooks that would block an upgrade: the API server must ask them about pods, Nodes or Machines, but no endpoint
+ * serves them, or only one node does.
  */
 import type { KubeClient } from '../../../kube/client.ts';
 import { clusterScoped, endpointSlices, type KubeObject } from '../../../kube/resources.ts';
@@ -26,8 +26,8 @@ const CONFIGURATIONS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfig
     clusterScoped<KubeObject & { webhooks?: Webhook[] }>('admissionregistration.k8s.io/v1', kind),
 );
 /**
- * Matches the resources that an upgrade writes: drains create pods elsewhere, kubelets write their Nodes, and
- * machine-controller its Machines. Deletions do not count.
+ * Matches the resources that are created or changed during an upgrade: evicted pods are created elsewhere, kubelets write their
+ * Nodes, and machine-controller writes Machines. Deletions do not count.
  */
 const WRITTEN = /^(\*|pods|nodes|machine(deployment|set)?s)(\/|$)/;
 
@@ -51,7 +51,7 @@ export async function webhookFindings(
     );
     return found.flatMap((finding) => finding ?? []);
   } catch (error) {
-    // A plan is valid without this check, for example if the API server knows no webhooks.
+    // If the API server refuses to list webhooks, the plan is valid without this check.
     if (!(error instanceof StatusError)) throw error;
     const cure = isForbidden(error) ? '; apply what `refit install rights kubeadm` prints' : '';
     return [{ finding: warn('webhook', `webhooks are not checked: ${messageOf(error)}${cure}`) }];
@@ -69,7 +69,7 @@ function isRequired({ failurePolicy, rules = [] }: Webhook): boolean {
 }
 
 async function problemOf({ name, clientConfig }: Webhook, client: KubeClient, abort: AbortSignal) {
-  // A webhook without a Service has a URL outside of the cluster.
+  // A webhook without a Service has a URL outside of the cluster, and is not checked.
   if (clientConfig?.service === undefined) return undefined;
   const { namespace, name: service } = clientConfig.service;
   const labelSelector = `kubernetes.io/service-name=${service}`;
