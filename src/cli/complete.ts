@@ -11,7 +11,7 @@ import { controlNodes } from '../signal/names.ts';
 import { type NamesOf, namesOf } from './named.ts';
 import type { CommandSpec } from './program.ts';
 
-/** How long a person who pressed Tab waits at most. */
+/** The most milliseconds that a person who pressed Tab has to wait for names in the cluster. */
 const PATIENCE_MS = 2_000;
 /** The most names to offer, because nobody reads a longer list. */
 const MOST_NAMES = 500;
@@ -20,7 +20,7 @@ const MOST_NAMES = 500;
  * characters that a shell expands.
  */
 const SAFE = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
-/** These directives tell kubectl to complete file names, or to complete nothing else. */
+/** The last line of the output: FILES tells kubectl to complete file names, too, and NO_FILES to offer nothing but the lines above. */
 const FILES = ':0';
 const NO_FILES = ':4';
 
@@ -36,7 +36,7 @@ interface Offers {
   readonly files?: boolean;
 }
 
-/** Returns the text for a command line without `refit`. Its last word is the one to complete, and may be empty. Never rejects. */
+/** Resolves with the output for `line`, a command line without `refit`. Completes its last word, which may be empty. Never rejects. */
 export async function complete(
   line: readonly string[],
   commands: readonly CommandSpec[],
@@ -52,7 +52,7 @@ export async function complete(
   return `${[...lines, files ? FILES : NO_FILES].join('\n')}\n`;
 }
 
-/** Returns what may follow the words of `before`. */
+/** Returns what may follow the words in `before`. `current` is the beginning of the next word. */
 function offersAfter(
   before: readonly string[],
   current: string,
@@ -85,7 +85,7 @@ function offersAfter(
   return argument ? valuesOf(argument.argChoices, namesOf(argument.name())) : { words: [] };
 }
 
-/** Returns the option if its value is the next word. */
+/** Returns the option that `word` names if its value must follow as the next word; otherwise undefined. */
 function takesValue(spec: CommandSpec | undefined, word: string): Option | undefined {
   const option = spec?.options?.find(({ long, short }) => word === long || word === short);
   return option?.required === true ? option : undefined;
@@ -99,7 +99,7 @@ function valuesOf(choices: readonly string[] | undefined, names: NamesOf | undef
   };
 }
 
-/** Returns the names in the cluster that the command line chooses. Returns none if the API server does not answer in time. */
+/** Resolves with names in the cluster that the options in `before` choose; with none if its API server does not answer in time. */
 async function namesIn(
   what: NamesOf,
   before: readonly string[],
@@ -140,7 +140,7 @@ interface NamedPlan {
   readonly namespace?: string | undefined;
 }
 
-/** Returns the shortest name of each plan that names no other plan. */
+/** Returns for each plan the shortest name that no other plan has. */
 function plansIn(plans: readonly NamedPlan[]): string[] {
   const byName = Map.groupBy(plans, ({ name }) => name);
   return plans.map(({ kind, name, namespace }) =>

@@ -12,7 +12,7 @@ interface Completed {
   readonly path: string;
   readonly commands: readonly CommandSpec[];
   readonly values: readonly string[];
-  /** True if its argument is the name of a node or plan. */
+  /** True if the argument of the command is the name of a node or plan. */
   readonly isNamed: boolean;
   readonly options: readonly Pick<
     Option,
@@ -110,7 +110,7 @@ complete -o default -F _refit refit
 `;
 }
 
-/** Fish shows the text after a tab as the description of an offer. */
+/** The command by which fish gets the offers. Fish shows the text after a tab as the description of an offer. */
 const FISH_NAMES =
   '(refit __complete (commandline -opc)[2..] (commandline -ct) 2> /dev/null | string match -v -- ":*")';
 

@@ -7,7 +7,7 @@ export interface Confirmation {
   /** The message of the error if there is no terminal. */
   readonly unasked: string;
   readonly abort?: AbortSignal | undefined;
-  /** Where the question is written; standard output by default. */
+  /** The stream to which the question is written; by default, standard output. */
   readonly screen?: NodeJS.WritableStream;
 }
 

@@ -11,10 +11,12 @@ export interface InputFile {
   readonly isFromFolder: boolean;
 }
 
-/** The files that are read from a folder. Like kubectl, Refit does not read the folders in it. */
+/** Matches the names of the files that are read from a folder. Like kubectl, Refit does not read the folders inside of a folder. */
 const MANIFEST_NAME = /\.(?:ya?ml|json)$/;
 
-/** Returns the files in the given order; the files of a folder are sorted by name. Throws REFIT_FILE with the path of an unreadable file. */
+/**
+ * Returns the files in the given order; the files of a folder are sorted by name. Throws REFIT_FILE with the path of an unreadable file.
+ */
 export async function readInputs(paths: readonly string[]): Promise<InputFile[]> {
   const read: InputFile[] = [];
   for (const path of paths) {
@@ -26,8 +28,8 @@ export async function readInputs(paths: readonly string[]): Promise<InputFile[]>
 }
 
 /**
- * Returns the files of a folder; undefined if `path` is no folder. A path that does not exist is
- * reported later, when it is read.
+ * Resolves with the files of a folder; with undefined if `path` is no folder. A path that does not
+ * exist counts as a file, and is reported when it is read.
  */
 async function filesInFolder(path: string): Promise<string[] | undefined> {
   const isFolder = path !== '-' && (await stat(path).catch(() => undefined))?.isDirectory();

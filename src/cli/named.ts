@@ -9,7 +9,10 @@ const NAMED: ReadonlyMap<string, NamesOf> = new Map([
   ['--plan', 'plans'],
 ]);
 
-/** Returns which names an argument or option takes, and undefined for other values. `key` is the name of an argument, or an option. */
+/**
+ * Returns whether an argument or option takes the name of a node or of a plan; undefined if neither. `key` is an option, or the name of an
+ * argument.
+ */
 export function namesOf(key: string | undefined): NamesOf | undefined {
   return NAMED.get(key ?? '');
 }

@@ -50,7 +50,7 @@ export const FILTER_OPTIONS: readonly Option[] = [
   DIALECT,
 ];
 
-/** The filters of a command that takes the plan as its argument. */
+/** The options that narrow the choice of a plan for a command whose argument is the name of the plan. */
 export const PLACE_OPTIONS: readonly Option[] = [NAMESPACE, DIALECT];
 
 const template = matching(
@@ -132,7 +132,7 @@ export function parseTime(text: string): number {
   );
 }
 
-/** Returns a parser that accepts a text that matches `pattern`. Otherwise it throws InvalidArgumentError with `advice`. */
+/** Returns a parser that accepts only a text that matches `pattern`. For any other text it throws InvalidArgumentError with `advice`. */
 export function matching(pattern: RegExp, advice: string) {
   return (text: string): string => {
     if (pattern.test(text)) return text;
@@ -154,8 +154,8 @@ export function parsePort(text: string): number {
 }
 
 /**
- * Returns the duration in milliseconds. A Lease stores whole seconds, so fractions of a second are
- * refused.
+ * Returns the duration of a lease in milliseconds. Throws InvalidArgumentError for fractions of a
+ * second, because a Lease stores whole seconds.
  */
 function parseLease(text: string): number {
   const milliseconds = parseTime(text);

@@ -5,7 +5,10 @@ import { printable } from '../util/printable.ts';
 export interface Output {
   readonly isTerminal: boolean;
   readonly hasColours: boolean;
-  /** Returns the size in characters. For a pipe, columns is $COLUMNS, or infinite if that is not set. Call it before each drawing, because users resize their windows. */
+  /**
+   * Returns the size of the output in characters. For a pipe, `columns` is $COLUMNS, or infinite if that is not set. Call it before each
+   * drawing, because users resize their windows.
+   */
   readonly size: () => { readonly columns: number; readonly rows: number };
   readonly write: (text: string) => void;
   /**
@@ -51,7 +54,7 @@ export const plainErrors: Output = {
 export type Style = Parameters<typeof styleText>[0];
 
 export interface Medium {
-  /** Characters in a line; infinite for a pipe without $COLUMNS. */
+  /** The number of characters in a line; infinite for a pipe without $COLUMNS. */
   readonly width: number;
   readonly paint: (style: Style | undefined, text: string) => string;
   readonly advises?: boolean | undefined;
@@ -62,13 +65,16 @@ export function mediumOf({
   size,
   advises,
 }: Pick<Output, 'hasColours' | 'size' | 'advises'>): Medium {
-  // Colours were already checked, so Node.js must not check the stream again.
+  // `hasColours` says whether the output has colours, so Node.js must not check its stream for that.
   const paint = (style: Style | undefined, text: string): string =>
     style === undefined ? text : styleText(style, text, { validateStream: false });
   return { width: size().columns, paint: hasColours ? paint : (_style, text) => text, advises };
 }
 
-/** Removes control characters from text that others may have written. It keeps line breaks and, on a terminal, the colours and cursor moves that this file writes. */
+/**
+ * Removes control characters from text that others may have written. It keeps line breaks and, on a terminal, the colours and cursor moves
+ * that this file writes.
+ */
 export function printableText(text: string, isTerminal = false): string {
   return text
     .split(isTerminal ? OWN_SEQUENCE : '\n')
@@ -77,13 +83,16 @@ export function printableText(text: string, isTerminal = false): string {
 }
 
 const ESCAPE = String.fromCharCode(27);
-/** The colours and cursor moves that this file writes. Style 8 is not among them, because it hides text. */
+/** Matches the line breaks, colours and cursor moves that this file writes. Style 8 is not among them, because it hides text. */
 const OWN_SEQUENCE = new RegExp(
   `(\n|${ESCAPE}\\[(?:[0-79]|[239][0-9])m|${ESCAPE}\\[(?:K|0J|[0-9]+A))`,
 );
 const cursorUp = (lines: number): string => (lines > 0 ? `${ESCAPE}[${lines}A` : '');
 
-/** Returns a function that redraws lines in place. It cuts them to the size of the terminal, because a line that has scrolled away cannot be replaced. */
+/**
+ * Returns a function that redraws lines in place. It cuts them to the size of the terminal, because a line that has scrolled away cannot be
+ * replaced.
+ */
 export function drawOn(output: Output): (lines: readonly string[]) => void {
   let drawn = 0;
   return (lines) => {
@@ -98,7 +107,7 @@ export function drawOn(output: Output): (lines: readonly string[]) => void {
 }
 
 /**
- * Cuts a line to `width` visible characters. If the line was longer, its last character is an
+ * Returns the line with at most `width` visible characters. If it is cut, its last character is an
  * ellipsis. Colour sequences stay.
  */
 function cut(line: string, width: number): string {

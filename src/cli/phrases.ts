@@ -11,7 +11,7 @@ export function age(since: string, now: number): string {
   return seconds > 0 ? formatDuration(seconds * 1000) : '0 s';
 }
 
-/** Breaks a text at spaces into lines of at most `width` characters. Every line but the first is indented. */
+/** Returns the text as lines of at most `width` characters, broken at spaces. Every line but the first is indented. */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -25,14 +25,14 @@ export function wrapped(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** A part of a line that is never broken. `gap` is written before it, unless it begins a line. */
+/** A part of a line. A line is never broken inside of a part. `gap` is written before the part, unless the part begins a line. */
 export interface LinePart {
   readonly text: string;
   readonly style?: Style;
   readonly gap: string;
 }
 
-/** Joins parts to lines of at most `width` characters, as far as no part is longer. Every line but the first is indented. */
+/** Joins parts to lines of at most `width` characters. A longer part gets a longer line. Every line but the first is indented. */
 export function partLines(
   parts: readonly LinePart[],
   { paint, width }: Pick<Medium, 'paint' | 'width'>,
@@ -49,7 +49,7 @@ export function partLines(
   return lines;
 }
 
-/** The least width of the last column. If less is left, each row is written as several lines. */
+/** The fewest characters for the last column of a table. If fewer are left, each row is written as several lines. */
 const LEAST_WIDTH = 24;
 
 export function table(
@@ -80,7 +80,7 @@ function record(header: readonly string[], row: readonly string[], width: number
   });
 }
 
-/** Breaks each line of a text as `wrapped` does. The new lines keep the indent of their line. */
+/** Breaks each line of a text as `wrapped` does. The new lines have the indent of the line that was broken. */
 export function wrappedLines(text: string, width: number): string {
   return text
     .split('\n')
@@ -91,7 +91,9 @@ export function wrappedLines(text: string, width: number): string {
     .join('\n');
 }
 
-/** Returns the lines of each row. All rows must have the same number of cells; only the last cell may contain colours. */
+/**
+ * Returns for each row its lines, with aligned columns. All rows must have the same number of cells; only the last cell may have colours.
+ */
 export function aligned(
   rows: readonly (readonly string[])[],
   width = Number.POSITIVE_INFINITY,

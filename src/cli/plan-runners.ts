@@ -8,11 +8,14 @@ import type { PlanView, TargetView } from './status/view.ts';
 
 export interface PlanRunner {
   readonly name: string;
-  /** The name of the plan in lines of changes, if its object is only a record. By default, the kind and name of the object are used. */
+  /**
+   * What the plan is called in lines of changes, for plans whose object is only a record. Other plans are called by kind and name of their
+   * object.
+   */
   readonly subject?: string;
   /**
-   * A clause that follows "when". It names the moment at which a node in progress fails, if its
-   * step has no deadline.
+   * A clause that follows "when" and says when a node in progress fails. It is used for a step
+   * without a deadline of its own.
    */
   readonly limit: string;
   /** A clause that says how the user runs the whole plan again, also after an abort. */
@@ -20,15 +23,15 @@ export interface PlanRunner {
   /** A clause that says what the user does after fixing the cause of a failure that `refit retry` cannot retry. */
   readonly again: string;
   /**
-   * A sentence that says what the user does about a refused plan. The field is set only for dialects whose plans then continue by
-   * themselves.
+   * A sentence that says what the user does about a refused plan. The field is set only for dialects whose plans continue by themselves
+   * once they are corrected.
    */
   readonly corrected?: string;
   /** A clause that says where the user finds the cause of a failure. */
   readonly causes?: string;
   /** True if `refit retry` cannot try a failed node again. */
   readonly hasNoRetry?: true;
-  /** True if the user runs the process on the machine on which `refit status` runs. */
+  /** True if the process that carries plans out runs on the user's machine, where `refit status` runs, too. */
   readonly runsHere?: true;
 }
 
@@ -105,7 +108,7 @@ function fixOfEdited(plan: PlanView): string {
 /** Matches what Refit says about a failed hook. If the failure cancelled work on the node, no code is recorded, only this text. */
 const HOOK_FAILED = /(?:^|: )the hook \S+ of UpgradePolicy \S+ failed: /;
 
-/** Returns true if the target failed because of a hook. The reason of the plan is about the first failed target only. */
+/** Returns true if the target failed because of a hook. The reason of the plan counts only if it names this target. */
 function failedByHook({ reason = '' }: PlanView, { name, failure = '' }: TargetView): boolean {
   return [failure, reason.startsWith(`${name}: `) ? reason : ''].some((text) =>
     HOOK_FAILED.test(text),

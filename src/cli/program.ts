@@ -11,7 +11,7 @@ export interface CommandCall {
   readonly values?: readonly string[];
   readonly abort: AbortSignal;
   readonly write: (text: string) => void;
-  /** Where the command writes; the default is standard output. */
+  /** The output to which the command writes; by default, standard output. */
   readonly output?: Output;
 }
 
@@ -29,7 +29,10 @@ export interface CommandSpec {
   readonly run?: (flags: never, call: CommandCall) => Promise<number | void>;
 }
 
-/** Runs one command line, given without `node` and the script. Resolves with the exit code. Rejects with REFIT_USAGE if the command line is wrong. */
+/**
+ * Runs one command line, given without `node` and the script. Resolves with the exit code. Rejects with REFIT_USAGE if the command line is
+ * wrong.
+ */
 export async function runProgram(
   args: readonly string[],
   commands: readonly CommandSpec[],
@@ -68,7 +71,7 @@ export async function runProgram(
   }
 }
 
-/** Commands of kubectl that people try out of habit, and what they mean here. */
+/** Commands of kubectl that people try out of habit, each with the advice what to run instead. */
 const MEANT = new Map([
   ['get', 'run `refit status` for plans and nodes, or `kubectl get plans,noderollouts -A`'],
   ['describe', 'run `refit why` for a plan, or `refit why NODE` for one node'],
@@ -85,9 +88,9 @@ function hintFor([command = '']: readonly string[]): string {
 }
 
 /**
- * Returns the words up to the first one that is not a command; undefined if all commands exist. The
- * parser gets only these words, because with `--help` behind them it would print the help of the
- * group and report success.
+ * Returns the words up to and including the first one that is not a command; undefined if all
+ * commands exist. The parser gets only these words: with a `--help` after them, it would print the
+ * help of the group and report success.
  */
 function unknownIn(args: readonly string[], commands: readonly CommandSpec[]) {
   const words: string[] = [];
@@ -98,7 +101,7 @@ function unknownIn(args: readonly string[], commands: readonly CommandSpec[]) {
     words.push(word);
     const named = known.find(({ name }) => name === word);
     if (!named) return words;
-    // The next word is an argument of this command.
+    // All further words are arguments of this command.
     if (named.argument || !named.commands) return undefined;
     known = named.commands;
   }

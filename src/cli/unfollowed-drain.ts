@@ -5,7 +5,7 @@ import { SELF_DRAINING } from './self-draining.ts';
 type Dialect = 'autopilot' | 'cattle';
 type Field = 'pods' | 'order' | 'waitForJobs' | 'loadBalancers' | 'volumes' | 'evictionRequests';
 
-/** Who drains a node instead of the leader, and when, and the fields of `spec.drain` that are not followed then. */
+/** For each dialect: who may drain a node instead of the leader, when, and which fields of `spec.drain` then have no effect. */
 const DRAINERS: Readonly<
   Record<
     Dialect,
@@ -24,7 +24,7 @@ const DRAINERS: Readonly<
   },
 };
 
-/** Returns a warning for each dialect of the policy in which somebody else than the leader may drain. */
+/** Returns a warning for each dialect of the policy in which something other than the leader may drain nodes. */
 export function unfollowedDrain({ drain, plans }: UpgradePolicySpec): string[] {
   if (drain === undefined || drain.enabled === false) return [];
   const isSet: Readonly<Record<Field, boolean>> = {

@@ -13,7 +13,7 @@ const DRAINED_BY_OTHERS = {
   cattle: 'a node that the Job of a Rancher Plan drains',
 } as const;
 
-/** Returns a warning for each dialect of the policy in which hooks of these moments cannot run on every node. */
+/** Returns a warning for each dialect of the policy in which hooks after the drain or before the restart cannot run on every node. */
 export function unplacedHooks({ hooks = [], plans }: UpgradePolicySpec): string[] {
   const placed = hooks.filter(({ when }) => MOMENTS.includes(when));
   if (placed.length === 0) return [];

@@ -1,4 +1,4 @@
-/** Names the user of this process: to the API server, or on this host. */
+/** Finds out the name of the user of this process, as the API server or this host knows it. */
 import { hostname, userInfo } from 'node:os';
 import type { Reading } from '../kube/client.ts';
 import type { ClusterFlags } from '../kube/config/kubeconfig.ts';
@@ -16,7 +16,7 @@ const selfSubjectReviews = clusterScoped<SelfSubjectReview>(
   'SelfSubjectReview',
 );
 
-/** Returns the name of the user, or `uid-<number>` in a container whose passwd file lacks the user. */
+/** Returns the name of the user on this host; `uid-<number>` in a container whose passwd file does not contain the user. */
 export function userName(
   read: () => { readonly username: string } = userInfo,
   uid = process.getuid?.(),
@@ -25,8 +25,8 @@ export function userName(
 }
 
 /**
- * Resolves with the name by which the API server knows the user. If the API server does not say it, resolves with
- * the user and the name of this host.
+ * Resolves with the name by which the API server knows the user. If the API server does not tell that name, resolves
+ * with `<user>@<host>` for the user on this host.
  */
 export async function askUserName(reading: Reading): Promise<string> {
   const asked = askOwnName(reading);
@@ -34,7 +34,10 @@ export async function askUserName(reading: Reading): Promise<string> {
   return answer || `${userName()}@${hostname()}`;
 }
 
-/** Resolves with the name by which the API server knows the user; with an empty text if the answer has none. Rejects if the API server refuses to say it. */
+/**
+ * Resolves with the name by which the API server knows the user; with an empty text if the answer has no name. Rejects if the API server
+ * refuses the request.
+ */
 export async function askOwnName({ client, abort }: Reading, deadlineMs?: number): Promise<string> {
   const { group, version, kind } = selfSubjectReviews;
   const question = { apiVersion: `${group}/${version}`, kind, metadata: { name: '' } };
@@ -42,7 +45,7 @@ export async function askOwnName({ client, abort }: Reading, deadlineMs?: number
   return status?.userInfo?.username ?? '';
 }
 
-/** Resolves with the name of the user who runs a command with these flags, for what the command writes. */
+/** Resolves with the name of the user who runs a command with these flags. The command writes the name into objects. */
 export async function nameOfUser(
   flags: ClusterFlags,
   { abort }: Pick<SessionParts, 'abort'>,

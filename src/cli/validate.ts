@@ -115,8 +115,8 @@ function judge({ kind, object }: ReadObject): Judgement {
 }
 
 /**
- * Returns a warning if the file has had the object before, and adds it to those that were `seen`. kubectl applies both, and the API
- * server keeps the last one.
+ * Returns a warning if the same object is already among those that were `seen`, and adds it to them. kubectl would apply both, and the
+ * API server would keep the last one.
  */
 function repetition({ kind, object }: ReadObject, seen: Set<string>): string[] {
   const { name, namespace } = object.metadata;
@@ -129,7 +129,7 @@ function repetition({ kind, object }: ReadObject, seen: Set<string>): string[] {
     : [];
 }
 
-/** Returns the problem of a namespace on an object whose kind has none. An API server would ignore it silently. */
+/** Returns a problem if an object of a cluster-scoped kind has a namespace. An API server would silently ignore the namespace. */
 function namespaceProblems({ kind, object }: ReadObject): string[] {
   const { namespace } = object.metadata;
   if (kind.resource.namespaced || namespace === undefined) return [];
@@ -149,7 +149,7 @@ function judgePolicy(policy: UpgradePolicy): Judgement {
   return { title, problems, warnings: warningsOf(policy) };
 }
 
-/** An invalid policy has no warnings, because its fields may have any type. */
+/** Returns the warnings about a policy. Returns none for an invalid policy, because its fields may have any type. */
 function warningsOf({ spec }: UpgradePolicy): string[] {
   const checked = upgradePolicySpecSchema.safeParse(spec);
   if (!checked.success) return [];
@@ -163,7 +163,7 @@ function warningsOf({ spec }: UpgradePolicy): string[] {
   ];
 }
 
-/** Returns a warning if the policy tries nodes again whose plans have attempts of their own. */
+/** Returns a warning if the policy has retries for plans that have attempts of their own. */
 function retryWarnings({ retry, plans = [] }: UpgradePolicySpec): string[] {
   const dialects = plans.flatMap(({ dialect }) => dialect ?? []);
   const without = dialects.filter((dialect) => dialect !== 'autopilot');
@@ -230,7 +230,7 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
   const { nodeSelector, concurrency } = plan.spec ?? {};
   const fields = fieldFindings(plan);
   const { problems } = resolveLatest(plan, undefined);
-  // Only the controller asks the channel, so this command cannot know its answer.
+  // A missing answer of the channel is no problem here, because only the controller asks the channel.
   const own = problems
     .filter(({ code }) => code !== 'ChannelUnanswered')
     .map(({ message }) => message);
@@ -290,7 +290,10 @@ function unverified({ spec }: Plan): string[] {
   );
 }
 
-/** Returns warnings about version steps between the commands of a plan. The step of the first command is not checked, because the running version is unknown here. */
+/**
+ * Returns warnings about version steps between the commands of a plan. The step of the first command is not checked, because the running
+ * version is unknown here.
+ */
 function brokenSteps({ spec }: Plan): string[] {
   const updates = spec.commands.flatMap(({ k0supdate }, index) => {
     const parsed =

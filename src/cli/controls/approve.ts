@@ -49,11 +49,11 @@ interface Decision {
   isIn(spec: Partial<Spec>, plan: Inspection, now: number): boolean;
   /** Returns the changed list of the spec. The entry replaces an earlier one about the same wave or check; all other entries stay. */
   write(spec: Partial<Spec>, entry: Entry): Partial<Spec>;
-  /** The decision as the end of a sentence about the plan. */
+  /** The decision as words that follow the title of the plan in a sentence. */
   readonly words: string;
 }
 
-/** The leader writes the status of the NodeRollout often, so a write may conflict several times. */
+/** The most attempts to write a decision. The leader writes to the NodeRollout often, so a write may conflict several times. */
 const MAX_TRIES = 10;
 
 /** Approves a wave of the plan that the user named. Resolves even if it was approved before. */
@@ -100,7 +100,7 @@ async function decide(flags: DecisionFlags, parts: SessionParts, decision: Decis
   });
 }
 
-/** Resolves with the plan that the user named. Rejects with REFIT_CONTROL if nothing of it is left to decide. */
+/** Resolves with the plan that the user named. Rejects with REFIT_CONTROL if the plan has nothing left to decide. */
 async function planFor(session: Session, named: string | undefined, now: number) {
   const plan = choosePlan(await inspectPlans(session, named, now), named);
   const { snapshot } = plan;
@@ -134,7 +134,8 @@ async function record(
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const object = await read(client.get(nodeRollouts, name, { namespace, abort }), place);
     const { spec, metadata } = object;
-    // The leader removes the decisions about a former plan of this name, and would remove this entry as well.
+    // While the NodeRollout is still about a former plan with the same name, nothing is written: its leader will remove the decisions
+    // about the former plan, and would remove this entry with them.
     if (spec.plan.uid !== rollout.source.uid)
       throw new RefitError(
         'REFIT_CONTROL',
@@ -208,7 +209,7 @@ export function assertNeedsApproval(
     );
 }
 
-/** Returns whether each wave needs approval, in their order. The last one has the nodes that no rule takes. */
+/** Returns for each wave, in order, whether it needs approval. If a wave has the nodes that no rule selects, it is the last one. */
 function wavesIn(snapshot: Snapshot, policy: RolloutPolicy): boolean[] {
   const { waves = [] } = policy;
   const counts = snapshot.rollout.stages.map(
@@ -218,7 +219,7 @@ function wavesIn(snapshot: Snapshot, policy: RolloutPolicy): boolean[] {
   return Array.from({ length: count }, (_, index) => waves[index]?.needsApproval === true);
 }
 
-/** Throws REFIT_CONTROL if the policy has no such check. */
+/** Throws REFIT_CONTROL if the policy has no health check with this name. */
 export function assertIsCheck({ policy }: Pick<Inspection, 'policy'>, check: string): void {
   const names = (policy.health?.checks ?? []).map(({ name }) => name);
   if (names.includes(check)) return;

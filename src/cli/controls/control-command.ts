@@ -18,7 +18,7 @@ export interface ControlFlags extends ConnectionFlags, DryRunFlags {
   readonly plan?: string;
 }
 
-/** Leaders write to the plan often, so a write may conflict several times. The plan is read again after each conflict. */
+/** The most attempts to write a control. Leaders write to the plan often, so a write may conflict; the plan is then read again. */
 const MAX_TRIES = 10;
 
 /**
@@ -62,7 +62,7 @@ async function carryOut(control: Control, session: Session, flags: ControlFlags,
 }
 
 /**
- * Resolves with every plan that can be read, at least one. Rejects if there is none; `named` is the plan that the user asked for.
+ * Resolves with every plan that can be read. Rejects if there is none. `named` is the plan that the user asked for.
  */
 export async function inspectPlans(
   { loaded, viewParts }: Session,
@@ -81,7 +81,7 @@ export function say({ output }: Pick<SessionParts, 'output'>, sentences: readonl
   output.write(`${sentences.flatMap((text) => wrapped(printable(text), columns)).join('\n')}\n`);
 }
 
-/** Writes the annotations of the change. Returns false if the plan has changed since it was read. */
+/** Writes the annotations of the change. Resolves with false if the plan has changed since it was read. */
 async function write(
   { client, abort }: Session,
   { dialect, plan }: Inspection,
@@ -93,8 +93,8 @@ async function write(
   const written: [string, string | null][] = [];
   for (const [key, value] of Object.entries(annotations)) {
     written.push([controlKey(key, dialect.planObjects?.controlPrefix), value]);
-    // An earlier release of Refit may have written the removed annotations, under the only prefix
-    // that it knew.
+    // An annotation is also removed under the prefix of Refit itself: an earlier release knew no
+    // other prefix.
     if (value === null) written.push([key, null]);
   }
   const patch = { metadata: { annotations: Object.fromEntries(written), resourceVersion } };

@@ -5,7 +5,7 @@ import type { PlanView } from '../status/view.ts';
 
 export interface ControlledPlan extends Inspection {
   readonly view: PlanView;
-  /** True if the cluster has other plans, so that a command without `--plan` may not find this one. */
+  /** True if the cluster has other plans, so that a command without `--plan` may choose another plan. */
   readonly hasOthers?: boolean;
 }
 
@@ -16,9 +16,12 @@ export interface PlanChange {
   readonly said: readonly string[];
 }
 
-/** Returns what to change on the plan, and what to print. `now` is the current time. Throws REFIT_CONTROL if the control makes no sense for it. */
+/**
+ * Returns what to change on the plan, and what to print. `now` is in milliseconds. Throws REFIT_CONTROL if the plan does not permit the
+ * control.
+ */
 export type Control = ((plan: ControlledPlan, now: number) => PlanChange) & {
-  /** Returns true for a plan that the control can apply to. It is used if the user names no plan. */
+  /** Returns true for a plan that the control can apply to. The command calls it to choose a plan if the user names none. */
   readonly isMeant?: (plan: Inspection) => boolean;
 };
 

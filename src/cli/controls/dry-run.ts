@@ -1,6 +1,6 @@
-/** The option `--dry-run`: a command says what it would write, and nothing is stored. */
+/** Defines the option `--dry-run`, with which a command says what it would write, and stores nothing. */
 
-/** With `server` the API server checks the write, as kubectl asks it to. With `client` nothing is sent. */
+/** With `server`, the API server checks the write and stores nothing, as with kubectl. With `client`, the write is not sent. */
 export type DryRun = 'server' | 'client';
 
 export interface DryRunFlags {

@@ -34,7 +34,7 @@ interface Holdable {
   readonly object: KubeObject;
 }
 
-/** Holds a node. Replaces an earlier hold of the node, and prints it. Rejects with REFIT_CONTROL if the node does not exist. */
+/** Holds a node. Prints the earlier hold that this one replaces, if any. Rejects with REFIT_CONTROL if the node does not exist. */
 export async function hold(named: string, flags: HoldFlags, parts: SessionParts): Promise<void> {
   const { abort, clock, output } = parts;
   const now = clock.now();
@@ -50,7 +50,7 @@ export async function hold(named: string, flags: HoldFlags, parts: SessionParts)
     ...(reason === undefined ? {} : { reason }),
     ...(until === undefined ? {} : { until }),
   };
-  // A controller that also runs pods has two objects, and a plan may read only one of them.
+  // All objects of the node are annotated: a controller that also runs pods has a Node and a ControlNode, and a plan may read either.
   for (const each of found) await annotate(client, each, writeHold(value), flags, abort);
   const before = longestHold(found.map(({ object }) => holdOn(object)));
   const replaced =
@@ -118,8 +118,8 @@ const HEADS = {
 } as const;
 
 /**
- * Returns the objects by which the name may be held: the Node and the ControlNode of this name, or the Nodes of the
- * Machine for `machine/NAME` or `capi/NAME`. Rejects with REFIT_CONTROL if there is none.
+ * Resolves with the objects to annotate: the Node and the ControlNode with the name. For `machine/NAME` or `capi/NAME`, these
+ * are the Nodes of the Machine. Rejects with REFIT_CONTROL if there is none.
  */
 async function findHoldables(
   client: KubeClient,
@@ -138,7 +138,7 @@ async function findHoldables(
   });
 }
 
-/** Splits `capi/NAME` into its head and name. Throws REFIT_USAGE if the head is unknown. */
+/** Splits a name such as `capi/NAME` into its head and the rest. Throws REFIT_USAGE if the head is unknown. */
 function headOf(named: string) {
   const [first = '', ...rest] = named.split('/');
   const known = Object.entries(HEADS).find(([word]) => word === first.toLowerCase());
@@ -154,7 +154,7 @@ function headOf(named: string) {
 }
 
 function nodesOfMachine(all: readonly Node[], name: string): Holdable[] {
-  // A kubelet can claim the name of any Machine for its Node. All Nodes that claim it are held.
+  // A kubelet can claim the name of any Machine for its Node, so all Nodes that claim this Machine are held.
   return all
     .filter((node) => namesOf(node).slice(1).includes(name))
     .map((object) => ({ resource: nodes, object }));

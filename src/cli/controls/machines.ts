@@ -28,8 +28,8 @@ export async function retryMachine(
   if (flags.plan !== undefined && !/^(capi|machine|node)\//i.test(flags.plan)) return false;
   using client = await connect(flags, 'refit-control');
   const all = (await ifAllowed(listNodes(client, { abort })))?.items ?? [];
-  // A kubelet can claim the name of any Machine for its Node, but not the name of another Node. So the name of a Node wins,
-  // and all Nodes that claim the name of the Machine are retried.
+  // A kubelet can claim the name of any Machine for its Node, but not the name of another Node. So if a Node has the name, only
+  // that Node is retried. Otherwise all Nodes that claim the Machine are retried.
   const own = all.filter(({ metadata }) => metadata.name === name);
   const failed = (own.length > 0 ? own : all).filter(
     (each) => namesOf(each).includes(name) && failuresOn(each).length,
@@ -47,7 +47,7 @@ export async function retryMachine(
       `${printable(`Machine ${namesOf(node).at(-1)} is updated again when Cluster API sends its next request.`)}\n`,
     );
   });
-  // All retries finish before an error is reported: a Node that changes all the time must not prevent the retry of another.
+  // Every retry is attempted before an error is reported, because a Node that changes all the time must not prevent other retries.
   await settleAll(retried);
   if (failed.length > 0)
     output.write(
@@ -58,14 +58,14 @@ export async function retryMachine(
   return failed.length > 0;
 }
 
-/** Returns the names by which a user may call the Machine of a Node: the Node first, then the Machine, alone and with its namespace. */
+/** Returns the names by which a user may call the Machine of a Node: that of the Node, that of the Machine, and `<namespace>/<machine>`. */
 export function namesOf({ metadata: { name, annotations = {} } }: Node): string[] {
   const { [NODE_ANNOTATIONS.machine]: machine = name, [NODE_ANNOTATIONS.namespace]: namespace } =
     annotations;
   return namespace === undefined ? [name, machine] : [name, machine, `${namespace}/${machine}`];
 }
 
-/** Returns the annotations with the requests that failed. */
+/** Returns the keys of the annotations with failed requests on the Node. */
 function failuresOn(node: Node): string[] {
   const update = updateOn(node);
   const asked = wire.configurationRequestOn(node);
@@ -92,7 +92,7 @@ export async function approve(
   { abort, output }: SessionParts,
 ): Promise<void> {
   using client = await connect(flags, 'refit-control');
-  // The hooks write objects in this form into the status of the UpdaterSet.
+  // The name is converted to the form in which the hooks write objects into the status of the UpdaterSet: `Machine prod/cp-1`.
   const title = named.replace('/', ` ${flags.namespace}/`);
   const object = title.replace(/^machine/i, 'Machine').replace(/set /i, 'Set ');
   const all = (await client.listAll(updaterSets, { abort })).items.filter(
@@ -100,8 +100,8 @@ export async function approve(
   );
   const waiting = ({ status }: UpdaterSet) => (status?.uncovered ?? []).map((each) => each.object);
   const asking = all.filter((each) => waiting(each).includes(object));
-  // A full list is incomplete, so the object may wait for approval although the list does not have
-  // it.
+  // The list of an UpdaterSet is cut at its limit. If it is full, the object may wait for approval
+  // although the list does not contain it.
   const mayAsk = (set: UpdaterSet) => waiting(set).length >= MOST && /^Machine(Set)? /.test(object);
   const sets = asking.length > 0 ? asking : all.filter(mayAsk);
   if (sets.length === 0) {

@@ -91,7 +91,7 @@ export async function carryOutAbort(flags: AbortFlags, parts: SessionParts): Pro
   await applyControl(abort(reason), flags, parts);
 }
 
-/** Returns the control that aborts a plan. The plan shows the reason. */
+/** Returns the control that aborts a plan. `reason` is stored in the plan and shown as the reason of its end. */
 export function abort(reason: string): Control {
   return (plan, now) => {
     const { snapshot, view } = plan;
@@ -113,7 +113,7 @@ export function abort(reason: string): Control {
   };
 }
 
-/** Returns what the abort changes. It is computed from the node actions that the leader will run. */
+/** Returns sentences about what the abort changes. They are made from the node actions that the leader would run now. */
 function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): string[] {
   const nodeActions = nodeActionsOf(assess(snapshot, policy, now));
   const cancelled = nodeActions.filter(({ kind }) => kind === 'cancel').map(({ target }) => target);

@@ -1,4 +1,4 @@
-/** Implements `refit retry --skipped`: takes up all nodes that a plan has left out. */
+/** Implements `refit retry --skipped`: makes a plan upgrade all nodes that it has skipped. */
 import { factsOf } from '../../engine/gates/types.ts';
 import { RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import { isUpgradedByLaterStage, targetsIn, withStages } from '../../engine/model/rollout.ts';
@@ -50,7 +50,7 @@ const takeUp: Control = (controlled, now) => {
   };
 };
 
-/** The control that retries every skipped node of one plan. Without a name it is for the plan that has skipped nodes. */
+/** The control that retries every skipped node of one plan. If the user names no plan, it is meant for a plan with skipped nodes. */
 export const retrySkipped: Control = Object.assign(
   (plan: ControlledPlan, now: number) => takeUp(plan, now),
   {

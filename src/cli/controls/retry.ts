@@ -52,7 +52,7 @@ export function retriesOn({
   return ownMember(plan.metadata.annotations, key);
 }
 
-/** Throws REFIT_CONTROL if the plan was aborted, because nothing of it can be retried. */
+/** Throws REFIT_CONTROL if the plan was aborted, because nothing can be retried in an aborted plan. */
 export function refuseIfAborted({ snapshot, view }: ControlledPlan): void {
   if (snapshot.controls.abort === undefined) return;
   failing('REFIT_CONTROL')(
@@ -80,8 +80,8 @@ function failedOf(name: string, controlled: ControlledPlan): readonly [Target, .
   if (first) return [first, ...others];
   if (failed.length > 0)
     return refuse(`a later command of ${title} has upgraded ${name} since it failed`);
-  // The slot of the node must stay occupied, because otherwise another node would restart at the
-  // same time.
+  // If the roll-back of the node did not work, a retry is refused: the node may still restart, so it
+  // must keep its slot, and no other node may restart at the same time.
   const unsettled = `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix the node, and retry it when it is not Ready or its deadline has passed`;
   if (found.some(({ target }) => isUnsettled(snapshot, target))) return refuse(unsettled);
   const places = found.map((each) => placeOf(each, view));
@@ -96,7 +96,7 @@ function failedOf(name: string, controlled: ControlledPlan): readonly [Target, .
   return refuse(`${name} of ${title} has not failed: it is ${places.join(', ')}`);
 }
 
-/** Returns the phase of a target, or its step while it is in progress. A failure counts only after the leader has recorded it. */
+/** Returns as a word the phase of a target, or `at <step>` while it is in progress. */
 function placeOf(
   { stage, target }: { stage: Stage; target: Target },
   { stages }: ControlledPlan['view'],

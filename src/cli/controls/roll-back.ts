@@ -29,10 +29,10 @@ export interface RollBackFlags extends ControlFlags {
   readonly yes?: boolean;
 }
 
-/** The flags for a roll-back that writes a Plan. The Plan keeps the reason. */
+/** The flags of a roll-back that writes a Plan. The reason is stored in the Plan. */
 export type ReasonedFlags = RollBackFlags & { readonly reason: string };
 
-/** The leader writes the plan often, so a write may conflict several times. */
+/** The most attempts to write the plan. The leader writes to it often, so a write may conflict several times. */
 const MAX_TRIES = 10;
 const refuse = failing('REFIT_CONTROL');
 
@@ -70,7 +70,10 @@ export async function recordOf(
   );
 }
 
-/** Returns the run that the user named, or else the last one that `isMeant` accepts. Throws REFIT_CONTROL if no run or more than one is meant. */
+/**
+ * Returns the run that the user named, or else the last run that `isMeant` accepts. Throws REFIT_CONTROL if there is none, or if the name
+ * fits several.
+ */
 export function chosenRun(
   history: readonly NodeRolloutRun[],
   flags: Pick<RollBackFlags, 'run'>,

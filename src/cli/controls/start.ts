@@ -1,4 +1,4 @@
-/** Implements `refit start`: opens the maintenance window of one plan once. The opening ends by itself. */
+/** Implements `refit start`: opens the maintenance window of one plan for a given time. */
 import { endOfOpening, isTimetableOpen } from '../../engine/gates/window-open.ts';
 import { OPEN_WINDOW_ANNOTATION, type OpenWindow } from '../../engine/model/controls.ts';
 import { isFinal } from '../../engine/model/rollout.ts';

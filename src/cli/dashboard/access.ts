@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 
 const ACTION_PATH = 'api/act';
 export const PREVIEW_PATH = 'api/preview';
-/** A page of another site cannot send this header unless the server allows it, and this server allows nobody. */
+/** The header of a request of the page. A page of another site cannot send it without the permission of this server, which gives none. */
 const ACTION_HEADER = 'x-refit-action';
 
 interface Rules {
@@ -20,13 +20,13 @@ interface Refusal {
   readonly text: string;
 }
 
-/** Returns why a request gets no answer; undefined if it gets one. */
+/** Returns the code and text with which a request is refused; undefined if it is allowed. */
 export function refusalOf(
   request: Pick<IncomingMessage, 'method' | 'headers'>,
   url: URL,
   { port, place, token, allowsActions }: Rules,
 ): Refusal | undefined {
-  // Browsers leave out the port of HTTP.
+  // Browsers leave the port out of the header Host if it is 80.
   const end = port === 80 ? '' : `:${port}`;
   const hosts = [`127.0.0.1${end}`, `localhost${end}`];
   // A page at another host name that resolves to this address must not read the state (DNS rebinding).
@@ -47,7 +47,7 @@ export function refusalOf(
   if (!isOfPage && request.method !== 'GET')
     return { code: 405, text: 'this server only answers GET\n' };
   const cookie = cookieIn(request, cookieName(port));
-  // Such a request needs the cookie, because the history of a browser may contain the token of the URL.
+  // An action or a preview needs the cookie. The token in the URL is not enough, because the history of a browser may contain it.
   const given = isOfPage ? cookie : (url.searchParams.get('token') ?? cookie);
   const isBelow = url.pathname.startsWith(place);
   if (!isBelow || given === undefined || !isSame(given, token))
@@ -56,8 +56,8 @@ export function refusalOf(
 }
 
 /**
- * Returns why a request of the page is refused; undefined if it is not. The cookie alone proves nothing: the browser also sends it with
- * requests of pages that come from another port of this machine.
+ * Returns the code and text with which an action or a preview is refused; undefined if the page of this server has sent it. The cookie
+ * alone does not prove that: the browser also sends it with requests of pages that come from another port of this machine.
  */
 function refusalOfAction({ headers }: Pick<IncomingMessage, 'headers'>): Refusal | undefined {
   const { host = '', origin } = headers;
@@ -69,7 +69,7 @@ function refusalOfAction({ headers }: Pick<IncomingMessage, 'headers'>): Refusal
 }
 
 /**
- * Returns the name of the cookie. Browsers share cookies among all ports of a host, so the name contains the port. A browser would also
+ * Returns the name of the cookie. Browsers share cookies among all ports of a host, so the name contains the port. A browser could also
  * send the cookie to the servers of other users at other ports of this machine, so its path is one that they do not know.
  */
 export function cookieName(port: number): string {

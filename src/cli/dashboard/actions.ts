@@ -1,4 +1,7 @@
-/** Carries out what a button of the dashboard asks for: the same function as the command of that name, as the user who runs the dashboard. */
+/**
+ * Carries out the request of a button of the dashboard: calls the function of the command with that name, with the rights of the user who
+ * runs the dashboard.
+ */
 import { z } from 'zod';
 import { approveWave } from '../controls/approve.ts';
 import { applyControl } from '../controls/control-command.ts';
@@ -28,7 +31,7 @@ const requestSchema: z.ZodType<ActionRequest> = z.discriminatedUnion('action', [
   z.strictObject({ action: z.literal('unhold'), node: name }),
 ]);
 
-/** Returns the request in a body; undefined if it is none. */
+/** Returns the request that the body contains; undefined if the body is not a valid request. */
 export function actionIn(body: string): ActionRequest | undefined {
   try {
     return requestSchema.safeParse(JSON.parse(body)).data;

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { actionIn } from './actions.ts';
 import { type ActionRequest, type ActionResult, LONGEST_TEXT } from './state.ts';
 
-/** The most bytes of a request, which are more than the longest name and reason need. */
+/** The most bytes in the body of an action. The longest name and reason need fewer. */
 const LONGEST_ACTION = 8192;
 
 export const HEADERS = {
@@ -16,26 +16,26 @@ export const HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-/** Previews the plans in a text. */
+/** Previews the plans that the text contains. */
 export type Preview = (text: string) => Promise<ActionResult>;
 
 /** Carries out the action of a button. */
 export type Act = (request: ActionRequest) => Promise<ActionResult>;
 
-/** The answer has the code 200 even if the action was refused: the request was understood, and the page shows the reason. */
+/** Carries out an action and answers the request. The code is 200 even if the action was refused, because the page shows the reason. */
 export async function answerAction(
   act: Act,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  // A broken connection cannot take an answer.
+  // If the connection breaks, the body cannot be read, and no answer would arrive.
   const body = await bodyOf(request, LONGEST_ACTION).catch(() => undefined);
   const action = body === undefined ? undefined : actionIn(body);
   if (action === undefined) return send(response, 400, 'text/plain', 'this is not an action\n');
   send(response, 200, 'application/json', JSON.stringify(await act(action)));
 }
 
-/** The answer has the code 200 even if the text is no plan, because the page shows the reason. */
+/** Previews the text of the request and answers it. The code is 200 even if the text is no plan, because the page shows the reason. */
 export async function answerPreview(
   preview: Preview,
   request: IncomingMessage,
@@ -50,8 +50,8 @@ export async function answerPreview(
 }
 
 /**
- * Reads the body of a request. Resolves with undefined if it has more bytes than `longest`. The rest of such a body is read and discarded,
- * because the client might lose the answer if the server closed the connection before. The time limit of the server bounds this.
+ * Resolves with the body of a request; with undefined if it has more bytes than `longest`. The rest of a longer body is read and discarded,
+ * because the client might lose the answer if the server closed the connection earlier. The time limit of the server ends such a read.
  */
 export async function bodyOf(
   request: IncomingMessage,

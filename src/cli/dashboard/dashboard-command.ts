@@ -16,7 +16,7 @@ interface DashboardFlags extends ConnectionFlags {
   readonly allowActions?: boolean;
 }
 
-/** Serves until `abort`, and resolves with 130 then. Rejects if the cluster cannot be read at all, or the port is in use. */
+/** Serves the dashboard until `abort` fires, and then resolves with 130. Rejects if the cluster cannot be read, or the port is in use. */
 export async function runDashboard(flags: DashboardFlags, parts: SessionParts): Promise<number> {
   const { clock, output, abort } = parts;
   const missing: string[] = [];
@@ -49,13 +49,13 @@ async function serving(parts: Omit<Parameters<typeof serveDashboard>[0], 'files'
   return { ...server, [Symbol.asyncDispose]: async () => await server.close() };
 }
 
-/** The program that opens a URL, where it is not that of freedesktop.org. */
+/** The program that opens a URL on systems without the program of freedesktop.org. */
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, string>>> = {
   darwin: 'open',
   win32: 'explorer',
 };
 
-/** A machine without a browser has no such command; the URL is printed anyhow. */
+/** Opens the URL in a browser. Ignores a failure, because a machine may have no browser and the URL is printed, too. */
 function openBrowser(url: string): void {
   const { [process.platform]: command = 'xdg-open' } = OPENERS;
   const child = spawn(command, [url], { stdio: 'ignore', detached: true });

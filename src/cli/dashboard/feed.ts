@@ -4,13 +4,13 @@ import { HEADERS } from './answers.ts';
 import type { DashboardState } from './state.ts';
 
 export interface Feed {
-  /** The newest state as JSON; empty before the first one. */
+  /** The newest state as JSON; empty before the first state. */
   readonly last: string;
   /** How many pages are open. */
   readonly pages: number;
   /** Sends the state to every open page. */
   publish(state: DashboardState): void;
-  /** Answers with the present state, and with each new one as an event. */
+  /** Answers a request with the present state and then with each new state, each as an event. */
   subscribe(response: ServerResponse): void;
   /** Makes every open page load again, and ends its connection. */
   end(): void;

@@ -41,7 +41,7 @@ function notesOf(status: StatusView): string[] {
   });
 }
 
-/** Returns what `refit why NODE` says of a node of this plan; nothing if the plan does not have it. */
+/** Returns what `refit why NODE` says about a node of the plan with this key; an empty list if the plan does not have the node. */
 export function explainNode(status: StatusView, key: string, node: string, now: number): Said[] {
   return status.plans
     .filter((plan) => keyOf(plan) === key)
@@ -98,8 +98,8 @@ function planState(
 }
 
 /**
- * Returns the record of the run that the plan is in, as `refit history` shows it; undefined if the controller has not written one.
- * The times in the status of the plan change with the state of each node, so its first time can be later than the start.
+ * Returns the record of the present run of the plan, as `refit history` shows it; undefined if the controller has not written one. The
+ * record has the start of the run. The status of the plan may not have it, because its times change with the state of each node.
  */
 function recordedRun(
   { id, uid }: PlanView,
@@ -117,7 +117,7 @@ function isOf({ spec }: NodeRollout, { uid, name, namespace }: PlanView): boolea
   return plan.name === name && plan.namespace === namespace;
 }
 
-/** Leaves out the run in progress, which the plan itself shows. */
+/** Returns the runs that have ended. The run in progress is left out, because the plan itself shows it. */
 function endedRunsOf(history: PlanHistory): RunState[] {
   return runsOf(history).filter(({ ended }) => ended !== undefined);
 }

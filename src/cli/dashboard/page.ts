@@ -1,4 +1,4 @@
-/** Writes the HTML around the user interface. The state is data in it, and never markup. */
+/** Writes the HTML around the user interface. The state of the cluster becomes data in the HTML, and never markup. */
 import { hash } from 'node:crypto';
 import type { UiFiles } from './bundle.ts';
 import type { DashboardState } from './state.ts';
@@ -21,8 +21,8 @@ export function pageOf(page: Page): string {
 const SERVED = '<link rel="icon" href="data:,"><link rel="stylesheet" href="ui.css">';
 
 /**
- * Returns the head of a page without a server. Its policy lets the browser run only the script and use only the style with these hashes,
- * and open no address.
+ * Returns the head of a page that is a file and has no server. Its policy lets the browser run only the script and use only the style of
+ * the page, and open no address.
  */
 function inlineHead({ script, style }: UiFiles): string {
   const sum = (content: string): string => `'sha256-${hash('sha256', content, 'base64')}'`;
@@ -30,7 +30,7 @@ function inlineHead({ script, style }: UiFiles): string {
   return `<meta http-equiv="Content-Security-Policy" content="${policy}"><style>${style}</style>`;
 }
 
-/** Nothing in the JSON can end the script element, because it has no `<`. */
+/** Returns the state as JSON without `<`, so that nothing in it can end the script element around it. */
 function jsonInHtml(state: DashboardState): string {
   return JSON.stringify(state).replaceAll('<', String.raw`\u003c`);
 }

@@ -1,6 +1,6 @@
 /** Defines what the user interface shows. The page in ui/ imports this file and nothing else from here. */
 
-/** A heading of `refit why` with its lines. */
+/** A section of the output of `refit why`: a heading with its lines. */
 export interface Said {
   readonly heading: string;
   readonly lines: readonly string[];
@@ -55,7 +55,7 @@ export interface RunState {
 }
 
 export interface PlanState {
-  /** Names the plan in requests. */
+  /** The text that identifies the plan in requests of the page. */
   readonly key: string;
   readonly title: string;
   readonly phase: string;
@@ -92,7 +92,7 @@ export interface PlanState {
 }
 
 export interface DashboardState {
-  /** RFC 3339 time at which this was true. */
+  /** RFC 3339 time at which the state was made. */
   readonly at: string;
   /** RFC 3339 time since when the API server does not answer. */
   readonly silentSince?: string | undefined;

@@ -1,4 +1,4 @@
-/** Makes the view of `refit history` from NodeRollouts: the last runs of each plan, with what ended them. */
+/** Makes the view of `refit history` from NodeRollouts: the last runs of each plan, and why each run ended. */
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
@@ -60,7 +60,7 @@ function planLines(history: PlanHistory, now: number, medium: Medium): string[] 
   return [title, ...runs.flatMap((run) => runLines(run, runNameIn(runs, run), now, medium))];
 }
 
-/** Returns the message about a failed node without the words that the line begins with: its name, and the step `Failed`. */
+/** Returns the message about a failed node without the name of the node and the step `Failed`, which other text already shows. */
 function causeIn(message: string, node: string): string {
   return [`${node}: `, 'Failed: '].reduce(
     (text, words) => (text.startsWith(words) ? text.slice(words.length) : text),
@@ -68,7 +68,10 @@ function causeIn(message: string, node: string): string {
   );
 }
 
-/** Returns the failures of a run that its message does not contain. A run that ends with its first failure has the same words in both fields. */
+/**
+ * Returns the failures of a run that are not in its message. If a run ends with its first failure, `message` and `failures` have the same
+ * words.
+ */
 export function untoldFailures({
   message,
   failures = [],

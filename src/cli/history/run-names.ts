@@ -7,7 +7,7 @@ import { runIdIn } from '../../engine/model/earlier-versions.ts';
 
 type Named = Pick<NodeRolloutRun, 'id' | 'started'>;
 
-/** Returns the name that only this run has. */
+/** Returns the name `<id>@<start>`, which no other run has. */
 export function startedRunName({ id, started }: Named): string {
   return `${id}@${started}`;
 }
@@ -29,7 +29,7 @@ export function isNamedRun(
   return name === run.id || name === startedRunName(run) || name === `${run.planUid}/${run.id}`;
 }
 
-/** Returns the id of a run that is named as `<uid of the plan>/<id>`, or the whole name if several runs of the history have that id. */
+/** Returns `<id>` for a run that is named `<uid of the plan>/<id>`; the whole name if several runs of the history have that id. */
 export function rolledBackRunName(history: readonly Named[], named: string): string {
   const own = runIdIn(named);
   const isShared = history.filter(({ id }) => id === own).length > 1;

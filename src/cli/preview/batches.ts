@@ -1,4 +1,4 @@
-/** Computes in which batches the targets of a plan would start, and how long the plan takes. */
+/** Computes in which batches the targets of a plan would start, and how long the plan would take. */
 
 import { settle } from '../../engine/assess/advance.ts';
 import { assess } from '../../engine/assess/assess.ts';
@@ -18,12 +18,12 @@ import type { HoldView, PlanView, StageView } from '../status/view.ts';
 export interface StagePreview extends Omit<StageView, 'targets' | 'active'> {
   /** The number of targets that are done. */
   readonly done: number;
-  /** Names of pending targets that run the version already. They are done within a second. */
+  /** Names of pending targets that already run the version. They are done within a second after their start. */
   readonly there: readonly string[];
   readonly moving: readonly string[];
   /** The pending targets that people hold. They are in no batch. */
   readonly held: readonly HeldTarget[];
-  /** The other pending targets, in order. There are no batches if nothing will start. */
+  /** The batches of the other pending targets, in order. There are no batches if no target will start. */
   readonly batches: readonly Batch[];
 }
 
@@ -31,7 +31,7 @@ export interface HeldTarget extends HoldView {
   readonly name: string;
 }
 
-/** Targets that may be in progress at once: as many as slots and `maxUnavailable` allow. */
+/** Targets that may be in progress at once. Slots and `maxUnavailable` limit how many these are. */
 export interface Batch {
   /** The number of the wave of the policy, counted from 1; absent if the policy has no waves. */
   readonly wave?: number;
@@ -90,8 +90,8 @@ function roomOf({ snapshot, policy }: Inspection): Room {
   const { all, unavailable } = census;
   const moving = new Set(targetsIn(snapshot.rollout, 'intended').map(({ name }) => name));
   const away = [...unavailable].filter((name) => !moving.has(name)).length;
-  // If no more nodes may become unavailable, nodes start one at a time. Each starts when another is
-  // available again.
+  // Even if no further node may become unavailable now, the room is one node, because one can start
+  // whenever another becomes available again.
   const nodes = Math.max(1, nodesAllowedAway(maxUnavailable, all.size) - away);
   return { nodes, counts: (name: string) => all.has(name) && !unavailable.has(name) };
 }
@@ -118,7 +118,8 @@ export interface Duration extends Fit {
   readonly ms: number;
   readonly perTargetMs: number;
   /**
-   * With `measured`, nine in ten of these nodes took no longer the last time. With `assumed`, no node has reported a time.
+   * Where `perTargetMs` comes from. `measured`: nine in ten of the measured nodes took no longer in their last update. `assumed`: no node
+   * has reported a time.
    */
   readonly basis: 'measured' | 'assumed';
   /** The number of measured nodes. */
@@ -127,10 +128,12 @@ export interface Duration extends Fit {
   readonly inWindows?: boolean;
 }
 
-/** Milliseconds from the signal of a k0s node to its last report, with nothing to drain and a tiny download (docs/internals/benchmark.md). */
+/**
+ * Milliseconds from the signal of a k0s node to its last report, with nothing to drain and a tiny download (docs/internals/benchmark.md).
+ */
 const ASSUMED_MS = 20_000;
 
-/** Milliseconds until the agent of a node that runs the version already reports that it is done. */
+/** Milliseconds after the signal until the agent of a node that already runs the version reports that it is done. */
 const THERE_MS = 1000;
 
 /** Returns how long all batches take, one after the other; undefined if no target will start or finish. */
@@ -140,7 +143,7 @@ export function durationOf(
   now: number,
 ): Duration | undefined {
   const spent = measured(inspection);
-  // Without agents there is no typical time to assume.
+  // For a dialect without agents, there is no typical time to assume.
   if (spent.length === 0 && !inspection.dialect.agents) return undefined;
   const perTargetMs = spent[Math.ceil(spent.length * 0.9) - 1] ?? ASSUMED_MS;
   const batches = stages.flatMap(({ there, batches }) => [
@@ -165,12 +168,15 @@ export function durationOf(
 
 type TimedBatch = { readonly ms: number; readonly nodes: number };
 interface Fit {
-  /** The next window: when it opens, and how many of all nodes fit into it. */
+  /** The next window: when it opens (RFC 3339), and how many nodes of how many fit into it. */
   readonly window?: { readonly from: string; readonly nodes: number; readonly of: number };
   readonly doneAt?: string;
 }
 
-/** Places the batches into the windows of the policy: each batch starts only if it can end before the window closes. In the result, `window` says how many nodes fit into the next window. */
+/**
+ * Places the batches into the windows of the policy. A batch starts only if it can end before its window closes. If a batch fits into no
+ * window, the result has no `doneAt`.
+ */
 function fitInto(
   batches: readonly TimedBatch[],
   { policy, snapshot: { controls } }: Inspection,
@@ -184,7 +190,7 @@ function fitInto(
   let fitting = 0;
   let isNext = true;
   for (const { ms, nodes } of batches) {
-    // The start is undefined if no window is long enough.
+    // `start` is undefined if no window is long enough for the batch.
     const opening = openingFor(policy, controls, time);
     const start = opening === undefined ? startOf(policy, time, ms) : time;
     if (start === undefined)
@@ -193,7 +199,7 @@ function fitInto(
     isNext &&= from === undefined || start === time;
     from ??= start;
     if (isNext) fitting += nodes;
-    // The next nodes start only after these have settled.
+    // The next batch starts only after the nodes of this one have settled.
     time = start + ms + settleMs;
   }
   const settled = time + waves.reduce((sum, wave) => sum + (wave.settleMs ?? 0), 0);
@@ -201,8 +207,8 @@ function fitInto(
 }
 
 /**
- * The most openings to try. If none of them overlaps, the plan's own windows and those of the
- * policy exclude each other.
+ * The most openings of the windows to try. If the plan's own windows and those of the policy are
+ * never open together within so many openings, they exclude each other.
  */
 const MOST_OPENINGS = 50;
 
@@ -219,7 +225,9 @@ function startOf(policy: RolloutPolicy, from: number, ms: number): number | unde
   return undefined;
 }
 
-/** Returns how long the last successful update of each target took, in milliseconds, sorted. It may have belonged to an earlier plan. */
+/**
+ * Returns, sorted, how many milliseconds the last successful update of each target took. That update may have belonged to an earlier plan.
+ */
 function measured({ dialect, world, snapshot }: Inspection): number[] {
   const reports = withStages(snapshot.rollout).flatMap(({ stage, target }) => {
     const annotations = dialect.objectOf(stage, target, world)?.metadata.annotations;

@@ -36,7 +36,7 @@ export function policyRule(
   return { name: chosen, rule };
 }
 
-/** Returns a sentence about the order of the workers if counted pods decide it; undefined if they do not, or could not be counted. */
+/** Returns a sentence about the order of the workers; undefined unless numbers of pods decide the order and could be counted. */
 export function orderSentence({ snapshot, policy }: Inspection): string | undefined {
   const { budgetPods } = snapshot;
   const isCounted = typeof budgetPods === 'object' && budgetPods.byNode !== undefined;

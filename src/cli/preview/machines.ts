@@ -21,7 +21,7 @@ interface MachinesFlags extends ConnectionFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The time that Cluster API allows for a call, in milliseconds. */
+/** The most milliseconds that Cluster API allows for a call of the hook. */
 const CALL_MS = 10_000;
 
 const isController = ({ metadata }: Machine): boolean =>
@@ -58,10 +58,10 @@ export async function previewMachines(
   );
   const now = { workload };
   const about = { status: 200, body: JSON.stringify({ gitVersion: version }) };
-  // Cluster API upgrades the control plane first. So for workers, its API server already has the new version.
+  // Cluster API upgrades the control plane first. So workers are judged as if the API server already had the new version.
   const then = { workload: { ...workload, raw: async () => await Promise.resolve(about) } };
   const parts: CanParts = {
-    // The hooks record their answers in UpdaterSets. A preview must not write.
+    // The hooks record their answers, but a preview must not write. So patches are discarded.
     management: { ...client, patch: async <T>(): Promise<T> => await Promise.resolve({} as T) },
     callUpdater: async () =>
       await Promise.reject(new Error('only the extension can ask this updater')),
@@ -73,7 +73,7 @@ export async function previewMachines(
   const verdicts = new Map<string, Promise<Verdict>>();
   const look = async (machine: Machine) => {
     const { metadata, spec, status } = machine;
-    // Cluster API asks once about all Machines of a MachineSet.
+    // All Machines of a MachineSet share one verdict, because Cluster API asks once about all of them.
     const asked = `${setOf(machine)?.name ?? metadata.name} ${spec?.version}`;
     const verdict = verdicts.getOrInsertComputed(
       asked,

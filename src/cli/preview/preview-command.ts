@@ -94,7 +94,7 @@ export async function previewTexts(
 
 /** Returns the policies that the cluster would have after `kubectl apply` of the policies in the files. */
 function asIfApplied(policies: Policies, fromFiles: readonly UpgradePolicy[]): Policies {
-  // If several policies have the same name, the last one counts, as with kubectl.
+  // If several policies have the same name, the last one counts, as with `kubectl apply`.
   const applied = new Map(fromFiles.map((policy) => [policy.metadata.name, policy]));
   const list = (): readonly UpgradePolicy[] => [
     ...policies.list().filter(({ metadata }) => !applied.has(metadata.name)),
@@ -125,7 +125,7 @@ function objectsIn(files: readonly InputFile[], mostPlans = Number.POSITIVE_INFI
     ...read.flatMap((each) => each.others),
     ...policies.map(({ place, kind }) => `${place}: holds ${nameOf(kind)}`),
   ];
-  // A file with mistakes has objects that were meant, so only the mistakes are told.
+  // Objects of other kinds are named only if there is nothing else to say. A file with mistakes contains the meant objects.
   if (plans.length === 0 && problems.length === 0)
     problems.push(...others.map((found) => `${found}, expected ${EXPECTED}`));
   if (plans.length > mostPlans)
@@ -177,8 +177,8 @@ export async function previewNew(
 }
 
 /**
- * Adds the reason why a plan would not run: the cluster has an ended plan of the same name, and
- * nothing starts if the new one is applied over it.
+ * Returns the preview with the reason why the plan would not run: the cluster has an ended plan with
+ * the same name, and nothing starts if the new one is applied over it.
  */
 function notCarriedOut(preview: PlanPreview, { source, phase }: Rollout): PlanPreview {
   const {
@@ -215,8 +215,8 @@ const NOTHING =
   'the plan lists or selects no target, so it does nothing: check its selectors and limits';
 
 /**
- * Returns true if a plan has no target. The answer is the same in each dialect, although some
- * dialects end such a plan at once and others wait for a node that matches.
+ * Returns true if a new plan has no target. It does not matter what the dialect does with such a
+ * plan: some end it at once, others wait for a node that matches.
  */
 function doesNothing({ phase, reason, stages }: PlanView): boolean {
   const isOtherReason = reason !== undefined && reason !== NOTHING_DONE.message;
@@ -245,7 +245,7 @@ async function previewAt(
     'the order of its nodes: it depends on the uid, which the Plan gets when it is created';
   const { unchecked } = versionVerdict(inspection.snapshot, inspection.policy);
   const skewed = `whether the version rules allow it: ${unchecked.join('; ')}`;
-  // Once the plan has started, an Event reports the same.
+  // Unchecked version rules are told only for a new plan, because an Event tells them once the plan has started.
   const isSkewUnknown = phase === 'new' && unchecked.length > 0;
   const more = [...(isOrdered ? [] : [unordered]), ...(isSkewUnknown ? [skewed] : [])];
   const unseen = more.length === 0 ? view.unseen : [...(view.unseen ?? []), ...more];

@@ -56,10 +56,7 @@ export interface PreviewView {
   readonly plans: readonly PlanPreview[];
 }
 
-/**
- * The limits of the text form: batches, names of nodes, and blocked nodes. The JSON form has all of
- * them.
- */
+/** The limits of the text form: the most batches, names of nodes, and blocked nodes. The JSON form has no such limits. */
 const MOST_BATCHES = 12;
 const MOST_NAMES = 8;
 const MOST_BLOCKED = 12;
@@ -126,7 +123,7 @@ export function problemsOf({ problems, reason }: PlanPreview): readonly string[]
   return problems ?? (reason === undefined ? [] : [reason]);
 }
 
-/** Returns the message of a wait, and what ends it unless the target only waits for other targets. */
+/** Returns the message of a wait, and what ends the wait unless the target only waits for other targets. */
 function waitText({ reason, ends }: PlanPreview['waits'][number]): string {
   const text = `${reason.message} (${reason.code})`;
   return ends === undefined || isRoutine({ reason }) ? text : `${text}; ends when ${ends}`;
@@ -136,7 +133,7 @@ function line(heading: string, text: string): string {
   return `  ${heading.padEnd(8)} ${text}`;
 }
 
-/** Returns a number that is 0 only if the stage has no target to show. */
+/** Returns how many entries the preview of a stage shows; 0 only if the stage has no target. */
 function countOf({ done, there, moving, held, batches }: StagePreview): number {
   return done + there.length + moving.length + held.length + batches.length;
 }

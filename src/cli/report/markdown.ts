@@ -59,7 +59,7 @@ function cell(text: string): string {
   return escaped(text).replaceAll('|', String.raw`\|`);
 }
 
-/** Text of the cluster is never markup, neither of Markdown nor of HTML inside of it, and what looks like an address is no link. */
+/** Escapes text from the cluster, so that it is never Markdown or HTML, and so that an address in it does not become a link. */
 function escaped(text: string): string {
   return (
     text
@@ -71,7 +71,7 @@ function escaped(text: string): string {
       .replaceAll('://', '&#58;//')
       .replaceAll('@', '&#64;')
       .replaceAll(/\bwww\./gi, (found) => `${found.slice(0, -1)}&#46;`)
-      // At its beginning, these would make a list.
+      // At the beginning of a line, these characters would begin a list.
       .replace(/^(\d{0,9})([-+.)])/, String.raw`$1\$2`)
   );
 }

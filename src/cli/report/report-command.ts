@@ -81,7 +81,7 @@ async function read(session: Session, filter: PlanFilter, now: number): Promise<
     );
   const said = await Promise.all(
     COMPONENTS.map(async (component) => {
-      // A large cluster has many Events of others, so the server leaves them out.
+      // The API server filters by component, because a large cluster has many Events of other components.
       const options = { fieldSelector: `source=${component}`, transform: withoutManagedFields };
       return await listIfAllowed<Event>(session, events, missing, options);
     }),
@@ -91,8 +91,8 @@ async function read(session: Session, filter: PlanFilter, now: number): Promise<
 }
 
 /**
- * Returns the NodeRollout of a plan that matches the filter and does not exist any more; undefined if there is none. Throws
- * REFIT_CONTROL if several match.
+ * Returns the NodeRollout of a deleted plan that matches the filter; undefined if there is none. Throws REFIT_CONTROL if several
+ * deleted plans match.
  */
 function deletedPlan(
   rollouts: readonly NodeRollout[],
@@ -123,15 +123,15 @@ function deletedPlan(
   return found.toSorted(byLastRun)[0];
 }
 
-/** Sorts NodeRollouts by their last run, the newest first. A plan that was deleted and created again may have left several of them. */
+/** Compares NodeRollouts by the start of their last run, the newest first. A plan that was deleted and created again may have several. */
 function byLastRun(a: NodeRollout, b: NodeRollout): number {
   const [left, right] = [a, b].map(({ status }) => Date.parse(status?.history?.[0]?.started ?? ''));
   return (right || 0) - (left || 0);
 }
 
 /**
- * Returns the objects of a kind. Returns none if the cluster does not have the kind, or the user no right to list it. In the second case it
- * adds a sentence to `missing`.
+ * Resolves with the objects of a kind; with none if the cluster does not have the kind, or if the user has no right to list it. If the
+ * right is missing, adds a sentence to `missing`.
  */
 async function listIfAllowed<T extends KubeObject>(
   { client, abort }: Session,

@@ -17,7 +17,7 @@ export interface Report {
   /** The id of the trace of the last run; absent if no trace was sent. */
   readonly traceId?: string;
   readonly versions: readonly VersionChange[];
-  /** The sum of each step over all nodes, the longest first. */
+  /** For each step, the milliseconds that all nodes together spent on it; the longest step first. */
   readonly steps: readonly { readonly step: string; readonly ms: number; readonly nodes: number }[];
   /** The nodes that took longest, the longest first. */
   readonly longest: readonly { readonly node: string; readonly ms: number }[];
@@ -36,7 +36,7 @@ interface VersionChange {
   readonly after: string;
   readonly nodes: number;
   /**
-   * The number of these nodes that have the version `after`. The other nodes kept or got back the version `before`, or are being upgraded.
+   * The number of nodes that have the version `after`. The other nodes kept or got back the version `before`, or are being upgraded.
    */
   readonly done: number;
 }
@@ -52,7 +52,7 @@ export interface ReportEvent {
 
 const MOST_LONGEST = 10;
 const MOST_EVENTS = 200;
-/** The report explains the nodes of these phases, in this order. Nodes of other phases need no explanation. */
+/** The phases of nodes that the report explains, in this order. Nodes in other phases need no explanation. */
 const EXPLAINED: readonly NodeState['phase'][] = ['failed', 'moving', 'skipped'];
 /** The most nodes with an explanation, because each one takes a walk through the whole plan. */
 const MOST_EXPLAINED = 200;
@@ -175,11 +175,11 @@ function versionsOf(nodes: readonly NodeState[]): VersionChange[] {
   return [...changes.values()];
 }
 
-/** Returns how long the nodes took for the steps of each word, the longest first. */
+/** Returns for each word of a step how long all nodes together took for such steps, the longest first. */
 export function stepsOf(nodes: readonly Pick<NodeState, 'steps'>[]): Report['steps'] {
   const sums = new Map<string, { step: string; ms: number; nodes: number }>();
   for (const { steps } of nodes) {
-    // A node may take steps of the same word more than once, such as a restart and that of its roll-back.
+    // Several steps of a node may have the same word, such as the restart of the upgrade and that of the roll-back.
     for (const [word, same] of Map.groupBy(steps, ({ word }) => word)) {
       const sum = sums.get(word) ?? { step: word, ms: 0, nodes: 0 };
       const ms = same.reduce((total, { from, to }) => total + to - from, sum.ms);

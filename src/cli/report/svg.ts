@@ -10,16 +10,16 @@ const RIGHT = 20;
 const WIDTH = 1100;
 const HEAD = 84;
 const FOOT = 40;
-/** Letters that fit into one line of the picture. */
+/** The most letters in one line of the picture. */
 const LONGEST_LINE = 150;
 const LONGEST_TITLE = 100;
 /** The most letters of name and state together that fit beside the bars, and the most letters of the state. */
 const MOST_LETTERS = 36;
 const LONGEST_STATE = 16;
-/** More lanes than this make a picture that no program shows well. */
+/** The most lanes in a picture. No program shows a picture with more lanes well. */
 const MOST_LANES = 1000;
 
-/** Each step has a shade and a letter, so that colours are not needed to tell them apart. */
+/** The colour and the letter of each step. By the letters, people can tell steps apart without colours. */
 const STEPS: Readonly<Record<string, { readonly colour: string; readonly letter: string }>> = {
   download: { colour: '#5b9bd5', letter: 'd' },
   drain: { colour: '#d98032', letter: 'D' },
@@ -92,7 +92,7 @@ function spanOf(nodes: readonly NodeState[]): { readonly from: number; readonly 
   return { from, ms: Math.max(1, to - from) };
 }
 
-/** Returns a text with at most `most` letters. A longer one is cut, and has its whole text as its title. */
+/** Returns a text element with at most `most` letters. If the text is cut, the title of the element has the whole text. */
 function label(
   x: number,
   y: number,

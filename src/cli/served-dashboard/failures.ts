@@ -6,16 +6,16 @@ interface Limit {
   readonly burst: number;
 }
 
-/** Each address may fail ten times, and then once every six seconds. Behind a proxy, this holds for each token. */
+/** The limit for refused tokens of one address, or of one token behind a proxy: ten at once, and then one every six seconds. */
 const EACH: Limit = { perSecond: 1 / 6, burst: 10 };
-/** All tokens from one proxy together may fail this often. Many viewers may come back at once with tokens that have expired. */
+/** The limit for all refused tokens from one proxy. It is high, because many viewers may come back at once with expired tokens. */
 const PROXY: Limit = { perSecond: 5, burst: 200 };
-/** The most senders that are known at once. The one that failed longest ago is forgotten. */
+/** The most senders whose failures are counted at once. Beyond it, the sender that failed longest ago is forgotten. */
 const MOST_SENDERS = 1024;
 
 interface Tries {
   readonly take: () => number;
-  /** Monotonic time from which on the sender may try again. */
+  /** The monotonic time in milliseconds from which on the sender may try again. */
   freeAt: number;
 }
 
@@ -34,8 +34,8 @@ export interface Failures {
 }
 
 /**
- * Behind a proxy each token counts for itself, because a token that has expired must not lock out other viewers. All tokens of the proxy
- * together have a wide limit, too: a client of the proxy may invent a new token for each request.
+ * Returns counters of refused tokens. Behind a proxy, each token has its own limit, because an expired token must not lock out other
+ * viewers. All tokens of a proxy together have a high limit, too, because a client of the proxy may invent a new token for each request.
  */
 export function createFailures(clock: Clock): Failures {
   const addresses = createCounts(clock, EACH);
@@ -69,7 +69,7 @@ function createCounts(clock: Clock, limit: Limit): Counts {
     note(key) {
       const tries = known.get(key) ?? { take: createTokenBucket(clock, limit), freeAt: 0 };
       tries.freeAt = clock.monotonic() + tries.take();
-      // The newest key is the last one of the map.
+      // The key is set again, so that the map has the keys in the order of their last failure.
       known.delete(key);
       known.set(key, tries);
       const [oldest] = known.keys();

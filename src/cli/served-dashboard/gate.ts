@@ -1,10 +1,10 @@
 /** Decides which requests the served dashboard answers, before it sends a request to the API server. */
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Bytes of the longest token that fits into a cookie. */
+/** The most bytes of a token. A longer one would not fit into a cookie. */
 export const LONGEST_TOKEN = 3800;
 const LOOPBACK = ['localhost', '127.0.0.1', '::1'];
-/** The characters of a bearer token (RFC 6750). */
+/** Matches a bearer token (RFC 6750). */
 const TOKEN = /^[\w.~+/-]+=*$/;
 
 /** Returns whether an address, which is `host:port`, is reached from this machine only. */
@@ -19,7 +19,7 @@ export function hostIn(text: string): string {
 }
 
 /**
- * Returns whether the host name of the request is a name of this server. Names of the loopback interface always are, because `kubectl
+ * Returns whether the host name of the request is a name of this server. The names of the loopback interface always are, because `kubectl
  * port-forward` needs them. `isKnown` decides about all other names.
  */
 export function isOwnName(
@@ -30,7 +30,7 @@ export function isOwnName(
   return name !== '' && (LOOPBACK.includes(name) || isKnown(name));
 }
 
-/** Returns whether a page of this server sent the request. A page of another site, or of another port, did not. */
+/** Returns true if a page of this server sent the request; false if a page of another site or of another port did. */
 export function isOfOwnPage(headers: IncomingHttpHeaders): boolean {
   const { host = '', origin } = headers;
   const site = headers['sec-fetch-site'];

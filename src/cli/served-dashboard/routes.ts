@@ -26,16 +26,16 @@ interface RouteParts {
   readonly clock: Clock;
   readonly isKnown: (name: string) => boolean;
   readonly arrivalOf: ArrivalOf;
-  /** True if clients use TLS. Then browsers send the cookie over TLS only. */
+  /** True if clients use TLS, so that the cookie may be limited to TLS. */
   readonly isSecure: boolean;
 }
 
 const ACTION_HEADER = 'x-refit-action';
-/** The most bytes of the form with the token, in which a character may need three bytes. */
+/** The most bytes of the form with the token. A character of the token may need three bytes in the form. */
 const LONGEST_FORM = 3 * LONGEST_TOKEN + 64;
 const MOST_PAGES = 8;
 const ACTIONS_AT_ONCE = 4;
-/** A preview takes time of this process, which also carries out plans. */
+/** The most previews at once. A preview takes time of this process, which also carries out plans. */
 const PREVIEWS_AT_ONCE = 1;
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -45,13 +45,14 @@ export function createRoutes(parts: RouteParts): Answer {
   const failures = createFailures(clock);
   const acting = semaphore(ACTIONS_AT_ONCE);
   const previewing = semaphore(PREVIEWS_AT_ONCE);
-  // The prefix makes browsers accept the cookie only with Secure, and only from this host itself.
+  // The prefix `__Host-` makes browsers accept the cookie only over TLS, and only from this host itself.
   const cookieName = isSecure ? '__Host-refit-token' : 'refit-token';
   const cookieOf = (token: string, more = ''): string =>
     `${cookieName}=${token}; HttpOnly; SameSite=Strict; Path=/${isSecure ? '; Secure' : ''}${more}`;
   /**
-   * Resolves with the owner of the token. Each refused token counts as a failure of the address. Behind an Ingress, all viewers have the
-   * same address, so the failures of others must not lock out a viewer whose token was confirmed before.
+   * Resolves with the owner of the token. Each refused token counts as a failure of the sender. Behind an Ingress, all viewers have the
+   * same
+   * address, so the failures of others must not lock out a viewer whose token was confirmed before.
    */
   const ownerOf = async (token: string, from: Sender): Promise<FoundViewer> => {
     const seconds = viewers.knows(token) ? 0 : failures.waitOf(from);
@@ -62,7 +63,7 @@ export function createRoutes(parts: RouteParts): Answer {
     return found;
   };
   const signIn: Answer = async (request, response) => {
-    // A broken connection cannot take an answer.
+    // If the connection breaks, the body cannot be read, and no answer would arrive.
     const body = await bodyOf(request, LONGEST_FORM).catch(() => '');
     const token = (new URLSearchParams(body ?? '').get('token') ?? '').trim();
     if (body === undefined || token.length > LONGEST_TOKEN)
@@ -95,7 +96,7 @@ export function createRoutes(parts: RouteParts): Answer {
     if (refusal !== undefined) return send(response, refusal.code, 'text/plain', refusal.text);
     const { pathname } = url;
     const key = `${request.method} ${pathname}`;
-    // Style and script contain no secret, and the page that asks for a token needs the style.
+    // Style and script are sent without a token: they contain no secret, and the page that asks for a token needs the style.
     if (key === 'GET /ui.css') return send(response, 200, 'text/css', files.style);
     if (key === 'GET /ui.js') return send(response, 200, 'text/javascript', files.script);
     const arrival = arrivalOf(request);
@@ -126,7 +127,7 @@ function askToSignIn(request: IncomingMessage, response: ServerResponse, why?: s
   send(response, 401, 'text/html', signInPage(why, isFromElsewhere), SIGN_IN_HEADERS);
 }
 
-/** Returns for whom refused tokens are counted. */
+/** Returns the sender for which refused tokens are counted. */
 function senderOf({ socket }: IncomingMessage, arrival: Arrival): Sender {
   const proxied = arrival.kind === 'proxied' ? hash('sha256', arrival.token) : undefined;
   return { address: socket.remoteAddress ?? '', proxied };
@@ -190,8 +191,8 @@ const FOR_VIEWERS = new Set([
 ]);
 
 /**
- * Returns the reason to refuse a request of any user; undefined if there is none. `url` is the parsed URL that the server answers, because
- * the text of the request may write the same path in other ways.
+ * Returns the code and text with which a request is refused whoever sends it; undefined if it is allowed. `url` is the parsed URL of the
+ * request, because the same path can be written in several ways.
  */
 function refusalOf(
   { method, headers }: IncomingMessage,
@@ -207,7 +208,7 @@ function refusalOf(
   if (method === 'GET') return undefined;
   if (method !== 'POST') return { code: 405, text: 'this server only answers GET and POST\n' };
   const isAction = pathname.startsWith('/api/');
-  // A proxy may add the credentials to requests of any page, so the page must prove itself as well.
+  // A proxy may add credentials to the requests of any page, so the request must also prove that a page of this server has sent it.
   if (isOfOwnPage(headers) && (!isAction || headers[ACTION_HEADER] === '1')) return undefined;
   return { code: 403, text: 'only the page of this server can control plans\n' };
 }

@@ -33,7 +33,9 @@ export interface ServedOptions extends Omit<ViewersOptions, 'abort'>, TrustedPro
   readonly log: Logger;
 }
 
-/** Slow clients must not keep connections for long, because the process has other work. */
+/**
+ * The limits for clients, in milliseconds and bytes. Slow clients must not keep connections for long, because the process has other work.
+ */
 const LIMITS = {
   headersTimeout: 5000,
   requestTimeout: 10_000,
@@ -44,7 +46,7 @@ const LIMITS = {
 const HANDSHAKE_MS = 5000;
 const MOST_CONNECTIONS = 128;
 
-/** Rejects with REFIT_USAGE or REFIT_FILE if these options cannot be used together, or a file cannot be read. Opens nothing. */
+/** Rejects with REFIT_USAGE if these options cannot be used together, and with REFIT_FILE if a file cannot be read. Does not listen yet. */
 export async function checkServedOptions(
   options: Pick<ServedOptions, 'address' | 'certificates'> & TrustedProxyOptions,
 ): Promise<void> {
@@ -123,7 +125,7 @@ function filesIn(directory: string): CertificateFiles {
   return { certificate: join(directory, 'tls.crt'), key: join(directory, 'tls.key') };
 }
 
-/** A token must not cross a network in plain text. */
+/** Throws REFIT_USAGE if the server would use HTTP on an address beyond this machine: a token must not cross a network in plain text. */
 function assertPrivate({
   address,
   certificates,

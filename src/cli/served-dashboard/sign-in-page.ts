@@ -1,6 +1,6 @@
 /** Writes the page that asks for a token. It needs no script. */
 
-/** The headers of the page: it may send its form to this server. With this referrer policy, the browser sends the header Origin. */
+/** The headers of the page. The page may send its form to this server only. With this referrer policy, browsers send the header Origin. */
 export const SIGN_IN_HEADERS = {
   'content-security-policy':
     "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -10,7 +10,8 @@ export const SIGN_IN_HEADERS = {
 /** Returns the page. `problem` is a sentence that says why the last token was refused. */
 export function signInPage(problem: string | undefined, isFromElsewhere: boolean): string {
   const note = problem === undefined ? '' : `<p role="alert">${escaped(problem)}</p>`;
-  // The browser does not send the cookie if the user follows a link from another site, so a user who is signed in may see this page.
+  // If a user follows a link from another site, the browser does not send the cookie, so the page cannot know whether the user is signed
+  // in.
   const link = isFromElsewhere
     ? '<p>If you are signed in already, <a href="./">open the dashboard</a>.</p>'
     : '';

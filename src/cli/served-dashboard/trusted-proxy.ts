@@ -8,14 +8,14 @@ import { RefitError } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { isToken } from './gate.ts';
 
-/** Characters of the longest token that a proxy may send. All headers together must fit into 16 KiB. */
+/** The most characters of a token from a proxy. All headers of a request together must fit into 16 KiB. */
 const LONGEST_PROXIED_TOKEN = 12 * 1024;
-/** The characters of the name of a header (RFC 9110). */
+/** Matches the name of a header (RFC 9110). */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
-/** Headers that the server reads for another purpose. */
+/** Matches the names of headers that the server reads for another purpose. */
 const RESERVED =
   /^(connection|content-.*|cookie|forwarded|host|origin|sec-fetch-.*|transfer-encoding|x-forwarded-(for|host|proto|user)|x-refit-action)$/i;
-/** The shortest prefix that a range may have, in bits. A range with a shorter one is a mistake, or trusts nearly everybody. */
+/** The fewest bits in the prefix of a trusted range. A range with a shorter prefix is a mistake, or trusts nearly everybody. */
 const SHORTEST = { ipv4: 8, ipv6: 8 };
 
 /** The name of the authentication scheme before a token. */
@@ -33,11 +33,11 @@ export type ArrivalOf = (request: IncomingMessage) => Arrival;
 export interface TrustedProxyOptions {
   /** The name of the header with the token of the viewer. If it is undefined, no header of a proxy is read. */
   readonly tokenHeader?: string | undefined;
-  /** IP addresses and ranges (CIDR) of the proxies whose header is read. */
+  /** The IP addresses and ranges (CIDR) of the proxies whose header is read. */
   readonly trustedProxies?: readonly string[] | undefined;
 }
 
-/** Returns a function that decides how a request arrives. Throws REFIT_USAGE if one of the options is wrong, or if one lacks the other. */
+/** Returns a function that decides how a request arrives. Throws REFIT_USAGE if an option is wrong, or if only one of the two is set. */
 export function arrivals({ tokenHeader, trustedProxies = [] }: TrustedProxyOptions): ArrivalOf {
   if (tokenHeader === undefined) {
     if (trustedProxies.length === 0) return () => ({ kind: 'direct' });
@@ -66,14 +66,14 @@ export function arrivals({ tokenHeader, trustedProxies = [] }: TrustedProxyOptio
 }
 
 /**
- * Reads the values of the header in a request of a trusted proxy. A cookie in such a request is ignored, because only the proxy signs
- * viewers in.
+ * Returns how a request of a trusted proxy arrives. `values` are those of the header with the token. A cookie in such a request is
+ * ignored, because only the proxy signs viewers in.
  */
 function proxiedBy(header: string, values: readonly string[]): Arrival {
   const refused = (problem: string): Arrival => ({ kind: 'refused', code: 401, why: problem });
   const [value = '', ...others] = values;
   if (value === '') return refused(`The proxy sent no token in the header ${header}.`);
-  // A proxy that adds the header, instead of replacing it, would let the client choose a token.
+  // Several values are refused: a proxy that adds the header instead of replacing it would let the client choose a token.
   if (others.length > 0)
     return refused(
       `The proxy sent the header ${header} ${values.length} times: it must replace it.`,
@@ -97,8 +97,8 @@ function rangesIn(texts: readonly string[]): BlockList {
     const longest = type === 'ipv4' ? 32 : 128;
     const length = bits === undefined ? longest : Number(bits);
     const isRange = /^\d+$/.test(bits ?? '0') && length <= longest && more.length === 0;
-    // An address with a zone, such as `fe80::1%eth0`, would never match. A range of IPv4 addresses that are mapped to IPv6 could be larger
-    // than the limit for IPv4 allows.
+    // Two forms are refused. An address with a zone, such as `fe80::1%eth0`, would never match. A range of IPv4 addresses in the form of
+    // IPv6 could be larger than the limit for IPv4 allows.
     const isPlain = !/%|^::ffff:/i.test(network);
     if (type === undefined || !isRange || !isPlain || length < SHORTEST[type])
       throw new RefitError(
@@ -112,7 +112,7 @@ function rangesIn(texts: readonly string[]): BlockList {
 }
 
 function isAmong(list: BlockList, address = ''): boolean {
-  // The address of a link has the name of the interface at its end.
+  // A link-local address of IPv6 has the name of the interface after `%`.
   const [plain = ''] = address.split('%');
   const type = familyOf(plain);
   return type !== undefined && list.check(plain, type);

@@ -14,33 +14,33 @@ import type { ConnectionFlags } from '../options.ts';
 import { inSession } from '../status/status-session.ts';
 import { identify, type TokenOwner } from './identify.ts';
 
-/** Milliseconds for which the answer about a token stays valid. */
+/** Milliseconds after which the API server is asked again who the owner of a token is. */
 const CHECK_MS = 10_000;
-/** Milliseconds for which the plans are still followed after a viewer closed the last page, because the viewer may load it again. */
+/** Milliseconds for which the plans of a viewer are still followed after the last page was closed, because the viewer may open it again. */
 const LINGER_MS = 30_000;
 /**
- * Milliseconds after which all lists and watches start again. The API server lets a watch continue after a right was taken away, but it
- * refuses a new list.
+ * Milliseconds after which the lists and watches of a viewer start again. After a right was taken away, the API server lets a watch
+ * continue, but refuses a new list.
  */
 const RENEW_MS = 5 * 60_000;
 /** The most viewers whose tokens are known at once. */
 const MOST_KNOWN = 256;
 /** The most viewers for whom the plans are followed at once: each of them needs memory for the Nodes of the cluster. */
 const MOST_FOLLOWED = 8;
-/** The most of these places for one user, who may have many tokens. */
+/** The most viewers of one user for whom the plans are followed. A user may have many tokens, and each of them counts as a viewer. */
 const MOST_OF_USER = 4;
-/** A viewer gets at most the time of this process divided by this number, because the process also carries out plans. */
+/** Each viewer gets at most one part in this many of the time of this process, because the process also carries out plans. */
 const SHARE = 40;
 const LEAST_PAUSE_MS = 1000;
 
 export interface Viewer {
   readonly user: string;
   readonly feed: Feed;
-  /** Follows the plans from now on. Returns false if too many viewers are followed. */
+  /** Follows the plans for this viewer from now on. Returns false if the plans are already followed for too many viewers. */
   follow(): boolean;
   explain(plan: string, node: string): readonly Said[];
   act(request: ActionRequest): Promise<ActionResult>;
-  /** Previews the plans in a text. */
+  /** Previews the plans that the text contains. */
   preview(text: string): Promise<ActionResult>;
 }
 
@@ -59,9 +59,9 @@ export interface ViewersOptions {
 export interface Viewers {
   /** Resolves with the viewer who owns the token, whom the API server has confirmed within the last ten seconds. */
   find(token: string): Promise<FoundViewer>;
-  /** Returns whether the API server has confirmed the token before, and has not refused it since. */
+  /** Returns true if the API server has confirmed the token and has not refused it since. */
   knows(token: string): boolean;
-  /** Ends the pages of the viewer with this token, and forgets them. */
+  /** Ends the pages of the viewer with this token, and forgets the viewer. */
   forget(token: string): void;
   /** Checks the tokens of all open pages, until it is aborted. */
   run(abort: AbortSignal): Promise<void>;
@@ -236,7 +236,7 @@ function createViewer(
   const explain = (plan: string, node: string): readonly Said[] =>
     explainNode(seen.status, plan, node, clock.now());
   const act = async (request: ActionRequest): Promise<ActionResult> => {
-    // An action that has begun ends by itself, also if its page is closed meanwhile.
+    // The action does not end when its page is closed: what has begun must be carried out to its end.
     const abort = AbortSignal.timeout(ACTION_MS);
     return await carryOut(request, flags, { dialects, clock, abort });
   };

@@ -1,4 +1,4 @@
-/** Answers the questions of a decision that no watch answers, as far as the rights of the user allow. */
+/** Finds answers to the questions of a decision that no watch can answer, as far as the rights of the user allow. */
 import type { ToolName } from '../../coordination/tool.ts';
 import type { BudgetPods } from '../../drain/budget-pods.ts';
 import { isDrained } from '../../drain/drain-node.ts';
@@ -20,8 +20,8 @@ import type { Sources } from './inspection-sources.ts';
 import type { Loaded } from './load.ts';
 
 /**
- * Finds out how far a drain by the leader is. The state of the drain is only in the leader's
- * memory, so this command looks at the pods.
+ * The question how far the leader's drain of a node is. Only the leader has the state of the drain in
+ * its memory, so this command looks at the pods of the node.
  */
 export interface DrainProbe {
   readonly kind: 'drain';
@@ -37,14 +37,14 @@ type Subject = Pick<Loaded, 'dialect' | 'world'> & {
   readonly options: DrainOptions;
 };
 
-/** Most questions of one kind that are asked. Each is a request, and hundreds of nodes may need one. */
+/** The most questions of one kind that are asked. Each question is a request, and there may be one for each of hundreds of nodes. */
 const MOST_OF_A_KIND = 20;
 const LEFT_OBJECTS = 'whether objects are left that the new version does not serve';
 const UNCOUNTED =
   'the order of the nodes, for which `drain.startWith` counts pods that PodDisruptionBudgets cover';
 const CLEAR: DrainPreview = { evictable: 0, obstacles: [], refused: [] };
 
-/** Asks one question. If it fails, the result is `neutral`, and `what` names the question in the sentence about failed checks. */
+/** Asks one question. If that fails, resolves with `neutral`; `what` then names the question in the sentence about the failed check. */
 type Asking = <T>(what: string, question: () => Promise<T>, neutral: T) => Promise<T>;
 
 /** Sends no request and returns the neutral answer. */
@@ -55,9 +55,9 @@ interface KnownAnswers extends Known {
 }
 
 export interface InspectionAnswers {
-  /** The answers so far. */
+  /** The answers that are known so far. */
   readonly known: KnownAnswers;
-  /** Failed checks, one sentence for each kind. The decision assumes that these checks found no problem. */
+  /** One sentence for each kind of question that could not be answered. The decision assumes that these checks found no problem. */
   readonly unseen: ReadonlySet<string>;
   /** Asks these questions and stores the answers. Does not reject if a request is denied. */
   readonly add: (questions: readonly Question[]) => Promise<void>;
@@ -144,7 +144,7 @@ export function inspectionAnswers(
   return { known, unseen, add, addHealth, addHooks, silencing, addLocks, addBudgetPods };
 }
 
-/** Returns what is known before any question is answered. Answers about delegations and drains are looked up in the maps. */
+/** Returns the answers before any question was asked. Later answers about delegations and drains are looked up in the two maps. */
 function nothingKnown(
   { dialect, plan }: Pick<Subject, 'dialect' | 'plan'>,
   delegations: ReadonlyMap<string, boolean>,
@@ -165,7 +165,7 @@ function nothingKnown(
   } satisfies Known;
 }
 
-/** Calls `answer` for all questions at the same time. Of many questions of one kind, only the first ones are asked. */
+/** Calls `answer` for all questions at the same time. `isAsked` is false for the questions of a kind beyond the limit. */
 async function answerAll(
   questions: readonly Question[],
   answer: (question: Question, isAsked: boolean) => Promise<void>,
@@ -177,14 +177,17 @@ async function answerAll(
   await Promise.all(answers);
 }
 
-/** Returns the counted pods. If they could not be counted, adds the reason to `unseen`. */
+/** Resolves with the counted pods. If they could not be counted, adds the reason to `unseen`. */
 async function budgetPodsFrom(sources: Sources, unseen: Set<string>): Promise<BudgetPods> {
   const found = await sources.budgetPods();
   if (found.problem !== undefined) unseen.add(`${UNCOUNTED}: ${found.problem}`);
   return found;
 }
 
-/** Asks the API servers from this machine. If some are not ready, the result is unknown: perhaps only this machine cannot reach them. */
+/**
+ * Asks the API servers from this machine. If some are not ready, their state counts as unknown: perhaps only this machine cannot reach
+ * them.
+ */
 async function controlPlaneFromHere(
   sources: Sources,
   dialect: Dialect,
@@ -200,7 +203,7 @@ async function controlPlaneFromHere(
   return { unanswered: because('ControlPlaneUnknown', doubt), recheckMs: 0 };
 }
 
-/** Without an answer no wave counts as approved, as for the leader. */
+/** Resolves with the decisions of people. If they cannot be read, no wave counts as approved, as for the leader. */
 async function decisionsFrom(
   asked: ReturnType<Sources['decisions']>,
   unseen: Set<string>,
@@ -212,7 +215,7 @@ async function decisionsFrom(
   });
 }
 
-/** Returns a function that asks, and adds to `unseen` what could not be asked. */
+/** Returns a function that asks a question, and adds a sentence to `unseen` if it fails. */
 function askingInto(unseen: Set<string>): Asking {
   return async (what, question, neutral) =>
     await question().catch((error: unknown) => {
@@ -221,7 +224,7 @@ function askingInto(unseen: Set<string>): Asking {
     });
 }
 
-/** Returns the results of the checks with these names. Adds to `unseen` why there are none. */
+/** Resolves with the results of the health checks with these names. If there are none, adds the reason to `unseen`. */
 async function healthOf(
   names: readonly string[],
   question: () => Promise<Known['health']>,
@@ -241,8 +244,8 @@ async function healthOf(
 }
 
 /**
- * Returns the message of the leader in the plan if the API server refuses to let the leader signal
- * the target; undefined if there is none.
+ * Returns the message that the leader has recorded in the plan if the API server refuses to let the
+ * leader signal the target; undefined if the plan has no such message.
  */
 function refusalOn(dialect: Dialect, plan: KubeObject, target: string) {
   const words = dialect.reporting?.stalls?.of(plan) ?? blockedBy(plan, 'TargetRefused') ?? '';
@@ -250,7 +253,10 @@ function refusalOn(dialect: Dialect, plan: KubeObject, target: string) {
   return isOfTarget ? { unanswered: because('TargetRefused', words), recheckMs: 0 } : undefined;
 }
 
-/** Returns the state of the leader's drain from the pods that are left on the node. Without an answer the drain counts as finished. */
+/**
+ * Returns the state of the leader's drain. `progress` is about the pods that are left on the node; if it is undefined, the drain counts as
+ * finished.
+ */
 function drainStateOf(
   progress: Awaited<ReturnType<Sources['drain']>> | undefined,
   since: number,

@@ -1,4 +1,6 @@
-/** Finds out for a read-only command whether the API servers are ready. The check of the leader counts, not a check from the user's machine. */
+/**
+ * Finds out for a read-only command whether the API servers are ready. The check of the leader counts, not a check from the user's machine.
+ */
 import type { EndpointHealth } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
@@ -7,13 +9,13 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { listed } from '../../util/phrases.ts';
 import { runnerOf } from '../plan-runners.ts';
 
-/** Most causes that a sentence about API servers names. */
+/** The most causes that a sentence about API servers names. */
 const MOST_CAUSES = 2;
 
 /**
  * Returns what the leader found out about the API servers, from the conditions of the plan;
- * undefined if the leader found all of them ready. The leader asks from another place in the
- * network.
+ * undefined if the leader found all of them ready. Its finding counts, because it asks from another
+ * place in the network.
  */
 export function leaderFinding(plan: KubeObject): Known['controlPlane'] {
   const message = blockedBy(plan, 'ControlPlaneNotReady');
@@ -31,7 +33,7 @@ export function doubtOf(dialect: string, health: readonly EndpointHealth[]): str
   if (down.length === 0 || runnerOf(dialect).runsHere) return undefined;
   const names = listed(down.map(({ name }) => name));
   const causes = new Set(down.map(({ detail }) => detail ?? 'not ready'));
-  // This machine may have no route to the API servers, so the addresses that did not answer are not named.
+  // If no address answered, none of them is named, because this machine may have no route to the API servers.
   const isSilent = down.every((health) => health.isSilent);
   const found = isSilent
     ? `this machine gets no answer from the API server of ${names}`

@@ -1,4 +1,4 @@
-/** Asks the API server what no watch shows, for a read-only command. It reuses answers for some seconds. */
+/** Asks the API server, for a read-only command, what no watch shows. Answers are reused for some seconds. */
 
 import { nodeRollouts } from '../../api/kinds.ts';
 import { type LocksSeen, lookAtLocks } from '../../coordination/lock-look.ts';

@@ -1,4 +1,7 @@
-/** Reads what decisions need, with lists or informers: plans, the objects around them, policies, and the leader. Finds the installed dialects. */
+/**
+ * Reads what decisions need, with lists or informers: plans, the objects around them, policies, and the leader. Finds the installed
+ * dialects.
+ */
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { LEADER_LEASE } from '../../dialects/registry.ts';
@@ -61,11 +64,11 @@ export async function follow(
   return await load({ client, abort }, dialect, async (followed) => {
     const { resource, namespace, fieldSelector, labelSelector } = followed;
     const selection = { namespace, fieldSelector, labelSelector, transform: followed.transform };
-    // The list fails at once if the kind is missing. An informer would wait for the kind.
+    // A list comes first, because it fails at once if the kind is missing. An informer would wait for the kind.
     await tryList(client, resource, { namespace, fieldSelector, abort });
     const informer = createInformer(client, resource, selection);
     void informer.run(abort);
-    // A user may have the right to list pods but not to watch them, so an advisory informer may never sync.
+    // An advisory informer is not awaited: it may never sync, because a user may have the right to list pods but not to watch them.
     if (followed.advisory !== true) await informer.whenSynced(abort);
     const updated = (after: KubeObject, before: KubeObject): void => {
       if (followed.isRelevant(before, after)) onChange();
@@ -83,7 +86,7 @@ async function load(reading: Reading, dialect: Dialect, view: ViewOf): Promise<L
   const { plans: resource, planObjects: { namespace, fieldSelector } = {} } = dialect;
   const plans = { resource, namespace, fieldSelector, isRelevant: () => true };
   const isPlan = (object: KubeObject): boolean => dialect.planObjects?.isPlan?.(object) ?? true;
-  // The plans are read first. The other objects are written before the plans, and what is read of them must not be older than the plans.
+  // The plans are read first, so that the other objects are not older than the plans. A leader writes the other objects before the plans.
   const own = await view(plans);
   const others = await Promise.all(
     dialect.watched.map(async (followed) => {
@@ -110,7 +113,10 @@ async function isReadable(
   return (await ifFound(ifAllowed(asked))) === true;
 }
 
-/** Returns the dialects whose kinds the cluster serves. If it serves none of them, returns all dialects, so that the error names what is missing. */
+/**
+ * Returns the dialects whose kinds the cluster serves. If it serves none of them, returns all dialects, so that the error names what is
+ * missing.
+ */
 export async function installedOf(
   reading: Reading,
   dialects: readonly Dialect[],
@@ -124,7 +130,7 @@ export async function installedOf(
     }),
   );
   const served = dialects.filter((_dialect, index) => isServed[index]);
-  // Every API server has the kinds of the core group, so such a dialect counts only if it has plans.
+  // A dialect whose plans are of the core group counts only if it has plans, because every API server serves that group.
   if (served.some(({ plans }) => plans.group !== '')) return served;
   const plans = await Promise.all(
     served.map(async (each) => (await loadOnce(client, each, abort)).plans()),
@@ -176,13 +182,13 @@ export type LeaderView =
    */
   | { readonly state: 'none'; readonly since?: string }
   /**
-   * A process has acquired the lease. `since` (RFC 3339) is the time of that, or the last renewal
-   * if the lease has expired. `late` means that it has expired by so little that clocks may differ,
-   * and `silent` that it has expired by more.
+   * A process has acquired the lease. `since` (RFC 3339) is the time of the acquisition, or that of the
+   * last renewal if the lease has expired. `late` means that the lease has expired by so little that
+   * differing clocks may be the cause, and `silent` that it has expired by more.
    */
   | { readonly state: 'held' | 'late' | 'silent'; readonly holder: string; readonly since: string };
 
-/** Milliseconds by which this clock and the leader's may differ. */
+/** The most milliseconds by which the clock of this machine and that of the leader may differ. */
 const CLOCK_TOLERANCE_MS = 30_000;
 
 const { name, namespace } = LEADER_LEASE;
@@ -194,8 +200,8 @@ export async function askLeader({ client, abort }: Reading, now: number): Promis
 }
 
 /**
- * Watches the lease. The returned function returns the leader at that time, or `first` until the
- * lease is loaded.
+ * Watches the lease. Returns a function that returns the leader at the time `now`, or `first` as long
+ * as the lease is not loaded.
  */
 export function followLeader(
   { client, abort }: Reading,
@@ -228,7 +234,10 @@ export function leaderOf(lease: Lease | undefined, now: number): LeaderView {
 /** Milliseconds in which a controller that was just started acquires the lease. */
 const START_MS = 5000;
 
-/** Returns the leader to show in a watch that has run for `watchedMs`. At the start of a watch, a controller may also be starting, so a missing leader is not shown yet. */
+/**
+ * Returns the leader to show in a watch that has run for `watchedMs` milliseconds. At the start of the watch, a missing leader counts as
+ * unknown, because a controller may also be starting.
+ */
 export function settled(leader: LeaderView, watchedMs: number): LeaderView {
   return leader.state === 'none' && watchedMs < START_MS ? { state: 'unknown' } : leader;
 }

@@ -40,11 +40,14 @@ import { harmless, type PlanView, viewOf } from './view.ts';
 export interface ViewParts {
   readonly sources: Sources;
   readonly policies: Policies;
-  /** Plans of files. Warnings treat them as if they were in the cluster. */
+  /** Plans from files. Warnings treat them as if they were in the cluster. */
   readonly fromFiles?: readonly KubeObject[];
   /** Selects the plans to inspect. If it is absent, all plans are inspected. */
   readonly filter?: PlanFilter;
-  /** True if the pods of PodDisruptionBudgets are counted where the order depends on them. That lists every pod of the cluster. */
+  /**
+   * True to count the pods that PodDisruptionBudgets cover, if the order of nodes depends on their number. This lists every pod of the
+   * cluster.
+   */
   readonly countsPods?: boolean;
 }
 
@@ -113,10 +116,13 @@ export async function inspectAll(loaded: readonly Loaded[], parts: ViewParts, no
   return { inspections: inspected.filter((each) => each !== undefined), unreadable };
 }
 
-/** The objects that a plan is inspected with. Without `plans`, the plan is not compared with other plans. */
+/** The dialect and the objects around the plan. Without `plans`, the plan is not compared with other plans. */
 type Of = Pick<Loaded, 'dialect' | 'world'> & Partial<Pick<Loaded, 'plans'>>;
 
-/** Returns true if the plan matches the filter. Some dialects show another name than that of the object, which only `resolve` returns. */
+/**
+ * Returns true if the plan matches the filter. The plan may have to be resolved for that, because some dialects show another name than that
+ * of the object.
+ */
 function isAskedFor(
   { dialect, world }: Of,
   plan: KubeObject,
@@ -147,8 +153,8 @@ function readingPlan<T>({ dialect }: Of, plan: KubeObject, read: () => T): T {
 const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
 
 /**
- * The most rounds of questions. Fewer gates than this ask questions, so the limit only ends a loop
- * that a bug would cause.
+ * The most rounds in which `inspect` asks the questions that a decision needs. Each round may raise
+ * new ones, but fewer gates than this ask questions, so only a bug could reach the limit.
  */
 const MAX_ROUNDS = 10;
 
@@ -182,7 +188,7 @@ export async function inspect(
   if (mayBeDecided(policy)) await answers.add([{ kind: 'decisions' }]);
   if ((policy.hooks ?? []).length > 0) await answers.addHooks();
   let silencing: ShownSilencing | undefined;
-  // An ended plan waits for nothing, and its leader asks nothing.
+  // The leader asks these questions only while the plan has not ended.
   if (!isFinal(look().rollout)) {
     if ((policy.silences ?? []).length > 0) silencing = await answers.silencing();
     await answers.addHealth((policy.health?.checks ?? []).map((check) => check.name));
@@ -200,7 +206,7 @@ export async function inspect(
   const { unseen } = policies;
   const names = dialect.foreignWork?.unproven?.(world, snapshot.rollout) ?? [];
   const unproven = `who signalled ${listed(names)}: no leader's record is on the Node, so no other node waits for its upgrade`;
-  // This user may get an answer to a question that the leader gets no answer to.
+  // If the leader cannot decide, its recorded message is shown, too: this user may get an answer that the leader does not get.
   const undecided = blockedBy(plan, 'CannotDecide');
   return {
     dialect,
@@ -222,13 +228,19 @@ export async function inspect(
   };
 }
 
-/** Returns true if the leader reads the NodeRollouts of plans with this policy: people may decide there, or the history is needed. Otherwise, nobody needs the right to read them. */
+/**
+ * Returns true if the leader reads the NodeRollouts of plans with this policy, for decisions of people or for the history. Otherwise,
+ * nobody needs the right to read them.
+ */
 function mayBeDecided({ waves = [], health, rollsBackOnFailure }: RolloutPolicy): boolean {
   if (rollsBackOnFailure === true) return true;
   return waves.some(({ needsApproval }) => needsApproval) || (health?.checks ?? []).length > 0;
 }
 
-/** Returns the view of a plan. It explains what is recorded, not what would be recorded next, because that never happens without a controller. */
+/**
+ * Returns the view of a plan. It explains the recorded state and not the next one, because no controller may be running that would record
+ * the next state.
+ */
 export function viewAt(
   { dialect, plan, snapshot, policy, silencing, warnings, unseen }: Inspection,
   now: number,
@@ -248,7 +260,10 @@ export function viewAt(
   return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
 }
 
-/** Returns the questions of the recorded state and of the next state. The next state counts because a new plan also has gates. */
+/**
+ * Returns the questions that the recorded state and the next state raise. The next state counts, because only then does a new plan reach
+ * its gates.
+ */
 function questionsOf(
   snapshot: Snapshot,
   policy: RolloutPolicy,
@@ -271,9 +286,9 @@ function keyOf(question: Question): string {
 }
 
 /**
- * Returns the nodes that the leader drains now. Only the leader knows when a drain began. The time
- * of the node's report is close to that, and is moved so that the drain is never past its deadline
- * here.
+ * Returns a question for each node that the leader drains now. Only the leader knows when a drain
+ * began, so the time of the node's report is used, which is close to that. It is moved forward if the
+ * drain would otherwise seem to be past its deadline.
  */
 function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: number): DrainProbe[] {
   if (isFinal(rollout) || !policy.drain.enabled) return [];
@@ -296,7 +311,7 @@ function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: numb
   });
 }
 
-/** Makes the targets of a plan without status wait since its creation. */
+/** Returns the snapshot in which the targets of a new plan wait since the creation of the plan. */
 function sinceCreation(snapshot: Snapshot): Snapshot {
   const { rollout } = snapshot;
   if (rollout.phase !== 'new') return snapshot;

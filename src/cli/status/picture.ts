@@ -9,7 +9,7 @@ import type { PlanView, TargetView } from './view.ts';
 /** The most columns of the picture, because a wider one is not easier to read. */
 const MOST_COLUMNS = 78;
 const LEAST_BAR = 16;
-/** The least duration to draw, in milliseconds, because times are recorded in seconds. */
+/** The shortest time between the first and the last segment that is drawn, in milliseconds. Times are recorded in seconds. */
 const LEAST_MS = 1000;
 /** The most rows of the picture, because more would not fit on a screen. */
 const MOST_ROWS = 30;
@@ -59,8 +59,9 @@ const SHADES: ReadonlyMap<string, Shade> = new Map([
 const MARKS: Partial<Record<TargetView['phase'], string>> = { done: '●', failed: '✗' };
 
 export interface Segment extends Shade {
-  /** The start of the segment in milliseconds since the Unix epoch. `to` is its end. */
+  /** The start of the segment in milliseconds since the Unix epoch. */
   readonly from: number;
+  /** The end of the segment in milliseconds since the Unix epoch. */
   readonly to: number;
 }
 
@@ -94,12 +95,15 @@ export function picture(plan: PlanView, { width, paint }: Medium): string[] {
   ];
 }
 
-/** Returns the steps and waits of a target, in order. Returns none where `picture` draws no bar. */
+/** Returns the steps and waits of a target, in order. Returns none for a target for which `picture` draws no bar. */
 export function segmentsOf(target: TargetView): readonly Segment[] {
   return rowOf(target)[0]?.segments ?? [];
 }
 
-/** Returns a target with its segments, in milliseconds since the Unix epoch. Returns none if the target never began, its node has a later signal, or its end is unknown. */
+/**
+ * Returns the row of a target, with its segments. Returns none if the target never began, if its node has a later signal, or if its end is
+ * unknown.
+ */
 function rowOf(target: TargetView): Row[] {
   const began = Date.parse(target.began ?? '');
   const ended = Date.parse(target.since);
@@ -110,9 +114,9 @@ function rowOf(target: TargetView): Row[] {
     at += ms;
     return { ...shadeOf(step), from, to: at };
   });
-  // The leader of k0s records only when it signalled a node, so the end is unknown.
+  // k0s's own leader records only when it signalled a node, so the end of the target is unknown.
   if (steps.length === 0 && ended <= began) return [];
-  // The time after the last finished step belongs to the step in progress. If none is known, the node waited for somebody else.
+  // The time after the last finished step belongs to the step in progress. If no such step is known, the node waited for something else.
   const unnamed = steps.length === 0 ? AT_WORK : WAITING;
   const rest = target.step === undefined ? unnamed : shadeOf(target.step);
   const last =

@@ -31,7 +31,10 @@ function renderLines(view: StatusView, form: 'text' | 'wide', now: number, shape
 
 export type Show = (view: StatusView, now: number) => void;
 
-/** Returns the function that shows each view of a watch. It redraws a terminal, writes lines of changes to a pipe, or writes one document after the other. */
+/**
+ * Returns the function that shows each view of a watch. It redraws a terminal, writes lines of changes to a pipe, or writes one JSON or
+ * YAML document after the other.
+ */
 export function watchWriter(output: Output, form: Form): Show {
   if (form === 'json' || form === 'yaml') return writeDocuments(output, form);
   if (!output.isTerminal) return writeChanges(output);
@@ -79,7 +82,7 @@ export function changesBetween(
 
 function linesOf(view: StatusView): string[] {
   const none = view.plans.length === 0 ? ['There is no plan.'] : [];
-  // The notes have no age in this output, because an age would differ each time.
+  // The notes have no age in this output, because a new age would count as a change of the view.
   return [...notesOf(view).map(({ problem, effect }) => `${problem}: ${effect}`), ...none];
 }
 
@@ -98,7 +101,7 @@ function subjectOf(plan: PlanView): string {
   return runnerOf(plan.dialect).subject ?? fullNameOf(plan);
 }
 
-/** Returns one line for each role, even if the role has several stages. */
+/** Returns one line with sums for each role, even if the role has several stages. */
 function sumsOf({ stages }: PlanView): string[] {
   return [...Map.groupBy(stages, ({ role }) => role)].flatMap(([role, own]) => {
     const targets = own.flatMap((stage) => stage.targets);
@@ -118,7 +121,7 @@ function progressSince(before: PlanView, after: PlanView): string[] {
   ];
 }
 
-/** Returns the lines about a plan. The first view omits targets that are done, because it shows their number. */
+/** Returns the lines about a plan. In the first view, targets that are done have no lines, because the view shows their number. */
 function eventsOf(plan: PlanView, isFirst = false): string[] {
   const { reason, stages, waits, warnings = [] } = plan;
   const targets = stages.flatMap(({ role, targets }) =>

@@ -1,17 +1,17 @@
-/** Describes targets and waits. Few targets get one row each, many get one row for each state. */
+/** Describes targets and waits. If there are few targets, each has a row of its own; otherwise there is one row for each state. */
 import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { listed } from '../../util/phrases.ts';
 import { age } from '../phrases.ts';
 import type { HoldView, PlanView, StageView, TargetView } from './view.ts';
 
-/** If more targets than this are in the same state, they share a row, so that a plan fits on a screen. */
+/** The most targets in the same state that have rows of their own. More targets share a row, so that a plan fits on a screen. */
 const FEW = 8;
 
 export interface TargetRow {
   readonly name: string;
   readonly state: string;
-  /** Time since the last change; empty if the target has not begun. */
+  /** The time since the last change as text; empty if the target has not begun. */
   readonly age: string;
   readonly message: string;
 }
@@ -23,7 +23,7 @@ export function sentenceOf({ name, state, age: time, message }: TargetRow): stri
 
 export function rowOf(target: TargetView, wait: Wait | undefined, now: number): TargetRow {
   const { name, since, phase } = target;
-  // Some records do not say since when a target is about to start.
+  // If the record does not say since when the target is about to start, the age is left out.
   const isUnknown = phase === 'intended' && Date.parse(since) >= now;
   return {
     name,
@@ -50,7 +50,7 @@ function messageOf(
     return failure === undefined || undone === '' ? (failure ?? undone) : `${failure} (${undone})`;
   }
   if (phase === 'done') return runs === undefined ? '' : `runs ${runs}`;
-  // The wait of a target without a gate names only the phase, which the row shows already.
+  // If the gate of a wait is only the phase of the target, the wait says nothing new, because the row already shows the phase.
   if (wait !== undefined && wait.gate !== phase)
     return `${wait.reason.message} (${wait.reason.code})`;
   if (phase === 'working' && stalled !== undefined) return stalled;
@@ -101,8 +101,9 @@ export function failedRows(plan: PlanView, now: number): TargetRow[] {
 }
 
 /**
- * Returns the row of a failed target. If the agent did not report the failure, as after a deadline,
- * the plan has a reason only for the first failed target.
+ * Returns the row of a failed target. If its agent did not report the failure, for example after a
+ * deadline, the message is the reason of the plan, which is about the first failed target only. For
+ * other targets, the message says where to look.
  */
 export function failedRow(plan: PlanView, target: TargetView, now: number): TargetRow {
   const { reason = '' } = plan;
@@ -131,7 +132,7 @@ export function reasonLines({ reason, waits }: PlanView, failed: readonly Target
   return isSaid ? [] : [reason];
 }
 
-/** Shortens the reports of failed targets in `text`, because the output shows them with each target. */
+/** Returns the text with short words in place of the reports of failed targets, because the output shows each report with its target. */
 export function withoutReports(text: string, plan: Pick<PlanView, 'stages'>): string {
   let shorter = text;
   for (const { name, failure } of targetsOf(plan)) {
@@ -188,7 +189,7 @@ export function heldLines(held: readonly (HoldView & { readonly name: string })[
   return [...shown, ...(held.length > FEW ? [`and ${held.length - FEW} more`] : [])];
 }
 
-/** Returns why the plan has left out a target. The record does not say it, so only a hold is certain. */
+/** Returns a sentence that says why the plan has skipped a target. No record says why, so only a hold that still exists is certain. */
 export function sentenceOfSkipped({ name, held }: Pick<TargetView, 'name' | 'held'>): string {
   const [hold] = held ? heldLines([{ name, ...held }]) : [];
   return `the plan left it out: ${hold ?? `${name} could not be drained, or was held then`}`;
@@ -200,7 +201,10 @@ export function heldTargets(plan: Pick<PlanView, 'stages'>) {
   return [...new Map(held.map((each) => [each.name, each])).values()];
 }
 
-/** Returns a line about the pause if no wait names it. Otherwise people would fix the cause that a wait names, and wonder why nothing starts. */
+/**
+ * Returns a line about the pause if no wait names the pause. Without this line, people would fix the cause that a wait names, and wonder
+ * why nothing starts.
+ */
 export function pauseLines({
   paused,
   waits,
@@ -213,7 +217,10 @@ export function pauseLines({
   return [`${what} is paused, too: nothing new starts until it is resumed`];
 }
 
-/** Removes warnings that an earlier plan has, too: two plans may warn about each other in the same words. */
+/**
+ * Returns the plans without the warnings that an earlier plan of the list also has, because two plans may warn about each other in the same
+ * words.
+ */
 export function toldOnce<T extends Pick<PlanView, 'warnings'>>(plans: readonly T[]): T[] {
   const told = new Set<string>();
   return plans.map((plan) => {
@@ -223,7 +230,7 @@ export function toldOnce<T extends Pick<PlanView, 'warnings'>>(plans: readonly T
   });
 }
 
-/** Returns one line for all waits with the same message, apart from the name of the target. */
+/** Returns one line for each group of waits whose messages differ only in the name of the target. */
 function alikeLines(plan: PlanView, waits: readonly Wait[], now: number): string[] {
   const alike = Map.groupBy(waits, ({ target, reason }) =>
     target === undefined ? reason.message : withoutName(reason.message, target),
@@ -236,7 +243,7 @@ function alikeLines(plan: PlanView, waits: readonly Wait[], now: number): string
   });
 }
 
-/** Returns one line for all cordoned nodes with the same message, apart from their names. */
+/** Returns one line for each group of cordoned nodes whose messages differ only in the name of the node. */
 export function cordonLines({ cordoned = [] }: Pick<PlanView, 'cordoned'>): string[] {
   const alike = Map.groupBy(cordoned, ({ target, message }) => withoutName(message, target));
   return [...alike.values()].flatMap(([first, ...others]) => {
@@ -248,7 +255,7 @@ export function cordonLines({ cordoned = [] }: Pick<PlanView, 'cordoned'>): stri
   });
 }
 
-/** Removes the name of the target from a message, to compare it with the messages of others. */
+/** Returns the message without the name of the target, so that it can be compared with the messages of other targets. */
 function withoutName(message: string, name: string): string {
   return message
     .split(' ')
@@ -256,7 +263,7 @@ function withoutName(message: string, name: string): string {
     .join(' ');
 }
 
-/** Returns what ends these waits, without duplicates. */
+/** Returns a line for each event that ends one of these waits, without duplicates. */
 export function endLines(waits: readonly Wait[]): string[] {
   return [...new Set(waits.flatMap(({ ends }) => ends ?? []))].map((ending) => `when ${ending}`);
 }
@@ -281,7 +288,7 @@ export function movingNames(plan: PlanView): ReadonlySet<string> {
 }
 
 function waitLine({ gate, reason, since }: Wait, now: number): string {
-  // No record says since when a plan is invalid or aborted.
+  // The time is left out for an invalid or aborted plan, because no record says since when it is so.
   const time = gate === 'plan-valid' || gate === 'not-aborted' ? [] : [age(since, now)];
   return `${reason.message} (${[...(isRoutine({ reason }) ? [] : [reason.code]), ...time].join(', ')})`;
 }
@@ -318,7 +325,7 @@ function typicalTime(plan: PlanView): number | undefined {
   return times[Math.floor(times.length / 2)];
 }
 
-/** Returns how often the slots of the stage are filled until all of its targets have ended. */
+/** Returns how many times the slots of the stage must be filled until all of its targets have ended. */
 function roundsOf({ targets, maxInFlight }: StageView): number {
   const open = targets.filter((target) => target.phase === 'pending' || isMoving(target)).length;
   return Math.ceil(open / Math.max(1, maxInFlight));

@@ -11,7 +11,7 @@ interface SilenceSection {
   readonly lines: readonly string[];
 }
 
-/** Returns the section about the silences; without lines if the policy has none, or if the leader has shown nothing. */
+/** Returns the section about the silences of a plan. It has no lines if the policy has no silences, or if the leader has shown nothing. */
 export function silenceSection(
   { silencing }: Pick<PlanView, 'silencing'>,
   now: number,
@@ -19,7 +19,7 @@ export function silenceSection(
   return { heading: 'alerts', lines: silencing === undefined ? [] : [stateLine(silencing, now)] };
 }
 
-/** Returns the same for one target in progress, with the silences of its node. */
+/** Returns the section about the silences of the node of one target in progress; that of the plan if none are shown for the target. */
 export function targetSilenceSection(
   { silencing }: Pick<PlanView, 'silencing'>,
   target: string,
@@ -31,14 +31,14 @@ export function targetSilenceSection(
 }
 
 /**
- * Returns the silences of this target in progress, with their own problem. If the leader has shown none of them, returns what it has
- * shown of the plan.
+ * Returns the silences of this target in progress, and whether they have a problem. If the leader has shown no silence of the target,
+ * returns what it has shown about the whole plan.
  */
 export function silencingOf(silencing: SilencingView, target: string): SilencingView {
   const { silences: all = [], ...ofPlan } = silencing;
   const silences = all.filter((each) => each.target === target);
   if (silences.length === 0) {
-    // A full list may lack the target.
+    // If the list is full, the target may be missing only because of the limit.
     const isComplete = all.length > 0 && all.length < MOST.silences;
     const message = 'the leader has not looked for a silence of this node yet';
     return ofPlan.isGood && isComplete ? { isGood: false, message } : ofPlan;

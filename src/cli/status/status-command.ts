@@ -40,7 +40,10 @@ export async function runStatus(flags: StatusFlags, parts: SessionParts): Promis
   throw new RefitError('REFIT_PLAN_FAILED', '', { problems: ends });
 }
 
-/** Shows the plans and resolves with the exit code. Without a watch, that is 0. A watch gives 0 if all plans are done, 130 if it was interrupted, and otherwise 1. */
+/**
+ * Shows the plans and resolves with the exit code. Without a watch, the code is 0. After a watch, it is 0 if all plans are done, 130 if the
+ * watch was interrupted, and otherwise 1.
+ */
 export async function showStatus(flags: StatusFlags, parts: StatusParts): Promise<number> {
   const { clock, output } = parts;
   return await inSession(flags, parts, 'refit-status', async (session) => {
@@ -85,7 +88,10 @@ function timedOut(plans: readonly PlanView[], timeout = 0): RefitError {
   return new RefitError('REFIT_TIMEOUT', `${what} after ${formatDuration(timeout)}`);
 }
 
-/** Returns 0 only if all plans are done. An ended plan is not done if it was edited since, had no target, or if its nodes run another version. */
+/**
+ * Returns 0 only if all plans are done. An ended plan is not done if it was edited since, had no target, or if its nodes run another
+ * version.
+ */
 export function exitCodeOf(plans: readonly Pick<PlanView, 'phase'>[]): number {
   return plans.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;
 }

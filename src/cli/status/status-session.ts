@@ -44,7 +44,10 @@ export async function connect(flags: ClusterFlags, userAgent: string) {
   return createClient(await loadChosenCluster(flags), { userAgent });
 }
 
-/** Runs `work` with a session, and closes the client afterwards. It lists all objects first, even for a watch, because a list fails at once and an informer retries forever. */
+/**
+ * Runs `work` with a session, and closes the client afterwards. It lists all objects first, even for a watch, because a list fails at once
+ * and an informer retries forever.
+ */
 export async function inSession<T>(
   flags: ConnectionFlags & PlanFilter,
   { dialects, clock, abort, askThrough, onDenied }: Omit<SessionParts, 'output'>,
@@ -110,7 +113,10 @@ export function orphanedIn(loaded: readonly Loaded[]): string[] {
   });
 }
 
-/** Rejects with REFIT_INSTALL if a plan has not ended, because no process would remove its cordons without the controller. Resolves if the cluster does not have the kind. */
+/**
+ * Rejects with REFIT_INSTALL if a plan has not ended, because without the controller no process would remove its cordons. Resolves if the
+ * cluster does not have the kind of plans.
+ */
 export async function assertNoOpenPlan(
   flags: ConnectionFlags,
   parts: Omit<SessionParts, 'output'>,
@@ -126,7 +132,7 @@ export async function assertNoOpenPlan(
 }
 
 interface Contact {
-  /** Records one answer. `code` is the HTTP status, or 0 if there was no answer. */
+  /** Records the end of one request. `code` is the HTTP status, or 0 if there was no answer. */
   note(answer: { readonly code: number }): void;
   /** True if the last answer refused the credentials of the user, which may have expired. */
   readonly isLoggedOut: boolean;

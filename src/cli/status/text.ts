@@ -23,12 +23,12 @@ export interface Section {
 /** The most names in a list. The other names are only counted. */
 const FEW = 8;
 /**
- * The least number of columns for messages in a table. If there are fewer, the state comes first.
+ * The fewest columns for the messages in a table. If fewer are left, the table has the form for narrow terminals.
  */
 const NARROW = 20;
 /** Estimates are rounded to a multiple of this many milliseconds. */
 const COARSE_MS = 10_000;
-/** The number of columns of a heading, with the spaces around it. */
+/** The number of columns that the heading of a section takes, with the spaces around it. */
 const MARGIN = 10;
 
 export function renderPlan(
@@ -230,12 +230,15 @@ function timesOf(plan: PlanView, now: number): string[] {
 }
 
 /**
- * Milliseconds in which a leader records a new plan. If the first record is later, it belongs to a
- * later run of the same plan.
+ * The most milliseconds after the creation of a plan until a leader records it. A run that began
+ * later is not the first run of the plan.
  */
 const FIRST_RECORD_MS = 60_000;
 
-/** Returns the RFC 3339 time from which the running time counts. For the first run of a plan, that is its creation. */
+/**
+ * Returns the RFC 3339 time from which the running time of a plan counts: the creation of the plan for its first run, or else the start of
+ * the run.
+ */
 function beginningOf({ created, started = created }: PlanView): string {
   return Date.parse(started) - Date.parse(created) > FIRST_RECORD_MS ? started : created;
 }
@@ -294,7 +297,7 @@ export function toDo(plan: PlanView): string[] {
   ];
 }
 
-/** Returns what to do about the targets that the plan has left out; nothing for an aborted plan, which takes up no target. */
+/** Returns what to do about the targets that the plan has skipped; nothing for an aborted plan, which starts no target any more. */
 function skippedAdvice(plan: PlanView): string[] {
   const skipped = sentences.targetsOf(plan).filter(({ phase }) => phase === 'skipped');
   if (skipped.length === 0 || plan.abort !== undefined) return [];
@@ -332,7 +335,7 @@ const wideRows = (rows: readonly sentences.TargetRow[]): string[][] => [
   ...rows.map(({ name, state, age: time, message }) => [name, state, time, message]),
 ];
 
-/** The rows for a narrow terminal: the state comes first, and the message, which may wrap, comes last. */
+/** Returns the table for a narrow terminal: the state comes first, and the message, which may wrap, comes last. */
 const narrowRows = (rows: readonly sentences.TargetRow[]): string[][] => [
   ['STATE', 'FOR', 'NODE'],
   ...rows.map(({ name, state, age: time, message }) => [
@@ -350,7 +353,7 @@ function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
       const wait = active ? waits.get(target.name) : undefined;
       const { name, state, age: time, message } = sentences.rowOf(target, wait, now);
       const agent = hasAgents ? [target.agent?.title ?? '-'] : [];
-      // Nodes never went to the version of a plan that was edited after its end.
+      // If a plan was edited after its end, no node went to its present version, so the version that the node runs is shown.
       const to = plan.phase === 'edited' ? (target.runs ?? version) : version;
       return [name, state, time, role, target.from ?? '-', to, ...agent, message];
     }),
@@ -387,7 +390,7 @@ function markOf(target: Pick<TargetView, 'phase'>): Mark {
   return target.phase === 'done' ? DONE : FAILED;
 }
 
-/** Most marks in a line of 80 columns. */
+/** The most marks of targets in a line, so that the line fits into 80 columns. */
 const MOST_MARKS = 40;
 /** Spaces before and between the title, the counts and the marks of a stage. */
 const MARGINS = 6;

@@ -67,12 +67,12 @@ export interface TargetView
    * by then, and `notReady` if the node is not Ready by then.
    */
   readonly rollsBack?: { readonly unanswered: string; readonly notReady: string } | undefined;
-  /** Who cordons, drains and uncordons the node, during these steps. */
+  /** Who cordons, drains and uncordons the node; absent outside of these steps. */
   readonly drains?: 'leader' | 'node' | undefined;
   /** The agent that acts on the target; absent if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
   readonly fetchesAhead?: boolean | undefined;
-  /** True if the target runs the version already, or a later version of the plan. */
+  /** True if the target already runs the version, or a later version of the plan. */
   readonly isThere?: boolean | undefined;
   /** The version that the target runs, if it is not the version that is recorded as installed. */
   readonly runs?: string | undefined;
@@ -84,9 +84,9 @@ export interface TargetView
    * The number of the wave of the target; the first wave is 1. Absent if the policy has no waves, or if the target is of the control plane.
    */
   readonly wave?: number | undefined;
-  /** The zone of its Node; absent if the Node has no label for it. */
+  /** The zone of the target's Node; absent if the Node has no label for the zone. */
   readonly zone?: string | undefined;
-  /** Whether a done target can go back to its earlier version. */
+  /** Says whether a target that is done can go back to its earlier version. */
   readonly wayBack?: WayBack | undefined;
 }
 
@@ -95,7 +95,7 @@ export type HoldView = Pick<Hold, 'by' | 'reason' | 'since' | 'until'>;
 
 export interface StageView extends Pick<Stage, 'command' | 'role' | 'version' | 'maxInFlight'> {
   readonly active: boolean;
-  /** The selector of the targets, if no Node matched it. */
+  /** The selector of the targets, if no Node matches it. */
   readonly selection?: string | undefined;
   readonly targets: readonly TargetView[];
 }
@@ -145,11 +145,11 @@ export interface PlanView
   readonly hooks?: readonly HookView[] | undefined;
   /** The names of the failed hooks of the whole plan that `refit retry` runs again. */
   readonly retryableHooks?: readonly string[] | undefined;
-  /** Whether alerts about the nodes in progress are silenced, as the leader has shown last. */
+  /** Says whether alerts about the nodes in progress are silenced, as the leader has shown last. */
   readonly silencing?: SilencingView | undefined;
   /** Checks that could not run, one sentence each. */
   readonly unseen?: readonly string[] | undefined;
-  /** Whether all targets that are done can go back to their earlier versions. */
+  /** Says whether all targets that are done can go back to their earlier versions. */
   readonly wayBack?: WayBack | undefined;
 }
 
@@ -194,7 +194,9 @@ export interface ViewInput extends Assessment, Pick<PlanView, 'namespace' | 'clu
 /** The label of a Node that names its zone (https://kubernetes.io/docs/reference/labels-annotations-taints/). */
 const ZONE_LABEL = 'topology.kubernetes.io/zone';
 
-/** Phases of plans that have not started. If such a plan has a reason, it does not start until somebody changes something. */
+/**
+ * The phases of plans that have not started. If a plan in such a phase has a reason, it does not start until somebody changes something.
+ */
 const REFUSED: ReadonlySet<PlanPhase> = new Set(['new', 'invalid', 'incomplete']);
 
 export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanView {
@@ -203,8 +205,8 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   const { rollout, controls } = snapshot;
   const { kind, name, uid, created } = rollout.source;
   const end = planEndOf(snapshot, look.now);
-  // The state after the next record counts, too: a new plan may be about to be refused, and a
-  // failure may be about to be recorded.
+  // The reason in the state that would be recorded next counts, too: a new plan may be about to be
+  // refused, or a failure may be about to be recorded.
   const reason = end.reason ?? look.upcoming.reason ?? rollout.problems[0];
   return harmless({
     dialect: dialect.name,
@@ -235,7 +237,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     ...(controls.paused || policy.paused ? { paused: controls.paused ? 'plan' : 'policy' } : {}),
     abort: controls.abort,
     cordoned: cordoned.length === 0 ? undefined : cordoned,
-    // Warnings are about the future, such as another plan for the same nodes. An ended plan has no use for them.
+    // An ended plan has no warnings, because warnings are about its future, such as another plan for the same nodes.
     warnings: warnings.length === 0 || isFinal(rollout) ? undefined : warnings,
     joined: joinedViews(look),
     checks: checksShown(snapshot.health)?.map(({ at: _at, nodes: _nodes, ...check }) => check),
@@ -247,13 +249,13 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   });
 }
 
-/** The hooks of an aborted plan never run again. */
+/** Returns the failed hooks of the whole plan that can run again; undefined if there are none. Those of an aborted plan cannot. */
 function retryableHooksOf({ snapshot, policy }: ViewInput): string[] | undefined {
   const failed = snapshot.controls.abort === undefined ? failedPlanHooks(snapshot, policy) : [];
   return failed.length === 0 ? undefined : failed;
 }
 
-/** Returns what is known of the silences, with the targets whose nodes they are for. */
+/** Returns what is known about the silences, each with the target whose node it is for. */
 function silencingView({ silencing, snapshot }: ViewInput): SilencingView | undefined {
   if (silencing === undefined) return undefined;
   const { silences, ...state } = silencing;
@@ -268,14 +270,17 @@ function silencingView({ silencing, snapshot }: ViewInput): SilencingView | unde
   return { ...state, silences: shown };
 }
 
-/** Replaces control characters in all strings of a view, and removes undefined fields. Nodes write some of the strings, and their control characters must not reach a terminal. */
+/**
+ * Replaces control characters in all strings of a view, and removes undefined fields. Nodes write some of the strings, and their control
+ * characters must not reach a terminal.
+ */
 export function harmless<T>(view: T): T {
   const clean = (_key: string, value: unknown): unknown =>
     typeof value === 'string' ? printable(value) : value;
   return JSON.parse(JSON.stringify(view), clean) as T;
 }
 
-/** Returns the waits to show. A new plan that is about to end has none. */
+/** Returns the waits to show. None are shown for a new plan that is about to end. */
 function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): Wait[] {
   if (snapshot.rollout.phase === 'new' && isFinal(upcoming)) return [];
   const ends = stepEnds(snapshot, policy);
@@ -290,14 +295,17 @@ function stepEnds(snapshot: Snapshot, policy: RolloutPolicy): Map<string, number
   return new Map(moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]));
 }
 
-/** Sets `until` of a wait to the deadline of the step or of the target, whichever is earlier. */
+/** Returns the wait with `until` set to `end` if that is earlier. `end` is the deadline of the step in milliseconds. */
 function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
   const isSooner = Date.parse(wait.until ?? '') <= end;
   if (isSooner || !Number.isFinite(end)) return wait;
   return { ...wait, until: rfc3339(end) };
 }
 
-/** Returns the nodes that joined after the plan began; undefined if there are none, or the dialect takes up nodes by itself. */
+/**
+ * Returns the nodes that joined after the plan began; undefined if there are none, or if such nodes become targets by themselves in this
+ * dialect.
+ */
 function joinedViews(look: ViewInput): readonly JoinedView[] | undefined {
   const { snapshot } = look;
   const { rollout, joined } = snapshot;
@@ -315,7 +323,7 @@ function joinedViews(look: ViewInput): readonly JoinedView[] | undefined {
   return all.size === 0 ? undefined : [...all.values()];
 }
 
-/** Returns the earliest time that is recorded for a target, or at which one was signalled. */
+/** Returns the start of the plan: the earliest time that is recorded for a target, or at which a target was signalled. */
 function startOf({ rollout, facts }: Snapshot): string | undefined {
   if (rollout.phase === 'new') return undefined;
   const created = Date.parse(rollout.source.created);
@@ -330,7 +338,10 @@ function startOf({ rollout, facts }: Snapshot): string | undefined {
   return own.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0];
 }
 
-/** Returns when the plan ended. The time of an abort is recorded only for the targets that it stopped, so without such a target the end is unknown. */
+/**
+ * Returns when the plan ended; undefined if it has not, or if that is unknown. The end of an aborted plan is known only if the abort
+ * stopped a target, which records the time.
+ */
 function endOf(snapshot: Snapshot): string | undefined {
   const { rollout, controls } = snapshot;
   const targets = rollout.stages.flatMap((stage) => stage.targets);
@@ -420,7 +431,10 @@ function holdNow({ hold }: TargetFacts, now: number): HoldView | undefined {
   return hold !== undefined && isHeld(hold, now) ? hold : undefined;
 }
 
-/** Returns the version that a done target runs, if the plan was edited since or the node runs an older version. */
+/**
+ * Returns the version that a done target runs if it is not the version of the stage: the plan was edited since, or the node runs an older
+ * version.
+ */
 function otherVersion(snapshot: Snapshot, stage: Stage, target: Target): string | undefined {
   const { asked = stage.version, version } = factsOf(snapshot, target);
   const isOther = asked !== stage.version || isBehind(snapshot, stage, target);
@@ -447,7 +461,10 @@ function rollBackTimes(
   };
 }
 
-/** Returns the targets that fill the next free slots, without those that people hold. If all targets of a stage have started, these are the first ones of the next stage. */
+/**
+ * Returns the names of the targets that start next, without those that people hold. They are of the first stage in which targets have not
+ * started.
+ */
 function nextOf(look: ViewInput): string[] {
   const {
     snapshot,

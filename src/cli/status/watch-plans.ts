@@ -6,15 +6,18 @@ import { orphanedIn, type Session } from './status-session.ts';
 import { isOpen } from './text.ts';
 import type { StatusView } from './view.ts';
 
-/** Most milliseconds between two views, because ages grow even if nothing changes. */
+/** The most milliseconds between two views. Even if nothing changes, a new view is needed because ages grow. */
 const AGAIN_MS = 1000;
-/** The same limit for an endless watch. The reader of such a watch computes ages itself, so only windows and deadlines change with time. */
+/**
+ * The most milliseconds between two views of an endless watch. Its reader computes ages itself, so only windows and deadlines change with
+ * time.
+ */
 const AGAIN_ENDLESS_MS = 60_000;
 
 interface WatchOptions {
-  /** True if the watch goes on after every plan has ended, and if an unanswered API server must not change the view. */
+  /** True to continue the watch after every plan has ended, and to keep the plans of the last view while the API server does not answer. */
   readonly isEndless?: boolean;
-  /** Gets a function that makes another view now. */
+  /** Receives a function that makes the watch yield another view at once. */
   readonly onWake?: (wake: () => void) => void;
 }
 
@@ -30,7 +33,7 @@ export async function* watchPlans(
   const stop = new AbortController();
   const abort = AbortSignal.any([session.abort, stop.signal]);
   const reading = { client: session.client, abort };
-  // The promise is created before a view, so that a change during the view starts another one.
+  // The promise is created before a view is made, so that a change during that time starts another view.
   let changed = Promise.withResolvers<void>();
   const onChange = (): void => changed.resolve();
   onWake?.(onChange);
@@ -45,12 +48,12 @@ export async function* watchPlans(
     const leaderNow = () => settled(leader(clock.now()), clock.monotonic() - watchedFrom);
     let last: StatusView | undefined;
     for (;;) {
-      // This request fails with an error that explains the problem, and so ends the watch.
+      // If the credentials were refused, this request ends the watch with an error that explains the problem.
       if (contact.isLoggedOut) await askLeader(reading, clock.now());
       const now = clock.now();
       const began = clock.monotonic();
       const { silentSince } = contact;
-      // Questions to an API server that does not answer would only replace what is known by errors.
+      // While the API server does not answer, the known plans are kept, because new questions would only replace them by errors.
       const isKept = isEndless && silentSince !== undefined && last !== undefined;
       const plans =
         isKept && last !== undefined
@@ -72,7 +75,7 @@ export async function* watchPlans(
       await sleep(clock, clock.monotonic() - began, abort);
       const ms = isEndless ? AGAIN_ENDLESS_MS : AGAIN_MS;
       const seen = last.leader.state;
-      // No watch tells that a lease has expired, or that the API server does not answer.
+      // The expiry of a lease and the silence of the API server are checked regularly, because no watch reports them.
       const isSame = (): boolean =>
         contact.silentSince === silentSince && leaderNow().state === seen;
       await Promise.race([changed.promise, whileSame(isSame, { clock, abort, ms })]);
@@ -84,7 +87,7 @@ export async function* watchPlans(
   }
 }
 
-/** Resolves after `ms`, or within a second after `isSame` is false. */
+/** Resolves after `ms` milliseconds, or within a second after `isSame` has become false. */
 async function whileSame(
   isSame: () => boolean,
   { clock, abort, ms }: { readonly clock: Clock; readonly abort: AbortSignal; readonly ms: number },

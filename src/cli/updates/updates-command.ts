@@ -54,7 +54,7 @@ export async function checkUpdates(
   const deadline = clock.monotonic() + PATIENCE_MS;
   for (;;) {
     const now = (await load(client, abort)).filter(({ metadata }) => names.includes(metadata.name));
-    // The leader does not check an UpdateConfig that is being deleted.
+    // An UpdateConfig that is being deleted is not awaited, because the leader does not check it.
     if (
       now.every(
         (each) => each.metadata.deletionTimestamp !== undefined || statusOf(each)?.obeyed === asked,

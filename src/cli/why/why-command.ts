@@ -34,7 +34,7 @@ export async function showWhy(
       output.write(`${JSON.stringify(whyView(status, node), undefined, 2)}\n`);
       return;
     }
-    // The filter of the user may have left out other plans.
+    // All plans of the session are counted, because the filter of the user may have left out other plans.
     const hasOthers = plansIn(session.loaded).length > 1;
     const lines = whyLines({ ...status, hasOthers }, node, now, mediumOf(output));
     output.write(`${lines.join('\n')}\n`);
@@ -70,7 +70,7 @@ export function whyView(status: StatusView, node: string | undefined): StatusVie
         next,
         ...(joined?.length ? { joined } : { joined: undefined }),
         hooks: hooks?.length ? hooks : undefined,
-        // Only alerts about nodes in progress are silenced.
+        // Silences are shown only for a node in progress, because only alerts about such nodes are silenced.
         silencing: moving && plan.silencing && silencingOf(plan.silencing, moving.name),
         ...(cordoned?.length ? { cordoned } : { cordoned: undefined }),
       },
@@ -86,7 +86,10 @@ function noTarget(node: string): RefitError {
   });
 }
 
-/** Returns a function that is true for the targets that `node` names: the name of a node, or of the Machine of the plan. */
+/**
+ * Returns a function that returns true for the targets that `node` names. `node` is the name of a node, or of the Machine that the plan is
+ * about.
+ */
 function targetNamed({ kind, name: own }: PlanView, node: string) {
   const isMachine = kind === 'Machine' && (own === node || own.endsWith(`/${node}`));
   return ({ name }: TargetView): boolean => name === node || isMachine;
@@ -107,7 +110,7 @@ export function whyLines(
   const { plans } = status;
   if (plans.length === 0 && node === undefined)
     return [...text.noteLines(status, now), 'There is no plan.'];
-  // A warning may appear in several blocks of one node, because each block must be complete.
+  // Repeated warnings are removed only without a node. Each block about a node must be complete, so it has all warnings.
   const shown = node === undefined ? sentences.toldOnce(plans) : plans;
   const blocks = shown.flatMap((plan) =>
     node === undefined
@@ -123,7 +126,7 @@ export function whyLines(
   return blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]));
 }
 
-/** Returns what `refit why` says of a plan. */
+/** Returns what `refit why` says about a plan. */
 export function planSections(status: ExplainedStatus, plan: PlanView, now: number): text.Section[] {
   return [
     ...(text.isOpen(plan) ? runnerSections(status, plan, now) : []),
@@ -150,7 +153,7 @@ function failureLines(plan: PlanView, now: number): string[] {
 
 /**
  * Returns the line of `planSections` that matters most: what keeps the plan or a node of it from going on, or else what happens now.
- * Returns an empty text if there is nothing to say, as of a plan that is done.
+ * Returns an empty text if there is nothing to say, for example about a plan that is done.
  */
 export function chiefLine(status: StatusView, plan: PlanView, now: number): string {
   const failures = failureLines(plan, now);
@@ -175,14 +178,14 @@ export function chiefLine(status: StatusView, plan: PlanView, now: number): stri
   return lines[0] ?? '';
 }
 
-/** Returns why a pending target has not started, as `nodeSections` says it; empty if nothing keeps it. */
+/** Returns why a pending target has not started, in the words of `nodeSections`; an empty text if nothing keeps it from starting. */
 export function notStarted(plan: PlanView, stage: StageView, target: TargetView): string {
   if (isStopped(plan, target)) return stoppedLine(plan);
   const { name, held } = target;
   if (held !== undefined) return sentences.heldLines([{ name, ...held }])[0] ?? '';
   const waits = waitsOf(plan, stage, target);
   const wait = waits.find((each) => !sentences.isRoutine(each));
-  // The wait of a whole queue only gives the number of its nodes, which says nothing about this node.
+  // The wait of a whole queue comes last, because it only tells the number of nodes in the queue and nothing about this node.
   return wait?.reason.message ?? queueLine(plan, stage, target) ?? waits[0]?.reason.message ?? '';
 }
 
@@ -217,7 +220,7 @@ export function nodeSections(status: StatusView, plan: PlanView, node: string, n
       sections: [
         ...sectionsOf(status, plan, stage, target, now),
         hookSection(plan, now, target.name),
-        // Only alerts about nodes in progress are silenced.
+        // Silences are shown only for a node in progress, because only alerts about such nodes are silenced.
         ...(sentences.isMoving(target) ? [targetSilenceSection(plan, target.name, now)] : []),
         text.wayBackSection(target.wayBack),
         text.snapshotSection([target]),
@@ -235,7 +238,7 @@ function cordonSection({ cordoned = [] }: PlanView, { name }: TargetView): text.
   return { heading: 'cordon', lines };
 }
 
-/** Returns an empty section if the agent is unknown and reports no delay. */
+/** Returns the section about the agent of the target. It has no lines if the agent is unknown and reports no delay. */
 function agentSection({ agent, delay }: TargetView): text.Section {
   const lacks = agent?.lacks === undefined ? '' : `: ${agent.lacks}`;
   const isKnown = agent?.ours === true || lacks !== '';
@@ -266,7 +269,7 @@ function sectionsOf(
     stages,
     waits: waitsOf(plan, stage, target),
     next: [],
-    // A pause does not stop a node in progress.
+    // The pause is left out for a node in progress, because it does not stop such a node.
     paused: sentences.isMoving(target) ? undefined : plan.paused,
   };
   if (phase === 'skipped') return whyAndToDo(sentences.sentenceOfSkipped(target), plan);
@@ -290,7 +293,7 @@ function sectionsOf(
   return [...runnerSections(status, plan, now), ...progress(status, own, now), ...queue];
 }
 
-/** Returns true if the target is not in progress, and no longer starts by itself. */
+/** Returns true if the target is not in progress and will not start without an action of a person. */
 function isStopped(plan: PlanView, target: TargetView): boolean {
   return text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
 }
@@ -319,7 +322,10 @@ function waitsOf(plan: PlanView, { active }: StageView, target: TargetView): rea
   return ofStages.filter((wait) => active || !sentences.isRoutine(wait));
 }
 
-/** Returns maps of the waits and of the next targets, so that `refit why` does not search these lists for each of thousands of targets. */
+/**
+ * Returns the waits by target, the waits of stages, and the names of the next targets. With them, `refit why` does not search lists for
+ * each of thousands of targets.
+ */
 const namesIn = onceForEach(({ waits, next }: PlanView) => ({
   waits: Map.groupBy(waits, ({ target }) => target),
   ofStages: waits.filter(({ ofStage }) => ofStage === true),
@@ -340,7 +346,7 @@ function queueSections(
     : [{ heading: 'waits', lines: [`${line} (${age(target.since, now)})`] }];
 }
 
-/** Returns the line of `queueSections` without a time; undefined if it is unknown when the target starts. */
+/** Returns a line that says when the target starts; undefined if that is unknown. */
 function queueLine(plan: PlanView, stage: StageView, { name }: TargetView): string | undefined {
   const earlier = earlierStage(plan, stage);
   if (earlier !== undefined) return `until the ${earlier.role}s are done`;
@@ -350,14 +356,14 @@ function queueLine(plan: PlanView, stage: StageView, { name }: TargetView): stri
     : 'not yet: other nodes start before it';
 }
 
-/** Returns the stage for which this one waits. */
+/** Returns the stage that must end before this one; undefined if this stage is active. */
 function earlierStage({ stages }: PlanView, stage: StageView): StageView | undefined {
   return stage.active ? undefined : stages.find(({ active }) => active);
 }
 
-/** Returns what is in progress, what waits, what ends the waits, and what could not be checked. */
+/** Returns sections about what is in progress, what waits, what ends the waits, and what could not be checked. */
 function progress(status: StatusView, plan: PlanView, now: number): text.Section[] {
-  // Without a leader no node starts and no deadline counts, so the other waits come later.
+  // Without a leader, no node starts and no deadline counts. So the waits are called `then`, because they matter only later.
   const isLater = isLeaderless(status, plan);
   const refused = text.isRefused(plan);
   return [
@@ -372,7 +378,9 @@ function progress(status: StatusView, plan: PlanView, now: number): text.Section
   ];
 }
 
-/** Returns when the first target in progress fails: the deadline of its step. */
+/**
+ * Returns a line that says when the first of the targets in progress would fail or be rolled back by its agent, because a deadline passes.
+ */
 function deadlineLines(plan: PlanView, now: number): string[] {
   const moving = sentences.movingNames(plan);
   const waiting = plan.waits.filter(
@@ -398,8 +406,8 @@ function deadlineLines(plan: PlanView, now: number): string[] {
 }
 
 /**
- * Returns a line that says when the agent rolls back. The deadline of the leader is later, because
- * it is for agents that stopped reporting.
+ * Returns a line that says when the agent of the target rolls back. This comes before the deadline of
+ * the leader, which is for agents that have stopped reporting.
  */
 function rollBackLine(
   { name, rollsBack }: TargetView,
@@ -419,11 +427,14 @@ function rollBackLine(
     : [];
 }
 
-/** Returns what concerns the process that carries the plan out. A missing leader comes first, because all other waits depend on it. */
+/**
+ * Returns sections about the process that carries the plan out. A missing leader is shown as the reason, because all other waits depend on
+ * it.
+ */
 function runnerSections(status: StatusView, plan: PlanView, now: number): text.Section[] {
   const notes = text.noteLines({ ...status, plans: [plan] }, now);
   const runner = runnerOf(plan.dialect).name;
-  // Only the Lease of `refit controller` is read here.
+  // For other dialects, nobody knows whether the process runs, because only the Lease of `refit controller` is read.
   const isUnknown = notes.length === 0 && plan.dialect !== 'autopilot';
   const lines = isUnknown
     ? [`${runner} carries it out; this command cannot see whether it is running`]
@@ -446,7 +457,7 @@ function controlsOf(plan: PlanView, { plans, hasOthers = plans.length > 1 }: Exp
   const flag = planFlag(plan, { hasOthers });
   const pause = `refit ${plan.paused === 'plan' ? 'resume' : 'pause'}${flag}`;
   const stops = `${pause}, refit abort${flag}`;
-  // Before a pause ends, no other command lets a node start.
+  // While the plan is paused, only the end of the pause is proposed, because no other command lets a node start.
   const helpful = plan.paused === undefined ? helpfulCommands(plan) : [];
   return helpful.length === 0 ? [stops] : [helpful.join(', '), stops];
 }
