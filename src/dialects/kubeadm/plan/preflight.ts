@@ -406,7 +406,9 @@ function hostFindings(
   });
 }
 
-/** Returns findings about static pods whose version is unknown, because their image has no version in its tag or their manifest is absent. */
+/**
+ * Returns findings about static pods whose version is unknown, because their image has no version in its tag or their manifest is absent.
+ */
 function imageFindings({ host, staticPods, unreadImages = {}, missing }: HostFacts): Finding[] {
   if (host.role !== 'controlPlane') return [];
   const unread = STATIC_PODS.flatMap((name) => unreadImages[name] ?? []);

@@ -127,7 +127,9 @@ function findingsOf(
   return [];
 }
 
-/** Returns a finding if the target version cannot be right. It stands for those of all other rules about versions, which would repeat it. */
+/**
+ * Returns a finding if the target version cannot be right. It stands for those of all other rules about versions, which would repeat it.
+ */
 export function targetFinding(
   { manifest, hosts }: Survey,
   way: WayBack | undefined,
