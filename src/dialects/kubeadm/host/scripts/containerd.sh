@@ -14,11 +14,11 @@ note begun
 VERSION=$CONTAINERD_VERSION
 NAMES=$CONTAINERD_NAMES
 mkdir -p "$D/staged"
-# Again if the manifest was edited since. On a host that has all of NAMES, this stages nothing.
+# The binaries are staged again if the manifest was edited since. On a host that has all of NAMES, this stages nothing.
 [ "$(version_of containerd "$D/staged/containerd")" = "$VERSION" ] || of_containerd fetch_containerd
 if [ -e "$D/staged/containerd" ]; then
   for name in $NAMES; do keep "$name" "$(file_of "$name")"; done
-  # Until the kubelet works with it, or all is put back.
+  # This file marks the kept containerd until the kubelet works with the new one, or all is put back.
   : >"$D/previous/.containerd"
   sync "$D/previous/.containerd"
   if [ -d "$D/staged/containerd.packages" ]; then
@@ -32,7 +32,7 @@ if [ -e "$D/staged/containerd" ]; then
   fi
   systemctl restart containerd
 else
-  # Its file may have been replaced without a restart.
+  # The file of containerd may have been replaced without a restart.
   case $(readlink "/proc/$(systemctl show -p MainPID --value containerd)/exe") in
   *' (deleted)') systemctl restart containerd ;;
   esac

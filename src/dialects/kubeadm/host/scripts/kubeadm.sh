@@ -12,7 +12,8 @@
 #   ROLE=controlPlane  The role of this host: controlPlane or worker.
 #   VERB=apply  What kubeadm runs: `upgrade apply` on the first control-plane host, `upgrade node` on all others.
 
-# What this host has before the run; before `note begun`, so that it belongs to the run that the journal names last.
+# `record_run` writes down the manifests and backups that this host has before the run. It is called before `note begun`, so
+# that they belong to the run that the journal names last.
 record_run() {
   {
     printf '%s\n' "$ROLLOUT"
@@ -23,7 +24,8 @@ record_run() {
   sync "$RUN.new"
   mv "$RUN.new" "$RUN"
 }
-# No kubelet from v1.35 on knows this flag of kubeadm before it. Only kubeadm v1.35 removes it, which a worker may skip.
+# `remove_old_flag` removes a flag that kubeadm before v1.35 wrote and that no kubelet from v1.35 on knows. Only kubeadm v1.35
+# removes the flag itself, and a worker may skip that version.
 remove_old_flag() {
   file=$R/var/lib/kubelet/kubeadm-flags.env
   case $VERSION in
@@ -58,9 +60,9 @@ esac
 [ -z "$PATCHES" ] || set -- "$@" "--patches=$PATCHES"
 [ -z "$CERTIFICATE_RENEWAL" ] || set -- "$@" "--certificate-renewal=$CERTIFICATE_RENEWAL"
 [ -z "$ETCD_UPGRADE" ] || set -- "$@" "--etcd-upgrade=$ETCD_UPGRADE"
-# Ended by a signal, kubeadm may leave a manifest out; after an error of its own it has put them all back.
+# A kubeadm that a signal ended may leave a manifest out. After an error of its own, kubeadm has put all manifests back.
 with_flags kubeadm upgrade "$@" || { code=$?; [ "$code" -gt 128 ] || note failed; exit "$code"; }
-# Each run of kubeadm leaves a whole copy of etcd's data; the newest is kept.
+# Each run of kubeadm leaves a whole copy of etcd's data. Only the newest copy is kept.
 # shellcheck disable=SC2012
 ls -1dt "$BACKUPS"/kubeadm-backup-etcd-* 2>/dev/null | tail -n +2 |
   while IFS= read -r copy; do rm -rf -- "$copy"; done

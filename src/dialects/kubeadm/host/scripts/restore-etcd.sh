@@ -6,7 +6,7 @@
 #   MEMBERS=cp1=https://10.0.0.1:2380,cp2=https://10.0.0.2:2380  All members, as in etcd's flag --initial-cluster; empty for facts.
 #   DO=stop  The part of the restore: facts, restore_aside, stop, start_etcd or start_api_server, on all hosts in this order.
 
-# A run that was cut off may have moved the manifests away already.
+# An interrupted run may already have moved the manifests to AWAY.
 AWAY=$D/restore
 YAML=$MANIFESTS/etcd.yaml
 [ -e "$YAML" ] || YAML=$AWAY/etcd.yaml
@@ -28,7 +28,8 @@ facts() {
   printf '%s\n' "$(sha256sum <"$R$SNAPSHOT" | cut -c 1-64) $(flag name "$YAML")=$(flag initial-advertise-peer-urls "$YAML")"
 }
 
-# Nothing has stopped yet. etcd may run as another user.
+# Restores the snapshot next to the data in use, while etcd still runs. The files get the owner of that data, because etcd may run as
+# another user than root.
 restore_aside() {
   printf '%s\n' "$STAMP" >"$D/restore.stamp"
   rm -rf "$DATA/restoring"
@@ -38,13 +39,13 @@ restore_aside() {
   chown -R --reference="$DATA" "$DATA/restoring"
 }
 
-# If two persons restored at once, the members would belong to two clusters.
+# Ends the script if another restore has begun on this host: if two persons restored at once, the members would belong to two clusters.
 as_begun() {
   [ "$(cat "$D/restore.stamp")" = "$STAMP" ] ||
     fail "another restore has begun on this host: let it end, then run the command again"
 }
 
-# etcd holds a lock on its data until it has ended.
+# Moves the manifests away and waits until both processes have ended. etcd holds a lock on its data until it has ended.
 stop() {
   as_begun
   mkdir -p "$AWAY"

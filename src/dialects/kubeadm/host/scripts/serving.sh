@@ -2,7 +2,7 @@
 # certificate and has none yet.
 # uses: parts/prelude.sh
 
-# kube-proxy may give addresses of Services to the device kube-ipvs0.
+# The device kube-ipvs0 is left out, because kube-proxy may give it the addresses of Services.
 ip -o addr show up scope global |
   awk '$2 != "kube-ipvs0" { sub("/.*", "", $4); print "address=" $4 }'
 ! grep -qs '^serverTLSBootstrap: true' "$R/var/lib/kubelet/config.yaml" ||

@@ -32,7 +32,7 @@ source_of() {
   SHA256=$(value_of "$1" "sha256.$ARCH")
   [ -n "$SHA256" ] || SHA256=$(value_of "$1" sha256)
 }
-# runc has versions of its own.
+# `version_of NAME FILE` prints the version of a binary. For a runc that runs it prints VERSION, because runc has versions of its own.
 version_of() {
   case $1 in
   kubelet) said=$("$2" --version 2>&1) || true; printf '%s\n' "${said#Kubernetes }" ;;
@@ -47,7 +47,7 @@ wrong() {
   ! is_foreign "$built_for" || { printf '%s\n' "$FIELD.$1 is for another processor ($built_for; this host is $PROCESSOR)"; return; }
   [ "$3" != missing ] || { without_hash "$1"; return; }
   [ -z "$3" ] || [ "$(sha256sum <"$2")" = "$3  -" ] || { printf '%s\n' "$FIELD.$1.sha256 does not match the file"; return; }
-  # A shell runs what the kernel cannot execute as commands.
+  # A file that is no program is not run: a shell would run its lines as commands.
   case $(head -c 4 "$2") in ?ELF | '#!'*) ;; *) printf '%s\n' "$FIELD.$1 is no program: is it an error page?"; return ;; esac
   found=$(version_of "$1" "$2")
   [ "$found" = "$VERSION" ] || printf '%s\n' "$FIELD.$1 has version $found, expected $VERSION"
@@ -111,7 +111,7 @@ probe() {
 }
 # Everybody on the host can read arguments, so curl reads the address, with its password or token, as configuration.
 download() { printf '%s\n' "$CURL" | curl -fsSL "$@" -K -; }
-# A staged copy is good enough if a hash proves it.
+# `fetch NAME` stages a binary. A copy that is already staged stays if a hash proves it.
 fetch() {
   find_package "$1"
   file=$D/staged/$1
@@ -129,7 +129,7 @@ fetch() {
     cp "$R$SOURCE" "$file.new" || fail "$FIELD.$1.path: no file $SOURCE on this host"
   fi
   chmod 755 "$file.new"
-  # The package manager proves its own files: the hash is that of the download for other hosts.
+  # The hash does not count for a package: the package manager proves its own files, and the hash is that of the download.
   case $FIELD in containerd.*) [ -z "$PACKAGE" ] || SHA256= ;; esac
   problem=$(wrong "$1" "$file.new" "$SHA256")
   [ -z "$problem" ] || fail "$problem"

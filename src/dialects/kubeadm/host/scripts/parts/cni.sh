@@ -19,7 +19,7 @@ cni_facts() {
   find_configuration
   if [ -n "$cni" ]; then
     wanted=$(values_of cniVersion "$cni" | head -n 1)
-    # What the library in containerd 1.6 and 1.7 knows, and that in containerd 2.
+    # The newest version of CNI that the library in containerd 1.6 and 1.7 knows, and the one in containerd 2.
     case $(containerd_says) in
     *' v1.'* | *' 1.'*) known=1.0.0 ;;
     *) known=1.1.0 ;;

@@ -2,7 +2,7 @@
 # what find_package has set.
 # uses: parts/prelude.sh parts/packages.sh
 
-# Versions of Debian's own packages may go on with a tilde.
+# `is_in_apt` sets WANTED to the package with its version. The version of a package of Debian itself may go on with a tilde.
 is_in_apt() {
   for end in '-*' '~*'; do
     WANTED=$PACKAGE=${VERSION#v}$end
@@ -17,7 +17,7 @@ is_known() {
   zypper) $ZYPPER --no-refresh search -x "$PACKAGE=${VERSION#v}" >/dev/null 2>&1 ;;
   esac
 }
-# Into NAME.packages, which is there only once it is complete, and the binary as NAME.new.
+# `fetch_package NAME` downloads the packages into NAME.packages, which exists only once it is complete, and puts the binary into NAME.new.
 fetch_package() (
   rm -rf "$1.packages" "$1.packages.new" && mkdir "$1.packages.new" && cd "$1.packages.new" && case $MANAGER in
   apt-get) is_in_apt && $APT download "$WANTED" && $APT --download-only install ./*.deb ;;

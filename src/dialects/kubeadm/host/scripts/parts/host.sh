@@ -30,13 +30,13 @@ host_facts() {
     echo "warn=swap is on, and the kubelet does not allow it: run swapoff -a, or set failSwapOn: false in its configuration"
   fi
   if [ -e "$D/kubeadm.lock" ] && ! flock -n "$D/kubeadm.lock" true; then
-    # This line names no process: a person who ends one of them lets a second kubeadm run beside the first.
+    # This line names no process of the step: if a person ended one of them, a second kubeadm could run beside the first.
     echo 'busy=a step of Refit, log /run/refit.*'
     echo 'warn=a step of an earlier run is at work: this run waits for its end'
   else
     for process in $(pgrep -x kubeadm 2>/dev/null); do printf '%s\n' "busy=kubeadm, process $process"; done
   fi
-  # Nobody has to wait for an API server that listens already: a caller that does not reach it has another problem.
+  # An API server that already listens does not count as busy: a caller that does not reach it has another problem.
   file=$MANIFESTS/kube-apiserver.yaml
   [ ! -e "$file" ] || [ -z "$(find "$file" -cmin -5 2>/dev/null)" ] || is_listening "$file" || echo 'busy=an API server that starts'
   printf '%s\n' "kernel=$(uname -r)"

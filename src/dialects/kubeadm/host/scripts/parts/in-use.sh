@@ -1,4 +1,4 @@
-# These functions tell the program that runs from the file of that name in PATH: other files may lie beside the one in use.
+# These functions distinguish the program that runs from the file with its name in PATH, which may be another file.
 # uses: parts/prelude.sh parts/packages.sh
 
 # `said_by PID` prints what the executable of the process says of its version, though its file may be gone from its folder. Root

@@ -2,7 +2,8 @@
 # of them, and `settle_static_pods` finishes a roll-back that a crash cut off. Needs ROLLOUT and VERSION.
 # uses: parts/prelude.sh parts/static-pods.sh
 
-# Prints why the static pods have no way back. A manifest of the target version came with an earlier run.
+# `copy_manifests` copies the manifests, or prints why the static pods have no way back. A manifest that already has the target
+# version came with an earlier run.
 copy_manifests() {
   for name in $COMPONENTS; do
     file=$MANIFESTS/$name.yaml
@@ -15,7 +16,7 @@ copy_manifests() {
     sync "$PODS/$name.yaml"
   done
 }
-# The journal comes last: without it, nothing was kept. A run that is repeated keeps what was there before the first one.
+# The journal is written last, so without a journal nothing was kept. A repeated run keeps the manifests from before its first start.
 keep_static_pods() {
   if [ "$(written rollout)" = "$ROLLOUT" ] && [ "$(written state)" != 'done' ]; then return 0; fi
   rm -rf "$PODS"

@@ -33,7 +33,7 @@ copy_whole() { cp -p "$1" "$2" && attributes "$1" "$2"; }
 like() {
   [ -e "$1" ] || return 0
   attributes "$1" "$2" || { rm -f "$2" && exit 1; }
-  # These sign the content of OLD: a kernel that checks signatures would not run NEW.
+  # These two attributes sign the content of OLD. A kernel that checks signatures would not run NEW with them.
   for name in security.ima security.evm; do setfattr -x "$name" -- "$2" >/dev/null 2>&1 || true; done
 }
 # `place NEW FILE` replaces FILE by a copy of NEW. FILE is never incomplete, nor empty after a power cut: the copy is renamed once

@@ -9,7 +9,7 @@ arm*) ARCH=arm PROCESSOR=arm ;;
 i?86) ARCH=386 PROCESSOR=x86 ;;
 *) PROCESSOR=$ARCH ;;
 esac
-# By magic number, byte order and machine in the header; nothing for a script, and for a machine that is not known here.
+# `processor_of` reads magic number, byte order and machine from the header. It prints nothing for a script or an unknown machine.
 processor_of() {
   case $(od -An -tx1 -N 20 "$1" | tr -d ' \n' | cut -c 1-8,11-12,37-40) in
   7f454c46013e00) echo x86-64 ;;
@@ -21,7 +21,7 @@ processor_of() {
   7f454c46020016) echo s390x ;;
   esac
 }
-# The 64-bit kernels run programs of their 32-bit processor, too.
+# A 64-bit kernel also runs programs for the 32-bit processor of the same family.
 is_foreign() {
   case $PROCESSOR/$1 in "$1/$1" | */ | x86-64/x86 | aarch64/arm) return 1 ;; esac
 }

@@ -1,5 +1,5 @@
-# `restore_manifests BACKUP` restores manifests that a killed kubeadm left out: the next one does not restore them. BACKUP is that of
-# another kubeadm, which a person agreed to, or empty.
+# `restore_manifests BACKUP` restores manifests that a killed kubeadm left out, because the next kubeadm does not restore them. BACKUP is
+# empty, or the backup of a kubeadm that a person ran; a person must have agreed to restore it.
 # uses: parts/prelude.sh parts/backups.sh
 
 restore_manifests() {

@@ -27,8 +27,8 @@ wrong_manifest() {
     untrusted "$1"
   fi
 }
-# Prints why the manifests must stay. The data of etcd never goes back: neither an etcd nor an API server of an earlier minor version
-# is sure to read it.
+# `stay_reason ROLLOUT` prints why the manifests must stay. The data of etcd never goes back, and neither an etcd nor an API server of an
+# earlier minor version is sure to read it.
 stay_reason() {
   if [ "$(written rollout)" != "$1" ]; then echo 'this rollout kept no manifests' && return 0; fi
   why=$(written without)
@@ -71,7 +71,7 @@ each_manifest() {
     ! grep -q "^kept $name " "$PODS/journal" || "$@" "$name" || return 1
   done
 }
-# What kubeadm wrote is kept, too, for the case that a rename fails.
+# `stage_kept NAME` stages a kept manifest. It also keeps the manifest that kubeadm wrote, for the case that a rename fails.
 stage_kept() {
   now=$MANIFESTS/$1.yaml
   ! is_hash kept "$1" "$now" || return 0
@@ -84,7 +84,7 @@ remove_staged() { rm -f "$(staged_of "$1")"; }
 undo_manifest() {
   now=$MANIFESTS/$1.yaml
   remove_staged "$1"
-  # Only a manifest that the roll-back itself put there is replaced.
+  # A manifest is replaced only if the roll-back itself has put it there.
   is_hash kept "$1" "$now" && [ -e "$PODS/$1.placed" ] || return 0
   stage_manifest placed "$1" "$PODS/$1.placed" && mv -f "$(staged_of "$1")" "$now"
 }
@@ -116,7 +116,7 @@ static_pods_back() {
       undo_static_pods
       fail "cannot replace the manifests in $MANIFESTS: those of the upgrade are back"
     }
-    # The next run lets kubeadm upgrade this host again.
+    # The journal forgets the step, so that the next run lets kubeadm upgrade this host again.
     forget "$1 kubeadm " || fail "cannot write $J"
     write_journal state 'state done'
   fi

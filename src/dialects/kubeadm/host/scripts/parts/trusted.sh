@@ -41,7 +41,8 @@ others_write() {
   fi
   printf '%s\n' "others may write to ${1#"$R"}: run chmod go-w ${1#"$R"}"
 }
-# Debian lets its group staff write to /usr/local. Only the host's own files are sure to name all members.
+# `is_empty_staff GROUP` succeeds for the group staff of Debian, which may write to /usr/local, if it has no member. It fails if groups
+# also come from elsewhere than the host's own files, which may not name all members.
 is_empty_staff() {
   [ -z "$(sed -n 's/#.*//;s/\[[^]]*\]//g;s/^ *\(passwd\|group\|initgroups\)://p' /etc/nsswitch.conf 2>/dev/null |
     tr -s ' \t' '\n' | grep -vxE 'files|compat|systemd|' || true)" ] || return 1
@@ -62,7 +63,8 @@ untrusted_option() (
 patches_of() {
   sed -n "/^ *#/d;s/.*directory[\"']*: *//p" "$1" | sed "s/ #.*//;s/[]}\"',[:space:]]*\$//;s/^[\"']//"
 }
-# Only root can look into the folder where files are checked and staged. NEW is not empty if it was not there.
+# `make_private` makes the folder where files are checked and staged one that only root can read. It sets NEW to `yes` if the folder was
+# not there.
 make_private() {
   NEW=''
   [ -d "$D" ] || NEW=yes

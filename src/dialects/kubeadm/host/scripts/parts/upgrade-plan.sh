@@ -3,7 +3,7 @@
 # uses: parts/prelude.sh
 
 upgrade_plan() {
-  # The checks of its preflight have just been made: they do not count again.
+  # Errors of the preflight are ignored here, because its checks have just been made.
   plan=$("$D/staged/kubeadm" upgrade plan "$VERSION" -o json --ignore-preflight-errors=all)
   printf '%s' "$plan" | tr -d ' \n' | grep -o '"group":"[^"]*"[^{}]*"manualUpgradeRequired":true' |
     sed 's/^"group":"\([^"]*\)".*/warning kubeadm: it cannot read the \1 in the cluster: convert its ConfigMap in kube-system/'
