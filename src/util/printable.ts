@@ -13,7 +13,7 @@
  * U+FFFF, which are no characters: an XML document with one cannot be read.
  */
 const STEERING =
-  /\uDB40[\uDC00-\uDDEF]|\uD834[\uDD73-\uDD7A]|\uD82F[\uDCA0-\uDCA3]|\u17B4|\u17B5|[^ -~\xA0-\xAC\xAE-\u034E\u0350-\u061B\u061D-\u115E\u1161-\u180A\u1810-\u200A\u200C-\u200D\u2010-\u2029\u202F-\u205F\u2070-\u3163\u3165-\uFDFF\uFE0F-\uFEFE\uFF00-\uFF9F\uFFA1-\uFFEF\uFFFC-\uFFFD]/g;
+  /\uDB40[\uDC00-\uDDEF]|\uD834[\uDD73-\uDD7A]|\uD82F[\uDCA0-\uDCA3]|\u17B4|\u17B5|(?!\uFE0F)[^ -~\xA0-\xAC\xAE-\u034E\u0350-\u061B\u061D-\u115E\u1161-\u180A\u1810-\u200A\u200C-\u200D\u2010-\u2029\u202F-\u205F\u2070-\u3163\u3165-\uFDFF\uFE10-\uFEFE\uFF00-\uFF9F\uFFA1-\uFFEF\uFFFC-\uFFFD]/g;
 
 /**
  * Returns the text for a terminal. Tabs and line breaks become blanks, and other control characters
