@@ -103,10 +103,70 @@ test.each<[object, string]>([
     { upgrade: { image: 'a', volumes: [{ name: 'a', source, destination: '/b' }] } },
     `spec.upgrade.volumes[0].source: is ${JSON.stringify(source)}, expected a path on the node without "..", such as /etc/rancher`,
   ]),
-  ...['', '/a:/b'].map((destination): [object, string] => [
-    { upgrade: { image: 'a', volumes: [{ name: 'a', source: '/a', destination }] } },
-    `spec.upgrade.volumes[0].destination: is ${JSON.stringify(destination)}, expected a path in the container without ":", such as /etc/rancher`,
-  ]),
+  [
+    { upgrade: { image: 'a', volumes: [{ name: 'a', source: '/a', destination: '' }] } },
+    'spec.upgrade.volumes[0].destination: is "", expected a path in the container, such as /etc/rancher',
+  ],
+  [
+    { prepare: { image: 'a', volumes: [{ name: 'a', source: '/a', destination: '' }] } },
+    'spec.prepare.volumes[0].destination: is "", expected a path in the container, such as /etc/rancher',
+  ],
+  [
+    {
+      upgrade: {
+        image: 'a',
+        volumes: ['/a', '/b'].map((destination) => ({ name: 'a', source: '/a', destination })),
+      },
+    },
+    'spec.upgrade.volumes[1].name: "a" is also the name of spec.upgrade.volumes[0]; give each volume its own name',
+  ],
+  [
+    { upgrade: { image: 'a', volumes: [{ name: 'pod-info', source: '/a', destination: '/a' }] } },
+    'spec.upgrade.volumes[0].name: "pod-info" is also the name of a volume that each Job has; give each volume its own name',
+  ],
+  [
+    {
+      secrets: [{ name: 'a', path: '' }],
+      upgrade: { image: 'a', volumes: [{ name: 'secret-a', source: '/a', destination: '/a' }] },
+    },
+    'spec.upgrade.volumes[0].name: "secret-a" is also the name of the volume for the Secret of spec.secrets[0]; give each volume its own name',
+  ],
+  [
+    {
+      secrets: [
+        { name: 'a', path: '/a' },
+        { name: 'a', path: '/b' },
+      ],
+    },
+    'spec.secrets[1].name: "a" is also the Secret of spec.secrets[0]; list each Secret once',
+  ],
+  [
+    {
+      upgrade: {
+        image: 'a',
+        volumes: ['a', 'b'].map((name) => ({ name, source: '/a', destination: '/a' })),
+      },
+    },
+    'spec.upgrade.volumes[1].destination: "/a" is also the destination of spec.upgrade.volumes[0]; give each volume its own destination',
+  ],
+  [
+    { prepare: { image: 'a', volumes: [{ name: 'a', source: '/a', destination: '/host' }] } },
+    'spec.prepare.volumes[0].destination: "/host" is also where each Job mounts the root of the node; give each volume its own destination',
+  ],
+  [
+    {
+      secrets: [{ name: 'a', path: '' }],
+      upgrade: {
+        image: 'a',
+        volumes: [{ name: 'a', source: '/a', destination: '/run/system-upgrade/secrets/a' }],
+      },
+    },
+    'spec.upgrade.volumes[0].destination: "/run/system-upgrade/secrets/a" is also the path of spec.secrets[0]; give each volume its own destination',
+  ],
+  [
+    { secrets: [{ name: 'a', path: '/run/system-upgrade/pod' }] },
+    'spec.secrets[0].path: "/run/system-upgrade/pod" is also where each Job mounts the labels of its pod; give each Secret its own path',
+  ],
   ...['update.k3s.io', ' https://update.k3s.io', 'https://update.k3s.io ', 'https://a\nb'].map(
     (channel): [object, string] => [
       { version: '', channel },
@@ -136,6 +196,7 @@ test.each<[object, string[]]>([
     [],
   ],
   [{ upgrade: { image: 'a', volumes: [{ name: 'a', source: '/a..b', destination: '/b' }] } }, []],
+  [{ upgrade: { image: 'a', volumes: [{ name: 'a', source: '/a', destination: '/a:/b' }] } }, []],
   [{ tolerations: [{ operator: 'Exists' }, { key: 'a', value: 'b', effect: 'NoSchedule' }] }, []],
   [{ secrets: [{ name: 'a-b', path: 'a' }], serviceAccountName: 'a.b' }, []],
   [

@@ -35,6 +35,7 @@ export function fieldFindings({ spec = {} as Spec }: CattlePlan): FieldFindings 
       ...pathProblems(spec),
       ...modeProblems(spec),
       ...volumeProblems(spec),
+      ...volumeNameProblems(spec),
       ...tolerationProblems(spec),
       ...timeout.problems,
       ...(version ? [] : channelFaults(channel)),
@@ -72,17 +73,95 @@ function imageProblems({ prepare, upgrade }: Spec): string[] {
   });
 }
 
-/** Returns a problem for each path that several Secrets have, because the API server refuses a pod that mounts two volumes at one path. */
-function pathProblems({ secrets = [] }: Spec): string[] {
-  const paths = secrets.map(mountPathOf);
-  return secrets.flatMap(({ path }, index) => {
-    const first = paths.indexOf(paths[index] ?? '');
-    return first === index
+/** What a Job mounts in each container, whatever its Plan says. */
+const OWN_PATHS: readonly Use[] = [
+  { value: '/host', user: 'where each Job mounts the root of the node' },
+  { value: '/run/system-upgrade/pod', user: 'where each Job mounts the labels of its pod' },
+];
+const OWN_NAMES: readonly Use[] = ['host-root', 'pod-info'].map((value) => ({
+  value,
+  user: 'the name of a volume that each Job has',
+}));
+
+/** A name or a path that a Job uses. */
+interface Use {
+  readonly value: string;
+  /** Says what uses it, as the end of `"/host" is also …`. */
+  readonly user: string;
+}
+
+/** A name or a path in a field of the Plan, which nothing before it may use. */
+interface OwnUse extends Use {
+  readonly field: string;
+  /** The text in the field, which may be only the end of a path. */
+  readonly written: string;
+  readonly advice: string;
+}
+
+/** Returns a problem for each use of a name or path that is taken. The API server refuses two volumes with one name and two mounts with one path. */
+function repetitions(taken: readonly Use[], uses: readonly OwnUse[]): string[] {
+  const users = new Map(taken.map(({ value, user }) => [value, user]));
+  return uses.flatMap(({ field, value, user, written, advice }) => {
+    const first = users.getOrInsert(value, user);
+    return first === user
       ? []
-      : [
-          `spec.secrets[${index}].path: ${JSON.stringify(path)} is also the path of spec.secrets[${first}]; give each Secret its own path`,
-        ];
+      : [`${field}: ${JSON.stringify(written)} is also ${first}; ${advice}`];
   });
+}
+
+function pathsOfSecrets({ secrets = [] }: Spec): OwnUse[] {
+  return secrets.map((secret, index) => ({
+    field: `spec.secrets[${index}].path`,
+    value: mountPathOf(secret),
+    user: `the path of spec.secrets[${index}]`,
+    written: secret.path,
+    advice: 'give each Secret its own path',
+  }));
+}
+
+function pathsOfVolumes(part: 'prepare' | 'upgrade', spec: Spec): OwnUse[] {
+  return (spec[part]?.volumes ?? []).flatMap(({ destination }, index) => {
+    const at = `spec.${part}.volumes[${index}]`;
+    const user = `the destination of ${at}`;
+    const advice = 'give each volume its own destination';
+    // An empty destination is a problem of its own.
+    if (destination === '') return [];
+    return { field: `${at}.destination`, value: destination, user, written: destination, advice };
+  });
+}
+
+/** Returns a problem for each path that one container would mount twice. */
+function pathProblems(spec: Spec): string[] {
+  const ofSecrets = pathsOfSecrets(spec);
+  return [
+    ...repetitions(OWN_PATHS, ofSecrets),
+    ...(['prepare', 'upgrade'] as const).flatMap((part) =>
+      repetitions([...ofSecrets, ...OWN_PATHS], pathsOfVolumes(part, spec)),
+    ),
+  ];
+}
+
+/** Returns a problem for each name that two volumes of the pod would have. The volumes of `prepare` are only mounted. */
+function volumeNameProblems({ secrets = [], upgrade }: Spec): string[] {
+  const ofSecrets = secrets.map(({ name }, index) => ({
+    field: `spec.secrets[${index}].name`,
+    value: shortenedName('secret', name),
+    user: `the Secret of spec.secrets[${index}]`,
+    written: name,
+    advice: 'list each Secret once',
+  }));
+  const ofVolumes = (upgrade?.volumes ?? []).map(({ name }, index) => ({
+    field: `spec.upgrade.volumes[${index}].name`,
+    value: name,
+    user: `the name of spec.upgrade.volumes[${index}]`,
+    written: name,
+    advice: 'give each volume its own name',
+  }));
+  const ofJob = ofSecrets.map(({ value, user }) => ({
+    value,
+    user: `the name of the volume for ${user}`,
+  }));
+  return [...repetitions([], ofSecrets), ...repetitions([...OWN_NAMES, ...ofJob], ofVolumes)];
 }
 
 /** Returns a problem for each file mode that the API server refuses in a volume. */
@@ -96,16 +175,12 @@ function modeProblems({ secrets = [] }: Spec): string[] {
   );
 }
 
-/**
- * Returns a problem for each volume of `upgrade` that the API server refuses as a path of the node, or as a mount. Those of `prepare` are
- * not checked.
- */
-function volumeProblems({ upgrade }: Spec): string[] {
-  return (upgrade?.volumes ?? []).flatMap(({ name, source, destination }, index) => {
+/** The rules of the API server for volumes with a path of the node, and for their mounts. The volumes of `prepare` are only mounted. */
+function volumeProblems(spec: Spec): string[] {
+  const ofVolumes = (spec.upgrade?.volumes ?? []).flatMap(({ name, source }, index) => {
     const at = `spec.upgrade.volumes[${index}]`;
     const fault = faultOfLabelName(name);
     const isSource = source !== '' && !source.split('/').includes('..');
-    const isDestination = destination !== '' && !destination.includes(':');
     const checks: readonly [boolean, string][] = [
       [
         fault !== undefined,
@@ -115,13 +190,19 @@ function volumeProblems({ upgrade }: Spec): string[] {
         !isSource,
         `${at}.source: is ${JSON.stringify(source)}, expected a path on the node without "..", such as /etc/rancher`,
       ],
-      [
-        !isDestination,
-        `${at}.destination: is ${JSON.stringify(destination)}, expected a path in the container without ":", such as /etc/rancher`,
-      ],
     ];
     return checks.flatMap(([isWrong, problem]) => (isWrong ? [problem] : []));
   });
+  const ofMounts = (['prepare', 'upgrade'] as const).flatMap((part) =>
+    (spec[part]?.volumes ?? []).flatMap(({ destination }, index) =>
+      destination === ''
+        ? [
+            `spec.${part}.volumes[${index}].destination: is "", expected a path in the container, such as /etc/rancher`,
+          ]
+        : [],
+    ),
+  );
+  return [...ofVolumes, ...ofMounts];
 }
 
 function secretProblems({ secrets = [] }: Spec): string[] {
