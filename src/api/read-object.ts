@@ -48,9 +48,10 @@ export function readObjects(
   const written = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
   const documents = written.flatMap((document, index) => {
     const place = written.length === 1 ? file : `${file}: document ${index + 1}`;
-    return itemsOf(document).map(({ value, path }) => ({
+    return itemsOf(document).map(({ value, path, fault }) => ({
       value: withoutEmptyNamespace(value),
       place: path === undefined ? place : `${place}: ${path}`,
+      fault,
     }));
   });
   const objects: ReadObject[] = [];
@@ -60,7 +61,11 @@ export function readObjects(
   const names = new Set(kinds.map(({ resource }) => resource.kind));
   const filled = documents.filter(({ value }) => value !== null);
   if (filled.length === 0) return fail(`is empty, expected one ${[...names].join(' or ')}`);
-  for (const { value, place } of filled) {
+  for (const { value, place, fault } of filled) {
+    if (fault !== undefined) {
+      problems.push(`${place}: ${fault}`);
+      continue;
+    }
     const kind = kinds.find(({ resource }) => isOf(resource, value));
     const found = `${place}: holds ${titleOf(value)}`;
     if (kind) {

@@ -36,3 +36,16 @@ test('an item that is wrong is named with its place', async () => {
     `${path}: items[1]: spec.concurrency: is the text "one", expected a whole number`,
   );
 });
+
+test.each<[unknown, string]>([
+  [{ a: PLAN }, 'is an object, expected a list'],
+  ['none', 'is the text "none", expected a list'],
+])('items that are %j: the message names them', async (items, words) => {
+  const path = await fileWith({ apiVersion: 'v1', kind: 'List', items });
+  await expect(validate([path], () => {})).rejects.toThrow(`${path}: items: ${words}`);
+});
+
+test('a List without items has nothing to check', async () => {
+  const path = await fileWith({ apiVersion: 'v1', kind: 'List', items: null });
+  await expect(validate([path], () => {})).rejects.toThrow(`${path}: is empty, expected one`);
+});

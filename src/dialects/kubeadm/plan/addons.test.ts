@@ -70,6 +70,10 @@ test('a List counts as its items, as for kubectl', async () => {
   await expect(readAddon({ name: 'demo', path: wrong })).rejects.toThrow(
     '/c.json: document 1: items[1]: metadata.name: found undefined, expected a text',
   );
+  const text = folderWith({ 'd.yaml': 'apiVersion: v1\nkind: List\nitems: none\n' });
+  await expect(readAddon({ name: 'demo', path: text })).rejects.toThrow(
+    '/d.yaml: document 1: items: is the text "none", expected a list',
+  );
 });
 
 test.each<[string, Record<string, string>, string]>([

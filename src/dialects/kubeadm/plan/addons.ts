@@ -65,12 +65,14 @@ export async function readAddon({
     const text = await readBounded(file).catch(unread);
     const documents = parseYaml(text, (why) => fail(file, `is not YAML: ${why}`));
     const written = documents.flatMap((document, index) =>
-      itemsOf(document).map(({ value, path: at }) => ({
+      itemsOf(document).map(({ value, path: at, fault }) => ({
         value,
+        fault,
         place: [`document ${index + 1}`, at].filter((part) => part !== undefined).join(': '),
       })),
     );
-    for (const { value, place } of written) {
+    for (const { value, place, fault } of written) {
+      if (fault !== undefined) fail(file, `${place}: ${fault}`);
       if (value === null) continue;
       const object = value as kube.KubeObject;
       const { apiVersion, kind, metadata } = object;
