@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { RefitError } from '../../../util/errors.ts';
 import type { UnclearNode } from '../plan/roll-back-plan.ts';
-import { given, refuseInvalid, refuseUndecided } from './roll-back-command.ts';
+import { given, refuseImpossible, refuseInvalid, refuseUndecided } from './roll-back-command.ts';
 
 const LAGS: UnclearNode = {
   role: 'worker',
@@ -61,6 +61,14 @@ function refusalOf(undecided: readonly UnclearNode[]): RefitError | undefined {
     throw error;
   }
 }
+
+test('many nodes that stay are told by what they run', () => {
+  const names = ['w1', 'w2', 'w3', 'w4', 'w5', 'w6', 'w7', 'w8'];
+  const left = [...names.map((name) => `${name} still runs v1`), 'c1 still runs v0'];
+  expect(() => refuseImpossible({ moves: [], left, unclear: [] }, { id: 'id1' }, [])).toThrow(
+    /^no node goes back from run id1; w1 still runs v1; the same holds for w2, w3, w4, w5, w6 and 2 more; c1 still runs v0$/,
+  );
+});
 
 const MOVES = {
   moves: [{ role: 'worker', name: 'w1', platform: 'linux-amd64', from: 'v2', to: 'v1' }],

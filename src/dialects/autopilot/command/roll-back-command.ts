@@ -25,7 +25,7 @@ import { controlNodes, isK0sLeader, SIGNAL_DATA_ANNOTATION } from '../../../sign
 import { snapshotSentence } from '../../../signal/snapshot-sentence.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { failing, messageOf, RefitError } from '../../../util/errors.ts';
-import { listed } from '../../../util/phrases.ts';
+import { listed, listedSentences } from '../../../util/phrases.ts';
 import { printable } from '../../../util/printable.ts';
 import { writeYaml } from '../../../util/yaml.ts';
 import { problemsOf } from '../plan/problems.ts';
@@ -160,7 +160,12 @@ function refuseUnfinishedWayBack(history: readonly NodeRolloutRun[], run: NodeRo
   throw new RefitError('REFIT_CONTROL', message, { hint });
 }
 
-function refuseImpossible(ways: WaysBack, run: NodeRolloutRun, snapshots: readonly string[]): void {
+/** Throws REFIT_CONTROL if no node goes back, or if one must not. */
+export function refuseImpossible(
+  ways: WaysBack,
+  run: Pick<NodeRolloutRun, 'id' | 'rollsBack'>,
+  snapshots: readonly string[],
+): void {
   const [stuck] = stuckControllers(ways);
   if (stuck !== undefined)
     throw new RefitError(
@@ -186,7 +191,7 @@ function refuseImpossible(ways: WaysBack, run: NodeRolloutRun, snapshots: readon
     run.rollsBack === undefined ? 'another one' : `it, or run ${runIdIn(run.rollsBack.run)}`;
   throw new RefitError(
     'REFIT_CONTROL',
-    [`no node goes back from run ${run.id}`, ...ways.left].join('; '),
+    listedSentences([`no node goes back from run ${run.id}`, ...ways.left]),
     { hint: `see the runs with \`refit history\`, and name ${another} with --run` },
   );
 }
