@@ -8,6 +8,10 @@ const schema = z.object({
   spec: z.strictObject({
     count: z.int().exactOptional(),
     windows: z.array(z.strictObject({ start: z.string() })).exactOptional(),
+    blackouts: z
+      .array(z.strictObject({ from: z.string().regex(/^\d{4}-\d\d-\d\d$/), zone: z.string() }))
+      .exactOptional(),
+    times: z.strictObject({ from: z.string().regex(/^\d{4}-/) }).exactOptional(),
     drain: z
       .strictObject({ pods: z.strictObject({ name: z.string() }).exactOptional() })
       .exactOptional(),
@@ -29,6 +33,24 @@ test.each<[string, unknown, object, readonly string[]]>([
     { count: 1 },
     ['spec.windows'],
   ],
+  [
+    'a required time of an item, for which another one stands in',
+    { blackouts: [{ zone: 'a' }, { from: 'soon', zone: 'b' }] },
+    {
+      blackouts: [
+        { zone: 'a', from: '1970-01-01' },
+        { zone: 'b', from: '1970-01-01' },
+      ],
+    },
+    ['spec.blackouts[0].from', 'spec.blackouts[1].from'],
+  ],
+  [
+    'a required time and a required text of an item: the list',
+    { count: 1, blackouts: [{}] },
+    { count: 1 },
+    ['spec.blackouts[0].from', 'spec.blackouts'],
+  ],
+  ['a required time of an object: the object', { times: {} }, {}, ['spec.times']],
   [
     'a required field of an object: the object',
     { drain: { pods: {} } },

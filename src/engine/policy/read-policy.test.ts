@@ -307,6 +307,22 @@ describe('times', () => {
     expect(blackouts).toEqual([{ from: Date.parse(begins), to: Date.parse(ends ?? '') }]);
   });
 
+  test.each<[string, string, string, readonly string[]]>([
+    ['2026-02-30', '2026-01-01', 'X', ['timeZone', 'from']],
+    ['2026-02-28', '2026-02-30', 'X', ['timeZone', 'to']],
+    ['2026-02-28', '2026-01-01', 'X', ['timeZone', 'to']],
+    ['2026-02-30', '2026-02-31', 'UTC', ['from', 'to']],
+    // It depends on the time zone whether this is in order.
+    ['2026-02-28', '2026-02-27T23:00:00Z', 'X', ['timeZone']],
+    ['2026-02-28', '2026-02-27T23:00:00Z', 'UTC', ['to']],
+  ])('a blackout from %s to %s in %s: every wrong field', (from, to, timeZone, fields) => {
+    const { blackouts, problems } = read({ blackouts: [{ from, to, timeZone }] });
+    expect(blackouts).toEqual([]);
+    expect(
+      problems.map(({ message }) => / spec\.blackouts\[0\]\.(\w+) must be/.exec(message)?.[1]),
+    ).toEqual(fields);
+  });
+
   test('a day of 25 hours is a blackout of 25 hours', () => {
     const { blackouts } = read({
       blackouts: [{ from: '2026-10-25', to: '2026-10-25', timeZone: 'Europe/Berlin' }],

@@ -409,16 +409,19 @@ export function readBlackout(
   complain: Complain,
 ): Blackout | undefined {
   const { timeZone = 'UTC' } = stretch;
-  if (!isKnown(timeZone, at, complain)) return undefined;
-  const from = momentOf(stretch.from, timeZone, 0);
+  const isZone = isKnown(timeZone, at, complain);
+  const zone = isZone ? timeZone : 'UTC';
+  const from = momentOf(stretch.from, zone, 0);
   if (from === undefined) complain(`${at}.from`, MOMENT, stretch.from);
   // The blackout includes its last day, so a date stands for the start of the day after it.
-  const to = momentOf(stretch.to, timeZone, 1);
+  const to = momentOf(stretch.to, zone, 1);
   if (to === undefined) complain(`${at}.to`, MOMENT, stretch.to);
   if (from === undefined || to === undefined) return undefined;
-  if (from < to) return { from, to };
-  complain(`${at}.to`, `after ${stretch.from}`, stretch.to);
-  return undefined;
+  // The order of a date and a time depends on the time zone, so it is unknown without one.
+  const isComparable = isZone || stretch.from.includes('T') === stretch.to.includes('T');
+  const isOrdered = from < to;
+  if (!isOrdered && isComparable) complain(`${at}.to`, `after ${stretch.from}`, stretch.to);
+  return isZone && isOrdered ? { from, to } : undefined;
 }
 
 const MOMENT = 'a date of the calendar such as 2026-12-20, or a time such as 2026-12-20T18:00:00Z';
