@@ -115,7 +115,9 @@ test('the workers go back before the servers, and a node that never moved stays'
   const { code, stdout, stderr } = await rollBack('back-agents', ...imageOf);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   for (const name of WORKERS) expect(stdout).toContain(`${name} worker ${NEW} ${OLD}`);
-  expect(stdout).toContain(`left alone: ${LATE} did not move; spec.nodeSelector excludes it`);
+  expect(stdout).toContain(
+    `left alone: ${LATE} was not changed by the run; spec.nodeSelector excludes it`,
+  );
   expect(stdout).toContain('spec.prepare is removed');
   const back = await completeAtOld('back-agents');
   expect(back.metadata.annotations).toMatchObject({
