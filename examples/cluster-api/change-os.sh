@@ -30,7 +30,12 @@ fi
 # A node that somebody else cordoned stays cordoned.
 [ "$(of_node '{.spec.unschedulable}')" = true ] || kubectl annotate node "$node" example.com/changes-os=yes --overwrite
 kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --timeout=30m
-on_host bootc switch "$VALUE" </dev/null >&2
+on_host bootc switch "$VALUE" </dev/null >&2 || {
+  code=$?
+  # ssh exits with 255 if the connection fails. An earlier run of this command, whose updater was killed, may be restarting the machine.
+  if [ "$code" = 255 ]; then exit 75; fi
+  exit "$code"
+}
 # The connection may end before ssh has the exit code.
 on_host systemctl reboot </dev/null || true
 exit 75

@@ -13,7 +13,7 @@ import { runInJail, whyNoOpenRc } from './openrc/jail.ts';
 import { bootInJail, whyNoSystemd } from './systemd/jail.ts';
 
 const INSIDE = join(import.meta.dirname, 'install', 'inside.ts');
-const TIMEOUT_MS = 160_000;
+const TIMEOUT_MS = 600_000;
 
 interface Manager {
   readonly name: string;
