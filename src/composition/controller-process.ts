@@ -453,7 +453,7 @@ function proberOf({
   };
 }
 
-/** Milliseconds between two checks of who leads. A candidate reads the lease as often, and only the lease says who leads. */
+/** Milliseconds between two checks of who leads. Only the Lease says who leads, and a candidate reads the Lease at the same interval. */
 const LOOK_EVERY_MS = 2_000;
 
 /**

@@ -170,7 +170,7 @@ function lifeOf(
   const { files, imagesDirectory, alone, load, save } = desk;
   const expire = async (record: BundleRecord): Promise<void> => {
     const runs = await versionOf(record, desk);
-    // The agent asks again a minute later. Until then it does not know which bundles the node needs.
+    // The running version could not be read, so it is not known which bundles the node needs. The agent reads it again a minute later.
     if (runs === undefined) return;
     // If the disk with the images is not mounted, the agent does not know which files are gone.
     if ((await unless('ENOENT', files.stat(imagesDirectory()))) === undefined) return;

@@ -56,8 +56,8 @@ export function ownObject(parts: OwnObjectParts): OwnObject {
     listeners.call();
   };
   /**
-   * Takes over the answer to a write, unless the watch has already shown that version or a newer one. The watch does
-   * not show a version twice.
+   * Stores the answer to a write as the newest object, unless the watch has already shown that version or a newer one. After this, the
+   * watch does not report the same version again.
    */
   const wrote = (object: KubeObject): void => {
     if (newestKnown.answered(object)) set(object);

@@ -96,8 +96,8 @@ function isFresh(node: Node, { work }: UpdateJournal, startedAt: number): boolea
   const ready = readyCondition(node);
   if (ready === undefined) return false;
   if (!ready.lastHeartbeatTime) return true;
-  // Heartbeats have whole seconds. If the heartbeat is from the second of the start and the kubelet has the old
-  // version, it is from the kubelet before the restart.
+  // The times of heartbeats have no fractions of a second. If the heartbeat and the start fall into the same second, and the
+  // Node still shows the old kubelet version, the heartbeat is from the kubelet before the restart.
   const heard = Date.parse(ready.lastHeartbeatTime);
   const second = Math.floor(startedAt / 1000) * 1000;
   const old = kubernetesPartOf(work.from);

@@ -114,8 +114,8 @@ export function orphanedIn(loaded: readonly Loaded[]): string[] {
 }
 
 /**
- * Rejects with REFIT_INSTALL if a plan has not ended, because without the controller no process would remove its cordons. Resolves if the
- * cluster does not have the kind of plans.
+ * Rejects with REFIT_INSTALL if a plan has not ended: after the controller is removed, no process would remove the cordons of that plan.
+ * Resolves if the cluster does not serve the kind of plans.
  */
 export async function assertNoOpenPlan(
   flags: ConnectionFlags,

@@ -291,7 +291,10 @@ export interface Snapshot {
   /** True if the leader may order retries of failed targets by itself. */
   readonly canRetry?: boolean | undefined;
   readonly claim?: string | undefined;
-  /** The owner that the marks of this plan for other tools name. It is the text of the plan's claim, also in dialects without claims. */
+  /**
+   * The owner that the leader writes into the marks (labels, annotations and locks) that it sets for other tools because of this plan. It
+   * is the text of the plan's claim, also in dialects without claims.
+   */
   readonly markOwner?: string | undefined;
   /**
    * The name of another plan that must end before the targets of this plan can do their work. A target that started now would only make its

@@ -89,8 +89,8 @@ export interface Choice {
 /** The clause that says what ends a rollout in which nothing new starts. */
 export const FINISHING_ENDS = 'the nodes in progress have ended; the plan ends then';
 /**
- * The most targets that may be found blocked by probes before the targets behind them are not probed any more and wait, too. Each probe
- * costs some requests every few seconds.
+ * Once probes have found this many blocked targets, the targets behind them are not probed any more, and wait, too. Each probe costs some
+ * requests every few seconds.
  */
 const MAX_BLOCKED_PROBES = 50;
 

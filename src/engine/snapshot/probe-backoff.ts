@@ -3,7 +3,10 @@ import { backoffDelay } from '../../util/clock.ts';
 import type { Unanswered } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
 
-/** The pauses are 2 s, 4 s, and so on up to one minute. They have no jitter, because only the leader probes. */
+/**
+ * With `random` at 0, each pause is half of what `base` and `cap` say: 2 s, 4 s, and so on up to one minute. The pauses need no jitter,
+ * because only the leader probes.
+ */
 const WAIT = { base: 4_000, cap: 120_000, random: () => 0 };
 
 /** A failed probe, and when it may be repeated. */

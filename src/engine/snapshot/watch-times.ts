@@ -46,7 +46,7 @@ export function targetTimes(): TargetTimes {
   return ({ key, state }, observation, now) => {
     const attempt = observation.kind === 'none' ? '' : observation.attempt;
     const followedMs = attempts(key, `${state} ${attempt}`, now);
-    // `followedMs` counts only the attempt, not the time before it.
+    // `followedMs` is the time for which this attempt has been in the state `intended`. It is 0 in every other state.
     return {
       watchedMs: reports(key, reportOf(observation), now),
       followedMs: state === 'intended' ? followedMs : 0,

@@ -1,6 +1,6 @@
 /**
- * Judges the label by which KubeOne marks the Nodes that it upgrades. Refit sets the same label during a rollout, with an
- * annotation that names the run, because `kubeone apply` does not know the Lease of Refit.
+ * Judges the label by which KubeOne marks the Nodes that it upgrades. Refit sets the same label during a rollout, because
+ * `kubeone apply` does not know the Lease of Refit. An annotation of Refit beside the label names the run.
  */
 import type { Node } from '../../../kube/resources.ts';
 import { ownMember } from '../../../util/own-member.ts';

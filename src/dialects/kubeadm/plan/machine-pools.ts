@@ -283,8 +283,9 @@ async function write(
 }
 
 /**
- * Pauses a roll-out in progress, if it has a new Machine, or on Ctrl-C if its canary is not ready. Resolves with a clause about
- * what is left to do, which follows the name of the MachineDeployment.
+ * Pauses a roll-out in progress. Without Ctrl-C, it pauses the roll-out only if that has a new Machine. After Ctrl-C, it pauses the
+ * roll-out only if the canary is not ready. Resolves with a clause about what is left to do; the clause follows the name of the
+ * MachineDeployment.
  */
 async function pause(tools: PoolTools, pool: Pool, target: string): Promise<string> {
   const isAborted = tools.abort.aborted;

@@ -29,7 +29,7 @@ export interface Known extends Pick<Manifest, 'hosts'> {
   /** The addresses of the host in the manifest. */
   readonly own: readonly string[];
   readonly nodes: readonly Node[];
-  /** The addresses of the host as a script that runs there as root has read them. */
+  /** The addresses of the host. A script has read them on the host as root. */
   readonly shown: readonly string[];
   /** The addresses of the control plane as a whole, from kubeadm's configuration and the kubeconfig. */
   readonly controlPlane: readonly string[];
