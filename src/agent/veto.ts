@@ -80,7 +80,8 @@ export function ageVeto(
 ): string | undefined {
   if (maxSignalAgeMs === 0) return undefined;
   const age = now - Date.parse(created);
-  if (Number.isNaN(age)) return `the signal's created "${created}" is not a time`;
+  if (Number.isNaN(age))
+    return `the field created of the signal is "${created}", which is not a time`;
   if (age <= maxSignalAgeMs) return undefined;
   return `the signal was created at ${created}, longer than ${formatDuration(maxSignalAgeMs)} before ${clockText(now)}`;
 }

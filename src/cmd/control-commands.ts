@@ -218,7 +218,7 @@ async function approve(
     if (namespace !== undefined)
       throw new RefitError(
         'REFIT_USAGE',
-        '--namespace is for Machines; name the namespace in the plan',
+        '--namespace is only for Machines; write the namespace before the name of the plan, as NAMESPACE/NAME',
       );
     const chosen = planOf(flags, call);
     // A plan may be called plan/<dialect>/<namespace>/<name>, too.

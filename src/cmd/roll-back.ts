@@ -17,7 +17,7 @@ export async function rollBack(
   if (namespace !== undefined)
     throw new RefitError(
       'REFIT_USAGE',
-      '--namespace is for Machines and their owners; name the namespace in the plan',
+      '--namespace is only for Machines and their owners; write the namespace before the name of the plan, as NAMESPACE/NAME',
     );
   if (flags.reason === undefined)
     throw new RefitError('REFIT_USAGE', '--reason is missing: say why the plan goes back');

@@ -23,10 +23,10 @@ const labelled = (labels?: Record<string, string>): KubeObject => ({
 
 test.each<[operator: string, values: string[], fault: string | undefined]>([
   ['In', ['blue'], undefined],
-  ['NotIn', [], 'NotIn of pool has no values'],
+  ['NotIn', [], 'the operator NotIn for the label pool needs at least one value'],
   ['Exists', [], undefined],
-  ['Exists', ['true'], 'Exists of pool has values, expected none'],
-  ['DoesNotExist', ['true'], 'DoesNotExist of pool has values, expected none'],
+  ['Exists', ['true'], 'the operator Exists for the label pool allows no values'],
+  ['DoesNotExist', ['true'], 'the operator DoesNotExist for the label pool allows no values'],
 ])('as an object, with %s and %j: %s', (operator, values, fault) => {
   expect(selectorFault({ matchExpressions: [{ key: 'pool', operator, values }] })).toBe(fault);
 });

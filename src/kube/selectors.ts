@@ -55,9 +55,10 @@ function requirementFault({ key, operator, values = [] }: Requirement): string |
   const allowed = 'use at most 63 letters, digits, "-", "_" and "."';
   if (!KEY_ONLY.test(key)) return `"${key}" is not a label name; ${allowed}`;
   if (!OPERATORS.has(operator)) return `"${operator}" is not a valid label selector operator`;
-  if (operator.endsWith('In') && values.length === 0) return `${operator} of ${key} has no values`;
+  if (operator.endsWith('In') && values.length === 0)
+    return `the operator ${operator} for the label ${key} needs at least one value`;
   if (!operator.endsWith('In') && values.length > 0)
-    return `${operator} of ${key} has values, expected none`;
+    return `the operator ${operator} for the label ${key} allows no values`;
   const wrong = values.find((value) => !VALUE_ONLY.test(value));
   return wrong === undefined ? undefined : `"${wrong}" is not a label value; ${allowed}`;
 }

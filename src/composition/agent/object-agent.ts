@@ -334,12 +334,12 @@ async function settleKept(
   if (!endsKept(signal, status)) return;
   // If this fails, the binary stays until the next upgrade. The signal has ended all the same.
   await kept?.settle().catch((error: unknown) =>
-    log.warn('cannot record from when on the previous binary is kept', {
+    log.warn('cannot record the time from which the previous binary is kept', {
       reason: messageOf(error),
     }),
   );
   await keptBundles?.settle(signal.command.version).catch((error: unknown) =>
-    log.warn('cannot record from when on the previous airgap bundle is kept', {
+    log.warn('cannot record the time from which the previous airgap bundle is kept', {
       reason: messageOf(error),
     }),
   );

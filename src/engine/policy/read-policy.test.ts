@@ -215,7 +215,7 @@ describe('times', () => {
       { drain: { pods: [{ behavior: 'Skip', order: 3 }] } },
     ],
     [
-      'UpgradePolicy nightly: spec.drain.pods[0].selector must be a label selector (In of app has no values); ' +
+      'UpgradePolicy nightly: spec.drain.pods[0].selector must be a label selector (the operator In for the label app needs at least one value); ' +
         'found {"matchExpressions":[{"key":"app","operator":"In"}]}',
       {
         drain: {
