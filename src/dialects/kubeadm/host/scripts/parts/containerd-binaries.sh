@@ -23,9 +23,8 @@ has_containerd() {
 }
 probe_containerd() {
   uses_containerd || { printf '%s\n' "the kubelet uses $RUNTIME, which is not containerd: leave containerd out of the manifest"; return 0; }
-  find_containerd
   # If containerd runs from another file, its restart would start the old version again.
-  other=$(another_runs containerd "${CONTAINERD_PID:-0}")
+  other=$(another_runs containerd "$(main_pid containerd)")
   [ -z "$other" ] || { printf '%s\n' "$other"; return 0; }
   ! has_containerd || return 0
   [ -n "$(file_of containerd)" ] || printf '%s\n' "no containerd in PATH ($PATH): leave containerd out of the manifest"

@@ -1,6 +1,12 @@
 # These functions distinguish the program that runs from the file with its name in PATH, which may be another file.
 # uses: parts/prelude.sh parts/packages.sh
 
+# `main_pid UNIT` prints the process that systemd runs for the unit: 0 if none runs, nothing if nobody can say.
+main_pid() {
+  pid=$(systemctl show -p MainPID --value "$1" 2>/dev/null) || pid=
+  case $pid in *[!0-9]*) pid= ;; esac
+  printf '%s\n' "$pid"
+}
 # `said_by PID` prints what the executable of the process says of its version, though its file may be gone from its folder. Root
 # runs it, so it is opened once, and only root may be able to change what was opened.
 said_by() (

@@ -2,11 +2,10 @@
 # say, and KUBELET_WORDS, its arguments, one a line. `words_in_files` prints the words in the files
 # from which kubeadm's unit takes flags. `is_off FLAG` succeeds if the kubelet runs with the flag off, or one of these files switches it
 # off for its next start.
-# uses: parts/prelude.sh
+# uses: parts/prelude.sh parts/in-use.sh
 
 find_kubelet() {
-  KUBELET_PID=$(systemctl show -p MainPID --value kubelet 2>/dev/null) || KUBELET_PID=
-  case $KUBELET_PID in *[!0-9]*) KUBELET_PID= ;; esac
+  KUBELET_PID=$(main_pid kubelet)
   KUBELET_WORDS=$({ tr '\0' '\n' <"$R/proc/${KUBELET_PID:-0}/cmdline"; } 2>/dev/null) || KUBELET_WORDS=
 }
 words_in_files() {

@@ -1,8 +1,8 @@
 # `find_runtime` sets RUNTIME, the endpoint of the container runtime that the kubelet uses: by the flags of its
 # process, or those in its files while it does not run, then by its configuration, then its default. Another runtime may lie
 # beside it. `uses_containerd` fails unless RUNTIME is containerd, and `uses_unit` unless it is at the usual socket: at another one may
-# be another containerd than that of the unit, such as that of k3s. `find_containerd` sets CONTAINERD_PID, which is 0 or empty if systemd
-# runs none. `containerd_says` prints the version of the containerd that runs, or of the file in PATH if that one cannot be asked.
+# be another containerd than that of the unit, such as that of k3s. `containerd_says` prints the version of the containerd that runs, or of
+# the file in PATH if that one cannot be asked.
 # uses: parts/prelude.sh parts/in-use.sh parts/kubelet-process.sh
 
 find_runtime() {
@@ -15,11 +15,6 @@ find_runtime() {
 }
 uses_containerd() { case ${RUNTIME##*/} in *containerd*) ;; *) return 1 ;; esac; }
 uses_unit() { case ${RUNTIME#unix://} in /run/containerd/containerd.sock | /var/run/containerd/containerd.sock) ;; *) return 1 ;; esac; }
-find_containerd() {
-  CONTAINERD_PID=$(systemctl show -p MainPID --value containerd 2>/dev/null) || CONTAINERD_PID=
-  case $CONTAINERD_PID in *[!0-9]*) CONTAINERD_PID= ;; esac
-}
 containerd_says() {
-  find_containerd
-  said_by "${CONTAINERD_PID:-0}" 2>/dev/null || containerd --version 2>/dev/null
+  said_by "$(main_pid containerd)" 2>/dev/null || containerd --version 2>/dev/null
 }
