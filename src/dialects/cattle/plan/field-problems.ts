@@ -7,7 +7,7 @@ import { type DrainSpec } from '../../../api/cattle/workload.ts';
 import { faultOfLabelName, faultOfObjectName } from '../../../api/names.ts';
 import { selectorFault } from '../../../kube/selectors.ts';
 import { formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
-import { mountPathOf } from './job.ts';
+import { HOST_ROOT, mountPathOf, POD_INFO } from './job.ts';
 import { shortenedName } from './names.ts';
 
 export interface FieldFindings {
@@ -75,11 +75,11 @@ function imageProblems({ prepare, upgrade }: Spec): string[] {
 
 /** What a Job mounts in each container, whatever its Plan says. */
 const OWN_PATHS: readonly Use[] = [
-  { value: '/host', user: 'where each Job mounts the root of the node' },
-  { value: '/run/system-upgrade/pod', user: 'where each Job mounts the labels of its pod' },
+  { value: HOST_ROOT.mountPath, user: 'where each Job mounts the root of the node' },
+  { value: POD_INFO.mountPath, user: 'where each Job mounts the labels of its pod' },
 ];
-const OWN_NAMES: readonly Use[] = ['host-root', 'pod-info'].map((value) => ({
-  value,
+const OWN_NAMES: readonly Use[] = [HOST_ROOT, POD_INFO].map(({ name }) => ({
+  value: name,
   user: 'the name of a volume that each Job has',
 }));
 

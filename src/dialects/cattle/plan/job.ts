@@ -158,6 +158,11 @@ function affinityOf({ plan }: Rendering, hostname: string): unknown {
   };
 }
 
+/** The mount of the root of the node in each container of a Job. Its name is that of the volume. */
+export const HOST_ROOT = { name: 'host-root', mountPath: '/host' };
+/** The mount of the labels and annotations of the pod in each container of a Job. Its name is that of the volume. */
+export const POD_INFO = { name: 'pod-info', mountPath: '/run/system-upgrade/pod' };
+
 function volumesOf({ plan }: Rendering): unknown[] {
   const { secrets = [], upgrade } = plan.spec ?? {};
   const ofPod = (path: string): unknown => ({
@@ -165,9 +170,9 @@ function volumesOf({ plan }: Rendering): unknown[] {
     fieldRef: { apiVersion: 'v1', fieldPath: `metadata.${path}` },
   });
   return [
-    { name: 'host-root', hostPath: { path: '/', type: 'Directory' } },
+    { name: HOST_ROOT.name, hostPath: { path: '/', type: 'Directory' } },
     {
-      name: 'pod-info',
+      name: POD_INFO.name,
       downwardAPI: { defaultMode: 0o644, items: [ofPod('labels'), ofPod('annotations')] },
     },
     ...secrets.map(({ name, ignoreUpdates: optional = false, defaultMode }) => ({
@@ -249,8 +254,8 @@ function container(
     env: environment(spec, rendering),
     ...defined({ envFrom }),
     volumeMounts: [
-      { name: 'host-root', mountPath: '/host' },
-      { name: 'pod-info', mountPath: '/run/system-upgrade/pod', readOnly: true },
+      HOST_ROOT,
+      { ...POD_INFO, readOnly: true },
       ...(plan.spec?.secrets ?? []).map(secretMount),
       ...(spec.volumes ?? []).map((volume) => ({
         name: volume.name,
