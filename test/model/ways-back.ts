@@ -9,7 +9,7 @@ import {
   waysBack,
 } from '../../src/dialects/autopilot/plan/roll-back-plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
-import { rolledBackBy } from '../../src/engine/model/earlier-versions.ts';
+import { qualifiedRunId, rolledBackBy } from '../../src/engine/model/earlier-versions.ts';
 import type { Role } from '../../src/engine/model/rollout.ts';
 import { idOfRun, orderedRun } from '../../src/engine/model/runs.ts';
 import { type KubeObject, nodes } from '../../src/kube/resources.ts';
@@ -75,7 +75,7 @@ export function wayBackOf(
   if (run === undefined) return undefined;
   const ways = waysBack(run, presentNodes(world), []);
   if (ways.moves.length === 0 || undecidedNodes(ways).length > 0) return undefined;
-  const parts = { run: `${run.planUid}/${run.id}`, downloads: run.downloads ?? [], concurrent };
+  const parts = { run: qualifiedRunId(run), downloads: run.downloads ?? [], concurrent };
   const { metadata, ...made } = planBack(ways, parts, rfc3339(NOW));
   const { annotations: _, ...kept } = plan.metadata;
   return { ...made, metadata: { ...kept, ...metadata, uid: 'plan-2' } };

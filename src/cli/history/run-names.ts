@@ -3,7 +3,7 @@
  * was applied twice. The name of such a run also has the time of its start: `<id>@<start>`.
  */
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
-import { runIdIn } from '../../engine/model/earlier-versions.ts';
+import { qualifiedRunId, runIdIn } from '../../engine/model/earlier-versions.ts';
 
 type Named = Pick<NodeRolloutRun, 'id' | 'started'>;
 
@@ -26,7 +26,7 @@ export function isNamedRun(
   run: Named & Pick<NodeRolloutRun, 'planUid'>,
   name: string | undefined,
 ): boolean {
-  return name === run.id || name === startedRunName(run) || name === `${run.planUid}/${run.id}`;
+  return name === run.id || name === startedRunName(run) || name === qualifiedRunId(run);
 }
 
 /** Returns `<id>` for a run that is named `<uid of the plan>/<id>`; the whole name if several runs of the history have that id. */

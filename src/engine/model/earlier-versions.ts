@@ -28,6 +28,20 @@ export function rollBackReasonOn({ metadata }: KubeObject): string | undefined {
   return said === undefined || said === '' ? undefined : said;
 }
 
+/** The plan that had a run, and the id of that run. The record of a run may lack the uid. */
+interface RunOfPlan {
+  readonly planUid?: string;
+  readonly id: string;
+}
+
+/**
+ * Returns `<uid of the plan>/<id of the run>`, the form in which a plan names the run that it rolls back. No plan names a run without a
+ * uid.
+ */
+export function qualifiedRunId({ planUid = '', id }: RunOfPlan): string {
+  return `${planUid}/${id}`;
+}
+
 /**
  * Returns the id of the run in `<uid of the plan>/<id of the run>`, the form in which a plan names the run that it rolls back. Returns the
  * whole text if it has no id.
@@ -41,7 +55,7 @@ export function earlierRunsIn(history: unknown): EarlierRun[] {
   return recordsIn(history).flatMap(({ id, planUid, before }) => {
     const entries = recordsIn(before).flatMap(entryOf);
     if (!isText(id) || !isText(planUid) || entries.length === 0) return [];
-    return [{ run: `${planUid}/${id}`, before: entries }];
+    return [{ run: qualifiedRunId({ planUid, id }), before: entries }];
   });
 }
 

@@ -5,6 +5,7 @@ import type { KubeObject } from '../../kube/resources.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { World } from '../contract/world.ts';
 import { isUnanswered, type PossibleRollBack, type Snapshot } from '../model/decision.ts';
+import { qualifiedRunId } from '../model/earlier-versions.ts';
 import type { Rollout } from '../model/rollout.ts';
 
 interface Scene {
@@ -55,6 +56,6 @@ function rolledBackBefore(
       each.planUid === planUid &&
       each.version !== undefined &&
       each.version === version &&
-      back.has(`${each.planUid}/${each.id}`),
+      back.has(qualifiedRunId(each)),
   );
 }

@@ -18,7 +18,11 @@ import type { Inspection } from '../../../cli/status/observe.ts';
 import type { Session, SessionParts } from '../../../cli/status/status-session.ts';
 import { askUserName } from '../../../cli/user-name.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import { ROLLS_BACK_REASON_ANNOTATION, runIdIn } from '../../../engine/model/earlier-versions.ts';
+import {
+  qualifiedRunId,
+  ROLLS_BACK_REASON_ANNOTATION,
+  runIdIn,
+} from '../../../engine/model/earlier-versions.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { decodeReport, decodeSignal } from '../../../signal/annotations.ts';
 import { controlNodes, isK0sLeader, SIGNAL_DATA_ANNOTATION } from '../../../signal/names.ts';
@@ -98,7 +102,7 @@ export async function goBack(
   const by = await askUserName(session);
   const made = planBack(
     ways,
-    { run: `${run.planUid}/${run.id}`, downloads, concurrent },
+    { run: qualifiedRunId(run), downloads, concurrent },
     rfc3339(parts.clock.now()),
   );
   refuseInvalid(made);
@@ -125,8 +129,7 @@ function laterRuns(history: readonly NodeRolloutRun[], run: NodeRolloutRun): Nod
   return history
     .slice(0, history.indexOf(run))
     .filter(
-      ({ phase, rollsBack }) =>
-        phase !== 'invalid' && rollsBack?.run !== `${run.planUid}/${run.id}`,
+      ({ phase, rollsBack }) => phase !== 'invalid' && rollsBack?.run !== qualifiedRunId(run),
     );
 }
 

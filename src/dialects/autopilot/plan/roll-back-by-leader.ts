@@ -6,6 +6,7 @@ import type {
   RollBackPlan,
   RollBackScene,
 } from '../../../engine/contract/features.ts';
+import { qualifiedRunId } from '../../../engine/model/earlier-versions.ts';
 import { inState, type Rollout } from '../../../engine/model/rollout.ts';
 import { controlNodes } from '../../../signal/names.ts';
 import { rfc3339 } from '../../../util/clock.ts';
@@ -50,7 +51,7 @@ export function planBackOf(
     if (obstacle !== undefined) return { obstacle };
     const moves = failedLast(ways.moves, rollout);
     const downloads = history.flatMap((each) => each.downloads ?? []);
-    const parts = { run: `${run.planUid}/${run.id}`, downloads, concurrent: concurrentIn(plan) };
+    const parts = { run: qualifiedRunId(run), downloads, concurrent: concurrentIn(plan) };
     const { spec } = planBack({ ...ways, moves }, parts, rfc3339(now));
     return { plan: { ...plan, spec }, names: moves.map(({ name }) => name) };
   } catch (error) {

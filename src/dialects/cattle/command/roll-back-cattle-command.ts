@@ -17,6 +17,7 @@ import type { Session, SessionParts } from '../../../cli/status/status-session.t
 import { askUserName } from '../../../cli/user-name.ts';
 import { ABORT_ANNOTATION, controlKey } from '../../../engine/model/controls.ts';
 import {
+  qualifiedRunId,
   ROLLS_BACK_ANNOTATION,
   ROLLS_BACK_REASON_ANNOTATION,
 } from '../../../engine/model/earlier-versions.ts';
@@ -55,7 +56,7 @@ export async function rollBackCattlePlan(
   });
   const by = await askUserName(session);
   const annotations = {
-    [keyOf(ROLLS_BACK_ANNOTATION)]: `${run.planUid}/${run.id}`,
+    [keyOf(ROLLS_BACK_ANNOTATION)]: qualifiedRunId(run),
     [keyOf(ROLLS_BACK_REASON_ANNOTATION)]: `${by}: ${flags.reason.trim()}`,
     // An abort is removed, because an aborted Plan starts nothing.
     ...(old.snapshot.controls.abort === undefined
