@@ -1,7 +1,6 @@
 /** Judges the version that Machines are to get. Cluster API checks versions only before it creates Machines. */
 import type { Settings } from '../../../api/capi/hooks.ts';
-import { isRecord, parseJson } from '../../../util/json.ts';
-import { scalarText } from '../../../util/scalar-text.ts';
+import { readServerVersion } from '../../../kube/server-version.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { judgePlan, type VersionRule, type VersionStage } from '../../../versions/plan-rules.ts';
 import type { ProgressParts } from './progress.ts';
@@ -24,8 +23,7 @@ export async function judgeMachines(
   stage: Omit<VersionStage, 'forced'>,
   settings: Settings | null | undefined,
 ): Promise<MachineVersionVerdict> {
-  const about = parseJson((await workload.raw('/version', { abort })).body);
-  const version = isRecord(about) ? scalarText(about['gitVersion']) : '';
+  const version = await readServerVersion(workload, { abort });
   if (!parseVersion(version))
     throw new Error('the API server of the Nodes does not report its version at /version');
   const allow = new Set(

@@ -11,10 +11,10 @@ import type { ReportReason } from '../../../agent/object/reason-report.ts';
 import type { Step, StepOutcome } from '../../../agent/steps/step.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { configMaps, kubeletVersionOf, nodes, pods } from '../../../kube/resources.ts';
+import { readServerVersion } from '../../../kube/server-version.ts';
 import { messageOf, RefitError } from '../../../util/errors.ts';
-import { defined, isRecord, parseJson } from '../../../util/json.ts';
+import { defined } from '../../../util/json.ts';
 import { BROKEN, runProgram } from '../../../util/run-program.ts';
-import { scalarText } from '../../../util/scalar-text.ts';
 import {
   compareVersionTexts,
   isNewerMinor,
@@ -147,8 +147,7 @@ async function clusterVersion(client: Tools['client']): Promise<string> {
 
 /** Resolves with the version of the API server. Rejects if its answer has no version that can be compared. */
 async function serverVersion(client: Tools['client']): Promise<Version> {
-  const about = parseJson((await client.raw('/version')).body);
-  const found = isRecord(about) ? scalarText(about['gitVersion']) : '';
+  const found = await readServerVersion(client);
   const version = parseVersion(found);
   if (version === undefined)
     throw new Error(
