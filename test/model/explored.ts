@@ -10,7 +10,7 @@ export const REFRESH =
   'docs/internals/safety.md is older than the code: npm run safety writes it anew';
 
 /** Clusters with more states, as docs/internals/safety.md counts them, belong to the second tier. */
-const MOST_STATES_OF_FIRST_TIER = 2_000;
+const MOST_STATES_OF_FIRST_TIER = 1_000;
 
 /** Returns true if the first tier explores the configuration. One that the page does not have yet belongs to it. */
 export function isOfFirstTier({ name }: (typeof CONFIGURATIONS)[number]): boolean {

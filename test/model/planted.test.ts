@@ -1,41 +1,15 @@
-/** Tests that the explorer finds each planted mistake within a few steps, with and without the reduction. */
+/** Tests that the explorer finds the planted mistakes that lie a few states away, and what it finds in the right order of writes. */
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/resources.ts';
 import { configure } from './configure.ts';
-import { printViolation } from './explorer.ts';
+import { isFoundSoon, testMistakes } from './found-mistakes.ts';
 import { INVARIANTS } from './invariants.ts';
 import { realLeader } from './leader.ts';
 import { counterexample, MISTAKES } from './mistakes.ts';
 import { signalBeforeIntent } from './planted-leaders.ts';
-import { mistakeRow } from './safety-page.ts';
-import { readPage } from './safety-page-file.ts';
 import { World } from './world.ts';
 
-/** More than the longest needs; a way from start to finish takes about fifty for two nodes. */
-const A_FEW_STEPS = 40;
-
-/** What is found within fewer states than the longest ways need. */
-const SHALLOW = MISTAKES.filter(
-  ({ configuration, breaks }) =>
-    configuration.versions.length === 1 &&
-    !['one-controller-in-motion', 'concurrent-workers'].includes(breaks),
-);
-
-test.each(MISTAKES)('$name: found by $breaks', async (mistake) => {
-  const world = new World(mistake.configuration, mistake.parts);
-  const violation = await counterexample(mistake, world.model());
-  if (!violation) throw new Error('nothing is broken');
-  console.log(`${mistake.name}: ${printViolation(violation)}`);
-  expect(violation.invariant).toBe(mistake.breaks);
-  expect(violation.steps.length).toBeLessThanOrEqual(A_FEW_STEPS);
-  expect(readPage()).toContain(mistakeRow(mistake, violation));
-  if (!SHALLOW.includes(mistake)) return;
-  // The same world: what agents and leaders do there is known by now.
-  const whole = await counterexample(mistake, world);
-  expect(whole?.invariant).toBe(mistake.breaks);
-  // Where an agent has only to clean up, the reduction does not wait for it.
-  expect(violation.steps.length).toBeLessThanOrEqual(whole?.steps.length ?? 0);
-});
+testMistakes(MISTAKES.filter(isFoundSoon));
 
 test('every invariant is broken by some mistake', () => {
   const broken = new Set(MISTAKES.map(({ breaks }) => breaks));

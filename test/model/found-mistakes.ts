@@ -1,0 +1,36 @@
+/** The test that the explorer finds a planted mistake within a few steps, with and without the reduction. */
+import { expect, test } from 'vitest';
+import { printViolation } from './explorer.ts';
+import { counterexample, type Mistake } from './mistakes.ts';
+import { mistakeRow } from './safety-page.ts';
+import { readPage } from './safety-page-file.ts';
+import { World } from './world.ts';
+
+/** More than the longest needs; a way from start to finish takes about fifty for two nodes. */
+const A_FEW_STEPS = 40;
+
+/** Returns true if the explorer finds the mistake before it has seen many states. The first tier tests only these. */
+export function isFoundSoon({ configuration, breaks }: Mistake): boolean {
+  return (
+    configuration.versions.length === 1 &&
+    !['one-controller-in-motion', 'concurrent-workers'].includes(breaks)
+  );
+}
+
+export function testMistakes(mistakes: readonly Mistake[]): void {
+  test.each(mistakes)('$name: found by $breaks', async (mistake) => {
+    const world = new World(mistake.configuration, mistake.parts);
+    const violation = await counterexample(mistake, world.model());
+    if (!violation) throw new Error('nothing is broken');
+    console.log(`${mistake.name}: ${printViolation(violation)}`);
+    expect(violation.invariant).toBe(mistake.breaks);
+    expect(violation.steps.length).toBeLessThanOrEqual(A_FEW_STEPS);
+    expect(readPage()).toContain(mistakeRow(mistake, violation));
+    if (!isFoundSoon(mistake)) return;
+    // The same world: what agents and leaders do there is known by now.
+    const whole = await counterexample(mistake, world);
+    expect(whole?.invariant).toBe(mistake.breaks);
+    // Where an agent has only to clean up, the reduction does not wait for it.
+    expect(violation.steps.length).toBeLessThanOrEqual(whole?.steps.length ?? 0);
+  });
+}
