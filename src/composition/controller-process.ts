@@ -1,6 +1,6 @@
 /**
- * Composes a controller process. `refit controller` and every other process that carries out plans
- * are composed here.
+ * Creates the parts of a controller process and connects them. `refit controller` and all other processes that carry
+ * out plans use it.
  */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -46,7 +46,6 @@ import { createHealthServer } from '../runtime/health.ts';
 import { createManager, type Manager, type Runnable } from '../runtime/manager.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import type { Controller } from '../runtime/run-controller.ts';
-import { isK0sLeader } from '../signal/names.ts';
 import { alertmanager } from '../silences/alertmanager.ts';
 import { createSilenceKeeper, type SilenceKeeper } from '../silences/keeper.ts';
 import type { TraceExporter } from '../traces/exporter.ts';
@@ -55,6 +54,7 @@ import { messageOf } from '../util/errors.ts';
 import { onceForEach } from '../util/memo.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import type { Tools } from '../util/tools.ts';
+import { standbyNotes } from './standby-notes.ts';
 import { traceExporterOf } from './trace-exporter.ts';
 
 export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Omit<Tools, 'log'>> {
@@ -65,18 +65,18 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   /** Returns further controllers. `plans` has an informer for each dialect. */
   readonly controllers?: (tools: LeaderTools, plans: readonly Informer[]) => readonly Controller[];
   readonly lease?: Omit<ElectionOptions, 'client' | 'identity' | keyof Tools>;
-  /**
-   * A lease that the caller has already acquired. Without it and without `lease`, the process
-   * always leads.
-   */
+  /** A Lease that the caller has already acquired. If neither `guard` nor `lease` is set, the process always leads. */
   readonly guard?: WriteGuard;
   /** The policy of plans that no UpgradePolicy covers. The default is DEFAULT_POLICY. */
   readonly policy?: RolloutPolicy;
-  /** The roles whose targets belong to no plan: a plan with such a target ends, whatever its policy says. The default is no role. */
+  /**
+   * The roles whose targets no plan may contain. A plan with such a target ends, whatever its policy says. The default
+   * is no role.
+   */
   readonly excludedRoles?: readonly Role[];
   /**
-   * Says whether the process may start if it cannot read UpgradePolicies. required: never · if-installed: if the kind is not installed ·
-   * if-allowed: also if we have no right to list them.
+   * Says whether the process may start if it cannot read UpgradePolicies. `required`: never. `if-installed`: only if
+   * the kind is not installed. `if-allowed`: also if Refit has no right to list them.
    */
   readonly policies?: 'required' | 'if-installed' | 'if-allowed';
   /** False if something else, such as a Job, drains the nodes. */
@@ -87,9 +87,9 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   /** `host:port` for /healthz, /readyz and /metrics. */
   readonly healthAddress?: string | undefined;
   readonly metrics?: Metrics;
-  /** Starts another server of this process. The server answers whether the process leads or not. */
+  /** Starts another server of this process. The server answers even if the process does not lead. */
   readonly serve?: () => Promise<Runnable>;
-  /** The client of the cluster that has the NodeRollouts, if that is another cluster than the one with the plans. */
+  /** The client of the cluster that has the NodeRollouts. Undefined if this is the cluster with the plans. */
   readonly nodeRolloutClient?: KubeClient;
 }
 
@@ -103,11 +103,11 @@ export interface LeaderTools {
 export interface ControllerProcess {
   readonly dialects: readonly Dialect[];
   policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
-  /** Returns the newest known object with this name that may be a plan of any dialect. */
+  /** Returns the newest known object with this name that may be a plan. The plan may be of any dialect. */
   seen(name: string): KubeObject | undefined;
   /** Returns what this process knows of the hooks of the plan. */
   hooksOf(dialect: Dialect, plan: KubeObject): ReturnType<RolloutController['hooksOf']>;
-  /** Returns the identity of the leader, as far as it is known. The text is empty if there is no leader. */
+  /** Returns the last known identity of the leader. The text is empty if there is no leader. */
   leader(): string;
   run(stop: AbortSignal): Promise<void>;
 }
@@ -117,18 +117,29 @@ const FORBIDDEN_MS = 5_000;
 const FORBIDDEN_PAUSE_MS = 1_000;
 /** Milliseconds between two attempts to read UpgradePolicies that could not be read before. */
 const LOOK_AGAIN_MS = 60_000;
-/** The most concurrent requests, enough to keep an API server busy. The first wave of a large plan would send thousands. */
+/**
+ * The most concurrent requests. This number is enough to keep an API server busy. Without a limit, the first wave of a
+ * large plan would send thousands of requests at once.
+ */
 const REQUESTS_AT_ONCE = 32;
 
 /**
- * Returns a function that adds the excluded roles to a policy. The result is cached, because other values are computed once for each policy
- * object.
+ * Returns a function that adds the excluded roles to a policy. For the same policy, it always returns the same object,
+ * because other code caches values for each policy object.
  */
 function exclusionsOf({
   excludedRoles = [],
 }: Pick<ControllerProcessOptions, 'excludedRoles'>): (policy: RolloutPolicy) => RolloutPolicy {
   if (excludedRoles.length === 0) return (policy) => policy;
   return onceForEach((policy: RolloutPolicy): RolloutPolicy => ({ ...policy, excludedRoles }));
+}
+
+/**
+ * Returns a client whose writes stop when `origin` no longer holds its lease. Only requests that may come in bursts are
+ * limited: requests that renew the lease use the client `own`, so they never wait.
+ */
+function leadersClient(own: KubeClient, origin: WriteGuard | undefined, clock: Clock): KubeClient {
+  return boundedClient(origin ? guardedClient(own, origin, clock) : own, REQUESTS_AT_ONCE);
 }
 
 /**
@@ -146,16 +157,15 @@ export async function prepareControllerProcess(
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
   const election = lease && createElection({ client, ...lease, identity, clock, random, log });
   const origin = election ?? options.guard;
-  // Only requests that may come in bursts are limited. Requests that renew the lease never wait.
-  const leading = (own: KubeClient): KubeClient =>
-    boundedClient(origin ? guardedClient(own, origin, clock) : own, REQUESTS_AT_ONCE);
+  const leading = (own: KubeClient): KubeClient => leadersClient(own, origin, clock);
   const writer = leading(client);
   const manager = createManager({ ...(election ? { election } : {}), clock, random, log, metrics });
   // The list is empty until the policies are read below. No drain begins before that.
   let listPolicies = (): readonly UpgradePolicy[] => [];
   const usesRequests = (): boolean =>
     listPolicies().some(({ spec }) => spec.drain?.evictionRequests === 'Use');
-  // Another process takes over from a candidate for a Lease. After a process without a Lease, perhaps no process follows.
+  // If this process is a candidate for a Lease, another process continues its drains. If it has no Lease, no other
+  // process may continue them.
   const handsOver = election !== undefined;
   const drains = createDrains({ client: writer, clock, random, log, usesRequests, handsOver });
   const events = eventRecorder({ client, component, clock, random, log });
@@ -220,8 +230,8 @@ export async function prepareControllerProcess(
 const HOME = 'refit-system';
 
 /**
- * Returns the namespace of the controller: that of its pod, or the one that its kubeconfig names. Without either, it is the namespace of
- * the files in deploy/.
+ * Returns the namespace of the controller. It is the namespace of its pod, or the one in its kubeconfig. If there is
+ * none, it is the namespace of the files in deploy/.
  */
 function homeOf({ namespace }: ClusterConfig): string {
   return namespace === 'default' ? HOME : namespace;
@@ -315,7 +325,7 @@ async function askForNeeded(
   }
 }
 
-/** Returns the dialects, with each advisory kind marked as unreadable that we have no right to list. */
+/** Returns the dialects. An advisory kind that Refit has no right to list is marked as unreadable. */
 async function readable(
   dialects: readonly Dialect[],
   { client, log }: ControllerProcessOptions,
@@ -450,41 +460,5 @@ function proberOf({
       return await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
     },
     ...(drainsNodes ? { previewDrains: (stop = abort) => drainPreviewer(writer, stop) } : {}),
-  };
-}
-
-/** Milliseconds between two checks of who leads. Only the Lease says who leads, and a candidate reads the Lease at the same interval. */
-const LOOK_EVERY_MS = 2_000;
-
-/**
- * Returns a part of the process that records an Event for each plan that breaks the version rules
- * and that k0s's own leader carries out. A standby may record Events, because it decides nothing.
- */
-function standbyNotes(
-  election: Election,
-  rollouts: readonly RolloutController[],
-  parts: ControllerParts,
-): Runnable {
-  const { events, clock } = parts;
-  const judged = new Set<string>();
-  const look = ({ plans, brokenRuleOf }: RolloutController): void => {
-    for (const plan of plans.list()) {
-      // The Event has the same name in all replicas because of this text, so that only one Event is created.
-      const once = `${plan.metadata.uid}.${plan.metadata.generation}`;
-      if (judged.has(once)) continue;
-      judged.add(once);
-      const broken = brokenRuleOf(plan);
-      const message = `${broken?.message}. k0s's own leader carries the plan out nevertheless`;
-      if (broken) events.record(plan, { type: 'Warning', reason: broken.code, message, once });
-    }
-  };
-  return {
-    name: 'standby-notes',
-    async run(stop) {
-      while (!stop.aborted) {
-        if (isK0sLeader(election.leader())) rollouts.forEach(look);
-        await sleep(clock, LOOK_EVERY_MS, stop).catch(() => undefined);
-      }
-    },
   };
 }

@@ -27,6 +27,7 @@ import {
 import type { Release } from './channel/read-index.ts';
 import { CATCH_UP_MS, type CheckPace, nextCheck, nextWindow } from './config/check-times.ts';
 import { readUpdateConfig, type UpdateRules, type UpdateSettings } from './config/read-config.ts';
+import { firstSeen } from './first-seen.ts';
 import { type NewVersionProbe, newVersionProbe, type ProbeOptions } from './new-version.ts';
 import {
   decideUpdate,
@@ -53,8 +54,8 @@ export interface UpdateParts extends ChannelTools, CheckPace, UpdateRules {
   readonly log: Logger;
   readonly phaseOf: (state: string | undefined) => RolloutPhase;
   /**
-   * Asks for new versions while there is no UpdateConfig; undefined if the user names no server for
-   * this.
+   * The options of the probe, which asks for new versions while there is no UpdateConfig; undefined if the user names
+   * no server for it.
    */
   readonly probe: ProbeOptions | undefined;
 }
@@ -66,7 +67,7 @@ const FINALIZER = 'updateconfig.autopilot.k0sproject.io';
  * clock, is replaced at once.
  */
 const REFRESH_MS = 60_000;
-/** Reasons whose Events have type Normal. People should act on all others. */
+/** The reasons whose Events have type Normal. For every other reason, people should do something. */
 const NORMAL: ReadonlySet<string> = new Set([
   'UpToDate',
   'UpdateStarted',
@@ -91,10 +92,7 @@ interface Memory {
   readonly generation: number;
 }
 
-/**
- * `stop` aborts at the end of the term. Work in progress may then finish its last writes, until
- * `abort` aborts.
- */
+/** `stop` aborts at the end of the leader's term. Running work may then finish its last writes, until `abort` aborts. */
 type Ends = Pick<ReconcileContext, 'abort' | 'stop'>;
 
 interface Check {
@@ -138,7 +136,10 @@ export class UpdateFollower {
     return { requeueAfterMs: next };
   }
 
-  /** Follows one UpdateConfig. Resolves with the milliseconds until the next check. */
+  /**
+   * Follows the UpdateConfig that owns the Plan, and reports the status of all others. Resolves with the milliseconds
+   * until the next check.
+   */
   async #followLive(
     live: readonly UpdateConfig[],
     current: Cluster,
@@ -184,7 +185,7 @@ export class UpdateFollower {
     const isAsked = asked !== undefined && asked !== statusOf(config)?.obeyed;
     const isTick = dueAt() <= clock.now();
     if (isTick) memory.due = clock.now();
-    // A new leader does not have the answers of the previous one.
+    // A new leader does not have the answers of the previous leader, so it makes a check at once.
     const isUnknown = !memory.release && memory.failures === 0;
     if (isAsked || isTick || isUnknown) {
       config = await this.#check({ config, settings, cluster, memory }, ends);
@@ -255,7 +256,8 @@ export class UpdateFollower {
       memory.failures = 0;
       memory.problem = undefined;
     } catch (error) {
-      // If the end of the term interrupted the check, the channel has not failed, so the former status is written back.
+      // If the end of the term interrupted the check, the channel has not failed. The leader then writes the former
+      // status back.
       if (isFirst && stop.aborted) await this.#write(config, statusOf(config), abort);
       asking.throwIfAborted();
       memory.failures++;
@@ -310,8 +312,9 @@ export class UpdateFollower {
   }
 
   /**
-   * Reads the UpdateConfig again. The informer may be late, and an UpdateConfig that was deleted or changed meanwhile starts no
-   * Plan. Otherwise, if people delete the UpdateConfig and then their own Plan, a Plan of Refit could take its place.
+   * Reads the UpdateConfig again, because the informer may be late. An UpdateConfig that was deleted or changed in the
+   * meantime starts no Plan. Without this check, a Plan of Refit could replace the Plan of a user who deletes the
+   * UpdateConfig and then the Plan.
    */
   async #isStillAsked({ metadata }: UpdateConfig, abort: AbortSignal): Promise<boolean> {
     const { name, uid, generation } = metadata;
@@ -326,8 +329,8 @@ export class UpdateFollower {
   }
 
   /**
-   * Creates the Plan, or replaces the previous one. Rejects if the previous Plan has changed or another one exists; the next
-   * decision, within seconds, sees that.
+   * Creates the Plan, or replaces the previous Plan. Rejects if the previous Plan has changed, or if another Plan
+   * exists. The next decision follows within seconds and takes that into account.
    */
   async #start(plan: Plan, { plan: previous }: Cluster, abort: AbortSignal): Promise<void> {
     const { writer, log } = this.#parts;
@@ -449,28 +452,6 @@ export class UpdateFollower {
   }
 }
 
-/**
- * The most releases for which the time of their first sight is kept: the newest release of the channel, and those of the minor versions
- * before it.
- */
-const MOST_SEEN = 10;
-
-/** Returns when the release was seen first, in milliseconds. A release that is new is remembered, if its age matters. */
-function firstSeen(
-  { seen }: Memory,
-  { minimumAge }: UpdateSettings,
-  { version }: Release,
-  now: number,
-): number {
-  const known = Date.parse(seen.get(version) ?? '');
-  if (!Number.isNaN(known)) return Math.min(known, now);
-  if (minimumAge === undefined) return now;
-  seen.set(version, rfc3339(now));
-  const [oldest] = seen.keys();
-  if (seen.size > MOST_SEEN && oldest !== undefined) seen.delete(oldest);
-  return now;
-}
-
 function failuresOf({ failures, generation }: Memory): Partial<UpdateStatus> {
   return failures > 0 ? { failures, generation } : {};
 }
@@ -486,7 +467,7 @@ function timeAndName({ metadata: { creationTimestamp = '', name } }: UpdateConfi
   return `${creationTimestamp} ${name}`;
 }
 
-/** Returns the status of an UpdateConfig that another one, which owns the Plan, keeps from acting. */
+/** Returns the status of an UpdateConfig that does not act, because `owner` owns the Plan. */
 function waitingFor(owner: UpdateConfig | undefined): UpdateStatus {
   const name = owner?.metadata.name;
   const message = `UpdateConfig ${name} is older and owns the Plan; delete one of the two`;

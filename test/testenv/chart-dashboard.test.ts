@@ -1,4 +1,4 @@
-/** Tests what the value `ui.enabled` of the chart adds, and that the API server takes it. */
+/** Tests the objects that the value `ui.enabled` of the chart adds, and that the API server accepts them. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

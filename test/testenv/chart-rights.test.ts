@@ -1,4 +1,7 @@
-/** The chart grants rights for health checks, silences, hooks and volumes to the accounts of the controllers, and only if asked for. */
+/**
+ * Tests that the chart grants the accounts of the controllers rights for health checks, silences, hooks and volumes
+ * only if a value requests them.
+ */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

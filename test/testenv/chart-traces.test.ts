@@ -1,4 +1,4 @@
-/** Tests what the chart makes of the values for traces. */
+/** Tests the effect of the chart's values for traces. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

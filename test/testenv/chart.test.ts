@@ -1,4 +1,7 @@
-/** Tests the Helm chart and the kustomize bases on the real API server: same content, and a controller that works with its account. */
+/**
+ * Tests the Helm chart and the kustomize bases on the real API server: both install the same objects, and a controller
+ * works with its account.
+ */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,10 +9,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
 import type { KubeObject } from '../../src/kube/resources.ts';
 import { run } from '../../tools/controlplane/run.ts';
-import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { TO as MACHINE_TO, openMachineCluster } from '../support/capi/machine-cluster.ts';
 import { askedBy, writeAccountKubeconfig } from './account.ts';
 import { buildTool } from './build-tool.ts';
+import { chartNodes } from './chart-nodes.ts';
 import {
   apply,
   controlPlane,
@@ -22,11 +25,11 @@ import { expectHelm, helm } from './helm.ts';
 
 const CHART = 'deploy/chart';
 const NAMESPACE = 'refit-system';
-/** Roles that the chart brings, too. */
+/** The files with roles that the chart contains as well. */
 const ROLES = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-capi.yaml'];
 const POLICIES = 'upgradepolicies.upgrade.refit.dev';
 const DIALECTS = ['k0s', 'cattle', 'capi', 'kubeadm'];
-/** What has no default: who chooses it chooses what runs on nodes. */
+/** The values without a default. They determine which program runs on nodes, so an administrator must choose them. */
 const REQUIRED = ['payload', 'checksum'].map((name) => {
   const suffix = name === 'payload' ? '' : '.sha256';
   return `--set-string=capi.${name}Url=https://mirror.example.com/\\{version\\}/\\{os\\}-\\{arch\\}/k0s${suffix}`;
@@ -49,7 +52,7 @@ function only(dialect: string): string[] {
   return DIALECTS.map((each) => `--set=${each}.enabled=${each === dialect}`).concat(REQUIRED);
 }
 
-/** What was rendered, by tool and arguments: several tests look at the same objects, and change none. */
+/** The rendered objects, by tool and arguments. Several tests read the same objects and do not change them. */
 const rendered = new Map<string, Promise<readonly KubeObject[]>>();
 
 async function once(key: string, render: () => Promise<string>): Promise<readonly KubeObject[]> {
@@ -89,7 +92,10 @@ test('the role of system-upgrade-controller names the Secrets of the Plans', asy
 const nameOf = ({ kind, metadata }: KubeObject): string =>
   `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 
-/** Without what only one of the two tools writes: labels of the object, and the note that Helm keeps definitions. */
+/**
+ * Removes the parts that only one of the two tools writes: labels of the object, and the annotation that tells Helm to
+ * keep definitions.
+ */
 function compared(objects: readonly KubeObject[]): KubeObject[] {
   return objects
     .map(({ metadata: { labels: _labels, annotations: _annotations, ...metadata }, ...rest }) => ({
@@ -123,7 +129,8 @@ describe.each(DIALECTS)('%s', (dialect) => {
       [...ON_SERVER, '--dry-run=server'],
       text,
     );
-    // Such as a Deployment that breaks the Pod Security Standard of its namespace; not of definitions that no kubectl made.
+    // There must be no warning, for example about a Deployment that violates the Pod Security Standard of its
+    // namespace. The warning about definitions that kubectl did not create does not count.
     const warnings = stderr
       .split('\n')
       .filter((line) => line !== '' && !line.includes('is missing the kubectl.kubernetes.io'));
@@ -404,7 +411,8 @@ test('on control planes only, when asked', async () => {
 describe('installed', () => {
   const release = (...args: readonly string[]): string[] => [...args, '--namespace', NAMESPACE];
   beforeAll(async () => {
-    // As in a cluster that has nothing of Refit yet; namespaces and the account of the original may be there already.
+    // Removes the roles, as in a cluster without Refit. The namespaces and the account of the original may exist
+    // already.
     const texts = await Promise.all(
       ROLES.map(async (file) => await readFile(`deploy/${file}`, 'utf8')),
     );
@@ -417,7 +425,8 @@ describe('installed', () => {
     await apply(await readFile('deploy/chart/manifests/base/namespace.yaml', 'utf8'));
     const kubeconfig = ['--kubeconfig', await kubeconfigFor('admin')];
     await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: chartNodes() }));
-    // A first try without --namespace: its definitions stay, and name it.
+    // Simulates a first attempt without --namespace. Its definitions stay after the uninstall, and still name the
+    // namespace of that attempt.
     await kubectlAs('admin', ['delete', '--ignore-not-found', 'crd', POLICIES]);
     await helmed('install', 'refit', CHART, '--namespace', 'default', ...kubeconfig);
     await helmed('uninstall', 'refit', '--namespace', 'default', '--wait', ...kubeconfig);
@@ -476,21 +485,3 @@ describe('installed', () => {
     expect(asked.filter((line) => line.startsWith('forbid'))).toEqual([]);
   });
 });
-
-const ROLE = 'node-role.kubernetes.io/control-plane';
-
-/** Two that only the scheduler uses: kwok plays their kubelets. */
-function chartNodes(): object[] {
-  const taints = [{ key: ROLE, effect: 'NoSchedule' }];
-  return [chartNode('chart-cp', { [ROLE]: '' }, { taints }), chartNode('chart-worker', {}, {})];
-}
-
-function chartNode(name: string, labels: Readonly<Record<string, string>>, spec: object): object {
-  const { apiVersion, kind, metadata } = simulatedNode(name);
-  return {
-    apiVersion,
-    kind,
-    metadata: { ...metadata, labels: { ...metadata.labels, pool: 'chart', ...labels } },
-    spec,
-  };
-}

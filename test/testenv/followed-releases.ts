@@ -1,4 +1,4 @@
-/** The releases that a cluster upgrades itself to in a test, and what it tells meanwhile. */
+/** The releases to which a cluster upgrades itself in a test, and what the cluster reports meanwhile. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
@@ -7,13 +7,14 @@ import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import type { UpdateConfig } from '../../src/api/autopilot/update-config.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { events, leases } from '../../src/kube/resources.ts';
+import { events, leases, type Secret } from '../../src/kube/resources.ts';
+import type { LogFields } from '../../src/util/log.ts';
 import { PATIENCE } from './puppets.ts';
 
 export const FROM = 'v1.36.3+k0s.0';
 /** Two minor versions ahead of `FROM`. */
 export const AHEAD = 'v1.38.1+k0s.0';
-/** The minor version between the two. */
+/** A release of the minor version between `FROM` and `AHEAD`. */
 export const BETWEEN = 'v1.37.1+k0s.0';
 export const RELEASES = [
   'v1.36.4+k0s.0',
@@ -23,11 +24,11 @@ export const RELEASES = [
   AHEAD,
   'v1.38.2+k0s.0',
 ];
-/** `refit serve` offers it. */
+/** A release that `refit serve` offers. */
 export const SERVED = 'v1.38.3+k0s.0';
-/** `refit serve` offers it, and withdraws it while nodes are upgraded to it. */
+/** A release that `refit serve` offers, and that it withdraws while nodes are being upgraded to it. */
 export const UNWANTED = 'v1.38.4+k0s.0';
-/** Never installed: it is withdrawn before its window. */
+/** A release that is never installed, because it is withdrawn before the window opens. */
 export const NEXT = 'v1.36.3+k0s.1';
 export const ALWAYS: NonNullable<UpdateConfig['spec']['upgradeStrategy']> = {
   type: 'periodic',
@@ -60,7 +61,7 @@ export async function reasonsOn(client: KubeClient, name: string): Promise<(stri
   return items.map(({ reason }) => reason);
 }
 
-/** Name of the process that leads, by its log. */
+/** Returns the name of the process that leads, according to its log. Undefined if no process leads. */
 export async function leaderAmong(
   cluster: Cluster,
   names: Iterable<string>,
@@ -85,4 +86,23 @@ export async function isInstalled(cluster: Cluster, version: string): Promise<Pl
   });
   for (const host of cluster.hosts) expect(await host.version()).toBe(version);
   return await cluster.client.get(plans, 'autopilot');
+}
+
+/**
+ * Returns the number of bytes that each download of a file transferred. On a busy machine an agent may send another
+ * request and cancel it, or may already have the whole file. Such requests transfer no bytes and are left out.
+ */
+export function sizesSent(requests: readonly LogFields[]): unknown[] {
+  const fetched = requests.filter(
+    ({ path, method }) => String(path).startsWith('/files/') && method === 'GET',
+  );
+  return fetched.map(({ bytes }) => bytes).filter((sent) => sent !== 0);
+}
+
+/** Returns the Secret with the token of the update server. */
+export function tokenSecret(token: string): Secret {
+  return {
+    metadata: { name: 'update-server-token' },
+    data: { token: Buffer.from(token).toString('base64') },
+  };
 }

@@ -1,4 +1,7 @@
-/** Tests that a cluster upgrades itself from a channel: the tests of k0s, then release after release while leaders die. */
+/**
+ * Tests that a cluster upgrades itself from a channel: first the tests of k0s, then several releases in a row while
+ * leaders are killed.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -31,6 +34,8 @@ import {
   RELEASES,
   reasonsOn,
   SERVED,
+  sizesSent,
+  tokenSecret,
   UNWANTED,
   until,
 } from './followed-releases.ts';
@@ -120,7 +125,7 @@ test('ap-updater-periodic (a): without an UpdateConfig a new version is told onc
       count: 1,
     },
   ]);
-  // The first question may come before the controller has told its version.
+  // The first request may come before the controller has reported its version, so the test reads the last request.
   const { url, rawHeaders } = server.asked.at(-1) ?? { rawHeaders: [] };
   expect(url).toBe('/latest/index.yaml');
   expect(headersOf(rawHeaders)).toEqual({
@@ -137,7 +142,7 @@ test('ap-updater-periodic (a): without an UpdateConfig a new version is told onc
 test('in the lead time before its window a Plan lets nodes download and touches none; withdrawn, it ends and says so', async () => {
   server.offer('stable', NEXT, cluster);
   const starts = cluster.hosts.map((host) => host.starts);
-  // Soon: downloads begin within a hundredth of what is left.
+  // The window opens soon, because the downloads begin within a hundredth of the time until then.
   const startTime = new Date(Date.now() + 10 * 60_000).toISOString().slice(11, 16);
   await lead('early');
   const upgradeStrategy = { type: 'periodic' as const, periodic: { startTime, length: '1h' } };
@@ -192,14 +197,15 @@ test('before the first node starts, agents try the download: while one cannot, n
   );
   const asked = (): string[] =>
     [...new Set(cluster.downloads.heads.slice(before).map(([node]) => node))].toSorted();
-  // Two of each kind; the rest has told that it has room.
+  // Refit asks at most two nodes of each kind. The other nodes have reported that they have enough space.
   expect(asked()).toEqual(['controller1', 'controller2', 'worker1']);
   const change = async (metadata: object, more: object = {}): Promise<unknown> =>
     await cluster.client.patch(plans, 'autopilot', { metadata, ...more }, { type: 'merge' });
   await change({ annotations: { [PAUSE_ANNOTATION]: 'while it is fixed' } }, { spec });
   await until(async () => expect(await why()).not.toContain('cannot download'));
   expect(await why()).toContain('the plan is paused');
-  // More than any disk of theirs has: now each node says how much there is, and a fixed policy is asked about at once.
+  // This reserve is greater than every disk of these hosts. So each node now reports its free space, and Refit asks
+  // again at once when the policy is fixed.
   await cluster.client.create(upgradePolicies, {
     ...POLICY,
     spec: { payloads: { diskReserveMiB: 1_048_576 } },
@@ -255,18 +261,18 @@ test('ap-updater: a schedule of every second creates a Plan, which completes; th
     lastUpdateStatus: '',
   });
   expect(first?.headers['authorization']).toBe('Bearer t0k3n');
-  // What has no hash is installed, unless a policy or an agent forbids it, and said.
+  // A file without a hash is installed, unless a policy or an agent forbids it. An Event reports this.
   await until(async () =>
     expect(await reasonsOn(cluster.client, 'autopilot')).toContain('Unverified'),
   );
-  // Without the flag nothing else is told.
+  // Without the flag, the controller sends no other data.
   expect(headersOf(first?.rawHeaders ?? [])).toEqual({});
 });
 
 const planned = async (): Promise<Plan | undefined> =>
   await ifFound(cluster.client.get(plans, 'autopilot'));
 
-/** When a leader may be killed, around the release `version`. */
+/** The moments at which a test may kill a leader, around the release `version`. */
 const MOMENTS: readonly ((version: string) => Promise<void>)[] = [
   async () => await Promise.resolve(),
   async (version) =>
@@ -326,7 +332,10 @@ test('ap-updater-periodic (b), five releases in a row: leaders die between and d
   expect(await reasonsOn(cluster.client, 'successive')).toContain('UpdateStarted');
 });
 
-/** On a channel of its own, once it was told that it is missing; resolves with the id of its Plan. */
+/**
+ * Offers the release on a channel of its own, after Refit has reported that a minor version is missing. Resolves with
+ * the id of the Plan.
+ */
 async function offerBetween(): Promise<string> {
   await until(async () =>
     expect(await reasonsOn(cluster.client, 'successive')).toContain('SkippedMinor'),
@@ -374,7 +383,7 @@ test('`refit updates` shows what is followed, and `check` asks now', async () =>
     expect.stringContaining('there is no UpdateConfig none'),
   ]);
   server.offerWithoutHash('stable', running, cluster);
-  // The plan of the test before may have just ended.
+  // The plan of the previous test may have ended only now.
   await until(async () => {
     const checked = await runRefit('updates', 'check', ...connection);
     expect([checked.code, checked.stderr]).toEqual([0, []]);
@@ -430,11 +439,7 @@ test('from `refit serve`, over TLS and with a token: a Secret that may not be re
     await writeFile(path, text);
   await using served = await startUpdateServer(at, { certificate, tokenFile });
   const where = { namespace: 'kube-system' };
-  const secret = (text: string) => ({
-    metadata: { name: 'update-server-token' },
-    data: { token: Buffer.from(text).toString('base64') },
-  });
-  await cluster.client.create(secrets, secret('wrong'), where);
+  await cluster.client.create(secrets, tokenSecret('wrong'), where);
   onTestFinished(async () => await cluster.client.delete(secrets, 'update-server-token', where));
   onTestFinished(async () => await apply(await readFile('deploy/rbac-updates.yaml', 'utf8')));
   await kubectlAs('admin', ['delete', 'rolebinding', 'refit-updates', '-n', 'kube-system']);
@@ -450,19 +455,15 @@ test('from `refit serve`, over TLS and with a token: a Secret that may not be re
   await apply(await readFile('deploy/rbac-updates.yaml', 'utf8'));
   await until(async () => expect(await said()).toMatch(/tls: 127\.0\.0\.1:\d+ answered 401/));
   expect(await planned()).toBeUndefined();
-  await cluster.client.patch(secrets, 'update-server-token', secret('right'), {
+  await cluster.client.patch(secrets, 'update-server-token', tokenSecret('right'), {
     ...where,
     type: 'merge',
   });
   const { spec } = await isInstalled(cluster, SERVED);
   expect(JSON.stringify(spec)).toContain(`"${served.url}/files/`);
-  const fetched = served.requests.filter(
-    ({ path, method }) => String(path).startsWith('/files/') && method === 'GET',
-  );
-  // On a busy machine an agent may ask again, and leave, or have all of it already.
-  const taken = fetched.filter(({ bytes: sent }) => sent !== 0);
-  expect(taken.length).toBeGreaterThanOrEqual(cluster.hosts.length);
-  expect(new Set(taken.map(({ bytes: sent }) => sent))).toEqual(new Set([bytes.length]));
+  const sent = sizesSent(served.requests);
+  expect(sent.length).toBeGreaterThanOrEqual(cluster.hosts.length);
+  expect(new Set(sent)).toEqual(new Set([bytes.length]));
 });
 
 test('withdrawn in mid-run: the node in progress ends, the next one is not started, and the Plan says so', async () => {
@@ -472,7 +473,7 @@ test('withdrawn in mid-run: the node in progress ends, the next one is not start
   await lead('withdrawing');
   const agent = cluster.agents.get(controller?.name ?? '');
   await follow('withdrawn', { upgradeStrategy: ALWAYS });
-  // Its agent stops in the middle: the controller stays in progress.
+  // The agent of this controller stops in the middle of its work, so the controller remains in progress.
   await until(async () => {
     const { metadata } = await cluster.client.get(controlNodes, controller?.name ?? '');
     expect(metadata.annotations?.['k0sproject.io/autopilot-signal-data']).toContain(UNWANTED);

@@ -45,8 +45,8 @@ export interface Maintenance {
   /** Returns the Node of this host, read from the API server; undefined if there is none. Rejects if no answer comes within two seconds. */
   readonly readNode: (abort: AbortSignal) => Promise<Node | undefined>;
   /**
-   * Returns true if Refit cordoned the Node of this host. Reads the Node from the API server, and rejects if no answer comes within two
-   * seconds.
+   * Returns true if Refit set the cordon of the Node of this host. Reads the Node from the API server. Rejects if the
+   * API server does not answer.
    */
   readonly hasCordon: (abort: AbortSignal) => Promise<boolean>;
   /**
@@ -54,7 +54,10 @@ export interface Maintenance {
    * rejects with a DrainRefusedError, a DrainLateError, or the reason of `abort`.
    */
   readonly cordonAndDrain: (owner: string, drain: AgentDrain, abort: AbortSignal) => Promise<void>;
-  /** Removes Refit's cordon, or any cordon for `always`. May be repeated. It retries nothing. */
+  /**
+   * Removes the cordon if Refit set it. With `always` it removes any cordon. May be repeated. It does not retry failed
+   * requests.
+   */
   readonly uncordon: (whose: 'ours' | 'always', abort: AbortSignal) => Promise<void>;
 }
 
@@ -72,9 +75,40 @@ const RETRY = { base: 50, cap: 2_000 };
  */
 const REFUSED_MS = 60_000;
 
+interface Retries {
+  readonly parts: MaintenanceParts;
+  readonly warn: (message: string, error: unknown) => void;
+  readonly abort: AbortSignal;
+}
+
+/**
+ * Retries until `work` succeeds. Rejects only if a pod must not be evicted, if the API server keeps refusing, or if
+ * `abort` aborts.
+ */
+async function retryUntilDone(
+  { parts: { clock, random }, warn, abort }: Retries,
+  work: () => Promise<void>,
+): Promise<void> {
+  let refusedAt = Number.POSITIVE_INFINITY;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      abort.throwIfAborted();
+      if (error instanceof DrainRefusedError) throw error;
+      refusedAt = isRefusal(error)
+        ? Math.min(refusedAt, clock.monotonic())
+        : Number.POSITIVE_INFINITY;
+      if (clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
+      if (!isConflict(error)) warn('could not drain the node; retrying', error);
+      await sleep(clock, backoffDelay(attempt, { ...RETRY, random }), abort);
+    }
+  }
+}
+
 /** Returns the functions that cordon, drain and uncordon this host's Node. */
 export function nodeMaintenance(parts: MaintenanceParts): Maintenance {
-  const { client, nodeName, delegation, clock, random, log } = parts;
+  const { client, nodeName, delegation, clock, log } = parts;
   const cordonerBy = observeLease(clock);
   const shouldLog = sparingly(clock);
   const warn = (message: string, error: unknown): void => {
@@ -86,8 +120,8 @@ export function nodeMaintenance(parts: MaintenanceParts): Maintenance {
     return name === undefined ? undefined : await ifFound(client.get(nodes, name, options));
   };
   /**
-   * Writes the node unless `change` returns the same object. Returns the node as it is afterwards. Rejects with a
-   * conflict if the node has changed in the meantime.
+   * Writes the node unless `change` returns the same object. Returns the resulting node. Rejects with a conflict if
+   * somebody else has changed the node in the meantime.
    */
   const write = async (
     change: (node: Node) => Node,
@@ -98,31 +132,14 @@ export function nodeMaintenance(parts: MaintenanceParts): Maintenance {
     if (changed === undefined || changed === node) return node;
     return await client.replace(nodes, changed, { abort });
   };
-  /** Retries until `work` succeeds. Rejects only if a pod must not be evicted, or if the API server keeps refusing. */
-  const retryUntilDone = async (abort: AbortSignal, work: () => Promise<void>): Promise<void> => {
-    let refusedAt = Number.POSITIVE_INFINITY;
-    for (let attempt = 0; ; attempt++) {
-      try {
-        return await work();
-      } catch (error) {
-        abort.throwIfAborted();
-        if (error instanceof DrainRefusedError) throw error;
-        refusedAt = isRefusal(error)
-          ? Math.min(refusedAt, clock.monotonic())
-          : Number.POSITIVE_INFINITY;
-        if (clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
-        if (!isConflict(error)) warn('could not drain the node; retrying', error);
-        await sleep(clock, backoffDelay(attempt, { ...RETRY, random }), abort);
-      }
-    }
-  };
   return {
     async whoCordons(abort) {
       try {
         const { name, namespace } = LEADER;
         const cordoner = cordonerBy(await ifFound(client.get(leases, name, { namespace, abort })));
         const own = nodeName();
-        // The agent itself cordons if the Lease of its node lacks the label, because a leader does not drain such a node.
+        // If the Lease of its node lacks the label, the agent cordons the node itself, because a leader does not drain
+        // this node.
         const isOwnTask =
           cordoner === 'leader' && own !== undefined && !(await delegation.isExpected(own, abort));
         return isOwnTask ? 'self' : cordoner;
@@ -140,11 +157,11 @@ export function nodeMaintenance(parts: MaintenanceParts): Maintenance {
     async cordonAndDrain(owner, asked, abort) {
       if (asked.enabled === false) return;
       using drain = ownDrain(asked, parts, abort);
-      await retryUntilDone(drain.abort, async () => {
+      await retryUntilDone({ parts, warn, abort: drain.abort }, async () => {
         const name = nodeName();
         if (name === undefined) return;
         const written = await write((node) => cordoned(node, owner, asked), drain.abort);
-        // Load balancers need time only if Refit told them to leave out the node.
+        // Load balancers need time to react only if Refit excluded the node from them.
         await drain.run(name, written !== undefined && exclusionOf(written) === 'ours');
       });
     },
@@ -153,7 +170,10 @@ export function nodeMaintenance(parts: MaintenanceParts): Maintenance {
   };
 }
 
-/** Returns the node with our cordon, and without traffic of load balancers if the policy asks for that. */
+/**
+ * Returns the node with our cordon. If the policy sets a grace period for load balancers, the node is also excluded
+ * from load balancers.
+ */
 function cordoned(node: Node, owner: string, { graceMs }: AgentDrain): Node {
   const changed = withCordon(node, owner);
   return graceMs === undefined ? changed : withExclusion(changed);
@@ -166,7 +186,10 @@ export class DrainLateError extends Error {
 
 interface OwnDrain extends Disposable {
   readonly abort: AbortSignal;
-  /** `isExcluded` is true if Refit took the node out of load balancers, which then need time. */
+  /**
+   * `isExcluded` is true if Refit excluded the node from load balancers. Load balancers then need time to react before
+   * the drain.
+   */
   readonly run: (node: string, isExcluded: boolean) => Promise<void>;
 }
 
@@ -205,17 +228,17 @@ function lateness(timeoutMs: number, progress: DrainProgress | undefined): strin
  */
 export type Cordoner = 'self' | 'leader' | 'unknown';
 
-/** The original leader uses this duration. It applies to a Lease that names none. */
+/** The duration that the original leader uses, in seconds. It applies to a Lease that names no duration. */
 const USUAL_DURATION_S = 60;
 
 /**
- * Returns a function that judges a Lease that was just read. It remembers earlier answers, because the clocks of two
- * hosts cannot be compared.
+ * Returns a function that decides from a newly read Lease who cordons the node. It remembers earlier Leases and
+ * measures with its own clock how long they stay unchanged, because the clocks of two hosts cannot be compared.
  */
 export function observeLease(clock: Clock): (lease: Lease | undefined) => Cordoner {
   /**
-   * `since` is when this renewal was observed first, in monotonic milliseconds. `isWitnessed` is true if the Lease was
-   * renewed while we watched it.
+   * `since` is the time at which this renewal was first observed, in monotonic milliseconds. `isWitnessed` is true if
+   * the Lease was renewed while the agent watched it.
    */
   let renewal:
     | { readonly text: string; readonly since: number; readonly isWitnessed: boolean }
@@ -226,7 +249,7 @@ export function observeLease(clock: Clock): (lease: Lease | undefined) => Cordon
     const now = clock.monotonic();
     const text = renewalOf(lease);
     if (renewal?.text !== text) {
-      // If the Lease was not read for longer than its duration, the moment of its renewal is unknown.
+      // If the agent has not read the Lease for longer than its duration, it does not know when the Lease was renewed.
       const isWitnessed = renewal !== undefined && now - askedAt < durationMs;
       renewal = { text, since: now, isWitnessed };
     }

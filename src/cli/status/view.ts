@@ -2,7 +2,6 @@
 import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
 import { describeEndByBudget, isStopping } from '../../engine/assess/budget.ts';
 import { isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
-import { stepEnd } from '../../engine/assess/evaluate-target.ts';
 import { includedReason, joinedNodes } from '../../engine/assess/joined-targets.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
@@ -46,6 +45,7 @@ import { ownMember } from '../../util/own-member.ts';
 import { printable } from '../../util/printable.ts';
 import type { WayBack } from '../../versions/way-back.ts';
 import type { LeaderView } from './load.ts';
+import { shownWaits } from './shown-waits.ts';
 
 export interface TargetView
   extends Pick<TargetReport, 'from' | 'spent' | 'rolledBack' | 'etcdSnapshot'> {
@@ -110,7 +110,10 @@ export interface PlanView
   readonly cluster?: string | undefined;
   /** RFC 3339 time at which this run began; absent if nothing is recorded yet. A plan may have had earlier runs with other versions. */
   readonly started?: string | undefined;
-  /** RFC 3339 time at which the last target ended; absent if the plan has not ended, or if it did not end with a target. */
+  /**
+   * RFC 3339 time at which the last target ended. Absent if the plan has not ended, or if something other than a target
+   * ended it.
+   */
   readonly ended?: string | undefined;
   /** True for an invalid plan that continues by itself once its channel answers. */
   readonly goesOn?: boolean | undefined;
@@ -205,8 +208,8 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   const { rollout, controls } = snapshot;
   const { kind, name, uid, created } = rollout.source;
   const end = planEndOf(snapshot, look.now);
-  // The reason in the state that would be recorded next counts, too: a new plan may be about to be
-  // refused, or a failure may be about to be recorded.
+  // The reason in the state that the controller would record next counts, too, because it may be about to refuse a new
+  // plan or to record a failure.
   const reason = end.reason ?? look.upcoming.reason ?? rollout.problems[0];
   return harmless({
     dialect: dialect.name,
@@ -225,12 +228,12 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
       undefined,
     reason: reason?.message,
     remedy: reason !== undefined && REFUSED.has(end.phase) ? remedyOf(reason.code) : undefined,
-    // If the plan was edited, the output explains the edit instead.
     rollBack: rollBackSentence(look),
     rollsBackRun: rollout.rollsBack,
+    // `stopped` is undefined if the plan was edited after its end, because the output explains the edit instead.
     stopped: end.phase === 'failed' ? describeEndByBudget(snapshot, policy) : undefined,
     stages: rollout.stages.map((stage) => stageView(stage, look)),
-    waits: waitsOf(look),
+    waits: shownWaits(look, look.explanation.waits),
     next: nextOf(look),
     policy: policy.name,
     timeZone: zoneOf([...policy.windows, ...(policy.planWindows ?? [])]),
@@ -249,7 +252,10 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   });
 }
 
-/** Returns the failed hooks of the whole plan that can run again; undefined if there are none. Those of an aborted plan cannot. */
+/**
+ * Returns the failed hooks of the whole plan that can run again; undefined if there are none. The hooks of an aborted
+ * plan cannot run again.
+ */
 function retryableHooksOf({ snapshot, policy }: ViewInput): string[] | undefined {
   const failed = snapshot.controls.abort === undefined ? failedPlanHooks(snapshot, policy) : [];
   return failed.length === 0 ? undefined : failed;
@@ -278,28 +284,6 @@ export function harmless<T>(view: T): T {
   const clean = (_key: string, value: unknown): unknown =>
     typeof value === 'string' ? printable(value) : value;
   return JSON.parse(JSON.stringify(view), clean) as T;
-}
-
-/** Returns the waits to show. None are shown for a new plan that is about to end. */
-function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): Wait[] {
-  if (snapshot.rollout.phase === 'new' && isFinal(upcoming)) return [];
-  const ends = stepEnds(snapshot, policy);
-  return waits
-    .filter(({ gate, reason }) => gate !== 'done' && gate !== 'failed' && !isUnasked(reason))
-    .map((wait) => (wait.target === undefined ? wait : withEnd(wait, ends.get(wait.target))));
-}
-
-/** Returns when the steps of the targets in progress end, by name of the target, in milliseconds since the Unix epoch. */
-function stepEnds(snapshot: Snapshot, policy: RolloutPolicy): Map<string, number> {
-  const moving = targetsIn(snapshot.rollout, 'intended');
-  return new Map(moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]));
-}
-
-/** Returns the wait with `until` set to `end` if that is earlier. `end` is the deadline of the step in milliseconds. */
-function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
-  const isSooner = Date.parse(wait.until ?? '') <= end;
-  if (isSooner || !Number.isFinite(end)) return wait;
-  return { ...wait, until: rfc3339(end) };
 }
 
 /**
@@ -339,8 +323,9 @@ function startOf({ rollout, facts }: Snapshot): string | undefined {
 }
 
 /**
- * Returns when the plan ended; undefined if it has not, or if that is unknown. The end of an aborted plan is known only if the abort
- * stopped a target, which records the time.
+ * Returns the time at which the plan ended; undefined if the plan has not ended, or if the time is unknown. For an
+ * aborted plan, the time is known only if the abort stopped a target, because the record of that target contains the
+ * time.
  */
 function endOf(snapshot: Snapshot): string | undefined {
   const { rollout, controls } = snapshot;
@@ -365,8 +350,8 @@ function stageView(stage: Stage, look: ViewInput): StageView {
 }
 
 /**
- * Returns the selector of a stage if nothing matched it, because it may be a mistake.
- * A refused plan has no targets, and an unread record says nothing about them.
+ * Returns the selector of a stage if no Node matched it, because the selector may be wrong. Returns undefined for a
+ * refused plan, which has no targets, and if the record of the plan was not read, because the targets are unknown then.
  */
 function matchless({ targets, selection }: Stage, { phase, unread }: Rollout): string | undefined {
   const isKnown = phase !== 'invalid' && unread === undefined;
@@ -400,7 +385,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
   const isDrained =
     isOpen && working?.waitsFor !== undefined && node !== undefined && policy.drain.enabled;
   const whoDrains = drainDelegation === false ? 'node' : 'leader';
-  // An attempt that began after the record belongs to a later run.
+  // If the attempt began after the time in the record, it belongs to a later run.
   const isRecorded = Date.parse(observation.attempt) <= Date.parse(target.since);
   return {
     name: target.name,
@@ -432,8 +417,8 @@ function holdNow({ hold }: TargetFacts, now: number): HoldView | undefined {
 }
 
 /**
- * Returns the version that a done target runs if it is not the version of the stage: the plan was edited since, or the node runs an older
- * version.
+ * Returns the version that a done target runs, if it is not the version of the stage. It differs if the plan was edited
+ * since, or if the node runs an older version.
  */
 function otherVersion(snapshot: Snapshot, stage: Stage, target: Target): string | undefined {
   const { asked = stage.version, version } = factsOf(snapshot, target);
@@ -462,8 +447,8 @@ function rollBackTimes(
 }
 
 /**
- * Returns the names of the targets that start next, without those that people hold. They are of the first stage in which targets have not
- * started.
+ * Returns the names of the targets that start next, without those that people hold. All of them are in the first stage
+ * that has pending targets.
  */
 function nextOf(look: ViewInput): string[] {
   const {
@@ -478,14 +463,14 @@ function nextOf(look: ViewInput): string[] {
   const holding = waits.filter(({ ofStage, reason }) => ofStage !== true && !isUnasked(reason));
   const blocked = new Set(holding.map(({ target }) => target));
   for (const stage of rollout.stages) {
-    // A target whose signal was sent is not next any more, even if its record is about to follow.
+    // A target to which the signal was sent has started already, even if this is not recorded yet.
     const pending = stage.targets.filter((target) => phaseOf(look, stage, target) === 'pending');
     const free = groupsOf({ snapshot, policy }, stage, pending)
       .flat()
       .filter((target) => !isTargetHeld({ snapshot, policy, now }, stage, target))
       .map(({ name }) => name);
     const ready = free.filter((name) => !blocked.has(name));
-    // If a gate blocks all of these targets, the first ones are still the next to start.
+    // If a gate blocks all of these targets, the first targets of the list are still the next to start.
     if (pending.length > 0) return (ready.length > 0 ? ready : free).slice(0, limitOf(stage));
   }
   return [];

@@ -54,14 +54,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       if (job) return { kind: 'delete', resource: jobs, object: job };
       const name = freeName(world, target.name, plan, rollout);
       const { version } = stage;
-      const rendered = jobOf(config, {
-        plan,
-        node,
-        name,
-        version,
-        hash: rollout.id,
-        settings: config.job,
-      });
+      const settings = config.job;
+      const rendered = jobOf(config, { plan, node, name, version, hash: rollout.id, settings });
       return { kind: 'create', resource: jobs, object: withMachine(rendered, node) };
     },
 
@@ -73,7 +67,10 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return { resource: jobs, object: { metadata }, isAbsent: true };
     },
 
-    /** Starts a held Job, whose node is now drained. Otherwise the Job is complete and the rest of its node is over: uncordons the node. */
+    /**
+     * If the Job is held, its node is now drained, so this method starts the Job. Otherwise the Job is complete and the
+     * pause of its node after the Job is over, so this method uncordons the node.
+     */
     acknowledge(world, rollout, _stage, { name }) {
       const job = jobFor(world, rollout, name, planOf(rollout));
       if (job && isHeld(job))
@@ -101,8 +98,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 }
 
 /**
- * Returns who set the cordon on the Node of a target. The engine asks only for a cordon that names
- * no owner. Returns undefined for a target that is done.
+ * Returns the owner of the cordon on the Node of a target. The engine calls this function only if the cordon itself
+ * names no owner. Returns undefined for a target that is done.
  */
 export function unnamedCordon(
   world: World,
