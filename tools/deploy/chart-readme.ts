@@ -23,7 +23,7 @@ helm install refit oci://registry.example.com/charts/refit --version VERSION \\
   --namespace refit-system --create-namespace --set image.repository=registry.example.com/refit
 \`\`\`
 
-The file works without a registry for charts, too: \`helm install refit refit-VERSION.tgz …\` with the same options.
+If you have no registry for charts, install the chart from its file: \`helm install refit refit-VERSION.tgz …\` with the same options.
 
 ## Values
 
