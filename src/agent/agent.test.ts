@@ -1,4 +1,4 @@
-/** Proves how often an agent tries, and logs, what the API server refuses. */
+/** Tests how often an agent repeats and logs a request that the API server refuses. */
 import { expect, test } from 'vitest';
 import { MemoryStore, viewOf } from '../../test/agent/memory-object.ts';
 import {
@@ -19,7 +19,7 @@ import { Agent, type AgentParts } from './agent.ts';
 import { IDLE, type Journal } from './journal.ts';
 
 const MINUTE_MS = 60_000;
-/** What a kubelet said long before the restart. */
+/** A condition that a kubelet reported long before the restart. */
 const STALE = { type: 'Ready', status: 'True', lastHeartbeatTime: '2020-01-01T00:00:00Z' };
 
 interface Watched {
@@ -33,7 +33,9 @@ interface More extends Partial<Omit<AgentParts, 'clock'>> {
   readonly clock?: FakeClock;
 }
 
-/** An agent that is refused its report, or its uncordon, for `refusedMs`; `meanwhile` runs while it looks around. */
+/**
+ * Runs an agent whose report or uncordon is refused for `refusedMs`. `meanwhile` runs when the agent asks who cordons.
+ */
 async function runWith(
   journal: Journal,
   refusedMs: number,
@@ -195,7 +197,7 @@ test('a socket that comes while the agent looks is asked at once', async () => {
     clock,
     times: { restartTimeoutMs: MINUTE_MS, soakMs: 1, readyTimeoutMs: 1 },
     observe: async () => {
-      // The second observation is the first one under the watch.
+      // The second observation is the first observation after the watch of the socket has begun.
       if (looks.push(clock.monotonic()) === 2) came();
       return await Promise.resolve({});
     },
@@ -219,7 +221,7 @@ test('a crash loop is reported while it happens, long before the time of the res
   await runWith(journalAt('restarted', { since: 0, restartedAt: 0 }), 0, new Error('never'), {
     object: viewOf(store),
     times: { restartTimeoutMs: 10 * MINUTE_MS, soakMs: 1, readyTimeoutMs: 1 },
-    // Every look finds another process, which has not answered.
+    // Every observation finds a new process, which has not answered.
     observe: async () => {
       reported ||= reason();
       pid += 1;
@@ -314,6 +316,6 @@ test('a heartbeat of the Node wakes no agent that watches no process', async () 
       },
     } as unknown as AgentParts['maintenance'],
   });
-  // It asks at its start and every five seconds.
+  // The agent asks at its start and then every five seconds.
   expect(asked).toBe(13);
 });

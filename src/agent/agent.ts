@@ -69,27 +69,30 @@ const FAST_POLL_MS = 40;
 const NO_SOCKET_POLL_MS = 250;
 const SLOW_POLL_MS = 1_000;
 /**
- * Milliseconds between two questions about who cordons, or who acts, on the node. The agent polls, because it does not watch the leader's
- * Lease.
+ * Milliseconds between two checks of who cordons the node, or of which agent acts on it. The agent polls, because it
+ * does not watch the leader's Lease.
  */
 const LEADER_POLL_MS = 5_000;
 /**
- * The most milliseconds that the last report on a signal waits for the annotations that announce the agent. The limit is short, because the
- * next node waits for the report.
+ * The last report on a signal waits at most this many milliseconds for the annotations that announce the agent. The
+ * limit is short, because the next node waits for the report.
  */
 const ANNOUNCEMENT_MS = 2_000;
-/** The most milliseconds that a roll-back waits until the report that it begins is written. */
+/** A roll-back waits at most this many milliseconds until its first report, with the status RollingBack, is written. */
 const BEFORE_ROLL_BACK_MS = 5_000;
-/** The most milliseconds after a start of the agent that a roll-back waits until the object is read. */
+/**
+ * A roll-back waits for the first read of the object, but at most until this many milliseconds after the start of the
+ * agent.
+ */
 const READ_WITHIN_MS = 10_000;
 /**
- * The pauses between retries, in milliseconds. They are short, because an API server that restarts with its node is back
- * within seconds, and the next node waits for the report.
+ * The pauses between retries, in milliseconds. They are short for two reasons: an API server that restarts together
+ * with its node answers again within seconds, and the next node waits for the report.
  */
 const RETRY = { base: 50, cap: 2_000 };
 /**
- * The pauses after a refusal, in milliseconds. They grow longer, because a refusal lasts until something changes on the
- * server, except just after the server's start.
+ * The pauses after a refusal, in milliseconds. They grow longer, because the server repeats a refusal until something
+ * on it changes. Only just after its start the server may refuse a request and soon accept it.
  */
 const REFUSED_RETRY = { base: 50, cap: 60_000 };
 
@@ -103,8 +106,8 @@ const LONG_STEPS: readonly Step['kind'][] = [
 ];
 
 /**
- * How long the agent waits before its next decision: a number of milliseconds, or without a limit if it is undefined.
- * With `service` the agent polls at short intervals until the service answers.
+ * The time that the agent waits before its next decision, in milliseconds. Undefined means that it waits without a
+ * limit. `service` means that the agent polls at short intervals until the service answers.
  */
 type Pause = number | 'service' | undefined;
 
@@ -130,8 +133,8 @@ export class Agent {
   #failures = 0;
   #refusals = 0;
   /**
-   * The `created` of the last signal with a report that was written without the announcement of the agent, because the
-   * announcement took too long.
+   * The `created` of the last signal that has a report without the annotations that announce the agent. The report
+   * lacks them because they took too long.
    */
   #unannounced: SignalData['created'] | undefined;
   readonly #shouldLog: (text: string) => boolean;
@@ -158,8 +161,8 @@ export class Agent {
     const { object, log, clock } = this.#parts;
     this.#journal = resumed(await this.#parts.loadJournal(), this.#now());
     if (this.#journal.phase !== 'idle') log.info('resuming', { phase: this.#journal.phase });
-    // The watch of the object runs in the background, because the API server may run on this host, and may need the restart that the agent
-    // is about to order.
+    // The watch of the object runs in the background, because the loop must not wait for the API server. That server
+    // may run on this host and may need the restart that the agent is about to order.
     void object.follow(stop);
     while (!stop.aborted) {
       const watched = this.#watched();
@@ -175,7 +178,10 @@ export class Agent {
     await this.#parts.prefetcher?.stop();
   }
 
-  /** Returns the object whose changes end a pause of the agent: the agent's own object, or this object and the Node of the host. */
+  /**
+   * Returns the object whose changes end a pause of the agent. This is the agent's own object. While the agent watches
+   * a new process, it is the own object combined with the Node of the host.
+   */
   #watched(): ChangingObject {
     const { object, ownNode } = this.#parts;
     return ownNode !== undefined && this.#journal.phase === 'soaking'
@@ -184,7 +190,8 @@ export class Agent {
   }
 
   /**
-   * Waits for the service. The watch continues while the agent observes the host, which takes long on a busy machine.
+   * Waits for the service. The watch for the socket continues while the agent observes the host, because that takes
+   * long on a busy machine.
    */
   async #pauseForService(
     watched: ChangingObject,
@@ -242,7 +249,8 @@ export class Agent {
       // The agent asks again after a pause, because nothing signals that k0s was started without its own agent.
       if (this.#journal.phase === 'idle') return LEADER_POLL_MS;
     }
-    // While this agent was down, k0s's own agent may have continued with the signal.
+    // The agent takes a risky step only if it has read the object. While this agent was down, k0s's own agent may have
+    // continued with the signal.
     const isRisky =
       step.kind === 'download' || (step.kind === 'swap' && this.#journal.phase === 'kept');
     const isBlind = isRisky && this.#parts.beside !== 'replace';
@@ -256,7 +264,8 @@ export class Agent {
     const before = this.#journal;
     await this.#save(journalBefore(step, before, this.#now()));
     const announced = await this.#announced(step, signal);
-    // The API server would refuse this version of the object: a kubelet that starts writes the Node at the same moment.
+    // The object has changed, so the API server would refuse a report that is based on the old version. For example, a
+    // kubelet that starts writes the Node at the same moment.
     if (step.kind === 'report' && this.#parts.object.newest !== newest) return 0;
     if (step.kind !== 'report') await this.#act(step, stop);
     else if (newest !== undefined && signal !== undefined)
@@ -301,8 +310,8 @@ export class Agent {
       if (isNew) this.#parts.log.warn('waiting for the service', { reason: host.problem });
       return SLOW_POLL_MS;
     }
-    // A process that has answered and is only being watched is polled less often than a process
-    // that has not answered yet.
+    // The agent polls a process that has not answered yet more often than a process that has answered and is only being
+    // watched.
     return this.#journal.phase === 'soaking' ? Math.min(SLOW_POLL_MS, step.until - now) : 'service';
   }
 
@@ -312,8 +321,8 @@ export class Agent {
     if (before.phase === 'idle') return;
     if (this.#failures === 0) log.info('step', { step: step.kind, phase: before.phase });
     using watch = this.#cancelWhenSuperseded(step, stop);
-    // The signal is remembered first, so that a crash in between does not start a signal again that has ended or was left
-    // to another agent. If the disk is full, the step itself makes room, so this failure does not matter.
+    // The end of a signal is saved first. Otherwise a crash during the step could start a signal again although it has
+    // ended or was left to another agent. A full disk does not matter here, because the step itself frees disk space.
     await unlessError(isDiskFull)(this.#remember(step, before));
     const outcome = await perform(step, before, watch.abort);
     await this.#remember(step, before);
@@ -327,8 +336,8 @@ export class Agent {
   }
 
   /**
-   * Returns the annotations that announce the agent if the step may be its last report on the signal. The reports on one
-   * signal wait for slow annotations only once.
+   * Returns the annotations that announce the agent, if the step may be its last report on the signal. If they are
+   * slow, only one report on the signal waits for them.
    */
   async #announced(
     step: Step,
@@ -377,15 +386,15 @@ export class Agent {
   }
 
   /**
-   * Reports once why the agent waits with a signal. The reason contains a time, so a later reason is not reported. The first status of the
-   * signal replaces the reason.
+   * Reports once why the agent waits before it works on a signal. The reason contains a time, so the agent does not
+   * report each new reason. The first status of the signal replaces the reason.
    */
   async #reportWait(newest: KubeObject, { created }: SignalData, reason: string): Promise<void> {
     if (decodeReport(newest.metadata.annotations, created) !== undefined) return;
     await this.#parts.object.write(annotated(newest, encodeReport({ created, reason })));
   }
 
-  /** Remembers the end of a signal, because a signal that was cancelled or replaced may come again. */
+  /** Saves that a signal has ended, because a signal that was cancelled or replaced may appear on the object again. */
   async #remember({ kind }: Step, { work }: ActiveJournal): Promise<void> {
     const { object, finished } = this.#parts;
     const status = object.newest && this.#observer.signalFor(IDLE);
@@ -440,8 +449,8 @@ export class Agent {
   }
 
   /**
-   * Returns the time of the agent's steady clock in milliseconds. It begins with the wall clock at
-   * the start and continues with the monotonic clock, so that no deadline jumps.
+   * Returns the time of the agent's steady clock in milliseconds. The clock starts at the time of the wall clock and
+   * then follows the monotonic clock, so that a change of the wall clock moves no deadline.
    */
   #now(): number {
     return this.#epoch + this.#parts.clock.monotonic();

@@ -11,7 +11,10 @@ export function configPath(args: readonly string[]): string | undefined {
   return help === true ? undefined : resolve(config);
 }
 
-/** Returns the lines of the file, one `name: value` each, as arguments; none if the file does not exist. Throws REFIT_FILE if users other than root could change the file. */
+/**
+ * Returns the lines of the file (each is `name: value`) as arguments; no arguments if the file does not exist. Throws
+ * REFIT_FILE if users other than root could change the file.
+ */
 export async function readFlagsFile(path: string): Promise<string[]> {
   try {
     await assertTrustedPath(path);

@@ -19,8 +19,8 @@ interface Flag {
 }
 
 /**
- * The flags are in the order of the help text. 6 h and 60 s are the limits of the original agent; it has no size limit,
- * and no limit for a restart.
+ * The flags are in the order of the help text. The limits of 6 h and 60 s are those of the original agent. The original
+ * agent limits neither the size of a download nor the time for a restart.
  */
 const FLAGS = {
   object: {
@@ -208,7 +208,7 @@ function optionOf({ value, preset }: Flag): ParseArgsOptionDescriptor {
   return preset === undefined ? { type: 'string' } : { type: 'string', default: preset };
 }
 
-/** Returns the values of all flags, presets included. Throws REFIT_USAGE for an unknown flag, and for one that lacks its value. */
+/** Returns the values of all flags, presets included. Throws REFIT_USAGE if a flag is unknown or lacks its value. */
 export function readFlags(args: readonly string[]): FlagValues {
   try {
     return parseArgs({ args: [...args], options: OPTIONS }).values as unknown as FlagValues;

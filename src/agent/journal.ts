@@ -1,9 +1,10 @@
-/** Defines the agent's memory: which signal it works on, and how far it got. */
+/** Defines the agent's memory: on which signal it works, and which steps it has finished. */
 import type { AgentPolicy, AgentReport, EtcdSnapshot, SignalData } from '../signal/annotations.ts';
 import type { ProcessId } from './service/host.ts';
 
 /**
- * How far an update got. A phase ending in -ing is written before its step, so the step may be half done:
+ * The last phase that an update reached. A phase that ends in -ing is written before its step, so the step may be half
+ * done:
  *
  *     started → downloaded → ready → kept → swapping → swapped → restarting → restarted → soaking → proven
  *                                               └──────────┴───────────┴──────────┴─────────┴→ swappingBack
@@ -59,7 +60,7 @@ interface Progress {
   readonly removedBundle?: string;
   readonly failure?: Failure | undefined;
   /**
-   * The current status on the object, and when the object got it, in milliseconds of the steady
+   * The current status on the object, and the time at which the object got this status, in milliseconds of the steady
    * clock.
    */
   readonly entered?: { readonly status: string; readonly at: number };
@@ -75,13 +76,13 @@ export interface UpdateJournal extends Progress {
   /** The process of the wanted version, while the agent watches it. */
   readonly fresh?: ProcessId | undefined;
   /**
-   * When the last restart began, or when the agent began to watch `fresh`, in milliseconds of the
+   * The time at which the last restart began, or at which the agent began to watch `fresh`, in milliseconds of the
    * steady clock.
    */
   readonly since?: number;
   /**
-   * When the last restart was ordered, in milliseconds of the steady clock. A restart of the agent
-   * does not change it.
+   * The time at which the last restart was ordered, in milliseconds of the steady clock. A restart of the agent does
+   * not change it.
    */
   readonly restartedAt?: number;
   /**
@@ -97,8 +98,8 @@ export interface UpdateJournal extends Progress {
 
 export interface BundleJournal extends Progress {
   /**
-   * How far the work got. For an airgap bundle: wanted → placed, or missed. On a kubeadm host: wanted → placed →
-   * upgraded, or missed.
+   * The last phase that the work reached. For an airgap bundle: wanted → placed, or missed. On a kubeadm host: wanted →
+   * placed → upgraded, or missed.
    */
   readonly phase: 'wanted' | 'placed' | 'upgraded' | 'missed';
   readonly work: BundleWork;

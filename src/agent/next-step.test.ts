@@ -1,4 +1,4 @@
-/** The proof of what an agent does with a signal that is new, lost or over, and of what it asks before. */
+/** Tests what an agent does with a signal that is new, lost or ended, and what it asks before that. */
 import { describe, expect, test } from 'vitest';
 import {
   after,
@@ -31,7 +31,7 @@ import type { StepInput } from './step-input.ts';
 import type { Step } from './steps/step.ts';
 
 const oldRuns = running(OLD, before);
-/** The old process goes on under the new file. */
+/** The old process still runs, although its file has been replaced by the new file. */
 const oldLeft = running(OLD, before, false);
 const newRuns = running(NEW, after);
 

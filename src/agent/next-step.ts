@@ -29,7 +29,7 @@ export function nextStep(input: StepInput): Step {
     return isCurrent ? nextBundleStep(journal, signal?.status?.status) : { kind: 'clean-up' };
   if (!isCurrent) return windDown({ ...input, journal });
   const step = besideK0s(input) ?? ADVANCE[journal.phase]({ ...input, journal });
-  // The agent removes its own cordon even if another agent now works on the signal.
+  // The agent removes its own cordon before it leaves the signal to another agent.
   if (step.kind === 'stand-aside' && journals.mayBeCordoned(journal)) return { kind: 'uncordon' };
   if (step.kind === 'roll-back') return beforeRollBack(input, step.reason) ?? step;
   // In the phase `swapping` the new file may be in place already, so the veto comes too late.
@@ -39,19 +39,25 @@ export function nextStep(input: StepInput): Step {
     : step;
 }
 
-/** Returns true if there is nothing to do, whatever the facts about the host are. Then the agent gathers none. */
+/**
+ * Returns true if there is nothing to do, whatever the state of the host is. In that case the agent gathers no facts
+ * about the host.
+ */
 export function isAtRest(signal: SignalData | undefined, journal: Journal): boolean {
   return journal.phase === 'idle' && !isOpen(signal);
 }
 
-/** Returns true while the object carries the signal that the journal is about, and its status is not final. */
+/**
+ * Returns true while the object carries the signal to which the journal belongs, and the status of the signal is not
+ * final.
+ */
 export function isCurrentSignal(signal: SignalData | undefined, { work }: ActiveJournal): boolean {
   return isOpen(signal) && sameJson(work.signal, journals.signalKeyOf(signal));
 }
 
 /**
- * Returns true if the next decision depends on the service. An airgap bundle does not touch the service. While a leader
- * drains, which may take hours, nothing depends on the service either.
+ * Returns true if the next decision depends on the service. An airgap bundle does not affect the service. The service
+ * does not matter while a leader drains the node either, which may take hours.
  */
 export function asksForService(signal: SignalData | undefined, journal: Journal): boolean {
   if (journal.phase === 'idle') return signal?.command.kind === 'k0supdate';

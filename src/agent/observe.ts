@@ -1,4 +1,4 @@
-/** Gathers the facts that the next decision depends on, and no others. */
+/** Gathers exactly the facts on which the next decision depends. */
 import { kubeletVersionOf } from '../kube/resources.ts';
 import {
   agentPolicyFor,
@@ -27,7 +27,7 @@ export interface ObserverParts
   readonly object: SignalObject;
   readonly observe: (journal: Journal) => Promise<ServiceFacts>;
   readonly maintenance: Maintenance;
-  /** The rules of this host, which no API object overrides. If they are absent, there are none. */
+  /** The rules of this host, which no API object overrides. If the member is absent, the host has no rules. */
   readonly veto?: Veto;
   /** Returns why the new version cannot run on this host; undefined if it can. The agent calls this for a new signal. */
   readonly groundVeto?: (command: SignalCommand, running?: string) => string | undefined;
@@ -36,17 +36,17 @@ export interface ObserverParts
 }
 
 /**
- * The most milliseconds that a signal from the future waits for the clock of this host to become right. The clock of a host is often set
- * some time after the host has started.
+ * The most milliseconds for which a signal from the future waits until the clock of this host is set. The clock of a
+ * host is often set some time after the host has started.
  */
 const CLOCK_PATIENCE_MS = 10 * 60_000;
 
 export interface StepInputs {
-  /** Returns the signal on the object. Until the object is read, it returns the signal that the journal remembers. */
+  /** Returns the signal on the object. Until the object has been read, it returns the signal from the journal. */
   readonly signalFor: (journal: Journal) => SignalData | undefined;
   /**
-   * Gathers the facts. `steady` returns the time of the agent's steady clock in milliseconds.
-   * Rejects if the API server does not answer a question that the decision depends on.
+   * Gathers the facts. `steady` returns the time of the agent's steady clock in milliseconds. Rejects if the decision
+   * depends on a request that the API server does not answer.
    */
   readonly gather: (
     journal: Journal,
@@ -55,10 +55,7 @@ export interface StepInputs {
   ) => Promise<Omit<StepInput, 'now'>>;
 }
 
-/**
- * Returns the functions that gather facts. They remember what they need to compare between two
- * calls.
- */
+/** Returns the functions that gather facts. They remember earlier values to compare them with the next values. */
 export function stepInputs(parts: ObserverParts): StepInputs {
   const { object, observe, maintenance, times, accepts, beside, finished, prefetcher } = parts;
   const withExits = countExits(parts);
@@ -111,7 +108,7 @@ export function stepInputs(parts: ObserverParts): StepInputs {
   return { signalFor, gather };
 }
 
-/** Returns the signal that the journal is about, with the last status that it had. */
+/** Returns the signal to which the journal belongs, with the last status that it had. */
 function signalIn(journal: Journal): SignalData | undefined {
   if (journal.phase === 'idle') return undefined;
   const { entered, work } = journal;
@@ -125,10 +122,7 @@ function signalIn(journal: Journal): SignalData | undefined {
  * take long.
  */
 function rulings({ veto: rules, groundVeto, clock, object }: ObserverParts) {
-  /**
-   * The signal that waits for the clock, and since when it waits, in milliseconds of the steady
-   * clock.
-   */
+  /** The signal that waits for the clock, and the time since which it waits, in milliseconds of the steady clock. */
   let waiting: { readonly created: string; readonly since: number } | undefined;
   return (signal: SignalData, journal: Journal, { running }: ServiceFacts, now: number) => {
     if (rules === undefined) return {};
@@ -150,12 +144,15 @@ function rulings({ veto: rules, groundVeto, clock, object }: ObserverParts) {
   };
 }
 
-/** The milliseconds between two searches of the process table. A search is expensive, and the count of exits may be too low anyway. */
+/**
+ * The milliseconds between two searches of the process table. The pause is long because a search is expensive. The
+ * count of exits need not be exact.
+ */
 const SEARCH_EVERY_MS = 250;
 
 /**
- * Returns a function that adds to the facts how many processes have ended and how long the service has not answered. It
- * does not count the process that the restart ended, nor the time without an API server.
+ * Returns a function that adds two facts: how many processes have ended, and how long the service has not answered. The
+ * process that the restart ended does not count. The time without an API server does not count either.
  */
 export function countExits({
   searchService,
@@ -181,7 +178,8 @@ export function countExits({
     const alive = host.service ?? search(work, now);
     const isOld = isSameProcess(alive, process) || isSameProcess(alive, work.original);
     if (alive !== undefined && !isOld) processes.add(`${alive.pid} ${alive.started}`);
-    // Every process but the last one has ended. The last one counts too if it is the watched process and was not found.
+    // Every process except the last one has ended. The last process counts as well if the agent was watching a process
+    // and now finds no process.
     const exits = processes.size - (fresh !== undefined && alive === undefined ? 0 : 1);
     return {
       ...host,

@@ -1,4 +1,4 @@
-/** The proof of the agent's flags: defaults, all of them set, and one clear line for each mistake. */
+/** Tests the agent's flags: the defaults, all flags together, and one clear line for each mistake. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -80,7 +80,7 @@ test.each([
 
 test('every flag that help names is taken', () => {
   const named = [...AGENT_HELP.matchAll(/^ {2}--([a-z0-9-]+) +(<)?/gm)];
-  // This one works with k0s only, and others with kubeadm only.
+  // `--exclude-from-plans` works only with k0s, and other flags work only with kubeadm.
   const flags = named.filter(([, flag]) => flag !== 'exclude-from-plans');
   const values: Record<string, string> = {
     object: 'node',

@@ -21,7 +21,7 @@ export interface AgentOptions {
   readonly object: keyof typeof SIGNAL_OBJECTS;
   readonly procedure: Procedure;
   readonly kubeadm: { readonly config?: string };
-  /** What UpdaterSets may configure on this host, in the form of `--node-configuration`. */
+  /** The changes that UpdaterSets may make on this host, in the form of `--node-configuration`. */
   readonly configurable: readonly string[];
   readonly name: FlagValues['name'];
   readonly place: PlaceFlags;
@@ -31,7 +31,7 @@ export interface AgentOptions {
   readonly runDirectory: string;
   readonly limits: DownloadLimits;
   readonly times: Times;
-  /** The rules of this host, which apply whatever a signal says. */
+  /** The rules of this host. They apply to every signal, whatever it contains. */
   readonly veto: Veto;
   /** True if no Plan of k0s may include this host. */
   readonly excluded: boolean;
@@ -112,7 +112,7 @@ function limitsIn(flags: FlagValues): DownloadLimits {
   };
 }
 
-/** Returns the rules of this host, which apply whatever a signal says. */
+/** Returns the rules of this host. They apply to every signal, whatever it contains. */
 function vetoIn(flags: FlagValues): Veto {
   return {
     requireSha256: flags['require-sha256'],

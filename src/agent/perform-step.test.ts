@@ -1,4 +1,7 @@
-/** What a roll-back does where the file at the target path cannot be replaced, and what a download says that made room. */
+/**
+ * Tests a roll-back if the file at the target path cannot be replaced, and what a download reports that made room on
+ * the disk.
+ */
 import * as fsPromises from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +16,7 @@ import { journalAfter } from './transitions.ts';
 
 const BACK: Step = { kind: 'roll-back', reason: 'the swap failed' };
 
-/** Where nothing can be renamed to the binary, as to one that is mounted or immutable. */
+/** Rolls back on a host where no file can be renamed to the binary, because the binary is mounted or immutable. */
 async function rollBackTo(
   previous: string,
   other: Readonly<Record<string, unknown>> = {},
@@ -23,7 +26,7 @@ async function rollBackTo(
   const binary = join(directory, 'k0s');
   await fsPromises.writeFile(binary, 'old');
   await fsPromises.writeFile(`${binary}.previous`, previous);
-  // A swap that was cut off, or failed, has left it.
+  // A swap that was interrupted, or that failed, has left this file.
   await fsPromises.writeFile(`${binary}.new`, 'new');
   const rename = async (): Promise<never> =>
     await Promise.reject(new Error('EBUSY: resource busy or locked'));

@@ -36,7 +36,7 @@ export interface EffectTools
   readonly imagesDirectory: string;
   /** If true, the binary of a forced update must have the version that the signal names. */
   readonly checkForced?: boolean;
-  /** Where the service of this host has its data and its status socket. */
+  /** The paths of the data and of the status socket of the service on this host. */
   readonly places: Pick<ServicePlaces, 'current'>;
   readonly maintenance: Maintenance;
   readonly restarter: Pick<ServiceRestarter, 'restart'>;
@@ -44,18 +44,21 @@ export interface EffectTools
   /** Copies the attributes of a file. Tests replace it. */
   readonly copyAttributes?: typeof copyAttributes;
   /**
-   * Maps the paths of staged files to their stamp and hash at the trial run in this process. Without it the files are
-   * hashed again.
+   * Maps the paths of staged files to the stamp and the hash that they had at their trial run in this process. If the
+   * map is absent, the files are hashed again.
    */
   readonly tried?: Map<string, string>;
-  /** Keeps the previous binary. If it is absent, that binary is neither recorded nor verified. */
+  /** Keeps the previous binary. If it is absent, the previous binary is neither recorded nor verified. */
   readonly kept?: KeptBinary;
   /** Keeps the airgap bundles. If it is absent, the previous bundles stay until the next bundle. */
   readonly keptBundles?: KeptBundles;
 }
 
 const TRIAL_TIMEOUT_MS = 10_000;
-/** The attempts to roll back take about ten seconds in total, because the restart needs the rest of the time for the roll-back. */
+/**
+ * The attempts to roll back take about ten seconds in total. The limit is short, because the restart needs the rest of
+ * the time that a roll-back may take.
+ */
 const ROLL_BACK_RETRY = { times: 8, base: 100, cap: 2_000 };
 
 /** Carries out the step. Rejects only when `abort` aborts; every other failure is an outcome. */
@@ -87,7 +90,10 @@ export async function perform(
 
 type RunningTools = EffectTools &
   FetchTools & {
-    /** The agent calls this function after it has removed files that the host kept for a way back, to make room for a download. */
+    /**
+     * The agent calls this function after it has removed files to make room for a download. The host kept these files
+     * for a roll-back.
+     */
     readonly onRemoved: (removals: Removals) => void;
   };
 
@@ -117,7 +123,7 @@ async function snapshotFor(
   }
 }
 
-/** Maps each step to what it does to the host. Steps that are missing change only the journal or the object. */
+/** Maps each step to its effect on the host. Steps that are missing here change only the journal or the object. */
 type Effects = {
   readonly [K in Step['kind']]?: (step: Extract<Step, { kind: K }>) => Promise<void> | void;
 };
@@ -179,7 +185,7 @@ async function updateEffectOf(
   await effects[step.kind]?.(step as never);
 }
 
-/** Returns how a download can use the kept binary, or the room on the disk that it takes. */
+/** Returns functions with which a download can use the kept binary, or remove kept files to free disk space. */
 function spareFor(
   { binary, signal: { created, command } }: UpdateJournal['work'],
   tools: RunningTools,
@@ -192,7 +198,8 @@ function spareFor(
       await fileTrust.assertReplaceable(binary);
       return await kept.take(previous, sha256, staged);
     },
-    // Files that are kept for a way back are removed only for a download with a signal. A download ahead has no signal and is not urgent.
+    // The files that are kept for a roll-back are removed only for the download of a signal. A download ahead of the
+    // upgrade has no signal yet and is not urgent.
     ...(created !== '' && {
       makeRoom: async () => {
         // The previous bundle is removed before the previous binary, because the node usually has the images of the bundle in its container
@@ -209,7 +216,7 @@ function spareFor(
   };
 }
 
-/** Removes the previous airgap bundles to make room in the directory. Returns true if that freed room. */
+/** Removes the previous airgap bundles to free space for the directory. Returns true if that freed space. */
 async function sacrificeBundle(
   directory: string,
   version: string,
@@ -276,8 +283,8 @@ function replacementsOf(
             if (isCopy) await copyAttributesIfPossible(path);
           });
         } catch (error) {
-          // Whatever prevented the swap, such as a mount on the file, also prevents the roll-back. If the file was
-          // never replaced, there is nothing to undo.
+          // A problem that prevented the swap, such as a mount on the file, also prevents the roll-back. If the file
+          // was never replaced, there is nothing to undo.
           if (!(await isSameContent(previous, work.binary, files))) throw error;
           await syncPath(dirname(work.binary), files);
         }
@@ -304,7 +311,7 @@ async function checkHash(path: string, wanted: string | undefined, files: Files)
     );
 }
 
-/** Repeats a failed roll-back, because there is no alternative to it. */
+/** Repeats a failed roll-back, because nothing else can restore the old version. */
 async function retryRollBack(
   work: () => Promise<void>,
   { clock, random, log, abort }: RunningTools,

@@ -14,22 +14,25 @@ export type Times = Required<Pick<AgentPolicy, 'restartTimeoutMs' | 'soakMs' | '
 
 /** Facts about the host's Node. A fact is absent if it was not needed, or if there was no answer. */
 export interface OwnNodeFacts {
-  /** Who cordons, drains and uncordons the node. Only present if `asksWhoCordons` returns true. */
+  /** Says who cordons, drains and uncordons the node. Only present if `asksWhoCordons` returns true. */
   readonly cordoner?: Cordoner;
   /** True if Refit cordoned the node. Only present if `asksForCordon` returns true. */
   readonly isCordoned?: boolean;
-  /** The node's Ready condition. Like `staleMs`, it is only present while a new process is being watched. */
+  /**
+   * True if the node's Ready condition is True. Like `staleMs`, it is only present while a new process is being
+   * watched.
+   */
   readonly isReady?: boolean;
   /**
-   * Milliseconds for which the API server has answered that the node's last heartbeat is older than the restart; absent if the heartbeat is
-   * newer than the restart.
+   * The time in milliseconds for which the API server has reported that the node's last heartbeat is older than the
+   * restart; absent if the heartbeat is newer than the restart.
    */
   readonly staleMs?: number;
 }
 
 /**
- * What this agent does if k0s runs its own agent. `observe` leaves the signal to that agent, `refuse` fails a new
- * signal, and `replace` carries it out.
+ * What this agent does if k0s runs its own agent. `observe` leaves the signal to the agent of k0s. `refuse` reports a
+ * new signal as failed. `replace` carries out the signal.
  */
 export type BesideK0s = 'observe' | 'refuse' | 'replace';
 
@@ -55,13 +58,15 @@ export interface StepInput {
   readonly early?: string;
   /** True if the object shows that an agent of Refit started this signal. */
   readonly isReported?: boolean;
-  /** The snapshot of etcd that the object reports for this signal. Others may have written it. */
+  /**
+   * The snapshot of etcd that the object reports for this signal. A program other than this agent may have written it.
+   */
   readonly reportedSnapshot?: EtcdSnapshot;
   /** True if the API server does not accept the agent's reports, so that no leader sees them. */
   readonly isUnheard?: boolean;
   /**
-   * Set if the agent has not read its object, or the object does not exist. A roll-back waits until
-   * this time, in milliseconds of the steady clock.
+   * The time until which a roll-back waits, in milliseconds of the steady clock. Set only if the agent has not read its
+   * object, or if the object does not exist.
    */
   readonly unreadUntil?: number;
   /**

@@ -1,4 +1,6 @@
-/** The proof of the journal's transitions, and of one whole update and one whole failure told by them. */
+/**
+ * Tests the transitions of the journal, and the steps of one whole update and one whole failure that result from them.
+ */
 import { expect, test } from 'vitest';
 import type { SignalData } from '../signal/annotations.ts';
 import {
@@ -27,7 +29,10 @@ const key: SignalData = {
   command: { id: 0, kind: 'k0supdate', url: 'http://d/k0s', version: 'v2' },
 };
 
-/** A host and an object as small as can be: the files by version, the process by the file it was started from. */
+/**
+ * The minimal model of a host and its signal object. A file is only a version; a process is the version of the file
+ * from which it was started, and a PID.
+ */
 interface World {
   signal: SignalData;
   journal: Journal;
@@ -39,7 +44,7 @@ interface World {
 
 interface Fate {
   readonly fails?: Step['kind'];
-  /** What the supervisor can start. */
+  /** Returns true if the supervisor can start this version; without it, every version starts. */
   readonly starts?: (version: string) => boolean;
 }
 
@@ -64,7 +69,7 @@ const start = (): World => ({
   now: 0,
 });
 
-/** The agent drains its own node; nothing is Ready or not. */
+/** The agent drains its own node. Whether the node is Ready is unknown. */
 const inputOf = (world: World): StepInput => ({
   signal: world.signal,
   policy: {},
@@ -76,7 +81,10 @@ const inputOf = (world: World): StepInput => ({
   accepts: ['k0supdate', 'airgapupdate'],
 });
 
-/** Steps until nothing is left to do; after each decision the journal is as a crash at any later instant finds it. */
+/**
+ * Performs steps until nothing is left to do, and returns them. While a step is performed, the journal is the one that
+ * a crash at that moment would leave.
+ */
 function play(world: World, { fails, starts = () => true }: Fate = {}): string[] {
   const told: string[] = [];
   for (let turn = 0; turn < 50; turn++) {

@@ -1,4 +1,4 @@
-/** Changes the journal before each step, and after its outcome. */
+/** Computes the journal that is saved before each step, and the journal after the outcome of the step. */
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import type { SignalData } from '../signal/annotations.ts';
 import { defined } from '../util/json.ts';
@@ -76,14 +76,14 @@ function updateAfter(step: Step, journal: UpdateJournal, outcome: StepOutcome): 
 }
 
 /**
- * Returns the journal after a restart of the agent. The service gets its whole time again, because the host may have
- * been off.
+ * Returns the journal after a restart of the agent. The full time limit of the service starts again, because the host
+ * may have been off.
  */
 export function resumed(journal: Journal, now: number): Journal {
   if (journal.phase === 'idle' || journals.isBundle(journal) || journal.since === undefined)
     return journal;
   const { restartedAt = now, ...rest } = journal;
-  // A `restartedAt` in the future is dropped: the clock was set back since, and the time means nothing.
+  // A `restartedAt` in the future is removed. The clock was set back after the restart, so the time has no meaning.
   return { ...rest, since: now, ...(restartedAt < now && { restartedAt }) };
 }
 
@@ -94,7 +94,8 @@ export function afterReboot(journal: Journal, boot: string): Journal {
   if (journal.phase === 'idle' || journals.isBundle(journal) || !hasEnded(journal.work.original))
     return journal;
   const { phase, process, fresh, work } = journal;
-  // Another process may have the PID of the supervisor by now. PID 1 is the same in each boot.
+  // After a reboot, another process may have the PID of the old supervisor, so 0 replaces that PID. PID 1 stays,
+  // because it is the same program in each boot.
   const original = { ...work.original, parent: work.original.parent === 1 ? 1 : 0 };
   const known = {
     ...journal,
@@ -106,7 +107,10 @@ export function afterReboot(journal: Journal, boot: string): Journal {
     : known;
 }
 
-/** Returns the journal with the signal's current status, which the agent or the leader wrote. The time in that status starts now. */
+/**
+ * Returns the journal with the signal's current status, which the agent or the leader wrote. The time limit of that
+ * status starts now.
+ */
 export function withObservedStatus(
   journal: Journal,
   signal: SignalData | undefined,
@@ -134,7 +138,10 @@ const AFTER_SUCCESS: Readonly<Partial<Record<Step['kind'], Partial<UpdateJournal
 
 type AfterFailure = (journal: UpdateJournal, reason: string, late?: 'drain') => Journal;
 
-/** Decides what a failed step leads to: a roll-back if the target path may have the new binary, otherwise a failure. */
+/**
+ * Defines the effect of each failed step on the journal. The result is a roll-back if the target path may contain the
+ * new binary, and otherwise a failure.
+ */
 const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
   download: (journal, reason) => failed(journal, { status: 'FailedDownload', reason }),
   'trial-run': (journal, reason) => failed(journal, fail(reason)),
@@ -143,7 +150,7 @@ const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
     failed(journal, { ...fail(reason), ...(late && { late }) }),
   'keep-previous': (journal, reason) => failed(journal, fail(reason)),
   swap: (journal, reason) => ({ ...journal, phase: 'swappingBack', failure: fail(reason) }),
-  // If the failed restart was part of a roll-back, there is no other version to go back to, so the agent can only wait.
+  // If the failed restart was part of a roll-back, the agent cannot return to any other version. So it only waits.
   restart: (journal, reason) =>
     isRollingBack(journal)
       ? { ...journal, phase: 'restartedBack' }
@@ -153,8 +160,8 @@ const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
       ...fail(`${journal.failure?.reason}; the roll-back failed: ${reason}`),
       rolledBack: false,
     }),
-  // After a failed uncordon, a failed upgrade is reported nevertheless, although the node stays cordoned. A successful upgrade is not
-  // reported before the uncordon succeeds.
+  // If the uncordon after a failed upgrade fails, the agent still reports the upgrade, and the node stays cordoned. The
+  // agent reports a successful upgrade only after the uncordon succeeds.
   uncordon: (journal) =>
     journal.failure === undefined || journal.drain === 'stuck'
       ? journal

@@ -1,4 +1,4 @@
-/** Tests which hosts the agent's own rules let it download from. */
+/** Tests from which hosts the agent may download according to its own rules. */
 import { expect, test } from 'vitest';
 import { hostVeto } from './veto.ts';
 

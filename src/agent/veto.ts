@@ -11,7 +11,7 @@ import { compareVersions, parseVersion } from '../util/version.ts';
 export interface Veto {
   readonly requireSha256: boolean;
   readonly requireHttps: boolean;
-  /** If true, a download needs neither https nor a sha256, as with the original agent. */
+  /** If true, a download needs neither https nor a sha256. The agent of k0s needs neither. */
   readonly allowUnverified: boolean;
   /** Each entry is `host`, `host:port`, or `*.domain`. If it is undefined, any host is allowed. */
   readonly allowedHosts: readonly string[] | undefined;
@@ -72,7 +72,10 @@ function versionVeto(version: string, running: string | undefined, veto: Veto): 
   return undefined;
 }
 
-/** Returns why a new signal is too old; undefined if it is not. `now` is in milliseconds since the Unix epoch. */
+/**
+ * Returns the message that a new signal is too old; undefined if the signal is not too old. `now` is in milliseconds
+ * since the Unix epoch.
+ */
 export function ageVeto(
   { created }: SignalData,
   now: number,
@@ -87,8 +90,8 @@ export function ageVeto(
 }
 
 /**
- * Returns why a new signal seems to come from the future, which means that the host's clock may be wrong. Returns
- * undefined if it does not.
+ * Returns the message that a new signal was created in the future, which means that the host's clock may be wrong;
+ * undefined if the signal was not.
  */
 export function futureVeto(
   { created }: SignalData,

@@ -1,4 +1,7 @@
-/** Shows what is on the disk when an agent ends in the middle of a change, and that the next one puts it back. */
+/**
+ * Tests what is on the disk when an agent ends in the middle of a change, and that the next agent restores the old
+ * files.
+ */
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +19,7 @@ const STOPPED = AbortSignal.abort(new Error('the agent ends'));
 const RUNNING = new AbortController().signal;
 
 let root = '';
-/** What was done with it, in order. */
+/** What the agent did with the kubelet, in order. */
 let kubelet: string[] = [];
 beforeEach(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), 'refit-change-')));
@@ -38,7 +41,7 @@ const parts = (restart = async () => await Promise.resolve()) => ({
   },
 });
 const blocked = (): string => join(root, 'etc/.b.refit');
-/** Nothing can be written to /etc/b then. */
+/** Makes every write to /etc/b fail. */
 const block = async (): Promise<unknown> =>
   await mkdir(join(blocked(), 'in-the-way'), { recursive: true });
 const unblock = async (): Promise<void> => await rm(blocked(), { recursive: true });

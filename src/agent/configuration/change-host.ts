@@ -95,8 +95,8 @@ async function putOneBack(parts: ChangeParts, [name, before, after]: Entry): Pro
   const restartIsDue = `${parts.journal}.restart`;
   // Only a file that still has the state of the request is restored. A file that somebody else has changed since stays as it is.
   if (sameJson(await read(parts, name, after), after)) {
-    // The next agent must know this, too: once the file is restored, nothing else shows that the kubelet still runs
-    // with the new arguments.
+    // The next agent must know that a restart is due. Once the file is restored, nothing else shows that the kubelet
+    // still runs with the new arguments.
     if (isKubelet) await writeDurably(restartIsDue, '');
     await write(parts, name, before ?? undefined);
   }
@@ -131,9 +131,9 @@ const WRITE = `umask 077; mkdir -p .ssh && cat >${KEYS}.refit && sync ${KEYS}.re
 const USER_PATIENCE_MS = 10_000;
 
 /**
- * Returns the SSH keys with which a user may log in; undefined if there is no such file. The command runs as that user,
- * because a link in the home directory must not lead root elsewhere. The mode is the one that sshd requires, not the
- * one on the disk.
+ * Returns the SSH keys with which a user may log in; undefined if the file does not exist. The command runs as that
+ * user, because root must not follow a link in the home directory to a file of somebody else. The returned mode is the
+ * mode that sshd requires, not the mode on the disk.
  */
 async function readKeys(
   root: string,

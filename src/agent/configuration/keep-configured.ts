@@ -1,6 +1,6 @@
 /**
- * Applies what the Node requests apart from versions, as far as this host's own options allow it, and reports on the
- * Node.
+ * Applies the changes of the configuration that the Node requests (everything except versions), if this host's own
+ * options allow them. Then it reports the result on the Node.
  */
 
 import { nodes } from '../../kube/resources.ts';

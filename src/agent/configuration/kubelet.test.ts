@@ -1,4 +1,4 @@
-/** Pins which files of arguments are read, and that everything else in them stays. */
+/** Tests which files of arguments are read, and that everything else in them stays unchanged. */
 import { expect, test } from 'vitest';
 import { withArguments } from './kubelet.ts';
 

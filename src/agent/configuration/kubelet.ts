@@ -46,8 +46,8 @@ export function wordsFor(items: readonly ConfigurationItem[]): string[] {
 }
 
 /**
- * Resolves once the kubelet is Ready again. Rejects with the last error in its log if that takes longer than
- * `readyTimeoutMs`.
+ * Resolves once the kubelet is Ready again. If that takes longer than `readyTimeoutMs`, it rejects with the last error
+ * in the kubelet's log.
  */
 export async function restartKubelet(
   parts: HostParts,
@@ -64,23 +64,24 @@ export async function restartKubelet(
     const { status, lastHeartbeatTime } = readyCondition(node) ?? {};
     return { isReady: status === 'True', at: Date.parse(lastHeartbeatTime ?? '') / 1000 };
   };
-  // Heartbeats have whole seconds, and the second heartbeat of the new kubelet may come after 5 minutes. So the first
-  // one must not fall into the same second as the last heartbeat of the old kubelet.
+  // Heartbeats have a resolution of one second, and the second heartbeat of the new kubelet may come only after 5
+  // minutes. So the first heartbeat of the new kubelet must not be in the same second as the last heartbeat of the old
+  // kubelet.
   if ((await heard()).at >= Math.floor(clock.now() / 1000))
     await sleep(clock, 1_000, stop).catch(() => undefined);
   const since = Math.floor(clock.now() / 1000);
   await commands.start('systemctl', 'restart', 'kubelet');
   for (const end = clock.monotonic() + readyTimeoutMs; clock.monotonic() < end; ) {
-    // A kubelet that ends because of its arguments is inactive by then, since kubeadm's unit starts it again only after
-    // 10 s. Until then the last heartbeat is that of the old kubelet.
+    // A kubelet that has ended because of its arguments is inactive after this pause, because kubeadm's unit starts it
+    // again only after 10 s. While it is inactive, the Node shows the last heartbeat of the old kubelet.
     await sleep(clock, 3_000, stop);
     const state = await commands.ask('systemctl', 'is-active', 'kubelet').catch(() => '');
     const { isReady, at } = await heard();
     if (isReady && at >= since && state !== '') return;
   }
   const log = ['--unit=kubelet', '--output=cat', '--no-pager', `--since=@${since}`];
-  // The API server may be a pod of this kubelet. So if it does not answer, the restart counts as failed, too, and the
-  // old arguments are restored.
+  // The API server may run in a pod of this kubelet. So the restart counts as failed if the API server does not answer.
+  // Then the old arguments are restored.
   const lines = (await commands.ask('journalctl', ...log).catch(() => '')).split('\n');
   const reason = lines.findLast((line) => /^E\d{4} |\berr=/.test(line)) ?? KUBELET_LOG;
   throw new Error(

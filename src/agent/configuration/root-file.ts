@@ -17,8 +17,8 @@ export interface FileState {
 }
 
 /**
- * Returns undefined if there is no file. Rejects if the path contains a symbolic link, if the file has a second name or
- * is not a plain file, and if others could change it.
+ * Returns undefined if there is no file. Rejects if the path contains a symbolic link, if the file has a second hard
+ * link, if it is not a regular file of at most 1 MiB, or if users other than root could change it.
  */
 export async function readRootFile(path: string): Promise<FileState | undefined> {
   const folder = dirname(path);

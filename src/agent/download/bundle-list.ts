@@ -23,16 +23,22 @@ export interface PlacedBundle {
 const REMOVED = { version: aText, gone: aRemovalReason };
 
 const MEMBERS = {
-  /** The version of the last upgrade that succeeded on this host since the agent placed its first bundle. */
+  /**
+   * The version to which the last successful upgrade on this host led. Only upgrades since the first bundle of the
+   * agent count.
+   */
   runs: aText,
   /** How long the bundles of all versions but the newest one stay on the host. */
   stay: recordOf(STAY),
-  /** The version whose bundles the agent removed last before the next bundle came, and why. */
+  /**
+   * The version whose bundles the agent removed last, and the reason. The entry is absent once a later bundle has been
+   * placed.
+   */
   gone: recordOf(REMOVED),
 };
 
 export interface BundleRecord extends Members<typeof MEMBERS> {
-  /** The bundles in order: those of the newest version are the last ones. */
+  /** The bundles in the order in which they were placed. The bundles of the newest version are at the end. */
   readonly bundles: readonly PlacedBundle[];
 }
 
@@ -54,9 +60,9 @@ export async function saveBundles(path: string, record: BundleRecord, files: Fil
 }
 
 /**
- * Returns the record with the bundle at its end. A bundle with the same name is replaced. If the bundle is the first
- * one of its version, the others are from now on those of the previous version, and stay for `keepMs` from the success
- * of the upgrade on.
+ * Returns the record with the bundle at its end. The bundle replaces an entry with the same name. If it is the first
+ * bundle of its version, all other bundles now count as bundles of the previous version. They stay for `keepMs` after
+ * the upgrade has succeeded.
  */
 export function withBundle(
   record: BundleRecord,
@@ -81,15 +87,19 @@ export function previousIn(record: BundleRecord): readonly PlacedBundle[] {
   return record.bundles.filter(({ version }) => !isNewest(record, version));
 }
 
-/** Returns true if there are bundles of more than two versions. The bundles of two versions stay when a new bundle has come. */
+/**
+ * Returns true if there are bundles of more than two versions. Only then the agent must remove bundles after it has
+ * placed a new one, because the bundles of two versions may stay.
+ */
 export function hasThirdVersion(record: BundleRecord): boolean {
   const previous = previousIn(record);
   return previous.some(({ version }) => !isSameVersion(version, previous[0]?.version ?? version));
 }
 
 /**
- * Returns the bundles that stay when a new one has come: those of its version, and those of the version that may run. If
- * no bundle of another version is surely that of the version that runs, those of the second newest version stay, too.
+ * Returns the bundles that stay after a new bundle has been placed: the bundles of the newest version, and the bundles
+ * of the version that may be running. If none of the older bundles surely belongs to the running version, the bundles
+ * of the second newest version stay as well.
  */
 export function keptWithNext(
   record: BundleRecord,

@@ -1,4 +1,4 @@
-/** The proof of the names of airgap bundles: as real servers suggest them, and as nobody should. */
+/** Tests the names of airgap bundles: names that real servers suggest, and names that no server should suggest. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { httpGet } from '../../http/http-get.ts';
 import { bundleNameFor, bundleNameIn, isBundleName } from './bundle-name.ts';
 
-/** Headers go over a real connection, as parsers differ in what they make of bytes. */
+/** The headers go over a real connection, because parsers differ in how they read bytes. */
 let dispositions: string[] = [];
 const server = createServer((request, response) => {
   if (request.url?.startsWith('/moved') === true) {
@@ -40,7 +40,7 @@ const LONG = 'x'.repeat(255);
 describe('from the URL', () => {
   test.each([
     ['/a/bundle.tar', 'bundle.tar'],
-    // As the releases of k0s call theirs.
+    // The file names in the releases of k0s.
     [
       '/v1.36.3%2Bk0s.2/k0s-airgap-bundle-v1.36.3%2Bk0s.2-amd64',
       'k0s-airgap-bundle-v1.36.3+k0s.2-amd64',

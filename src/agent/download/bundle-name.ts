@@ -9,7 +9,10 @@ import { ifPossible } from '../../util/errors.ts';
  */
 export const PARTIAL_BUNDLE = '.refit-airgap.part';
 
-/** Returns the name from Content-Disposition, else from the URL of the answer. Throws if neither is usable. */
+/**
+ * Returns the name from the header Content-Disposition. If the header has no usable name, it returns the name from the
+ * URL of the answer. Throws if the URL has no usable name either.
+ */
 export function bundleNameFor({ response, url }: Answer): string {
   const dispositions = response.headersDistinct['content-disposition'] ?? [];
   const suggested =

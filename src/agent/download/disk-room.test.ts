@@ -1,4 +1,7 @@
-/** Owns the proof that a disk is not filled again and again: by the number of trials, at any time between them. */
+/**
+ * Tests that a download does not fill a disk again and again: the number of trials is limited, whatever the time
+ * between the trials.
+ */
 import { expect, test } from 'vitest';
 import { buildLog } from '../../../test/support/builders/logs.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
@@ -56,7 +59,7 @@ test('room that comes and goes cannot have a server without a length fill the di
 const KB = 1_000;
 const MIB = 1024 * 1024;
 
-/** A file system with so many free bytes of so many; `looks` counts who asked. */
+/** Returns a file system with `free` of `size` bytes. `looks` counts how often the free space was read. */
 function disk(free: number, size: number) {
   const state = { free, looks: 0 };
   const statfs = async () => {
@@ -117,7 +120,7 @@ test('the free space is looked at after each 4 MiB, and an endless body ends the
   await expect(room.count(1)).rejects.toThrow(`needs ${4 * MIB} and`);
 });
 
-/** Waits for room in a world where `work` says what happens at each trial. */
+/** Waits for room. `work` decides what happens in each trial. */
 async function waitFor(work: (trial: number, leftMs: number) => Promise<void>, totalMs = DAY_MS) {
   const clock = new FakeClock();
   const lines: string[] = [];
@@ -180,7 +183,8 @@ test('the next trial waits until the whole download fits, what was removed of it
       const room = diskRoom('/data', 0, files, 3 * KB);
       await room.require(2 * KB).catch((thrown: unknown) => {
         state.free = 4 * KB;
-        // Enough for the rest, but not for the whole: only after some looks there is more.
+        // This is enough for the rest of the download, but not for the whole. More bytes become free only after some
+        // checks.
         const grow = (): void => {
           if (state.looks < 6) return void setImmediate(grow);
           state.free = 5 * KB;

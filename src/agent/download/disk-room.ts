@@ -19,13 +19,13 @@ class NoRoomError extends Error {
 const STEP_BYTES = 4 * 1024 * 1024;
 const RETRY = { base: 1_000, cap: 30_000 };
 /**
- * The number of times that a download may fill the disk before it fails. With the pauses that takes about half an hour. Without a limit, a
- * server that never sends a size could fill the disk for hours.
+ * A download fails after it has filled the disk this many times. Together with the pauses this is about half an hour.
+ * Without a limit, a server that never sends a size could fill the disk for hours.
  */
 const MOST_FILLS = 10;
 /**
- * Nothing signals when a quota has room again, and each attempt is a whole download, so the pauses grow up to this
- * time.
+ * The longest pause after a full quota. Nothing signals when the quota has room again, and each attempt is a whole
+ * download, so the pauses grow up to this time.
  */
 const BLIND_CAP_MS = 600_000;
 
@@ -40,8 +40,8 @@ export interface DiskRoom {
   /** Returns the free bytes without the reserve; 0 if the reserve is not free. */
   readonly free: () => Promise<number>;
   /**
-   * Counts bytes that are about to be written, and rejects like `require`. The server may send more than it announced,
-   * and others may fill the disk.
+   * Counts bytes that are about to be written, and rejects like `require`. The count is needed because the server may
+   * send more bytes than it announced, and because other programs may fill the disk.
    */
   readonly count: (bytes: number) => Promise<void>;
 }
@@ -88,9 +88,9 @@ async function measure(
 }
 
 /**
- * Calls `work` with the time that is left. If the disk is full, `discard` removes what `work` wrote, and `work` is called
- * again once there is room: at once if `makeRoom` resolves with true, because it removed other files, and otherwise after
- * a pause.
+ * Calls `work` with the limits, in which `totalMs` is the time that is left. If the disk is full, `discard` removes
+ * what `work` wrote, and then `work` is called again. It is called again at once if `makeRoom` resolves with true,
+ * because `makeRoom` then removed other files. Otherwise it is called again after a pause, once there is room.
  */
 export async function whenThereIsRoom<T extends { readonly totalMs: number }>(
   work: (left: T) => Promise<void>,

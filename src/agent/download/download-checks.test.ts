@@ -1,4 +1,7 @@
-/** Tests what an agent answers when its leader asks whether the host could download, on real servers and the real disk. */
+/**
+ * Tests what an agent answers when its leader asks whether the host could download. The tests use real servers and the
+ * real disk.
+ */
 import { mkdtemp, rename, rm, statfs, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -115,7 +118,7 @@ test('no bytes of the payload are fetched where the server answers HEAD, and nob
   const { server, checks, check } = await scene(whole);
   expect(await checks({})).toEqual({ id: '', room: expect.any(Number) });
   const answer = await checks(check());
-  // The last answer stays when the check is gone.
+  // The last answer stays after the check was removed.
   expect(await checks(undefined)).toEqual(answer);
   expect(server.requests.map(({ method, headers }) => [method, headers['user-agent']])).toEqual([
     ['HEAD', 'refit-agent/test (w1)'],
@@ -132,7 +135,7 @@ test('a problem is looked at again after a minute, what is well after ten, and a
     await checks(check());
     return server.requests.length - before;
   };
-  // HEAD, then the first byte.
+  // The agent sends a HEAD request, then a request for the first byte.
   expect([await asks(), await asks()]).toEqual([2, 0]);
   isThere = true;
   await clock.advance(MINUTE - 10 * SECOND);
@@ -169,7 +172,7 @@ test('the size is told, and the room in round numbers, asked or not: beside the 
     reserveBytes: bavail * bsize - 3 * 2 ** 30,
   });
   const { room = 0 } = await checks({});
-  // Others write to the disk, too.
+  // Other programs write to the disk, too.
   expect([2 ** 30, 2 ** 31]).toContain(room);
   expect(await checks(check())).toMatchObject({ bytes: 5_000 });
   const full = await scene(whole, { reserveBytes: 2 ** 60 });

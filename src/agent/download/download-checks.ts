@@ -1,6 +1,6 @@
 /**
- * Checks before a rollout starts whether this host could download what its leader names. It also measures the free
- * space, even if there is no check.
+ * Checks before the start of a rollout whether this host can reach and store the downloads that the leader names. It
+ * also measures the free space, even if no check is requested.
  */
 import * as files from 'node:fs/promises';
 import { type Get, httpGet } from '../../http/http-get.ts';
@@ -22,7 +22,7 @@ import {
 export interface DownloadChecksParts
   extends Pick<FetchRequest, 'limits' | 'userAgent'>,
     Pick<FetchTools, 'clock' | 'environment'> {
-  /** Returns where payloads of this kind are downloaded to; undefined while that is not known. */
+  /** Returns the place to which payloads of this kind are downloaded; undefined while it is not known. */
   readonly placeFor: (kind: SignalCommand['kind']) => Promise<DownloadPlace | undefined>;
 }
 
@@ -34,18 +34,21 @@ export type DownloadChecks = (annotations?: Annotations) => Promise<DownloadAnsw
 
 export interface DownloadPlace {
   readonly directory: string;
-  /** The files of an earlier download that the next one continues or replaces. */
+  /** The files of an earlier download. The next download continues or replaces them. */
   readonly present: readonly string[];
 }
 
 /**
- * Milliseconds for which an answer is kept, by whether all downloads were possible. While a plan waits for its maintenance window, servers
- * and disks change.
+ * The milliseconds for which an answer stays valid: `possible` if all downloads were possible, otherwise `impossible`.
+ * The times are limited, because servers and disks change while a plan waits for its maintenance window.
  */
 const LASTING = { possible: 600_000, impossible: 50_000 };
-/** The time limit for one request in milliseconds. Two requests together take less time than leaders wait. */
+/**
+ * The time limit for one request in milliseconds. Two requests take less time together than a leader waits for the
+ * answer.
+ */
 const TIMEOUT_MS = 4_000;
-/** The most free bytes that the agent reports. More room makes no difference to a leader. */
+/** The highest number of free bytes that the agent reports. A leader does not need to know about more free space. */
 const MOST_ROOM = 2 ** 32;
 
 /** Returns a function that makes the checks. It remembers its last answer. */
@@ -86,8 +89,9 @@ export function downloadChecks({
   }
 
   /**
-   * Returns the free bytes on the disk for binaries or on the disk for bundles, whichever has fewer; undefined while a place is unknown.
-   * The number is rounded down to a power of two, because each change of it is a write to the API server.
+   * Returns the free bytes of the disk for binaries or of the disk for bundles, whichever is smaller; undefined while
+   * one of these places is unknown. The number is rounded down to a power of two, because the agent writes each change
+   * of the number to the API server.
    */
   async function room(): Promise<number | undefined> {
     const binary = await placeFor('k0supdate');
@@ -112,8 +116,8 @@ export function downloadChecks({
 }
 
 /**
- * Returns the size of the payload; 0 if the server does not say it. Some servers do not know HEAD, and a signed URL
- * allows only GET. In that case the first byte is requested.
+ * Returns the size of the payload; 0 if the server does not send it. If a HEAD request fails, the function requests the
+ * first byte with GET, because some servers do not support HEAD and a signed URL allows only GET.
  */
 async function sizeOf(request: Get): Promise<number> {
   const headers = { ...request.headers, range: 'bytes=0-0' };

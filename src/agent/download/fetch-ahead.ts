@@ -29,8 +29,8 @@ export interface PrefetcherParts extends Tools {
  */
 const MOST_SPREAD_MS = 600_000;
 /**
- * A download ahead waits for at least this many milliseconds, so that nodes that are being upgraded come first: at this
- * moment they may use the same server, or start on the same machine.
+ * A download ahead of the upgrade waits for at least this many milliseconds. So nodes that are being upgraded get the
+ * server, or the machine that they share with this node, first.
  */
 const HEAD_START_MS = 1_000;
 
@@ -101,14 +101,17 @@ export function fetchAhead(parts: PrefetcherParts): FetchAhead {
   };
 }
 
-/** Returns the service and the binary to download for; undefined while nothing may be downloaded ahead on this host. */
+/**
+ * Returns the service, and the binary for which the agent may download a new version ahead; undefined while nothing may
+ * be downloaded ahead on this host.
+ */
 export function placeToFetch(
   { running: service, binary, ownAgent, ownAgentDoubt }: ServiceFacts,
   beside: BesideK0s,
 ): { readonly service: RunningService; readonly binary: string } | undefined {
   if (service === undefined || binary === undefined) return undefined;
-  // k0s's own agent has a download path of its own. It would also find that the signal has a later status than it wrote
-  // itself.
+  // A download ahead is useless if k0s's own agent upgrades the host, because that agent downloads to another path. It
+  // would also find a signal with a later status than it wrote itself.
   const mayHaveOther = ownAgent === true || ownAgentDoubt !== undefined;
   return beside !== 'replace' && mayHaveOther ? undefined : { service, binary };
 }

@@ -1,4 +1,4 @@
-/** Tests that a signal's policy wins over the flags, in the limits that it names. */
+/** Tests that the limits in a signal's policy override the flags. */
 import { expect, test } from 'vitest';
 import { limitsFor } from './fetch.ts';
 

@@ -1,4 +1,4 @@
-/** What a download asks of its server, which answers continue it, and what ends it: against a real server, by its requests. */
+/** Tests what a download requests from a real server, which answers continue the download, and what ends it. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
@@ -22,7 +22,7 @@ import { openPartial } from './partial-file.ts';
 
 const BODY = Buffer.from('0123456789');
 const HASH = createHash('sha256').update(BODY).digest('hex');
-/** Pauses of seconds are over in milliseconds; no limit in time ends a test, however busy the machine. */
+/** Pauses of seconds take only milliseconds. No time limit ends a test, however busy the machine is. */
 const LIMITS: DownloadLimits = { maxBytes: 10, reserveBytes: 0, totalMs: 1e9, stallMs: 1e9 };
 
 type Reply = (response: ServerResponse, request: IncomingMessage) => void;
@@ -43,7 +43,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Gives the replies in turn, the last one again and again. */
+/** Sends the replies in order, and repeats the last reply. */
 async function serve(...replies: [Reply, ...Reply[]]): Promise<string> {
   const server = createServer((request, response) => {
     const reply = replies[Math.min(asked.length, replies.length - 1)];
@@ -62,7 +62,7 @@ const whole =
   (headers: Record<string, string> = {}): Reply =>
   (response) =>
     response.writeHead(200, { 'content-length': '10', ...headers }).end(BODY);
-/** Breaks off once so many bytes are in the part: those on the way would be lost. */
+/** Closes the connection when the part file has so many bytes, because bytes in transit would be lost. */
 const broken =
   (bytes: number, headers: Record<string, string> = {}): Reply =>
   (response) => {
@@ -125,7 +125,7 @@ async function fetchFrom(url: string, { limits, inspect, ...more }: Asked = {}) 
   return { outcome, text: await readFile(paths.part, 'utf8'), origin: part.origin };
 }
 
-/** As an agent that was killed leaves it. */
+/** Leaves the files of an agent that was killed. */
 async function leave(url: string, bytes: string, more: object = {}): Promise<void> {
   await writeFile(join(directory, 'part'), bytes);
   await writeFile(join(directory, 'record.json'), JSON.stringify({ url, sha256: HASH, ...more }));

@@ -100,7 +100,7 @@ async function fetchWhole(fetching: Fetching, deadline: number) {
   }
 }
 
-/** Makes one request. The bytes that it received stay in the partial file. */
+/** Makes one request. The bytes that were received stay in the partial file, even if the request fails. */
 async function attempt(fetching: Fetching, remainingMs: number) {
   const { limits, clock, abort } = fetching;
   using guard = web.stallGuard(limits.stallMs, remainingMs, clock, abort);
@@ -117,7 +117,8 @@ async function attempt(fetching: Fetching, remainingMs: number) {
 }
 
 /**
- * Returns who requires https and how to change that, as part of a sentence. Returns undefined if plain http is allowed.
+ * Returns a part of a sentence that says which setting requires https and how to change it. Returns undefined if plain
+ * http is allowed.
  */
 function whoRequiresHttps(
   { requireHttps, httpsWithoutHash }: DownloadLimits,
@@ -146,7 +147,8 @@ export function requestFor(
 }
 
 /**
- * Returns the status codes that fit the request: one for the rest of a file, or one for a file that may be unchanged.
+ * Returns the status codes that fit the request. They differ for a request for the rest of a file, for a conditional
+ * request, and for any other request.
  */
 function fittingCodes(isForRest: boolean, isConditional: boolean): readonly number[] {
   if (isForRest) return [200, 206, 416];
@@ -191,7 +193,10 @@ function conditionsOf({ part: { bytes, origin }, unless, sha256 }: Fetching): Ou
   return { [unless.startsWith('"') ? 'if-none-match' : 'if-modified-since']: unless };
 }
 
-/** Checks the answer to a range that begins behind the end of the file. Such an answer is right if the partial file is complete. */
+/**
+ * Checks the answer to a request for a range that begins at or after the end of the file on the server. The partial
+ * file is complete if it has exactly the size of that file.
+ */
 async function confirmWhole(part: PartialFile, response: IncomingMessage) {
   if (response.headers['content-range'] === `bytes */${part.bytes}`) return 'fetched';
   await part.restart({});
@@ -201,8 +206,8 @@ async function confirmWhole(part: PartialFile, response: IncomingMessage) {
 }
 
 /**
- * Returns true if the payload is on this host already. Otherwise it prepares the partial file for the first byte of the
- * answer.
+ * Returns true if the payload is on this host already. Otherwise it prepares the partial file, so that the bytes of the
+ * answer can be appended.
  */
 async function isHere(answer: web.Answer, { part, inspect }: Fetching): Promise<boolean> {
   const { response } = answer;
@@ -246,7 +251,7 @@ export interface DownloadLimits {
   readonly maxBytes: number;
   readonly reserveBytes: number;
   readonly totalMs: number;
-  /** An attempt fails after this many milliseconds without a byte, the time to connect included. */
+  /** An attempt fails after this many milliseconds without a byte. The time to connect counts. */
   readonly stallMs: number;
   /** If true, redirects to plain http are refused, too. */
   readonly requireHttps?: true;
@@ -258,7 +263,7 @@ export interface DownloadLimits {
   readonly allowedHosts?: readonly string[] | undefined;
 }
 
-/** Returns the limits with those of the signal's policy, which override the flags. */
+/** Returns the limits for a signal. Limits in the policy of the signal override the limits from the flags. */
 export function limitsFor(limits: DownloadLimits, policy: AgentPolicy = {}): DownloadLimits {
   const { downloadTimeoutMs: totalMs = limits.totalMs, requireHttps } = policy;
   const { diskReserveBytes: reserveBytes = limits.reserveBytes } = policy;

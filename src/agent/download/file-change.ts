@@ -12,9 +12,9 @@ export interface KnownFile {
 export type FileChange = 'Changed' | 'Removed' | { readonly stamp: string };
 
 /**
- * Returns a function that says whether somebody else changed or removed the file, and returns the stamp of an unchanged
- * file. It hashes the file only if the stamp has changed since the last comparison: a new name of the same file changes
- * the stamp, but not the hash.
+ * Returns a function that reports whether somebody else changed or removed the file. For an unchanged file it returns
+ * the stamp. It hashes the file only if the stamp has changed since the last comparison, because a new name changes the
+ * stamp of a file but not its hash.
  */
 export function changeFinder(
   files: Pick<Files, 'lstat' | 'open'>,

@@ -35,8 +35,8 @@ export async function feed(handle: FileHandle, hash: Hash): Promise<number> {
 }
 
 /**
- * Returns a text that changes with every write to the file. Its last part also changes with every new name. Returns
- * undefined if there is no such file.
+ * Returns a text that changes with every write to the file; undefined if there is no such file. The last part of the
+ * text also changes when the file gets a new name.
  */
 export async function stampOf(path: string): Promise<string | undefined> {
   const found = await stat(path, { bigint: true }).catch(() => undefined);

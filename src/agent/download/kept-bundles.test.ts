@@ -1,4 +1,4 @@
-/** The airgap bundles of the previous version: how long they stay, and when they are given up. */
+/** Tests how long the airgap bundles of the previous version stay, and when they are removed. */
 import { createHash } from 'node:crypto';
 import * as files from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ const V3 = 'v1.36.3+k0s.0';
 const V4 = 'v1.36.4+k0s.0';
 const sha = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** A host on which v1 runs, with a bundle for it, and a clock whose two times are set by hand. */
+/** A host that runs v1 and has a bundle for v1, and a clock whose two times the test sets. */
 async function place() {
   const directory = await files.mkdtemp(join(tmpdir(), 'refit-bundles-'));
   onTestFinished(async () => await files.rm(directory, { recursive: true }));

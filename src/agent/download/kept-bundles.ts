@@ -1,6 +1,6 @@
 /**
- * Keeps the airgap bundles of the agent: which ones it placed, and how long those of the previous version stay. The
- * record is in the state directory, which only root can change.
+ * Keeps the record of the airgap bundles: which bundles the agent placed, and how long the bundles of the previous
+ * version stay. The record is in the state directory, which only root can change.
  */
 import { join } from 'node:path';
 import type { KeptBundleFacts } from '../../signal/agent-presence.ts';
@@ -30,25 +30,25 @@ import { hashFile } from './hash-file.ts';
 export interface KeptBundles {
   /** Returns the bundles that the agent placed, the newest last. */
   readonly placed: () => Promise<readonly PlacedBundle[]>;
-  /** Records a bundle that is about to be placed. `keepMs` limits how long those of the version before it stay. */
+  /** Records a bundle that is about to be placed. `keepMs` limits how long the bundles of the previous version stay. */
   readonly add: (bundle: PlacedBundle, keepMs: number | undefined) => Promise<void>;
   /**
-   * Records for which version a bundle in the directory is, and removes the bundles of older versions. It leaves a
-   * file alone that the agent did not place.
+   * Records to which version a bundle in the directory belongs, and removes the bundles of older versions. It does not
+   * remove a file that the agent did not place.
    */
   readonly arrange: (name: string, version: string, keepMs: number | undefined) => Promise<void>;
   /**
-   * Records that the upgrade to this version has succeeded. If the upgrade came with a bundle, the time of the previous
-   * bundles begins. It removes no file, because the last report waits for it.
+   * Records that the upgrade to this version has succeeded. If a bundle belongs to the upgrade, the time limit of the
+   * previous bundles starts now. The function removes no file, because the last report waits for it.
    */
   readonly settle: (version: string) => Promise<void>;
-  /** Removes the previous bundles once their time is over. */
+  /** Removes the previous bundles once their time limit has passed. */
   readonly tend: () => Promise<void>;
   /** Returns what is known about the bundles of the previous version; undefined if there are none. */
   readonly facts: () => Promise<KeptBundleFacts | undefined>;
   /**
-   * Removes the previous bundles to make room in the directory for the download of a version, unless a roll-back may
-   * need them. Returns the version whose bundles are gone; undefined if that freed nothing.
+   * Removes the previous bundles, unless a roll-back may need them, so that the directory has room for the download of
+   * a version. Returns the version whose bundles were removed; undefined if that freed no space.
    */
   readonly sacrifice: (directory: string, version: string) => Promise<string | undefined>;
 }
@@ -68,8 +68,8 @@ export interface KeptBundlesParts {
 }
 
 /**
- * Returns functions that work one after the other. Use one instance for each record: on a controller two agents share
- * it.
+ * Returns functions that run one after the other, never at the same time. Create only one instance for each record: on
+ * a controller, two agents share the instance.
  */
 export function keptBundles(parts: KeptBundlesParts): KeptBundles {
   const { list, files } = parts;
@@ -88,7 +88,7 @@ export function keptBundles(parts: KeptBundlesParts): KeptBundles {
   return { ...listOf(desk, counter), ...lifeOf(desk, counter), ...factsOf(desk) };
 }
 
-/** What the functions of one instance of `keptBundles` share. */
+/** The values that the functions of one instance of `keptBundles` share. */
 interface Desk extends KeptBundlesParts {
   /** Runs the work after all earlier work of the instance. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
@@ -111,16 +111,18 @@ function listOf(desk: Desk, counter: StayCounter): Pick<KeptBundles, 'placed' | 
         const newest = record.bundles.find((bundle) => bundle.name === name);
         if (newest === undefined || !(await isUnchanged(newest))) return;
         const next = withBundle(record, { ...newest, version }, keepMs);
-        // The bundles of two versions stay, whichever version runs. The service is asked for its version only if there is
-        // a third version, because the service of a worker sends a request to the API server before it answers.
+        // The bundles of two versions stay, whichever version runs. So the running version matters only if there are
+        // bundles of a third version. It is read only then, because the service of a worker sends a request to the API
+        // server before it answers.
         const runs = (hasThirdVersion(next) ? await running?.() : undefined) ?? next.runs;
         const kept = keptWithNext(next, runs);
         await removeUnchanged(
           next.bundles.filter((bundle) => !kept.includes(bundle)),
           desk,
         );
-        // The record is saved last: after power loss a removed file may be back, and then the record must still name it.
-        // A bundle may come after the upgrade to its version has succeeded.
+        // The record is saved after the files are removed. After power loss a removed file may exist again, and then
+        // the record must still name it. The time limit of the previous bundles begins here if the upgrade to this
+        // version succeeded before its bundle was placed.
         const isRunning = next.runs !== undefined && isSameVersion(next.runs, version);
         const begins = isRunning && kept.length > 1 && next.stay?.settled !== true;
         await save({
@@ -174,8 +176,8 @@ function lifeOf(
     if (runs === undefined) return;
     // If the disk with the images is not mounted, the agent does not know which files are gone.
     if ((await unless('ENOENT', files.stat(imagesDirectory()))) === undefined) return;
-    // If somebody installed the earlier version by hand, these bundles are not those of a previous version, and stay
-    // until the next bundle. If a version cannot be read, somebody may have done so.
+    // If somebody installed the previous version by hand, these bundles belong to the running version and stay until
+    // the next bundle. If a version cannot be read, the agent assumes this case.
     const previous = previousIn(record);
     if (previous.some(({ version }) => mayBeSameVersion(version, runs)))
       return await save({ ...record, stay: {} });
@@ -222,8 +224,9 @@ async function versionOf({ runs }: BundleRecord, { running }: Desk): Promise<str
 }
 
 /**
- * Removes these bundles, and records why. Returns their version; undefined if no file was removed. A file that is
- * missing when its time is over counts as removed, because the agent may have crashed before it recorded the removal.
+ * Removes the files of these bundles and records the reason. Returns the version of the bundles; undefined if no file
+ * was removed. If the time limit has passed, a missing file counts as removed, because the agent may have crashed
+ * before it recorded the removal.
  */
 async function give(
   record: BundleRecord,
@@ -239,7 +242,8 @@ async function give(
   const gone = version === undefined ? record.gone : { version, gone: reason };
   const left = record.bundles.filter((bundle) => !removed.includes(bundle));
   if (version !== undefined) log.warn('removed the previous airgap bundle', { version, reason });
-  // On a full disk the record may not be writable. A bundle in it whose file is gone does no harm.
+  // On a full disk the record cannot always be written. It does no harm if the record names a bundle whose file no
+  // longer exists.
   await save({ ...record, bundles: left, ...defined({ gone, stay }) }).catch((error: unknown) =>
     log.warn('cannot record which airgap bundles are left', { reason: messageOf(error) }),
   );
@@ -247,8 +251,8 @@ async function give(
 }
 
 /**
- * Returns the record after the upgrade to this version; undefined without bundles. If the node went back to a version
- * whose bundle is still there, that bundle becomes the newest one.
+ * Returns the record after the upgrade to this version; undefined if there are no bundles. If the node returned to an
+ * older version whose bundle is still there, that bundle becomes the newest one.
  */
 function settledWith(record: BundleRecord, version: string): BundleRecord | undefined {
   if (record.bundles.length === 0) return undefined;

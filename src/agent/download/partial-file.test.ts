@@ -1,4 +1,4 @@
-/** What is kept of an incomplete download, what of it is believed later, and what its record holds. */
+/** Tests what is kept of an incomplete download, what a later process trusts of it, and the content of its record. */
 import { createHash } from 'node:crypto';
 import * as files from 'node:fs/promises';
 import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
@@ -136,7 +136,7 @@ test('a symbolic link in its place is refused', async () => {
   await expect(open(HASH)).rejects.toThrow('ELOOP');
 });
 
-/** Real files that count syncs and open handles, and can fail to sync. */
+/** Real files. They count syncs and open handles, and a sync can fail. */
 function watched() {
   const seen = { datasyncs: 0, open: 0, isBroken: false };
   const through: Files = {

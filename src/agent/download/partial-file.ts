@@ -1,4 +1,4 @@
-/** Stores the bytes of an incomplete download, with a record of the payload that they belong to. */
+/** Stores the bytes of an incomplete download, and records to which payload they belong. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { defined, isRecord, parseJson } from '../../util/json.ts';
@@ -28,7 +28,10 @@ interface PartRecord extends Origin {
 
 /** A symbolic link is refused, because the user who made the link would decide where the bytes are written. */
 const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
-/** The number of bytes after which the partial file is synced. At most about so many bytes are lost when the power fails. */
+/**
+ * The partial file is synced each time that this many bytes have been written. A power failure loses about this many
+ * bytes at most.
+ */
 const SYNC_BYTES = 1024 * 1024;
 
 /** An open partial file. Its disposal closes it; the bytes stay on the disk. */
@@ -98,7 +101,7 @@ export async function openPartial(
       unsynced += chunk.length;
       if (unsynced < SYNC_BYTES) return;
       unsynced = 0;
-      // Only the sync before this one is awaited here, so that the next bytes are received while a sync runs.
+      // This waits only for the previous sync, so that the next bytes are received while the new sync runs.
       await syncing;
       syncing = handle.datasync();
       // A failure of the sync is reported by the next `await` of it.
@@ -130,8 +133,8 @@ export async function openPartial(
 }
 
 /**
- * Returns true if the bytes may be continued. Without a known hash only a file that was synced completely is trusted,
- * because power loss leaves gaps.
+ * Returns true if the download may continue after the bytes on the disk. Without a known hash only a file that was
+ * synced completely is trusted, because a file may have gaps after power loss.
  */
 function isContinued(found: PartRecord, { url, sha256 }: PartRecord): boolean {
   const isProvable = sha256 !== undefined || found.sealed !== undefined;
@@ -139,8 +142,8 @@ function isContinued(found: PartRecord, { url, sha256 }: PartRecord): boolean {
 }
 
 /**
- * Returns the hash of the signal if it has one, because the record on the disk may have been changed. Otherwise it
- * returns the hash of the record.
+ * Returns the hash from the signal, if the signal has one. Otherwise it returns the hash from the record on the disk.
+ * The signal takes precedence, because somebody may have changed the record.
  */
 export async function wantedHash(
   sha256: string | undefined,
@@ -159,8 +162,8 @@ async function readRecord(path: string, files: Files): Promise<PartRecord | unde
 }
 
 /**
- * Returns true if the record is valid. Its name becomes part of a path, so a record that somebody changed must not lead
- * out of the directory.
+ * Returns true if the record is valid. The name in the record becomes part of a path. Somebody may have changed the
+ * record, so the name must not lead to another directory.
  */
 function isPartRecord(value: unknown): value is PartRecord {
   if (!isRecord(value) || typeof value['url'] !== 'string') return false;

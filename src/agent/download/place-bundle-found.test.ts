@@ -1,4 +1,7 @@
-/** Bundles that are there already, under this name or another: what is asked of the server, and what is written. */
+/**
+ * Tests bundles that already exist, under this name or another name: the requests to the server, and the files that are
+ * written.
+ */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

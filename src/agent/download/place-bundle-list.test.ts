@@ -1,4 +1,4 @@
-/** The list of bundles that are ours: what of it is believed after somebody changed it, and its order. */
+/** Tests the list of our bundles: what is trusted after somebody changed the list, and the order of the list. */
 import * as files from 'node:fs/promises';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

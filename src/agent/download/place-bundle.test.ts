@@ -1,4 +1,4 @@
-/** The proof that airgap bundles are placed whole, once, and removed only where they are ours. */
+/** Tests that airgap bundles are placed complete and only once, and that only our own bundles are removed. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import * as files from 'node:fs/promises';
@@ -45,7 +45,7 @@ function sha256(text: string | Buffer): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** Slowly enough for a body that nobody takes to break off. */
+/** Sends slowly, so that a body that the client does not read is cut before its end. */
 async function serve(
   faults: readonly Fault[] = [{ paceMs: 1, times: Infinity }],
 ): Promise<DownloadServer> {
@@ -65,7 +65,7 @@ function requestFor(name: string, more: Partial<BundleRequest> = {}): BundleRequ
 }
 
 async function place(request: BundleRequest, through: Files = files): Promise<void> {
-  // An agent hands over all that it knows of its host: what the request says comes first.
+  // An agent passes everything that it knows about its host. Values in the request have priority.
   const ofTheHost = { paths: {}, version: '0.0.0' };
   await placeBundle(request, { ...buildFetchTools({ clock, files: through }), ...ofTheHost });
 }
@@ -92,7 +92,7 @@ test('the importer never sees a name before its bytes are whole', async () => {
     },
   };
   await place(requestFor('a.tar'), watched);
-  // The last rename is that of the list, when everything is done.
+  // The last rename replaces the list, after everything else is done.
   expect(seen).toEqual(['whole', 'a.tar before', 'whole']);
 });
 
@@ -176,7 +176,7 @@ test('of what was placed the newest two stay, and what is not ours stays in any 
   await writeFile(join(images, 'theirs.tar'), 'theirs');
   for (const name of ['a.tar', 'b.tar', 'c.tar']) await place(requestFor(name));
   expect(await placed()).toEqual(['b.tar', 'c.tar', 'theirs.tar']);
-  // One that is wanted again counts as the newest.
+  // A bundle that is requested again counts as the newest bundle.
   await place(requestFor('b.tar'));
   await writeFile(join(images, 'c.tar'), 'replaced by somebody');
   await place(requestFor('d.tar'));

@@ -1,5 +1,6 @@
 /**
- * Puts an airgap bundle into the directory from which the service imports it: only when it is complete, and only once.
+ * Puts an airgap bundle into the directory from which the service imports bundles. The bundle gets there only when it
+ * is complete, and the service imports it only once.
  */
 import { dirname, join } from 'node:path';
 import { type Files, syncPath } from '../state/durable-files.ts';
@@ -29,7 +30,7 @@ export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
   readonly record: string;
   /** The path of the record of bundles that the agent placed. */
   readonly list: string;
-  /** Keeps the bundles of the agent. If several agents share the list, they must share this, too. */
+  /** The object that keeps the record of the bundles. Agents that share the list must also share this object. */
   readonly keptBundles?: KeptBundles;
   /**
    * The bundles of the previous version stay for this many milliseconds after the upgrade. If it is absent, they stay
@@ -44,8 +45,8 @@ export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
 type Placing = BundleRequest & FetchTools & { readonly kept: KeptBundles };
 
 /**
- * Resolves once the bundle is in the images directory, even if somebody else put it there, and older bundles of the
- * agent are removed.
+ * Resolves once the bundle is in the images directory and the older bundles of the agent are removed. It does not
+ * matter whether the agent or somebody else put the bundle there.
  */
 export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {
   const { list, imagesDirectory } = asked;
@@ -63,7 +64,7 @@ async function placeOnce(asked: Placing): Promise<void> {
   await makeDirectory(placing);
   const bundles = await kept.placed();
   const name = (await findWhole(placing, bundles)) ?? (await fetchBundle(placing, bundles));
-  // The process that put the file there may have ended before it was synced to the disk.
+  // The process that put the file there may have ended before the file was synced to the disk.
   for (const path of [join(imagesDirectory, name), imagesDirectory]) await syncPath(path, files);
   await kept.arrange(name, version, keepMs);
 }
@@ -101,7 +102,8 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
     const there = await hashFile(join(imagesDirectory, name), files);
     const isHere = there !== undefined && there === sha256;
     if (isHere) found = name;
-    // The hash does not cover the name, so a server could choose the name of any other file here.
+    // The hash does not protect the name of the bundle, so a server could choose the name of a file that does not
+    // belong to the agent.
     const isOurs =
       name === bundleNameIn(new URL(url)) || bundles.some((each) => each.name === name);
     if (there !== undefined && !isHere && !isOurs)
@@ -126,8 +128,8 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
 }
 
 /**
- * Returns the bundle that this URL led to before, if it is still in place. Without a hash only the server knows whether
- * it is current.
+ * Returns the bundle that an earlier download from this URL placed, if its file is unchanged. Without a hash only the
+ * server knows whether that bundle is current.
  */
 async function findOffered(
   placing: Placing,
@@ -147,8 +149,8 @@ async function isPlaced(
 }
 
 /**
- * Creates the images directory. Somebody who may change the data directory, or put a link there, could choose where
- * root writes, so that is refused.
+ * Creates the images directory. Refuses a data directory that users other than root can change: they could replace it
+ * by a link and so choose where root writes.
  */
 async function makeDirectory({ imagesDirectory: path, fileTrust, files }: Placing): Promise<void> {
   await fileTrust.assertTrusted(dirname(path)).catch((error: NodeJS.ErrnoException) => {
@@ -157,13 +159,13 @@ async function makeDirectory({ imagesDirectory: path, fileTrust, files }: Placin
   });
   await unless('EEXIST', files.mkdir(path, 0o755));
   await fileTrust.assertTrusted(path);
-  // The process that created the directory may have ended before its name was synced to the disk.
+  // The process that created the directory may have ended before the name of the directory was synced to the disk.
   await syncPath(dirname(path), files);
 }
 
 /**
- * Returns the path of the partial file. It is outside of the images directory if both are on one file system, because
- * the service imports every file in it.
+ * Returns the path of the partial file. The path is outside of the images directory, because the service imports every
+ * file in it. If the parent directory is on another file system, the path has to be inside.
  */
 async function partFor({ imagesDirectory, files }: Placing): Promise<string> {
   const [outside, inside] = partsFor(imagesDirectory);

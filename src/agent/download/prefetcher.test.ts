@@ -1,4 +1,7 @@
-/** Tests when an agent begins to fetch ahead: at a random moment within the time that the leader gives, which is bounded. */
+/**
+ * Tests when an agent starts to prefetch: at a random moment within the time that the leader gives, which has a
+ * maximum.
+ */
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { buildVeto } from '../../../test/support/builders/vetoes.ts';

@@ -1,4 +1,7 @@
-/** Downloads a version before its node is upgraded: it is verified and run once, while the service keeps running. */
+/**
+ * Downloads a version before its node is upgraded. It verifies the binary and runs it once, while the service keeps
+ * running.
+ */
 import type { Prefetch } from '../../signal/prefetch.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
@@ -7,7 +10,7 @@ import { type FetchAhead, fetchAhead, type PrefetcherParts } from './fetch-ahead
 export interface Prefetcher extends Pick<FetchAhead, 'holds'> {
   /** Starts the download that is requested now, and discards a download that is no longer requested. Returns without waiting for either. */
   follow(asked: Prefetch | undefined): void;
-  /** Resolves once nothing is written any more. The files stay, so that the upgrade can continue from them. */
+  /** Resolves once the prefetcher has stopped writing. The files stay, so that the upgrade can continue with them. */
   stop(): Promise<void>;
 }
 

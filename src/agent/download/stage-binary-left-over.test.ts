@@ -1,4 +1,7 @@
-/** What a download finds where it stages, and what it leaves: a file with other bytes, a full disk, a directory that is gone. */
+/**
+ * Tests what a download finds in its staging directory, and what it leaves there: a file with other bytes, a full disk,
+ * a directory that no longer exists.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import * as files from 'node:fs/promises';
@@ -72,7 +75,7 @@ test('a download that does not fit frees what it took, waits, and is staged once
     },
   } as unknown as Files;
   await fetchNow(through);
-  // The first check is in the middle of the download; while it waits nothing of it is there.
+  // The first check is in the middle of the download. While the download waits, none of its files exist.
   expect(looks[0]).toEqual([false, true, true]);
   expect(looks.slice(1, 3)).toEqual([
     [false, false, false],

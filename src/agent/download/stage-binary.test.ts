@@ -1,4 +1,4 @@
-/** The proof of the download: against a real server with faults, by the bytes that went over the wire. */
+/** Tests the download with a real server that has faults. The tests compare the bytes that the server sent. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import * as files from 'node:fs/promises';
@@ -28,7 +28,7 @@ const SHA256 = sha256(BYTES);
 /** No connection counts as stalled, however long a busy machine pauses, unless a test is about that. */
 const LIMITS = { maxBytes: 1_000_000, reserveBytes: 0, totalMs: 6 * 3_600_000, stallMs: 1e9 };
 const IMPATIENT = { limits: { ...LIMITS, stallMs: 60_000 } };
-/** Waits of minutes are over in milliseconds; what is measured against them shrinks alike. */
+/** Waits of minutes take only milliseconds. Times that are compared with these waits shrink in the same way. */
 const clock = new SkewedClock(systemClock, { pauses: 1 / 100 });
 
 let directory: string;
@@ -75,7 +75,7 @@ function requestFor(url: string, more: Partial<DownloadRequest> = {}): DownloadR
   });
 }
 
-/** An agent hands over all that it knows of its host: what the request says comes first. */
+/** An agent passes everything that it knows about its host. Values in the request have priority. */
 const OF_THE_HOST = { paths: {}, version: '0.0.0' };
 
 async function fetchNow(
@@ -85,7 +85,7 @@ async function fetchNow(
   await download(request, { ...buildFetchTools({ clock, abort }), ...OF_THE_HOST });
 }
 
-/** As an agent that was killed leaves it: some bytes, and the note of what they belong to. */
+/** Leaves the files of an agent that was killed: some bytes, and the record that says what they belong to. */
 async function leavePart(
   request: DownloadRequest,
   bytes: Buffer,

@@ -1,5 +1,6 @@
 /**
- * Downloads a binary to its staging path, verified and executable. It is not downloaded again if it is there already.
+ * Downloads a binary to its staging path, verifies it and makes it executable. A binary that is there already is not
+ * downloaded again.
  */
 import { dirname } from 'node:path';
 import { type Files, syncPath } from '../state/durable-files.ts';
@@ -13,7 +14,7 @@ export interface DownloadRequest extends FetchRequest {
   /** The path of the verified payload. It is in the same directory as `paths.part`. */
   readonly staged: string;
   readonly prepare: () => Promise<void>;
-  /** Stages the kept binary if it has this hash. Resolves with true if it did. */
+  /** Stages the kept binary if it has this hash. Resolves with true if the kept binary was staged. */
   readonly takeKept?: (sha256: string, staged: string) => Promise<boolean>;
   /** Removes files that the host can do without. Resolves with true if that freed room. */
   readonly makeRoom?: () => Promise<boolean>;

@@ -1,4 +1,7 @@
-/** The proof that each node's lease is marked once, again for a node that joined anew, and until it is done. */
+/**
+ * Tests that each node's Lease is marked once, again for a node that joined again, and that a failed mark is repeated
+ * until it succeeds.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { buildLog } from '../../../test/support/builders/logs.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';

@@ -1,4 +1,7 @@
-/** Tests when the label on a node's lease is to be expected: unless it was refused, and is not there. */
+/**
+ * Tests when the label on a node's Lease is expected: always, except if the server refused the label and the Lease does
+ * not have it.
+ */
 import { expect, test } from 'vitest';
 import type { KubeClient } from '../../kube/client.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
@@ -13,7 +16,10 @@ const marked = {
 };
 const unmarked = { metadata: {}, spec: { holderIdentity: 'n' } };
 
-/** The answers to attempts to set it, and to a read of the lease. */
+/**
+ * Returns a delegation. `answers` are the answers to attempts to set the label, and `lease` is the answer to a read of
+ * the Lease.
+ */
 function delegationWith(answers: (Error | 'ok')[], lease: object): LeaseDelegation {
   const patch = async (): Promise<object> => {
     const answer = answers.shift();

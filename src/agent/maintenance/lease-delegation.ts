@@ -1,4 +1,7 @@
-/** Labels the node's own Lease. A leader that cordons centrally drains only nodes whose Lease has the label. */
+/**
+ * Sets a label on the Lease of the host's own node. A leader that cordons centrally drains only nodes whose Lease has
+ * this label.
+ */
 import type { KubeClient } from '../../kube/client.ts';
 import { leases } from '../../kube/resources.ts';
 import { ifAllowed, ifFound, isInvalid, isRefusal } from '../../kube/status-error.ts';
@@ -9,19 +12,20 @@ import { keepDoing, type SignalObject } from '../object/signal-object.ts';
 
 const NODE_LEASES = 'kube-node-lease';
 /**
- * The original agent uses this field manager. With the same name the label has one owner, whichever agent writes it.
+ * The field manager of the original agent. Refit uses the same name, so that the label has the same owner whichever
+ * agent sets it.
  */
 const FIELD_MANAGER = 'k0s/autopilot';
 const REFUSED =
   "has no right to label the node's Lease, so this agent drains the node itself: grant it the right to patch that Lease";
 
-/** Lets a leader drain the node, by a label on the Lease of the Node `name`. */
+/** Sets or checks a label on the Lease of the Node `name`. The label allows a leader to drain the node. */
 export interface LeaseDelegation {
   /** Sets the label. May be repeated. Rejects if the API server refuses or does not answer. */
   readonly offer: (name: string, abort: AbortSignal) => Promise<void>;
   /**
-   * Returns whether a leader will drain the node. Returns false if the Lease has no label and the API server refuses to
-   * set it. Returns true if the agent may not read the Lease.
+   * Reports whether a leader will drain the node. The result is false if the Lease has no label and the API server
+   * refuses to set it. The result is true if the agent may not read the Lease.
    */
   readonly isExpected: (name: string, abort: AbortSignal) => Promise<boolean>;
 }
@@ -43,7 +47,8 @@ export function leaseDelegation(client: KubeClient): LeaseDelegation {
       const isLabelled = found.then(
         (lease) => lease?.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined,
       );
-      // If the Lease cannot be read, the node and a leader may wait for each other, which does no harm.
+      // If the agent may not read the Lease, it expects that a leader drains the node. The node and the leader may then
+      // wait for each other, which does no harm.
       if ((await ifAllowed(isLabelled)) ?? true) return true;
       // A Lease that was deleted or restored from a backup has lost the label.
       if (!isRefused) await offer(name, abort);
@@ -98,7 +103,8 @@ async function labelNodeLease(client: KubeClient, name: string, abort: AbortSign
     force: true,
   });
   if (lease.spec?.holderIdentity) return;
-  // A kubelet sets the holder only on a Lease that it created itself, and this one may be created by the agent.
+  // A kubelet sets the holder only on a Lease that the kubelet itself created. The agent may have created this Lease,
+  // so the agent sets the holder.
   const unchanged = {
     op: 'test',
     path: '/metadata/resourceVersion',

@@ -1,4 +1,4 @@
-/** The proof of who cordons, by what the leader's lease shows over time and whatever the clocks say. */
+/** Tests the decision who cordons. It depends on the leader's Lease over time, and not on the clocks of the hosts. */
 
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
@@ -9,7 +9,7 @@ import { type Cordoner, observeLease } from './node-maintenance.ts';
 
 const START = Date.parse('2026-11-20T08:00:00Z');
 
-/** What the lease shows at a moment: its holder, its label, and when its holder's clock says it was renewed. */
+/** The Lease at one moment: its holder, its label, and the time of its renewal by the holder's clock. */
 interface Look {
   readonly at: number;
   readonly holder?: string;

@@ -1,4 +1,4 @@
-/** The proof of what the agent does to its node, and that it leaves alone what others did to it. */
+/** Tests what the agent changes on its node, and that it does not touch what others changed. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type MemoryCluster, startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
@@ -48,7 +48,7 @@ function maintenanceWith(client: KubeClient, more: Partial<MaintenanceParts> = {
 
 const nodeNow = async (): Promise<Node> => await cluster.admin.get(nodes, name);
 
-/** A client that gives these answers; where there is none, the server's. */
+/** Returns a client that gives these answers. If `answer` returns undefined, the server answers. */
 function answering(
   answer: (method: string | symbol, args: unknown[]) => Promise<unknown> | undefined,
 ): KubeClient {
@@ -63,7 +63,7 @@ function answering(
   return new Proxy(cluster.admin, handler);
 }
 
-/** A client whose `method` fails the given times before it works. */
+/** Returns a client whose `method` fails once with each of the errors before it works. */
 function failing(method: 'get' | 'replace', errors: Error[]): KubeClient {
   return answering((asked) => {
     const error = asked === method ? errors.shift() : undefined;
@@ -71,7 +71,7 @@ function failing(method: 'get' | 'replace', errors: Error[]): KubeClient {
   });
 }
 
-/** The API server in memory has no DaemonSets. */
+/** Returns a client that finds DaemonSets, because the API server in memory has none. */
 function withDaemonSets(): KubeClient {
   const isOne = ([resource]: unknown[]): boolean => (resource as Resource).kind === 'DaemonSet';
   return answering((asked, args) =>
@@ -202,7 +202,7 @@ describe('what the policy asks of a node that drains itself', () => {
         return () => undefined;
       },
     };
-    // The end comes once the pod was counted.
+    // The timeout occurs when the pod has been counted.
     const log: Logger = {
       ...silentLogger,
       info: (_message, fields) => fields?.['left'] === 1 && end(),
@@ -242,7 +242,7 @@ const forbidden = (): Error =>
   new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'may not' });
 
 test('what is refused is tried again, as rights may not be known yet, but not for ever', async () => {
-  /** A minute is over in a twentieth of a second. */
+  /** On this clock, a minute takes a twentieth of a second. */
   const hurried = new SkewedClock(systemClock, { rate: 1_200 });
   const [some, many] = [3, 10_000].map((count) => Array.from({ length: count }, forbidden)) as [
     Error[],

@@ -1,4 +1,4 @@
-/** Proves that a crash loop is reported while it happens, and that the report disturbs nothing else. */
+/** Tests that a crash loop is reported while it happens, and that the report changes nothing else. */
 import { expect, test } from 'vitest';
 import { MemoryStore, viewOf } from '../../../test/agent/memory-object.ts';
 import { journalAt, key, signalAt } from '../../../test/support/builders/agent-situations.ts';

@@ -1,6 +1,6 @@
 /**
- * Writes into the report how often the process of the new version has ended, while the agent still waits for that
- * version to stay up.
+ * Adds to the report how often the process of the new version has ended, while the agent waits for the first answer of
+ * that version.
  */
 
 import type { KubeObject } from '../../kube/resources.ts';
@@ -25,7 +25,7 @@ export interface CrashReportParts {
   ) => Promise<SupervisorAccount | undefined>;
 }
 
-/** The pause between two requests to the supervisor, and between two writes of the Node. */
+/** The shortest pause between two requests to the supervisor, or between two writes of the Node, in milliseconds. */
 const PAUSE_MS = 5_000;
 
 /** Reports on the object how often the process of the new version ended, if that has changed. Never rejects. */

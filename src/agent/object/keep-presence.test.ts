@@ -1,4 +1,7 @@
-/** An agent says who it is on its own object: once, again when somebody removed it, and until it is done. */
+/**
+ * Tests that an agent announces itself on its own object: once, again when somebody removed the announcement, and
+ * repeatedly until a write succeeds.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { ChangingNode } from '../../../test/support/doubles/agent/changing-node.ts';
@@ -11,7 +14,7 @@ import { silentLogger } from '../../util/log.ts';
 import { type PresenceKeeper, type PresenceParts, presenceKeeper } from './keep-presence.ts';
 import type { SignalObject } from './signal-object.ts';
 
-/** Changes also when it is patched. */
+/** A Node that also changes when the agent patches it. */
 class Cell extends ChangingNode {
   patches = 0;
   fails = false;
@@ -42,7 +45,7 @@ const SELF: AgentPresence = { version: '1.2.3', since: '2026-11-20T08:00:00Z' };
 let clock: FakeClock;
 let cell: Cell;
 let presence: AgentPresence;
-/** Answers instead of `presence`. */
+/** If set, it is used instead of `presence`. */
 let slowPresence: (() => Promise<AgentPresence>) | undefined;
 let stop: AbortController;
 let done: Promise<void>;
@@ -148,7 +151,7 @@ test('a report contains what was announced last, with the binary that is kept no
   await clock.advance(1000);
   const { [AGENT_ANNOTATION]: text } = await keeper.current();
   expect(parseJson(text)).toEqual({ ...SELF, kept: KEPT });
-  // Once the report is written, the next poll has nothing to write.
+  // When the report is written, the next poll has nothing to write.
   presence = { ...SELF, kept: KEPT };
   cell.set({ [AGENT_ANNOTATION]: text ?? '' });
   await clock.advance(120_000);

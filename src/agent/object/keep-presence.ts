@@ -1,6 +1,6 @@
 /**
- * Keeps the annotation up to date in which the agent announces itself on its object, so that people and policies see which agent a node
- * has.
+ * Keeps an annotation on the object up to date. With this annotation the agent announces itself, so that people and
+ * policies see which agent a node has.
  */
 import type { KubeClient } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resources.ts';
@@ -31,12 +31,12 @@ export interface PresenceParts extends Tools {
 }
 
 export interface PresenceKeeper {
-  /** Works until `stop` aborts. Never rejects, because an agent can work without it. */
+  /** Works until `stop` aborts. Never rejects, because the agent can work without the annotation. */
   readonly keep: (stop: AbortSignal) => Promise<void>;
   /**
-   * Returns the annotations that announce the agent now. The agent adds them to its last report on a signal, because the
-   * upgrade has changed them, and a separate write would be one more for each node. They are empty before the first
-   * announcement, and if the agent cannot read which files the host keeps. It never rejects.
+   * Returns the annotations that announce the agent now. The agent adds them to its last report on a signal. The
+   * upgrade has changed them, and this way no node needs a second write for them. They are empty before the first
+   * announcement, and if the agent cannot read which files the host keeps. Never rejects.
    */
   readonly current: () => Promise<Readonly<Record<string, string>>>;
 }
@@ -62,7 +62,8 @@ export function presenceKeeper(parts: PresenceParts): PresenceKeeper {
     async current() {
       if (last === undefined) return {};
       const { kept: _kept, keptBundle: _keptBundle, ...known } = last;
-      // Only what the host keeps is read again. The other facts may need requests, and the report does not wait for those.
+      // Only the facts about the kept files are read again. The other facts may need requests, and the report must not
+      // wait for requests.
       const isKeeper = last.aside !== true && last.procedure === undefined;
       reports++;
       try {
@@ -96,14 +97,15 @@ async function keepPresence(parts: AnnouncementParts, stop: AbortSignal): Promis
     const said = await presence();
     const annotations = {
       [AGENT_ANNOTATION]: encodePresence(said),
-      // Each heartbeat is a write, so the agent sends heartbeats only if somebody needs them: Cluster API, or the leader of a plan that
-      // waits because this host refuses cgroup v1.
+      // Each heartbeat is a write. So the agent sends heartbeats only in two cases: if Cluster API needs them, or if
+      // the leader of a plan may wait because this host refuses cgroup v1.
       ...((MACHINE_ANNOTATION in found || said.cgroupV1 === 'refused') && {
         [HEARTBEAT_ANNOTATION]: await heartbeat(said.since),
       }),
     };
-    // The announcement of a report is newer, and this patch would overwrite it. The report changes the object, so the
-    // agent compares both at once, or after the pause if the report was not written.
+    // A report was written in the meantime. Its announcement is newer, and this patch would overwrite it. The report
+    // changes the object, so the agent compares the annotations again at once. If the report was not written, the agent
+    // compares them after the pause.
     if (reports() !== before) return POLL_MS;
     if (
       newest !== undefined &&

@@ -1,20 +1,21 @@
 /**
- * Decides which version of an object is the newest: a watch lags behind our own writes, and the answer to a write may
- * be older than what the watch has shown.
+ * Decides which version of an object is the newest. A watch reports our own writes late, and the answer to a write may
+ * be older than a version that the watch has already reported.
  */
 import { compareResourceVersions, type KubeObject } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
 
 /**
- * Milliseconds after a version was seen for which older versions are ignored. No watch lags and no answer takes so long. The time is
- * limited, because a cluster that is restored from a backup has lower resourceVersions.
+ * The milliseconds for which older versions are ignored after a version was observed. No watch and no answer is delayed
+ * for longer than this. The time is limited, because a cluster that is restored from a backup has lower
+ * resourceVersions.
  */
 const ECHO_MS = 60_000;
 
-/** The newest version that the watch, or an answer to our own writes, has shown. */
+/** The newest version from one source: either from the watch, or from the answers to our own writes. */
 interface Mark {
   readonly resourceVersion: string;
-  /** When the version was seen, in monotonic milliseconds. */
+  /** The time at which the version was observed, in monotonic milliseconds. */
   readonly at: number;
 }
 
@@ -22,18 +23,18 @@ const NEVER: Mark = { resourceVersion: '0', at: Number.NEGATIVE_INFINITY };
 
 export interface NewestVersion {
   /**
-   * Remembers the answer to a write. Returns false if the watch has shown that version or a newer one within the last
-   * minute.
+   * Remembers the answer to a write. Returns false if the watch has reported this version or a newer version within the
+   * last minute.
    */
   answered(object: KubeObject): boolean;
   /**
-   * Remembers an event of the watch. Returns false if our own writes got that version or a newer one within the last
-   * minute.
+   * Remembers an event of the watch. Returns false if an answer to one of our own writes contained this version or a
+   * newer version within the last minute.
    */
   watched(object: KubeObject): boolean;
   /**
-   * Returns false if the watch or our own writes got that version or a newer one within the last minute. Remembers
-   * nothing.
+   * Returns false if the watch, or an answer to one of our own writes, contained this version or a newer version within
+   * the last minute. Remembers nothing.
    */
   isNewest(object: KubeObject): boolean;
 }

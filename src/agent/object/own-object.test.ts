@@ -1,4 +1,4 @@
-/** The proof that the newest state wins: the watch's, unless our own write or a fresh read is newer. */
+/** Tests that the newest state wins: the state from the watch, unless our own write or a fresh read is newer. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import type { KubeClient, WatchEvent } from '../../kube/client.ts';
@@ -19,7 +19,7 @@ const at = (resourceVersion: string, uid = 'u'): KubeObject => ({
   metadata: { name: 'worker1', uid, resourceVersion, annotations: { at: resourceVersion } },
 });
 
-/** A client whose watch says what the test pushes, after a first list of `first`. */
+/** Returns a client whose first list is `first`, and whose watch sends the events that the test pushes. */
 function scripted(first: KubeObject[]): {
   client: KubeClient;
   push: (event: WatchEvent<KubeObject>) => void;

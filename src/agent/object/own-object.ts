@@ -1,4 +1,7 @@
-/** Watches the one object that carries the agent's signals by its name, and writes it as a whole. */
+/**
+ * Watches the one object that carries the agent's signals, and writes it. The watch selects the object by name, and
+ * each write replaces the whole object.
+ */
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
@@ -33,8 +36,8 @@ export interface OwnObject {
   /** Replaces the status of the object, with the same check for a conflict as `write`. */
   readonly writeStatus: (object: KubeObject) => Promise<void>;
   /**
-   * Applies the fields with server-side apply and force. It creates the object if needed, and removes fields that an
-   * earlier call applied and this one lacks.
+   * Applies the fields with server-side apply and force. It creates the object if it does not exist. It removes fields
+   * that an earlier call applied if this call does not contain them.
    */
   readonly claim: (fields: KubeObject) => Promise<void>;
   /** Reads the object from the API server, without waiting for the watch. */
@@ -56,13 +59,16 @@ export function ownObject(parts: OwnObjectParts): OwnObject {
     listeners.call();
   };
   /**
-   * Stores the answer to a write as the newest object, unless the watch has already shown that version or a newer one. After this, the
-   * watch does not report the same version again.
+   * Stores the answer to a write as the newest object, unless the watch has already reported this version or a newer
+   * version. When the watch later reports the same version, that event is ignored.
    */
   const wrote = (object: KubeObject): void => {
     if (newestKnown.answered(object)) set(object);
   };
-  /** Takes over an event of the watch. `now` is undefined if the object was deleted, which always counts. */
+  /**
+   * Stores the object from an event of the watch. `now` is undefined if the object was deleted. A deletion is always
+   * stored, even if the event is old.
+   */
   const saw = (event: KubeObject, now: KubeObject | undefined): void => {
     const isNewer = newestKnown.watched(event);
     if (now === undefined || isNewer) set(now);

@@ -1,4 +1,4 @@
-/** Proves that the reason of a step that does not end reaches the report, and that nothing else is written. */
+/** Tests that the report gets the reason why a step does not end, and that nothing else is written. */
 import { expect, test } from 'vitest';
 import { MemoryStore, viewOf } from '../../../test/agent/memory-object.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';

@@ -1,4 +1,4 @@
-/** Writes into the report, while a step still runs, why that step does not end. */
+/** Writes the reason into the report if a step takes long, while the step still runs. */
 import { annotated, type KubeObject } from '../../kube/resources.ts';
 import {
   decodeReport,
@@ -18,8 +18,8 @@ export interface ReasonReportParts extends BasicTools {
 }
 
 /**
- * Writes `reason` into the report of the signal, and retries until that is written, a later reason replaces it, or `abort`
- * aborts. Never rejects: the report is for people, and no step depends on it.
+ * Writes `reason` into the report of the signal. It retries until the reason is written, a later reason replaces it, or
+ * `abort` aborts. Never rejects: the report is for people, and no step depends on it.
  */
 export type ReportReason = (signal: SignalKey, reason: string, abort: AbortSignal) => Promise<void>;
 
@@ -40,7 +40,7 @@ export async function writeReason(
   await object.write(annotated(newest, report), WRITE_DEADLINE_MS);
 }
 
-/** Returns a function that reports reasons. A newer reason replaces one that is not written yet. */
+/** Returns a function that reports reasons. A newer reason replaces an older reason that is not written yet. */
 export function reasonReporter({ object, clock, log }: ReasonReportParts): ReportReason {
   let latest = '';
 
@@ -71,7 +71,7 @@ export function reasonReporter({ object, clock, log }: ReasonReportParts): Repor
   };
 }
 
-/** Returns false after the signal was cancelled, replaced or removed. */
+/** Returns false if the signal was cancelled, replaced or removed, or if its status is no longer ApplyingUpdate. */
 function isStillThere(found: SignalData | undefined, signal: SignalKey): boolean {
   return found?.status?.status === 'ApplyingUpdate' && sameJson(signalKeyOf(found), signal);
 }

@@ -1,4 +1,4 @@
-/** The proof of what a report writes beside its status: the cordon that the leader asked for, and nothing else. */
+/** Tests what a report writes in addition to its status: the cordon that the leader requested, and nothing else. */
 import { expect, test } from 'vitest';
 import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
 import type { Node } from '../../kube/resources.ts';

@@ -43,7 +43,7 @@ export function withReport(
 }
 
 /**
- * Returns the report. It keeps what was reported for this signal before, so that nothing is lost if the journal is
+ * Returns the report. It keeps the values that were reported earlier for this signal, because the journal may have been
  * lost.
  */
 function reportOf(

@@ -8,14 +8,17 @@ import type { OwnObject } from './own-object.ts';
 /** The part of the object that the agent needs to carry out signals. */
 export type SignalObject = Omit<OwnObject, 'writeStatus' | 'claim'>;
 
-/** Tells whether an object has changed. */
+/** The part of an object that shows whether the object has changed. */
 export type ChangingObject = Pick<OwnObject, 'version' | 'onChange'>;
 
-/** Returns a changing object whose version changes, and whose listeners are called, whenever one of the two objects changes. */
+/**
+ * Returns a changing object that combines two objects. When either of them changes, its version changes and its
+ * listeners are called.
+ */
 export function eitherOf(one: ChangingObject, other: ChangingObject): ChangingObject {
   return {
     get version() {
-      // The sum changes with each of the two versions, because both only grow.
+      // The sum changes when one of the versions changes, because both versions only increase.
       return one.version + other.version;
     },
     onChange(listener) {
@@ -27,7 +30,10 @@ export function eitherOf(one: ChangingObject, other: ChangingObject): ChangingOb
   };
 }
 
-/** Passes on the changes of an object that is not always the same one, such as the Node of a host whose name changes. */
+/**
+ * Forwards the changes of an object that may be replaced by another object. An example is the Node of a host whose name
+ * changes.
+ */
 export interface ChangeRelay extends ChangingObject {
   readonly changed: () => void;
 }
@@ -54,7 +60,7 @@ interface RepeatParts {
 }
 
 /**
- * Resolves when the object has another version than `version`, when `woken` resolves, or after `ms` milliseconds. If
+ * Resolves when the version of the object differs from `version`, when `woken` resolves, or after `ms` milliseconds. If
  * `ms` is undefined, there is no time limit.
  */
 export async function changeOrTimeout(
@@ -74,8 +80,8 @@ export async function changeOrTimeout(
 }
 
 /**
- * Runs `work` again and again until `stop` aborts: after each change of the object, and after the milliseconds that it
- * returned. After a failure it waits for a growing pause. Never rejects.
+ * Runs `work` repeatedly until `stop` aborts. It runs `work` after each change of the object, and after the
+ * milliseconds that `work` returned. After a failure it waits, and the pauses grow. Never rejects.
  */
 export async function keepDoing(
   work: () => Promise<number | undefined>,

@@ -1,4 +1,7 @@
-/** The proof that a ControlNode says what the original's would, that others' fields stay, and that nothing is written twice. */
+/**
+ * Tests that a ControlNode has the content that the original would write, that fields of others stay, and that nothing
+ * is written twice.
+ */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { type ControlNode, MODE_ANNOTATION } from '../../signal/names.ts';

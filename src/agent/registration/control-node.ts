@@ -1,4 +1,4 @@
-/** Computes what the ControlNode of a controller must contain, and what is missing. */
+/** Computes the required content of the ControlNode of a controller, and the fields that are missing from it. */
 import { isIP } from 'node:net';
 import { apiVersionOf, type KubeObject } from '../../kube/resources.ts';
 import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../signal/names.ts';
@@ -62,7 +62,7 @@ export function withTrueStatus(
   return sameJson(status, object.status) ? undefined : { ...object, status };
 }
 
-/** Returns true if the text is an IP address. Others read this field and do not expect a host name. */
+/** Returns true if the text is an IP address. Other programs read this field and do not expect a host name. */
 export function isAddress(text: string): boolean {
   return isIP(text) !== 0;
 }

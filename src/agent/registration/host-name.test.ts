@@ -1,4 +1,4 @@
-/** The proof of which name wins for a Node and for a ControlNode. */
+/** Tests which name is used for a Node and for a ControlNode. */
 import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
 import { controlNodeName, kubeletName, nodeName } from './host-name.ts';

@@ -6,24 +6,24 @@ import { defined } from '../../util/json.ts';
 import type { ServicePlace } from '../service/find-services.ts';
 
 /**
- * Returns the Node's name for the label of a ControlNode: the name under which the kubelet registers, which may differ
- * from that of the ControlNode.
+ * Returns the name of the Node for the label of a ControlNode. This is the name under which the kubelet registers. It
+ * may differ from the name of the ControlNode.
  */
 export function kubeletName(place: ServicePlace): string {
   return clean(place.hostnameOverride ?? hostname());
 }
 
 /**
- * Returns the name as the original agent does: AUTOPILOT_HOSTNAME of the agent, else of the service, else the host
- * name.
+ * Returns the name, chosen as by the original agent: AUTOPILOT_HOSTNAME from the environment of the agent, otherwise
+ * AUTOPILOT_HOSTNAME from the environment of the service, otherwise the host name.
  */
 export function controlNodeName(place: ServicePlace, env: Environment): string {
   return clean(env['AUTOPILOT_HOSTNAME'] || place.hostname || hostname());
 }
 
 /**
- * Returns the name of the Node that carries signals: the kubelet's override, else the name of the ControlNode, as
- * original workers do.
+ * Returns the name of the Node that carries signals. This is the name with which the kubelet overrides the host name.
+ * Without an override it is the name of the ControlNode, as for the original workers.
  */
 export function nodeName(place: ServicePlace, env: Environment): string {
   return place.hostnameOverride === undefined

@@ -1,4 +1,4 @@
-/** The proof of what wins where flags, the service and the host tell different things about a controller. */
+/** Tests which value wins if flags, the service and the host give different values for a controller. */
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../util/log.ts';
 import type { AgentOptions } from '../options.ts';

@@ -1,4 +1,4 @@
-/** The proof that a controller is registered and stays so, with no write that changes nothing. */
+/** Tests that a controller is registered and stays registered, without a write that changes nothing. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { type MemoryCluster, startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
 import { apiVersionOf } from '../../kube/resources.ts';

@@ -1,5 +1,6 @@
 /**
- * Keeps a controller registered: describes it from flags, service and host, and writes its ControlNode if it differs.
+ * Keeps a controller registered: collects its facts from the flags, the service and the host, and writes its
+ * ControlNode if that differs.
  */
 import { networkInterfaces } from 'node:os';
 import type { ControlNode } from '../../signal/names.ts';
@@ -15,12 +16,15 @@ import * as controlNode from './control-node.ts';
 import { kubeletName } from './host-name.ts';
 
 export interface RegistrationParts extends Tools {
-  /** The ControlNode. Another part of the agent watches it. It stays unknown until the API server knows its kind. */
+  /** The ControlNode. Another part of the agent watches it. It stays unknown until the API server serves its kind. */
   readonly object: OwnObject;
   readonly describe: () => Promise<controlNode.ControllerFacts | undefined>;
 }
 
-/** The agent polls, because nothing signals that the service answers, or that another version was started. */
+/**
+ * The milliseconds between two checks. The agent polls, because nothing signals that the service answers or that
+ * another version was started.
+ */
 const UNKNOWN_POLL_MS = 1_000;
 const KNOWN_POLL_MS = 60_000;
 
@@ -38,8 +42,8 @@ export async function keepRegistered(parts: RegistrationParts, stop: AbortSignal
 }
 
 /**
- * Brings the ControlNode up to date with at most one write. Returns the milliseconds until it must be looked at again, or undefined if only
- * a change of the object requires that.
+ * Updates the ControlNode with at most one write. Returns the milliseconds until the next check; undefined if the next
+ * check is needed only after a change of the object.
  */
 async function updateRegistration({
   object,
@@ -118,7 +122,7 @@ function addressOf(
   const configured = status?.apiAddress;
   if (configured !== undefined && controlNode.isAddress(configured)) return configured;
   if (object.newest?.status?.addresses?.some(({ type }) => type === 'InternalIP')) return undefined;
-  // The original agent uses the same address if the configuration names none.
+  // The original agent uses the same address if the configuration names no address.
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   return all.find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 }

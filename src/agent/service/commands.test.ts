@@ -1,4 +1,7 @@
-/** The proof that commands end in time, say what went wrong, and that an start outlives the patience with it. */
+/**
+ * Tests that commands end in time and report what went wrong, and that a start continues after the agent has stopped
+ * waiting for it.
+ */
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +18,7 @@ beforeEach(async () => {
 afterEach(async () => await rm(directory, { recursive: true }));
 
 const commands = createCommands(process.env, systemClock);
-/** All waiting is over at once. */
+/** With this clock, all waits end at once. */
 const impatient = createCommands(process.env, new SkewedClock(systemClock, { pauses: 0 }));
 const sh = ['/bin/sh', '-c'] as const;
 

@@ -7,8 +7,8 @@ export interface Commands {
   /** Returns the output. Rejects if the command does not exit with 0 within ten seconds; then it is killed. */
   readonly ask: (command: string, ...args: readonly string[]) => Promise<string>;
   /**
-   * Resolves once the command has exited with 0, or after five seconds. After that time the command keeps running,
-   * because a slow restart is better than an interrupted one. Rejects if it fails earlier.
+   * Resolves once the command has exited with 0, or after five seconds. The command keeps running after that time,
+   * because a slow restart is better than an interrupted restart. Rejects if the command fails within that time.
    */
   readonly start: (command: string, ...args: readonly string[]) => Promise<void>;
 }
@@ -79,7 +79,7 @@ function spawnCommand(
       else fail(killReason || `ended with code ${code}: ${lastLine(stderr) || lastLine(stdout)}`);
     };
     child.once('exit', (code) => {
-      // A daemon that the command started may keep the pipes open for ever.
+      // A daemon that the command started may keep the pipes open for ever, so the end of the output has a time limit.
       const cancel = clock.schedule(CLOSE_MS, () => end(code));
       child.once('close', () => {
         cancel();

@@ -1,4 +1,4 @@
-/** What people read of a service that did not stay up. */
+/** Tests the text that people read about a service that did not keep running. */
 import { expect, test } from 'vitest';
 import { crashesSoFar, type SupervisorAccount, withCrashStory } from './crash-story.ts';
 

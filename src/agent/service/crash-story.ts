@@ -1,6 +1,6 @@
 /**
- * Describes how a service that did not stay up ended: how often it was started, its last exit code, and the end of its
- * log.
+ * Describes how the processes of a failed service ended: how often the service was started, its last exit code, and the
+ * end of its log.
  */
 import { formatDuration } from '../../util/duration.ts';
 import { shownLine } from '../../util/log-line.ts';
@@ -16,14 +16,14 @@ export interface SupervisorAccount {
   readonly log?: readonly string[] | undefined;
 }
 
-/** The number of ended processes from which on the text says "crash loop", because fewer may be a coincidence. */
+/** If at least this many processes have ended, the text says "crash loop". A smaller number may be a coincidence. */
 const LOOP_FROM = 3;
 /** The most lines that are shown from the end of the log. Only the beginning of each line is shown. */
 const MOST_LINES = 3;
 
 /**
- * Adds the description to the reason. `exits` counts the processes that the agent itself saw end,
- * so it may be too low. `ms` is the time since the restart in milliseconds.
+ * Adds the description to the reason. `exits` is the number of processes whose end the agent itself observed, so it may
+ * be too low. `ms` is the time since the restart in milliseconds.
  */
 export function withCrashStory(
   reason: string,
@@ -46,9 +46,9 @@ export function withCrashStory(
 }
 
 /**
- * Describes what has happened so far, while the agent still waits for the new version to stay up. Returns undefined
- * before the first process has ended. It leaves out the log, which changes at each start; the log is shown at the end
- * of the upgrade.
+ * Describes how often processes of the new version have ended so far, while the agent still waits for that version.
+ * Returns undefined until the first process has ended. The description does not contain the log, because the log
+ * changes at each start. The log is shown at the end of the upgrade.
  */
 export function crashesSoFar(
   version: string,

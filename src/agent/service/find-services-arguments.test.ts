@@ -1,4 +1,4 @@
-/** The proof that command lines of k0s are told from others, and read as k0s reads them. */
+/** Tests that command lines of k0s are distinguished from other command lines, and are read as k0s reads them. */
 import { expect, test } from 'vitest';
 import { readServiceArguments } from './find-services.ts';
 

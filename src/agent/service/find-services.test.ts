@@ -1,4 +1,4 @@
-/** The proof that services are found among real processes, by what they were started with. */
+/** Tests that services are found among real processes, by their arguments and environment. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Resolves once the program runs for sure. */
+/** Starts the program; resolves when it is certainly running. */
 async function start(args: readonly string[], env: Record<string, string> = {}): Promise<number> {
   const path = join(directory, 'edge');
   await writeFile(path, '#!/bin/sh\necho up\nread -r _\n');
@@ -44,7 +44,7 @@ test('after a restart only processes count that are not older than the one that 
   const first = await start(['controller']);
   const old = findProcess(first) as ProcessId;
   const pids = [first];
-  // Start times are told in steps of 10 ms.
+  // Start times have a resolution of 10 ms.
   while (!isOlder(old, findProcess(pids.at(-1) ?? 0) ?? old))
     pids.push(await start(['controller']));
   const last = pids.at(-1);

@@ -26,10 +26,11 @@ export const DEFAULT_PLACE = {
 
 /**
  * Returns every trusted process whose command line looks like k0s. Only an answer on its status socket proves that it
- * is k0s. With `than`, older processes are left out.
+ * is k0s. If `than` is given, older processes than `than` are left out.
  */
 export function findServices(than?: ProcessId): FoundService[] {
-  // A process that has ended in the meantime is not excluded here, but it has no command line any more.
+  // A process that has ended in the meantime passes this check. It is left out later, because it has no command line
+  // any more.
   const isOldEnough = (pid: number): boolean =>
     than === undefined || !processes.isOlder(processes.findProcess(pid) ?? than, than);
   const pids = processes.allPids().filter(isOldEnough);
@@ -37,8 +38,8 @@ export function findServices(than?: ProcessId): FoundService[] {
 }
 
 /**
- * Describes the process if it is k0s. The arguments are read only from a trusted process, because the arguments of
- * another process may have gigabytes, or never end.
+ * Describes the process if it is k0s. The arguments are read only from a trusted process, because another process may
+ * have gigabytes of arguments or change them without end.
  */
 function describeProcess(pid: number): FoundService | undefined {
   const args =
@@ -62,16 +63,17 @@ function describeProcess(pid: number): FoundService | undefined {
 }
 
 /**
- * Returns the process `original`, or a younger process of the same parent, if that process was started from `path`. The
- * file at `path` may have been replaced since.
+ * Returns the process `original`, or a younger process of the same parent, if it was started from `path`. Another file
+ * may have replaced the file at `path` since.
  */
 export function findService(path: string, original: Omit<ProcessId, 'pid'>): ProcessId | undefined {
   const { parent } = original;
   for (const pid of processes.childrenOf(parent) ?? processes.allPids()) {
     const process = processes.findProcess(pid);
     if (process?.parent !== parent || processes.isOlder(process, original)) continue;
-    // Orphaned processes of any user become children of PID 1, and their user chooses their arguments. A `k0s api` whose k0s was killed
-    // becomes such a child, too.
+    // An orphaned process of any user becomes a child of PID 1, and its arguments come from that user. So the process
+    // must be trusted. A `k0s api` whose k0s was killed becomes a child of PID 1 as well, so the arguments must name a
+    // role.
     if (whyForeign(pid) !== undefined || !processes.wasStartedFrom(pid, path)) continue;
     if (processes.argumentsOf(pid).some(isRole)) return process;
   }
@@ -96,8 +98,8 @@ export interface ServiceArguments {
 }
 
 /**
- * Returns undefined unless this is `<program> controller|server|worker …`, run directly or as a script by its
- * interpreter.
+ * Returns undefined unless the command line is `<program> controller|server|worker …`. The program may also be a script
+ * that an interpreter runs.
  */
 export function readServiceArguments(argv: readonly string[]): ServiceArguments | undefined {
   const at = [1, 2].find((index) => isRole(argv[index]));
@@ -121,7 +123,7 @@ function wordsIn(text: string): string[] {
   return quoted.map(([word]) => word.replaceAll(/["']/g, ''));
 }
 
-/** Returns the last value of the flag; undefined if it is empty. */
+/** Returns the last value of the flag; undefined if there is no value or the value is empty. */
 export function valueOf(argv: readonly string[], names: readonly string[]): string | undefined {
   return valuesOf(argv, names).at(-1) || undefined;
 }

@@ -1,6 +1,6 @@
 /** Defines the facts about the host that decisions depend on, as plain JSON. */
 
-/** Identifies one process for ever, because the system reuses PIDs. */
+/** Identifies one process permanently. A PID alone does not, because the system reuses PIDs. */
 export interface ProcessId {
   readonly pid: number;
   /** The boot id and the start time. They are equal only for the same process. */
@@ -18,7 +18,7 @@ export interface RunningService {
 }
 
 export interface ServiceFacts {
-  /** The service that answers on the status socket; undefined while none answers. */
+  /** The service that answers on the status socket; undefined while no service answers. */
   readonly running?: RunningService;
   readonly problem?: string;
   /**
@@ -26,15 +26,21 @@ export interface ServiceFacts {
    * does not help.
    */
   readonly distrust?: string;
-  /** The living process of the service: from the status socket, or else from the process table. */
+  /**
+   * The running process of the service. It comes from the status socket, or from the process table if the socket does
+   * not answer.
+   */
   readonly service?: ProcessId;
   /** The absolute path of the service's binary; undefined if it cannot be found. */
   readonly binary?: string;
   /** True if k0s was started with its own agent; absent if that is not known. */
   readonly ownAgent?: boolean;
-  /** Says why a k0s that answers does not show whether it runs its own agent, and what to do. */
+  /** Set if a k0s that answers does not show whether it runs its own agent. Says the reason, and what to do. */
   readonly ownAgentDoubt?: string;
-  /** The number of processes of the service that have ended since its last restart. There may have been more that the agent did not see. */
+  /**
+   * The number of processes of the service that have ended since its last restart. The real number may be higher,
+   * because the agent does not observe every process.
+   */
   readonly exits?: number;
   /** Milliseconds for which the restarted service has not answered; absent while it answers. */
   readonly unansweredMs?: number;

@@ -1,4 +1,4 @@
-/** Tests what a host that the new kubelet would refuse is told before it is drained. */
+/** Tests the message for a host that the new kubelet would refuse. The message comes before the drain. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

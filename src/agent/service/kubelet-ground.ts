@@ -1,4 +1,7 @@
-/** Finds out before the node is drained why the kubelet of a new version would refuse to start on this host. */
+/**
+ * Finds out, before the node is drained, whether the kubelet of a new version would refuse to start on this host, and
+ * why.
+ */
 import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +11,7 @@ import { cgroupV1Refusal } from '../../versions/k0s-rules.ts';
 import { ageAt, findProcess } from './processes.ts';
 import { whyForeign as whyForeignProcess } from './trusted-process.ts';
 
-/** Where the files of the host are, and what is known about its processes. Tests use directories of their own. */
+/** The paths of the host's files, and the known facts about its processes. Tests use directories of their own. */
 export interface Ground {
   readonly dataDirectory: string;
   /** True if the owner of the host says that a kubelet may start on cgroup v1, whatever its configuration says. */
@@ -28,15 +31,16 @@ interface Kubelet {
   readonly words: readonly string[];
 }
 
-/** The number by which statfs reports a tmpfs, on which the controllers of cgroup v1 are mounted. */
+/** The file system type of a tmpfs, as statfs returns it. The controllers of cgroup v1 are mounted on a tmpfs. */
 const TMPFS = 0x01021994;
 
 /** Milliseconds after which a running kubelet has proven that it accepts its host. A kubelet that refuses its host ends within a second. */
 const PROVEN_MS = 30_000;
 
 /**
- * Returns why the kubelet of the new version would not start. It judges hosts of k0s only, because a script checks hosts of
- * kubeadm. It returns undefined if k0s runs no kubelet, as on most controllers.
+ * Returns why the kubelet of the new version would not start; undefined if it would start. It checks only hosts of k0s,
+ * because a script checks the hosts of kubeadm. It also returns undefined if k0s runs no kubelet, as on most
+ * controllers.
  */
 export function groundVeto(command: SignalCommand, ground: Ground): string | undefined {
   if (command.kind !== 'k0supdate') return undefined;
@@ -45,9 +49,8 @@ export function groundVeto(command: SignalCommand, ground: Ground): string | und
 }
 
 /**
- * Returns what the agent reports about cgroup v1, so that the leader knows it before a plan starts.
- * Returns undefined on cgroup v2, if k0s runs no kubelet, and if the kubelet's configuration cannot
- * be read.
+ * Returns what the agent reports about cgroup v1, so that the leader knows it before a plan starts. Returns undefined
+ * in three cases: the host uses cgroup v2, k0s runs no kubelet, or the kubelet's configuration cannot be read.
  */
 export function cgroupV1Of(ground: Ground): CgroupV1 | undefined {
   const { isOnCgroupV1 = hasCgroupV1 } = ground;
@@ -68,8 +71,8 @@ function hasCgroupV1(): boolean {
 }
 
 /**
- * Returns the kubelet that k0s started. The command line of an untrusted process is not read: it may have gigabytes, or
- * never end.
+ * Returns the kubelet that k0s started. The command line of an untrusted process is not read, because that process may
+ * have gigabytes of arguments or change them without end.
  */
 function findKubelet({
   dataDirectory,
@@ -86,8 +89,8 @@ function findKubelet({
 }
 
 /**
- * Returns true if the kubelet runs although it would refuse this host by default. Its configuration
- * must then allow the host.
+ * Returns true if the kubelet is running although its version refuses this host by default. In that case its
+ * configuration must allow cgroup v1.
  */
 function provesIt({ pid }: Kubelet, { running, ageOf = ageOfProcess }: Ground): boolean {
   if (running === undefined || cgroupV1Refusal(running) === undefined) return false;
@@ -100,8 +103,8 @@ function ageOfProcess(pid: number): number | undefined {
 }
 
 /**
- * Returns the value that the kubelet uses, which is the last one: first `--config`, then the files of `--config-dir` in
- * the order of their names, then the flag.
+ * Returns the value that the kubelet uses. The flag has the highest precedence. Without it the last value counts, from
+ * `--config` and then from the files of `--config-dir` in the order of their names.
  */
 function configured(words: readonly string[]): CgroupV1 | undefined {
   const flag = lastOf(words, 'fail-cgroupv1');
@@ -131,7 +134,10 @@ function isFalse(text: string): boolean {
   return ['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(text);
 }
 
-/** Returns the files that end with `.conf`, sorted by name, also from subdirectories, as the kubelet reads them. */
+/**
+ * Returns the files that the kubelet reads: all files whose names end with `.conf`, including those in subdirectories,
+ * sorted by name.
+ */
 function dropInsOf(folder: string | undefined): string[] {
   if (folder === undefined || !existsSync(folder)) return [];
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })

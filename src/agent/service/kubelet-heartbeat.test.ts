@@ -1,4 +1,7 @@
-/** The proof of what counts as heartbeat from a kubelet: told since the restart, whoever asks, and whatever the clock was set to. */
+/**
+ * Tests what counts as a heartbeat of a kubelet: a report since the restart, whoever asks for it, and whatever time the
+ * clock was set to.
+ */
 import { expect, test } from 'vitest';
 import { after, journalAt, NEW, running } from '../../../test/support/builders/agent-situations.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
@@ -8,7 +11,7 @@ import type { ServiceFacts } from './host.ts';
 import { kubeletHeartbeat } from './kubelet-heartbeat.ts';
 
 const RESTARTED = Date.parse('2026-11-20T08:00:00.700Z');
-/** The service took two seconds to end, and its next process half of one to answer. */
+/** The service needed two seconds to end, and its next process needed half a second to answer. */
 const SOAKING = journalAt('soaking', {
   fresh: after,
   restartedAt: RESTARTED - 2_000,
@@ -18,19 +21,25 @@ const NEVER = new AbortController().signal;
 const SILENT = { staleMs: 0 };
 const CONTROL_NODE: KubeObject = { metadata: { name: 'n' } };
 
-/** A Node whose kubelet told that, so many milliseconds after the restart; without them it does not say when. */
+/**
+ * Returns a Node whose kubelet reported this status `afterMs` milliseconds after the restart. Without `afterMs`, the
+ * condition has no heartbeat time.
+ */
 function told(status: 'True' | 'False' | 'Unknown', afterMs?: number): Node {
   const heard = afterMs === undefined ? {} : { lastHeartbeatTime: rfc3339(RESTARTED + afterMs) };
   return { metadata: { name: 'n' }, status: { conditions: [{ type: 'Ready', status, ...heard }] } };
 }
 
-/** As the API server writes it. */
+/** A Node whose condition has no heartbeat time, as the API server writes it. */
 const TOLD_AT_NO_TIME: Node = {
   metadata: { name: 'n' },
   status: { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: null }] },
 };
 
-/** A host whose clock shows the agent's time, unless it is set, with what the API server has of its node. */
+/**
+ * A host, and the state of its node in the API server. The host's clock shows the agent's time, unless a test sets the
+ * clock.
+ */
 class Place {
   newest: Node | undefined;
   has: Node | undefined;

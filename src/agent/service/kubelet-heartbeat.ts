@@ -1,4 +1,7 @@
-/** Finds out whether the node's Ready condition was written after the restart, or by the kubelet before it. */
+/**
+ * Finds out whether the node's Ready condition was written after the restart, or still by the kubelet that ran before
+ * the restart.
+ */
 import { kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { BasicTools } from '../../util/tools.ts';
@@ -10,15 +13,15 @@ import type { ProcessId, ServiceFacts } from './host.ts';
 
 export interface KubeletHeartbeatParts extends BasicTools {
   readonly maintenance: Pick<Maintenance, 'readNode'>;
-  /** Returns the milliseconds since the process started, or any number if its start is not known. */
+  /** Returns the milliseconds since the start of the process. If the start is not known, the result can be any number. */
   readonly ageOf: (process: ProcessId) => Promise<number>;
   /** The object with the signals. */
   readonly object: { readonly newest: Node | undefined };
 }
 
 /**
- * Returns a function that finds the facts about the Ready condition. They are empty if no new process is being watched,
- * and if the node has no Ready condition.
+ * Returns a function that finds the facts about the Ready condition. It finds no facts if no new process is being
+ * watched, or if the node has no Ready condition.
  */
 export function kubeletHeartbeat({
   clock,
@@ -28,8 +31,8 @@ export function kubeletHeartbeat({
   object,
 }: KubeletHeartbeatParts) {
   /**
-   * When the API server first answered with a heartbeat from before the restart, in milliseconds of
-   * the steady clock.
+   * The time at which the API server first answered with a heartbeat from before the restart, in milliseconds of the
+   * steady clock.
    */
   let staleSince: number | undefined;
   let logged = '';
@@ -43,14 +46,14 @@ export function kubeletHeartbeat({
     logged = message;
   };
   /**
-   * Returns when the new process started, in milliseconds of the steady clock. The time of the
-   * restart request would be too early, because the old kubelet sends heartbeats until it ends.
+   * Returns the time at which the new process started, in milliseconds of the steady clock. The time of the restart
+   * request would be too early, because the old kubelet sends heartbeats until it ends.
    */
   const startOf = async (journal: UpdateJournal, now: number): Promise<number> => {
     const { fresh: process, since = Infinity, restartedAt = -Infinity } = journal;
     const startedAt = process === undefined ? restartedAt : now - (await ageOf(process));
-    // If the computed start is before the request or after the first answer, it comes from a clock
-    // that counts differently.
+    // A computed start before the request, or after the first answer, is wrong. It comes from a clock that counts
+    // differently, so the time of the request is used instead.
     return startedAt > restartedAt && startedAt <= since ? startedAt : restartedAt;
   };
   return async (
@@ -62,8 +65,8 @@ export function kubeletHeartbeat({
     if (journal.phase !== 'soaking') return settled({});
     const now = steady();
     const { newest } = object;
-    // `startedAt` is the start of the new process by the wall clock as it is set now. If somebody has set the wall clock since, the
-    // kubelet's heartbeats use the new setting, too.
+    // `startedAt` is the start of the new process, converted to the current setting of the wall clock. If somebody has
+    // changed the wall clock since the start, the heartbeats of the kubelet use the new setting as well.
     const startedAt = clock.now() - (now - (await startOf(journal, now)));
     try {
       // A worker that does not answer may be waiting for the API server. Then the Node is read from the API server, which
@@ -79,9 +82,9 @@ export function kubeletHeartbeat({
       logOnce('cannot read the heartbeat of the kubelet', messageOf(error));
       return { staleMs: 0 };
     }
-    // After a kubelet ends, Ready stays True for the `node-monitor-grace-period` (40 to 50 s). A kubelet that starts
-    // writes its conditions at once. Its Lease would prove less, because it is renewed before the kubelet has connected
-    // to its container runtime.
+    // After a kubelet has ended, Ready stays True for the `node-monitor-grace-period` (40 to 50 s). So a heartbeat is
+    // required: a kubelet that starts writes its conditions at once. Its Lease would prove less, because the kubelet
+    // renews the Lease before it has connected to its container runtime.
     staleSince ??= now;
     logOnce('waiting for the kubelet', 'no heartbeat since the restart');
     return { staleMs: now - staleSince };
@@ -89,19 +92,19 @@ export function kubeletHeartbeat({
 }
 
 /**
- * Returns true if the condition is from after the restart. A condition without a heartbeat time, which no kubelet
- * writes, counts as fresh.
+ * Returns true if the condition was written after the restart. A condition without a heartbeat time counts as written
+ * after the restart, but no kubelet writes such a condition.
  */
 function isFresh(node: Node, { work }: UpdateJournal, startedAt: number): boolean {
   const ready = readyCondition(node);
   if (ready === undefined) return false;
   if (!ready.lastHeartbeatTime) return true;
-  // The times of heartbeats have no fractions of a second. If the heartbeat and the start fall into the same second, and the
-  // Node still shows the old kubelet version, the heartbeat is from the kubelet before the restart.
+  // Heartbeat times have no fractions of a second, so the heartbeat and the start may have the same second. If the Node
+  // then still shows the old kubelet version, the heartbeat comes from the kubelet before the restart.
   const heard = Date.parse(ready.lastHeartbeatTime);
   const second = Math.floor(startedAt / 1000) * 1000;
   const old = kubernetesPartOf(work.from);
-  // The kubelet version proves nothing if the old and the new version of k0s have the same one.
+  // The kubelet version proves nothing if the old and the new version of k0s contain the same kubelet version.
   const isOld =
     kubeletVersionOf(node) === old && old !== kubernetesPartOf(work.signal.command.version);
   return heard > second || (heard === second && !isOld);

@@ -1,4 +1,4 @@
-/** The proof of the count of ends that people are told: the least that is certain. */
+/** Tests the count of process ends that people read: the smallest number that is certain. */
 import { expect, test } from 'vitest';
 import {
   after,
@@ -21,12 +21,12 @@ const soaking = journalAt('soaking', { process: before, fresh: after });
 
 interface Moment {
   readonly host: ServiceFacts;
-  /** What a search would find. */
+  /** The process that a search for the service would find; undefined if it would find no process. */
   readonly found?: ProcessId;
   readonly journal?: Journal;
 }
 
-/** A second apart, so that each may search. */
+/** Returns the count after each moment. The moments are one second apart, so that a search is allowed at each of them. */
 async function countOver(...moments: Moment[]): Promise<(number | undefined)[]> {
   const clock = new FakeClock();
   let found: ProcessId | undefined;

@@ -1,4 +1,4 @@
-/** The proof of the facts about a host, with a real executable as the service and a status socket that names it. */
+/** Tests which facts are found about a host. The service is a real executable, and a status socket names its PID. */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -48,7 +48,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** A place that is not found anew. */
+/** Returns places that a new search does not change. `told` is the path of the binary, if the options name it. */
 function hostPlace(told?: string): HostPlace {
   const current = { statusSocket, dataDirectory: directory };
   return { places: { current, search: async () => await Promise.resolve(current) }, binary: told };

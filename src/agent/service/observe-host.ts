@@ -27,7 +27,10 @@ export interface HostPlace {
   readonly paths?: Pick<StatePaths, 'ownAgent'>;
 }
 
-/** The phases of an update in which the next step is a restart, which needs the process of the service. */
+/**
+ * The phases of an update in which the next step is a restart. The restart needs the process of the service, so the
+ * agent searches for it.
+ */
 const SEARCHING: readonly UpdatePhase[] = ['swapped', 'swappedBack'];
 
 /**
@@ -60,8 +63,8 @@ export async function observeHost(
 }
 
 /**
- * Asks the known status socket. If it does not answer, the service may have been restarted with another one, so the
- * service is searched once more.
+ * Asks the known status socket. If it does not answer, the service may have restarted with another socket. So the
+ * function searches for the service once more.
  */
 async function askKnownPlace(
   places: HostPlace['places'],
@@ -79,8 +82,8 @@ async function askKnownPlace(
 }
 
 /**
- * Returns the process of a service that does not answer. The journal may have recorded this process. Otherwise the function searches for
- * it, but only if a restart needs it.
+ * Returns the process of a service that does not answer. The function first looks for a process that the journal names.
+ * It searches the process table only if a restart needs the process.
  */
 function findUnresponsiveService(journal?: UpdateJournal): ProcessId | undefined {
   for (const known of [journal?.fresh, journal?.process, journal?.work.original]) {

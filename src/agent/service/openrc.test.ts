@@ -1,4 +1,7 @@
-/** The proof that a service under OpenRC is told by its supervisor, with a stand-in for that; test/agent has the real one. */
+/**
+ * Tests that the supervisor of a service under OpenRC identifies the service. The supervisor is simulated here;
+ * test/agent uses the real one.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
@@ -21,7 +24,7 @@ const commands: Commands = {
   start: async (...words) => await Promise.resolve(void controls.push(words.join(' '))),
 };
 
-/** Starts a child, tells its PID, and ends it when told to. */
+/** Starts a child, prints its PID, and ends the child when it receives input. */
 const PROGRAM = `
 const child = require('node:child_process').spawn('/bin/sh', ['-c', 'read -r _'], { stdio: ['pipe', 'ignore', 'ignore'] });
 console.log(child.pid);

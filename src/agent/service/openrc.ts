@@ -1,4 +1,7 @@
-/** Restarts a service that OpenRC supervises. Finds its name from the supervisor, or else from the init scripts. */
+/**
+ * Restarts a service that OpenRC supervises. Finds the name of the service from its supervisor, or from the init
+ * scripts if there is no supervisor.
+ */
 import { constants } from 'node:fs';
 import { open, readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -12,7 +15,10 @@ import type { ServiceManager } from './service-manager.ts';
 import { whyForeign } from './trusted-process.ts';
 
 const SUPERVISOR = 'supervise-daemon';
-/** In this directory OpenRC keeps a subdirectory for each service, with a file for each of its values. */
+/**
+ * The directory in which OpenRC keeps a subdirectory for each service. The subdirectory has a file for each value of
+ * the service.
+ */
 const OPTIONS = '/run/openrc/options';
 const MOST_BYTES = 4_096;
 
@@ -30,10 +36,10 @@ export function openRc(
       const isAlive = isSameProcess(findProcess(process.pid), process);
       return {
         title: `OpenRC service ${name}`,
-        // While the supervisor waits between two processes, `rc-service restart` fails because it finds the service
-        // running.
+        // While the supervisor waits before it starts the next process, `rc-service restart` fails, because OpenRC
+        // considers the service as running.
         isRestarting: !isAlive && supervised !== undefined,
-        // Without --nodeps, services that need this one stop, too, and the agent may be one of them.
+        // Without --nodeps, OpenRC also stops the services that need this service, and the agent may be one of them.
         restart: async () => await commands.start('rc-service', '--nodeps', name, 'restart'),
         account: async () => await accountOf(join(options, name), process.parent),
       };
@@ -42,8 +48,8 @@ export function openRc(
 }
 
 /**
- * Returns what the supervisor knows about the service. The supervisor keeps its count of restarts in a file, and the
- * paths of the log on its command line.
+ * Returns what the supervisor knows about the service. The supervisor writes its count of restarts to a file. The paths
+ * of the log are on its command line.
  */
 async function accountOf(options: string, supervisor: number): Promise<SupervisorAccount> {
   const count = Number(await readFile(join(options, 'start_count'), 'utf8').catch(() => ''));
@@ -57,7 +63,7 @@ async function accountOf(options: string, supervisor: number): Promise<Superviso
   };
 }
 
-/** Returns the name of the service. After the supervisor has given up, only the init script names the binary. */
+/** Returns the name of the service. If the supervisor has given up and ended, only the init script names the binary. */
 async function serviceFor(
   { parent }: ProcessId,
   binary: string,
@@ -76,14 +82,17 @@ async function serviceFor(
 }
 
 function serviceUnder(supervisor: number): string | undefined {
-  // Another process may have the PID of the supervisor by now.
+  // The supervisor may have ended, and another process may have its PID now.
   if (whyForeign(supervisor) !== undefined) return undefined;
   const [program = '', name] = argumentsOf(supervisor);
   if (basename(program) !== SUPERVISOR) return undefined;
   return variableOf(supervisor, 'RC_SVCNAME') ?? name;
 }
 
-/** Returns the last lines of the log. Returns none unless only root can write the log, or replace it by a link. */
+/**
+ * Returns the last lines of the log. Returns no lines if users other than root can write the log or replace it by a
+ * link.
+ */
 async function lastLines(path: string | undefined): Promise<string[]> {
   if (path === undefined) return [];
   try {

@@ -1,4 +1,4 @@
-/** The proof that processes and their files are found, with a real executable that is replaced while it runs. */
+/** Tests that processes and their files are found, with a real executable that is replaced while it runs. */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,7 +25,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Resolves once the program runs for sure. */
+/** Resolves when the program certainly runs. */
 async function start(path: string, args: readonly string[]): Promise<number> {
   const child = spawn(path, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   children.push(child);
@@ -100,7 +100,8 @@ test('a process is as old as it says itself', async () => {
   const youngerMs = (await ageOf(own)) - (await ageOf(child));
   expect(youngerMs).toBeGreaterThan(0);
   expect(await ageOf(child)).toBeGreaterThanOrEqual(0);
-  // A process counts its own time from when it was ready for that, and a tick is not the finest.
+  // `process.uptime()` begins a little later than the process itself, and the start time of a process is only as exact
+  // as a clock tick.
   expect(await ageOf(own)).toBeGreaterThanOrEqual(1000 * process.uptime() - 50);
 });
 

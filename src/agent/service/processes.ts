@@ -8,8 +8,8 @@ import { isSameProcess, type ProcessId } from './host.ts';
 export function findProcess(pid: number): ProcessId | undefined {
   const text = kernelText(`/proc/${pid}/stat`);
   if (text === '') return undefined;
-  // See proc_pid_stat(5): the name in parentheses may contain anything, so fields are counted from the last
-  // parenthesis. The next one is field 3.
+  // The name in parentheses may contain any character, so fields are counted from the last parenthesis. The first field
+  // after it is field 3 of proc_pid_stat(5).
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const state = fields[0] ?? 'X';
   const parent = fields[1];
@@ -19,8 +19,8 @@ export function findProcess(pid: number): ProcessId | undefined {
 }
 
 /**
- * Returns the milliseconds since the process started. It uses the system's uptime, which in a container may be that of
- * the host.
+ * Returns the milliseconds since the process started. It uses the uptime of the system. In a container, this may be the
+ * uptime of the host.
  */
 export async function ageOf({ started }: ProcessId): Promise<number> {
   const uptime = await readFile('/proc/uptime', 'utf8').catch(() => '');
@@ -30,7 +30,7 @@ export async function ageOf({ started }: ProcessId): Promise<number> {
 /** Returns the milliseconds since the process started, if the system's uptime is `uptimeSeconds`. */
 export function ageAt({ started }: Pick<ProcessId, 'started'>, uptimeSeconds: number): number {
   const ticks = started.split('/')[1];
-  // /proc counts in ticks of 10 ms, whatever the kernel uses.
+  // /proc counts in ticks of 10 ms, independent of the tick of the kernel.
   return 1000 * uptimeSeconds - 10 * Number(ticks);
 }
 
@@ -58,7 +58,7 @@ export function executes(pid: number, path: string): boolean {
   return (running !== undefined && running === identityOf(path)) || scriptOf(pid) === path;
 }
 
-/** Returns true if the process was started from `path`. The file at that path may be another one by now. */
+/** Returns true if the process was started from `path`. Another file may be at that path now. */
 export function wasStartedFrom(pid: number, path: string): boolean {
   return executableOf(pid) === path || scriptOf(pid) === path;
 }
@@ -89,7 +89,10 @@ export function variableOf(pid: number, name: string): string | undefined {
   return entry?.slice(name.length + 1);
 }
 
-/** Returns the children as in proc_pid_task_children(5); undefined if the kernel does not support that. */
+/**
+ * Returns the PIDs of the child processes, read as in proc_pid_task_children(5); undefined if the kernel does not
+ * support that.
+ */
 export function childrenOf(parent: number): number[] | undefined {
   return ifPossible(() =>
     readdirSync(`/proc/${parent}/task`)
@@ -123,7 +126,10 @@ export function identityOf(path: string): string | undefined {
   });
 }
 
-/** Returns the id of this boot. Start times are counted from the boot, so without the id they could repeat. */
+/**
+ * Returns the id of this boot. Start times are counted from the boot, so the same start time can occur again after
+ * another boot.
+ */
 export function bootId(): string {
   boot ??= kernelText('/proc/sys/kernel/random/boot_id').trim();
   return boot;
@@ -132,8 +138,8 @@ export function bootId(): string {
 let boot: string | undefined;
 
 /**
- * Returns the text of a file that the kernel provides without waiting; empty if it is gone. It is synchronous, because
- * a promise for each process of a host takes ten times as long.
+ * Returns the text of a file that the kernel provides at once; empty if the file does not exist any more. The read is
+ * synchronous, because a promise for each process of the host takes ten times as long.
  */
 export function kernelText(path: string): string {
   return ifPossible(() => readFileSync(path, 'utf8')) ?? '';

@@ -1,4 +1,7 @@
-/** The proof of what counts as a version that runs: who answers, from which file, for how long, on which node. */
+/**
+ * Tests when a new version counts as running: which process answers, from which file it runs, for how long, and on
+ * which node.
+ */
 import { describe, expect, test } from 'vitest';
 import {
   after,

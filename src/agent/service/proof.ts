@@ -1,6 +1,6 @@
 /**
- * Decides whether a version is proven to run: after a restart it is observed for the soak time, on a node that is
- * Ready.
+ * Decides whether a version is proven to run. After the restart, its process must keep running for the soak time on a
+ * node that is Ready.
  */
 import { formatDuration } from '../../util/duration.ts';
 import type { UpdateJournal } from '../journal.ts';
@@ -9,8 +9,8 @@ import { rollBack, type Step } from '../steps/step.ts';
 import { isSameProcess, type ProcessId, type RunningService } from './host.ts';
 
 /**
- * The old version must run again, or be reported as failed, within 90 s after the new version was judged as failed. This
- * limit leaves some of that time for the other steps.
+ * The milliseconds that the restart with the old binary may take. Within 90 s after the new version was judged as
+ * failed, the old version must run again or be reported as failed. The rest of that time is for the other steps.
  */
 const ROLL_BACK_MS = 80_000;
 /**
@@ -63,7 +63,10 @@ export function soak(input: UpdateInput): Step {
     : { kind: 'report', status: 'UnCordoning' };
 }
 
-/** Returns the next step after a restart with the old binary, or how the roll-back ended. */
+/**
+ * Returns the next step after a restart with the old binary. If the roll-back has ended, it returns how it ended:
+ * `runs` or `too late`.
+ */
 export function proveOld(input: UpdateInput): 'runs' | 'too late' | Step {
   if (runsOld(input)) return 'runs';
   const { journal, now } = input;
@@ -78,16 +81,16 @@ export function proveOld(input: UpdateInput): 'runs' | 'too late' | Step {
 }
 
 /**
- * Returns true if another process than before runs the wanted version. For a forced update it must run the file at the
- * target path.
+ * Returns true if the wanted version runs in a new process. For a forced update, that process must execute the file at
+ * the target path.
  */
 export function runsNew({ journal, host: { running } }: UpdateInput): boolean {
   return running !== undefined && isWanted(running, journal) && isOther(running, journal);
 }
 
 /**
- * Returns the step that watches a process which k0s's own agent may have started. If the agent of Refit ordered a
- * restart, too, that restart ends this process soon, so the step waits for the restart first.
+ * Returns the step that watches a process which k0s's own agent may have started. Refit's agent may have ordered a
+ * restart as well, and that restart will soon end this process. So the step first waits for that restart.
  */
 export function watchOther(input: UpdateInput): Step | undefined {
   const { journal, now } = input;
@@ -104,7 +107,7 @@ export function watchOther(input: UpdateInput): Step | undefined {
 export function rewatch(input: UpdateInput): Step | undefined {
   const { ownAgent, exits } = input.host;
   const process = startedByOther(input);
-  // If the agent saw processes end, this is a crash loop, and nothing else restarted the service.
+  // If the agent observed that processes ended, this is a crash loop, and nobody else has restarted the service.
   return process && ownAgent !== false && exits === undefined
     ? { kind: 'soak', process }
     : undefined;
@@ -121,20 +124,23 @@ function startedByOther({
   return isSameProcess(running.process, journal.work.original) ? undefined : running.process;
 }
 
-/** Returns true if the old version runs. A process that was told to end may still answer, so it proves nothing. */
+/**
+ * Returns true if the old version runs. An answer of the process that the restart must end proves nothing, because it
+ * may still answer for a while.
+ */
 export function runsOld({ journal, host: { running } }: UpdateInput): boolean {
   if (running === undefined || isSameProcess(running.process, journal.process)) return false;
   return running.current && running.version === journal.work.from;
 }
 
-/** Returns true while the process lives that the last restart should end. */
+/** Returns true while the process that the last restart must end still exists. */
 export function isStillThere({ journal, host }: UpdateInput): boolean {
   return isSameProcess(host.service, journal.process);
 }
 
 /**
- * Returns when the node must be Ready, in milliseconds of the steady clock. A stale heartbeat
- * counts only while the API server answers, because otherwise no kubelet could send a heartbeat.
+ * Returns the time by which the node must be Ready, in milliseconds of the steady clock. The time with a stale
+ * heartbeat counts only while the API server answers, because otherwise no kubelet could send a heartbeat.
  */
 function readyDeadline(
   { isReady, staleMs }: OwnNodeFacts,
@@ -146,7 +152,10 @@ function readyDeadline(
   return isReady === false ? began + readyTimeoutMs : began;
 }
 
-/** Returns how the watched process has changed, as a clause for people; undefined while it lives and its answers stay the same. */
+/**
+ * Returns how the watched process has changed, as a clause for people; undefined while the process exists and its
+ * answers stay the same.
+ */
 function changeOf({ journal, host: { running, service } }: UpdateInput): string | undefined {
   const { fresh, work } = journal;
   const { version } = work.signal.command;
@@ -159,8 +168,8 @@ function changeOf({ journal, host: { running, service } }: UpdateInput): string 
 }
 
 /**
- * Returns true if the file at the path runs in the wanted version. A forced update may bring any version, as with the
- * original agent.
+ * Returns true if the process executes the file at the path and has the wanted version. A forced update may install any
+ * version, as with the original agent.
  */
 function isWanted({ version, current }: RunningService, journal: UpdateJournal): boolean {
   return current && (isForced(journal) || version === journal.work.signal.command.version);
@@ -174,7 +183,7 @@ function isOther({ process }: RunningService, { process: ended, work }: UpdateJo
   return !isSameProcess(process, ended) && !isSameProcess(process, work.original);
 }
 
-/** Returns the times of the flags with those of the signal's policy, which override them. */
+/** Returns the time limits. Limits in the policy of the signal override the limits from the flags. */
 function timesOf({ times, journal }: UpdateInput): Times {
   return { ...times, ...journal.work.policy };
 }

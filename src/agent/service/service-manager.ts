@@ -17,8 +17,8 @@ export interface ManagedService {
 
 export interface ServiceManager {
   /**
-   * Returns the service that runs `process`, or ran it before. Returns undefined if another manager runs it. `binary`
-   * is the file that the process executes.
+   * Returns the service to which `process` belongs, even if the process has ended. Returns undefined if this manager
+   * does not run the service. `binary` is the file that the process executes.
    */
   find(process: ProcessId, binary: string): Promise<ManagedService | undefined>;
 }

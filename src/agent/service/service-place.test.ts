@@ -1,4 +1,7 @@
-/** The proof that flags win over what is found, what is found over the defaults, and that a doubt is said. */
+/**
+ * Tests that flags take precedence over found places, that found places take precedence over the defaults, and that a
+ * doubt is logged.
+ */
 import { expect, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { type LogFields, silentLogger } from '../../util/log.ts';
@@ -15,15 +18,15 @@ const service = (pid: number, more: Partial<FoundService> = {}): FoundService =>
 
 interface Host {
   services: FoundService[];
-  /** PID that each socket names. */
+  /** The PID that each status socket reports. */
   sockets: Record<string, number>;
 }
 
 interface Scene {
   readonly places: ServicePlaces;
-  /** Sockets that were asked. */
+  /** The sockets that were asked, in order. */
   readonly asked: string[];
-  /** What was logged. */
+  /** The fields of the log entries. */
   readonly said: LogFields[];
   readonly clock: FakeClock;
 }

@@ -1,6 +1,6 @@
 /**
- * Finds the status socket and the data directory of the service: from flags, or else from the running service, or else
- * the defaults.
+ * Finds the status socket and the data directory of the service. The values come from the flags. If a flag is missing,
+ * the value comes from the running service, and otherwise from the defaults.
  */
 import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -11,7 +11,7 @@ import { DEFAULT_PLACE, type FoundService, type ServicePlace } from './find-serv
 import type { ProcessId } from './host.ts';
 import type { ServiceStatus } from './status-socket.ts';
 
-/** The values of flags. They override what is found. */
+/** The values of the flags. They override the values of the service that was found. */
 export type PlaceFlags = Partial<
   Pick<ServicePlace, 'statusSocket' | 'dataDirectory' | 'hostnameOverride'>
 >;
@@ -27,21 +27,21 @@ const UNKNOWN_POLL_MS = 5_000;
 const FOUND_POLL_MS = 60_000;
 
 export interface ServicePlaces {
-  /** The result of the last search. Before the first search it has the flags and defaults. */
+  /** The result of the last search. Before the first search it contains the values of the flags and the defaults. */
   readonly current: ServicePlace;
   /**
-   * Searches the service, at most once a second, and returns its place. If it finds none, it returns the last place that
-   * was proven. Processes older than `ended` are ignored. Never rejects.
+   * Searches for the service, at most once a second, and returns its place. If it finds no service, it returns the last
+   * place that was proven. It ignores processes that are older than `ended`. Never rejects.
    */
   readonly search: (ended?: ProcessId) => Promise<ServicePlace>;
   /** Calls the listener after each change of `current`. The returned function unsubscribes. */
   readonly onChange: (listener: () => void) => () => void;
-  /** Searches again and again until `stop` aborts, because nothing signals that a service has started. Never rejects. */
+  /** Repeats the search until `stop` aborts, because nothing signals that a service has started. Never rejects. */
   readonly keepSearching: (stop: AbortSignal) => Promise<void>;
 }
 
 interface Choice {
-  /** The service that was found. It is undefined if there is none, or more than one. */
+  /** The service that was found; undefined if no service, or more than one service, was found. */
   readonly found?: ServicePlace;
   /** Says for the log why this place was chosen. */
   readonly why: string;
@@ -52,8 +52,8 @@ interface SearchResult extends Choice {
 }
 
 /**
- * Returns the place that the flags name, with defaults for the rest, until `search` finds the
- * service.
+ * Returns the place of the service. Until `search` finds the service, the place consists of the flags, and of defaults
+ * for the missing flags.
  */
 export function servicePlaces({
   flags,
@@ -63,22 +63,26 @@ export function servicePlaces({
   log,
 }: PlaceParts): ServicePlaces {
   const listeners = createListeners();
-  /** The last place at which a service has proven that it is k0s; before that, the defaults with the flags. */
+  /**
+   * The last place at which a service has proven that it is k0s. Before that, it consists of the flags, and of defaults
+   * for the missing flags.
+   */
   let fallback: ServicePlace = { ...DEFAULT_PLACE, ...flags };
   let place = fallback;
   let isFound = false;
   let logged = '';
   let searchedAt = Number.NEGATIVE_INFINITY;
   /**
-   * Returns the service that was found, and whether it is proven. An unproven process only looks like the service, for
-   * example while it starts.
+   * Returns the service that was found, and whether it is proven. An unproven process looks like the service but has
+   * not answered, for example because it is still starting.
    */
   const findOne = async (ended?: ProcessId): Promise<SearchResult> => {
     const candidates = findServices(ended).filter(
       ({ statusSocket }) => flags.statusSocket === undefined || flags.statusSocket === statusSocket,
     );
-    // Only the service itself answers on its socket with its own PID. A worker asks the API server before it answers,
-    // and old versions ask for all Nodes, so a known service is not asked again.
+    // Only the service itself answers on its socket with its own PID. A service that is known already is not asked
+    // again, because the answer is expensive: a worker sends a request to the API server before it answers, and old
+    // versions request all Nodes.
     const [first, ...rest] = candidates;
     const isKnown =
       isFound && rest.length === 0 && sameJson({ ...first, ...flags, pid: undefined }, fallback);
@@ -95,8 +99,8 @@ export function servicePlaces({
     searchedAt = now;
     const failed = (error: unknown): SearchResult => ({ isProven: false, why: messageOf(error) });
     const { found, isProven, why } = await findOne(ended).catch(failed);
-    // Without proof, a place that was proven before is used, because anybody may start a process that looks like the
-    // service.
+    // Anybody may start a process that looks like the service. So an unproven process does not replace a place that was
+    // proven before.
     const next = found && (isProven || !isFound) ? { ...found, ...flags } : fallback;
     const hasChanged = !sameJson(next, place);
     if (isProven && found) {
@@ -126,7 +130,7 @@ export function servicePlaces({
   };
 }
 
-/** Returns the only candidate. If there is none or more than one, `why` says so. */
+/** Returns the candidate if there is exactly one. Otherwise `why` says that there is none or that there are several. */
 function onlyOneOf([first, ...others]: readonly FoundService[]): Choice {
   if (first === undefined)
     return { why: 'no process looks like the service: flags and defaults apply' };

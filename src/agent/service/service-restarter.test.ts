@@ -1,4 +1,7 @@
-/** The proof that a service manager goes before SIGTERM, and that SIGTERM is what is left where it fails. */
+/**
+ * Tests that a restart uses a service manager if possible, and sends SIGTERM only if no service manager can restart the
+ * service.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Restarts the service through its service manager, or else with SIGTERM. */
+/** Restarts the service through its service manager. If no manager runs the service, it sends SIGTERM. */
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { SupervisorAccount } from './crash-story.ts';
@@ -69,9 +69,7 @@ export function serviceRestarter(
   };
 }
 
-/**
- * Sends SIGTERM. A supervisor that is not known starts the service again by itself, as long as the supervisor lives.
- */
+/** Sends SIGTERM. If the supervisor is unknown but still runs, it starts the service again by itself. */
 function terminate(process: ProcessId, log: Logger): void {
   const { pid, parent } = process;
   if (isSameProcess(findProcess(pid), process)) {

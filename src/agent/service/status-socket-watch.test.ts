@@ -1,4 +1,4 @@
-/** Proves that a socket is told of when it comes, on real directories. */
+/** Tests, on real directories, that a watch reports a socket when it is created. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';

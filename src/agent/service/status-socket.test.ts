@@ -1,4 +1,4 @@
-/** The proof of the status socket's client, against real sockets that answer well, badly or not at all. */
+/** Tests the client of the status socket against real sockets that answer correctly, wrongly or not at all. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { RequestListener, Server } from 'node:http';

@@ -58,8 +58,8 @@ export async function askStatus(socketPath: string, timeoutMs: number): Promise<
 }
 
 /**
- * Calls `listener` when the socket appears. The returned function unsubscribes. Returns undefined if the socket is
- * there already or cannot be watched for; then the caller must poll.
+ * Calls `listener` when the socket appears. The returned function unsubscribes. Returns undefined if the socket exists
+ * already, or if its directory cannot be watched. In these cases the caller must poll.
  */
 export function watchForSocket(socket: string, listener: () => void): (() => void) | undefined {
   const watcher = ifPossible(() => watch(dirname(socket)));

@@ -1,6 +1,6 @@
 /**
- * The proof of what is asked of systemd, with real processes and a stand-in for `systemctl`: it answers in systemd's
- * form and ends or starts nothing but what the test gave it.
+ * Tests what is asked of systemd, with real processes and a simulated `systemctl`. It prints answers in the form of
+ * systemd, and ends or starts only the processes of the test.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

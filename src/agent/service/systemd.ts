@@ -7,10 +7,10 @@ import type { ServiceManager } from './service-manager.ts';
 
 export interface Unit {
   readonly id: string;
-  /** The PID of the main process; 0 if none runs. */
+  /** The PID of the main process; 0 if no main process runs. */
   readonly mainPid: number;
   readonly activeState: string;
-  /** When the state changed last, in microseconds since the boot. */
+  /** The time of the last change of the state, in microseconds since the boot. */
   readonly changedAt: number;
   /** The command lines of the unit, as systemd prints them. */
   readonly execStart: string;
@@ -18,7 +18,7 @@ export interface Unit {
 
 const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart,StateChangeTimestampMonotonic';
 
-/** Matches a file that is started as k0s by the unit, or by its shell or interpreter. */
+/** Matches the path of a file that the unit starts as k0s, directly or through a shell or an interpreter. */
 const STARTED_AS_K0S = /(\/[^\s;"']+)(?: -\S+)* (?:controller|server|worker)\s/g;
 
 /** Returns systemd as a service manager. `cgroupOf` is a parameter for tests. */
@@ -44,8 +44,8 @@ export function systemd(commands: Commands, cgroupOf = cgroupNow): ServiceManage
 }
 
 /**
- * Returns the unit of a living process. The cgroup also contains children of the service, so the unit must name the
- * process, or its shell and the binary.
+ * Returns the unit of a running process. The cgroup also contains children of the service. So the main process of the
+ * unit must be this process, or it must be the parent of this process and the unit must name the binary.
  */
 async function unitOf(
   { pid, parent }: ProcessId,
@@ -63,8 +63,8 @@ async function unitOf(
 }
 
 /**
- * Returns the unit of a process that has ended: the unit that ran last, or one that starts the file as k0s. Other units
- * may use the same file for something else.
+ * Returns the unit of a process that has ended. This is the unit that last ran the service, or a unit that starts the
+ * file as k0s. Other units may use the same file for another purpose.
  */
 async function unitFor(
   binary: string,
@@ -72,17 +72,19 @@ async function unitFor(
   last: string | undefined,
 ): Promise<Unit | undefined> {
   const units = parseUnits(await ask('systemctl', 'show', PROPERTIES, '*.service'));
-  // An older unit for another role may exist that was never started or failed long ago, so the newest one comes first.
+  // There may be an older unit for another role that was never started or that failed long ago. So the unit whose state
+  // changed last comes first.
   const newestFirst = units.toSorted((a, b) => b.changedAt - a.changedAt);
-  // The last unit is accepted without a match, because the script that it starts need not name the file.
+  // The unit that last ran the service is accepted without a match, because it may start a script and does not always
+  // name the file.
   for (const unit of newestFirst)
     if (unit.id === last || (await names(unit, STARTED_AS_K0S, binary))) return unit;
   return undefined;
 }
 
 /**
- * Restarts the unit. `restart` is used because `start` waits for a pending RestartSec. systemd completes the restart even
- * if KillMode ends the agent, too.
+ * Restarts the unit. It uses `restart`, because `start` would wait until a pending RestartSec has passed. systemd
+ * completes the restart even if KillMode ends the agent as well.
  */
 async function restart({ id, activeState }: Unit, { ask }: Commands): Promise<void> {
   if (activeState === 'failed') await ask('systemctl', 'reset-failed', id);
@@ -90,7 +92,10 @@ async function restart({ id, activeState }: Unit, { ask }: Commands): Promise<vo
   await ask('systemctl', 'restart', '--no-block', id);
 }
 
-/** Returns what systemd knows. It counts its own restarts from 0 after each requested restart. */
+/**
+ * Returns what systemd knows about the service. systemd sets its count of automatic restarts to 0 at each requested
+ * restart.
+ */
 async function accountOf(
   { id }: Unit,
   since: number,
@@ -105,7 +110,7 @@ async function accountOf(
   ];
   const [shown, log] = await Promise.all([
     ask('systemctl', 'show', '--property=NRestarts,ExecMainCode,ExecMainStatus', id),
-    // The query selects lines of the service's own processes: `--unit` would add those of systemd.
+    // The query selects only log lines of the service's own processes. `--unit` would add log lines of systemd.
     ask('journalctl', ...query, `_SYSTEMD_UNIT=${id}`).catch(() => ''),
   ]);
   const fields = fieldsOf(shown);
@@ -133,8 +138,8 @@ async function names({ execStart }: Unit, pattern: RegExp, binary: string): Prom
 }
 
 /**
- * Returns the innermost unit in proc_pid_cgroup(5): from systemd's own hierarchy with cgroup v1, or else from that of
- * cgroup v2.
+ * Returns the innermost unit in proc_pid_cgroup(5). With cgroup v1 it comes from the hierarchy of systemd, otherwise
+ * from the hierarchy of cgroup v2.
  */
 export function unitNameIn(cgroup: string): string | undefined {
   const lines = cgroup.split('\n');

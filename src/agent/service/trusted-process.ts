@@ -1,4 +1,7 @@
-/** Decides which processes the agent trusts: those of root or of its own user, outside of containers. */
+/**
+ * Decides which processes the agent trusts. These are processes of root or of the agent's own user that run outside of
+ * containers.
+ */
 import { statSync } from 'node:fs';
 import { ifPossible } from '../../util/errors.ts';
 import { isTrustedUser } from '../state/trusted-path.ts';
@@ -12,15 +15,16 @@ export function whyForeign(pid: number): string | undefined {
   const foreign = users.find((uid) => !isTrustedUser(uid));
   if (foreign !== undefined) return `belongs to user ${foreign}, not to root`;
   const mode = ifPossible(() => statSync(`/proc/${pid}/exe`).mode) ?? 0;
-  // sudo runs as root in every way while it waits for a password, so set-user-id programs are excluded.
+  // Set-user-id programs are excluded. For example, while sudo waits for a password, all its user ids are root, but any
+  // user may have started it.
   if ((mode & 0o6000) !== 0)
     return 'runs a set-user-id program, with arguments that anybody may choose';
   return isElsewhere(pid) ? 'runs in a container' : undefined;
 }
 
 /**
- * Returns the real, effective, saved and file system user. A program such as `su` runs as root with arguments that
- * another user chose.
+ * Returns the real, effective, saved and file system user ids of the process. All are needed, because a program such as
+ * `su` runs as root with arguments that another user chose.
  */
 export function usersOf(pid: number): number[] | undefined {
   const [, users] = /^Uid:\s+(\S.*)$/m.exec(kernelText(`/proc/${pid}/status`)) ?? [];
@@ -28,8 +32,8 @@ export function usersOf(pid: number): number[] | undefined {
 }
 
 /**
- * Returns true if the cgroup or the root directory of the process shows that it is in a container. Its mounts prove
- * nothing, because services with PrivateTmp of systemd have mounts of their own, too.
+ * Returns true if the cgroup or the root directory of the process shows that the process is in a container. Its mounts
+ * prove nothing, because a systemd service with PrivateTmp also has mounts of its own.
  */
 function isElsewhere(pid: number): boolean {
   const container = containerOf(pid);
@@ -40,14 +44,14 @@ function isElsewhere(pid: number): boolean {
 }
 
 /**
- * The root directories of this host, which are read once. If the agent runs in a container that sees the host's
- * processes, the root directory of the host is that of PID 1.
+ * The root directories of this host. They are read only once. If the agent runs in a container that can see the
+ * processes of the host, the root directory of PID 1 is the root directory of the host.
  */
 let roots: readonly (string | undefined)[] | undefined;
 
 /**
- * Returns the container of a process. Container runtimes name the innermost cgroup by 64 hexadecimal digits, and the
- * kubelet's own cgroups contain kubepods.
+ * Returns the container of a process; undefined if it is in no container. Container runtimes give the innermost cgroup
+ * a name of 64 hexadecimal digits. The cgroups that the kubelet creates contain kubepods.
  */
 function containerOf(pid: number | 'self'): string | undefined {
   const cgroup = kernelText(`/proc/${pid}/cgroup`);

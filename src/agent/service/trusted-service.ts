@@ -1,4 +1,4 @@
-/** Asks a status socket that only root, or the user of the agent, can have created. */
+/** Sends a request to a status socket. Only root or the user of the agent can have created this socket. */
 import { assertTrustedPath } from '../state/trusted-path.ts';
 import { readServiceArguments } from './find-services.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
@@ -15,17 +15,17 @@ export interface TrustedAnswer extends ServiceStatus {
 }
 
 /**
- * The first answer of a worker takes a second, because the service creates a client for it, and longer on a busy
- * machine.
+ * The time limit of a request. On an idle machine the first answer of a worker takes a second, because the service
+ * creates a client for it. On a busy machine it takes longer.
  */
 export const STATUS_TIMEOUT_MS = 5_000;
 
-/** A worker whose command line names no profile has this one. */
+/** The profile of a worker whose command line names no profile. */
 const DEFAULT_PROFILE = 'default';
 
 /**
- * Rejects unless the socket and the process are trusted. The process must be a `controller` or `worker`, or be started
- * from `binary`.
+ * Returns the answer of the service. Rejects unless the socket and the process are trusted. The process must be a
+ * `controller` or `worker`, or it must have been started from `binary`.
  */
 export async function askService(
   socket: string,

@@ -1,4 +1,7 @@
-/** Whether k0s was started with its own agent, from status answers and worker profiles that were recorded from a real k0s. */
+/**
+ * Tests whether the agent finds out if k0s runs its own autopilot. The status answers and worker profiles were recorded
+ * from a real k0s.
+ */
 import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +23,10 @@ afterEach(async () => await rm(directory, { recursive: true }));
 
 type Switch = 'on' | 'off';
 
-/** What the agent takes from the recorded answer of a worker, of a process that it has not met before. */
+/**
+ * Returns what the agent reads from the recorded answer of a worker. Each call uses a process that the agent does not
+ * know yet.
+ */
 function answerOf(own: Switch, version?: string): TrustedAnswer {
   const status = recordedBeside(`status-w1-autopilot-${own}`);
   if (!isRecord(status)) throw new Error('the recorded status is no object');
@@ -34,7 +40,7 @@ function answerOf(own: Switch, version?: string): TrustedAnswer {
   };
 }
 
-/** The profile `v1` as it was recorded, in the form in which k0s stores it. */
+/** Writes the recorded profile `v1`, with this change, in the form in which k0s stores it. */
 async function store(own: Switch, change: Record<string, string> = {}, name = 'v1') {
   const profiles = recordedBeside(`worker-config-autopilot-${own}`) as {
     metadata: { name: string };
@@ -122,7 +128,7 @@ test('an agent that starts anew still knows what it found out about a process th
   await store('off', balanced);
   const later = Date.now() / 1_000 + 30;
   await utimes(join(directory, 'worker-profile.yaml'), later, later);
-  // Another process comes between, so that nothing is left in memory of the first one.
+  // The agent asks about another process in between, so that its memory holds nothing about the first process.
   const other = answerOf('on');
   expect(await ask(other)).toEqual(doubt('has changed since k0s was started'));
   expect(await ask(answer)).toEqual(doubt('has changed since k0s was started'));

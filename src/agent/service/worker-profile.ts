@@ -19,12 +19,13 @@ export type OwnAgentFacts = Pick<ServiceFacts, 'ownAgent' | 'ownAgentDoubt'>;
 const PROFILE_FILE = 'worker-profile.yaml';
 
 /**
- * A worker with node-local load balancing writes its profile a second time while it starts. A later change of the file
- * comes from the cluster, half a minute later at the earliest.
+ * The milliseconds after the start of k0s in which it may write its profile file. A worker with node-local load
+ * balancing writes the file a second time while it starts. A later change of the file comes from the cluster, half a
+ * minute after the start at the earliest.
  */
 const START_MS = 5_000;
 
-/** Whether the last process of k0s runs its own agent. This answer stays true for as long as that process lives. */
+/** Says whether the last process of k0s runs its own agent. The answer stays valid until that process ends. */
 interface Known {
   /** The boot id and the start time of the process. */
   readonly started: string;
@@ -34,8 +35,9 @@ interface Known {
 let known: Known | undefined;
 
 /**
- * Returns whether k0s runs its own agent, or why that is not known. Returns an empty object if the service is not k0s.
- * `record` is the path of a file that keeps the answer when the agent restarts. Never rejects.
+ * Returns whether k0s runs its own agent, or the reason why that is not known. Returns an empty object if the service
+ * is not k0s. `record` is the path of a file that stores the answer, so that it survives a restart of the agent. Never
+ * rejects.
  */
 export async function ownAgentOf(
   answer: TrustedAnswer,
@@ -57,7 +59,7 @@ export async function ownAgentOf(
       return doubt(`${path} has changed since k0s was started`);
     const ownAgent = leavesAgentOn(data);
     known = { started: process.started, ownAgent };
-    // If the disk is full, the agent only fails to remember the answer.
+    // If the disk is full, the answer is only not stored.
     if (record !== undefined)
       await writeDurably(record, `${JSON.stringify(known)}\n`).catch(() => undefined);
     return { ownAgent };
@@ -84,13 +86,14 @@ function doubt(reason: string): OwnAgentFacts {
 }
 
 /**
- * Returns the data of the ConfigMap that k0s read. Throws if the file is about another profile than the command line.
+ * Returns the data of the ConfigMap that k0s read. Throws if the file contains another profile than the profile on the
+ * command line.
  */
 async function profileIn(
   text: string,
   profile: string,
 ): Promise<Readonly<Record<string, unknown>>> {
-  // The parser is loaded only here: agents are idle for months, and the parser takes memory.
+  // The parser is loaded only here, because it takes memory, and an agent does nothing for months.
   const { parseForeignYaml } = await import('../../util/yaml.ts');
   const [stored] = parseForeignYaml(text, (why) => {
     throw new Error(`${PROFILE_FILE} cannot be read: ${why}`);
@@ -110,8 +113,8 @@ function isRewritten({ nodeLocalLoadBalancing }: Readonly<Record<string, unknown
 }
 
 /**
- * Returns true if the file was written after k0s started. k0s creates its status socket just after it has read the
- * profile.
+ * Returns true if the file was written after k0s had started. The socket file shows the time of the start, because k0s
+ * creates its status socket just after it has read the profile.
  */
 async function isNewer(path: string, statusSocket: string): Promise<boolean> {
   const [file, socket] = await Promise.all([stat(path), stat(statusSocket)]);

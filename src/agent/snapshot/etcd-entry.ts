@@ -1,4 +1,7 @@
-/** Reads the archive of a k0s backup while it is written, and finds out whether it has a whole snapshot of etcd. */
+/**
+ * Reads the archive of a k0s backup while k0s writes it, and checks whether the archive contains a complete snapshot of
+ * etcd.
+ */
 import { createHash } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -7,15 +10,15 @@ import { createGunzip } from 'node:zlib';
 /** The name under which `k0s restore` looks for the snapshot. */
 const ENTRY = 'etcd-snapshot.db';
 const BLOCK = 512;
-/** The last bytes of a snapshot are the SHA-256 of all others. */
+/** The number of bytes at the end of a snapshot that contain the SHA-256 of all earlier bytes. */
 const HASH_BYTES = 32;
 
 export interface ArchiveReader {
-  /** The archive as k0s prints it, compressed. */
+  /** The stream that receives the compressed archive as k0s prints it. */
   readonly input: Writable;
   /**
-   * Resolves once the archive has ended: with a problem of the archive, or with undefined if it has a whole snapshot of etcd. Never
-   * rejects.
+   * Resolves once the archive has ended. The result is the problem of the archive, or undefined if the archive contains
+   * a complete snapshot of etcd. Never rejects.
    */
   readonly problem: Promise<string | undefined>;
 }
@@ -37,7 +40,7 @@ export function archiveReader(): ArchiveReader {
   return { input: gunzip, problem };
 }
 
-/** Follows the headers of a tar archive, and hashes the entry of the snapshot. */
+/** Reads the headers of a tar archive one after the other, and hashes the entry of the snapshot. */
 function tarReader() {
   let header = Buffer.alloc(0);
   let left = 0;
@@ -51,7 +54,7 @@ function tarReader() {
   const begin = (): void => {
     const name = textOf(header.subarray(0, 100));
     const size = sizeOf(header.subarray(124, 136));
-    // An empty block stands here only at the end of the archive, so there is no entry to follow.
+    // An empty block at this position is the end of the archive, so no entry follows.
     if (name === '' || size === undefined) return;
     left = size;
     padding = (BLOCK - (size % BLOCK)) % BLOCK;
@@ -93,7 +96,7 @@ function tarReader() {
 
 interface SnapshotHash {
   readonly add: (part: Buffer) => void;
-  /** Returns true if the hash at the end is that of everything before it. */
+  /** Returns true if the hash at the end matches all bytes before it. */
   readonly isWhole: () => boolean;
 }
 
@@ -118,7 +121,10 @@ function textOf(field: Buffer): string {
   return text;
 }
 
-/** Reads a size in octal digits, or in binary if the first bit is set, which Go uses from 8 GiB on. */
+/**
+ * Reads a size. It consists of octal digits, or it is binary if the first bit is set. Go writes binary sizes from 8 GiB
+ * on.
+ */
 function sizeOf(field: Buffer): number | undefined {
   if (((field[0] ?? 0) & 0x80) !== 0) return field.readUIntBE(field.length - 6, 6);
   const digits = textOf(field).trim();

@@ -1,4 +1,7 @@
-/** Runs a program and writes its output to a file, through another program if one is given. If one program fails, all of them are ended. */
+/**
+ * Runs a program and writes its output to a file. If a second program is given, the output passes through it. If one
+ * program fails, all programs are killed.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { sendSignal } from '../service/processes.ts';
@@ -9,20 +12,20 @@ export interface PipedCommand {
 }
 
 export interface PipedCommands {
-  /** Makes `reader` get a copy of what the first program prints, before another program changes it. */
+  /** Copies the output of the first program to `reader`, before a second program changes that output. */
   readonly copyTo: (reader: Writable) => void;
-  /** What the last program prints. */
+  /** The output of the last program. */
   readonly output: Readable;
-  /** Resolves once all programs have exited with 0. Rejects as soon as one of them fails or is ended. */
+  /** Resolves once all programs have exited with 0. Rejects as soon as one of the programs fails or is killed. */
   readonly ended: Promise<void>;
   /** Kills all programs and their children. */
   readonly kill: (why: Error) => void;
 }
 
-/** The most characters that are kept of the last error output of a program. */
+/** The number of characters that are kept from the end of the error output of a program. */
 const MOST_WORDS = 4_096;
 
-/** Starts the programs with exactly this environment. Each one runs in a process group of its own. */
+/** Starts the programs with exactly this environment. Each program runs in its own process group. */
 export function pipeCommands(
   first: PipedCommand,
   second: PipedCommand | undefined,
@@ -38,7 +41,7 @@ export function pipeCommands(
   const children = filter === undefined ? [source] : [source, filter];
   let killed: Error | undefined;
   const output = new PassThrough();
-  // The reader of the output gets the error, too, once it reads.
+  // This empty listener prevents a crash. A reader of the output still gets the error.
   output.on('error', () => undefined);
   const kill: PipedCommands['kill'] = (why) => {
     killed ??= why;
@@ -52,7 +55,8 @@ export function pipeCommands(
     kill(error);
     throw error;
   };
-  // A program that has ended cannot take more input. Its exit code says why it ended.
+  // A program that has ended cannot receive more input, so this error is ignored. The exit code of the program says why
+  // it ended.
   filter?.stdin.on('error', () => undefined);
   if (filter === undefined) source.stdout.pipe(output);
   else {
@@ -75,7 +79,7 @@ export function pipeCommands(
   };
 }
 
-/** Resolves with how the program failed; undefined if it exited with 0. */
+/** Resolves with a text that says how the program failed; undefined if the program exited with 0. */
 async function failureOf(child: ChildProcess): Promise<string | undefined> {
   let words = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {

@@ -1,4 +1,4 @@
-/** Snapshots of etcd, taken by a stand-in of `k0s backup` that knows only the documented command line. */
+/** Tests snapshots of etcd. The script that replaces `k0s backup` accepts only the documented command line. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fsPromises from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { findProcess } from '../service/processes.ts';
 import { fileTrust } from '../state/trusted-path.ts';
 import { keptSnapshot, takeSnapshot } from './take-snapshot.ts';
 
-/** Like k0s: it makes a folder in TMPDIR, puts the snapshot into it, and removes the folder at its end. */
+/** Works like k0s: creates a folder in TMPDIR and puts the snapshot into it. `ARCHIVE` removes the folder at the end. */
 const BACKUP = `
 [ "$*" = "backup --save-path - --data-dir $DATA --status-socket $RUN/status.sock" ] || { echo "unknown flags $*" >&2; exit 1; }
 work=$(mktemp -d "$TMPDIR/k0s-backupXXXXXX")
@@ -115,7 +115,7 @@ test('a certificate that openssl refuses leaves no snapshot', async () => {
   expect(await kept()).toEqual([]);
 });
 
-/** Tells its process ids, and then never ends. */
+/** Writes its process ids to a file, and then never ends. */
 const HANG = `${BACKUP} sleep 1000 & echo "$$ $!" >"$RUN/pids"; wait`;
 
 test.each([

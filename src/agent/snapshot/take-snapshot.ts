@@ -13,9 +13,9 @@ import { archiveReader } from './etcd-entry.ts';
 import { type PipedCommands, pipeCommands } from './piped-commands.ts';
 
 export interface SnapshotRequest {
-  /** The path of the k0s that runs. */
+  /** The path of the k0s binary that is running. */
   readonly binary: string;
-  /** The version that the upgrade leads to; it is a part of the file's name. */
+  /** The target version of the upgrade. It is a part of the name of the file. */
   readonly version: string;
   readonly dataDirectory: string;
   readonly statusSocket: string;
@@ -30,7 +30,7 @@ export interface SnapshotTools {
   readonly files: Pick<Files, 'open' | 'statfs' | 'rm'>;
   readonly fileTrust: Pick<FileTrust, 'assertTrusted' | 'makePrivate'>;
   readonly abort: AbortSignal;
-  /** The value of PATH, in which openssl is looked for. */
+  /** The value of PATH. The agent searches for openssl in it. */
   readonly path?: string | undefined;
 }
 
@@ -38,19 +38,22 @@ const DEFAULT_KEEP = 2;
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
 /** The free space is measured each time that this many bytes were written. */
 const STEP_BYTES = 4 * 1024 * 1024;
-/** Bytes of room for the headers of many small files. Apart from these headers, the compressed archive is smaller than its content. */
+/**
+ * Extra bytes for the headers of many small files. Without the headers, the compressed archive is smaller than its
+ * content.
+ */
 const HEADERS_BYTES = 64 * 1024 * 1024;
 const PREFIX = 'k0s-before-';
 /** The files and folders below the data directory of k0s that a backup of k0s contains. */
 const SAVED = ['etcd/member/snap/db', 'pki', 'manifests', 'images', 'helmhome'];
 
-/** Returns the directory of the snapshots, and that of a snapshot that is being taken. */
+/** Returns the directory of the finished snapshots, and the directory in which a snapshot is being taken. */
 function placesIn(stateDirectory: string): { directory: string; working: string } {
   const directory = join(stateDirectory, 'snapshots');
   return { directory, working: join(directory, 'working') };
 }
 
-/** Removes what a snapshot that was cut off has left. It may contain keys of the cluster. */
+/** Removes the files of an interrupted snapshot. They may contain keys of the cluster. */
 export async function discardSnapshot(
   stateDirectory: string,
   files: Pick<Files, 'rm'>,
@@ -59,8 +62,8 @@ export async function discardSnapshot(
 }
 
 /**
- * Takes a snapshot. Resolves with its file, or with `none` if this controller has no etcd of its own. Rejects with the reason if the
- * snapshot fails, and removes its files then.
+ * Takes a snapshot. Resolves with its file, or with `none` if this controller has no etcd of its own. If the snapshot
+ * fails, it removes the files of the snapshot and rejects with the reason.
  */
 export async function takeSnapshot(
   request: SnapshotRequest,
@@ -91,8 +94,9 @@ export async function takeSnapshot(
 }
 
 /**
- * Resolves with the reported snapshot if its file still exists and has the reported hash, and with undefined if the agent must take
- * another snapshot. Anybody who may write the object may have written the report, so only the directory of the snapshots is searched.
+ * Resolves with the reported snapshot if its file still exists and has the reported hash; otherwise undefined, and the
+ * agent must take another snapshot. Anybody who may write the object may have written the report, so only files in the
+ * directory of the snapshots are accepted.
  */
 export async function keptSnapshot(
   reported: EtcdSnapshot | undefined,
@@ -110,14 +114,14 @@ export async function keptSnapshot(
   return (await hashFile(path, files)) === sha256 ? reported : undefined;
 }
 
-/** The name sorts by time. The version comes from a plan, so it may contain anything. */
+/** The names of snapshots of one version sort by time. The version comes from a plan, so it may contain any character. */
 function nameOf({ version, rules }: SnapshotRequest, at: string): string {
   const time = at.replaceAll(/[-:]|\.\d+/g, '');
   const wanted = version.replaceAll(/[^0-9A-Za-z.+-]/g, '_').slice(0, 64);
   return `${PREFIX}${wanted}-${time}.tar.gz${rules.certificate === undefined ? '' : '.cms'}`;
 }
 
-/** Writes the archive to `path`, and resolves with its size and hash once the disk has it. */
+/** Writes the archive to `path`. Resolves with the size and the hash of the archive once it is synced to the disk. */
 async function write(path: string, request: SnapshotRequest, tools: SnapshotTools) {
   const { clock, abort } = tools;
   const { timeoutMs = DEFAULT_TIMEOUT_MS } = request.rules;
@@ -148,7 +152,7 @@ async function write(path: string, request: SnapshotRequest, tools: SnapshotTool
   }
 }
 
-/** k0s writes temporary files with the keys of the cluster, so its temporary directory is one that only root can read. */
+/** k0s writes temporary files with the keys of the cluster. So its temporary directory must be readable only by root. */
 async function start(
   path: string,
   { binary, dataDirectory, statusSocket, rules }: SnapshotRequest,
@@ -167,11 +171,14 @@ async function start(
 
 interface Room {
   readonly mostBytes: number;
-  /** Rejects if a write of so many further bytes would leave less than the reserve free. */
+  /** Rejects if less than the reserve would be free after a write of this many further bytes. */
   readonly require: (bytes: number) => Promise<void>;
 }
 
-/** Rejects if the disk has no room for the snapshot and for the copy of etcd that k0s makes for it. */
+/**
+ * Rejects if the disk has no room for the snapshot together with the temporary copy of etcd that k0s makes. Otherwise
+ * resolves with the limits for the snapshot.
+ */
 async function roomFor(
   { dataDirectory, stateDirectory, reserveBytes }: SnapshotRequest,
   { files }: SnapshotTools,
@@ -227,7 +234,10 @@ async function store(
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** Removes all but the `keep` newest snapshots. Never removes `newest`, even if the clock of the host was wrong before. */
+/**
+ * Keeps the `keep` newest snapshots and removes all others. Never removes `newest`, even if an older snapshot has a
+ * later time because the clock of the host was wrong.
+ */
 async function prune(directory: string, newest: string, keep: number): Promise<void> {
   const names = (await readdir(directory)).filter((name) => name.startsWith(PREFIX));
   const times = await Promise.all(
@@ -239,7 +249,7 @@ async function prune(directory: string, newest: string, keep: number): Promise<v
   for (const { name } of old) await rm(join(directory, name), { force: true });
 }
 
-/** Returns the record of a snapshot that failed, for people. */
+/** Returns the record of a failed snapshot. The record is for people. */
 export function failedSnapshot(error: unknown, now: number): EtcdSnapshot {
   return { at: rfc3339(now), failed: messageOf(error) };
 }

@@ -1,4 +1,4 @@
-/** The proof that files change in an order that survives power loss, and that every change can be done again. */
+/** Tests that files are changed in an order that survives a power loss, and that every change can be repeated. */
 import * as fsPromises from 'node:fs/promises';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,10 @@ afterEach(async () => await rm(directory, { recursive: true }));
 const at = (name: string): string => join(directory, name);
 const nameOf = (path: unknown): string => (path === directory ? '.' : basename(String(path)));
 
-/** The real thing, with a note of each call; `failing` makes one of them fail. */
+/**
+ * Returns the real file functions, which record each call in `calls`. `failing` maps the name of a function to the
+ * error code with which it fails.
+ */
 function recorded(failing: Partial<Record<keyof Files, string>> = {}): Files {
   const note = (call: string): void => void calls.push(call);
   const run = async <T>(kind: keyof Files, paths: unknown[], act: () => Promise<T>): Promise<T> => {
@@ -51,7 +54,7 @@ function recorded(failing: Partial<Record<keyof Files, string>> = {}): Files {
   };
 }
 
-/** What matters for power loss: which name changes after which sync. */
+/** Returns the calls that matter for a power loss: the syncs, and the calls that change names. */
 const order = (): string[] => calls.filter((call) => !/^(open|rm)/.test(call));
 
 test('a file is written aside, synced, renamed, and its directory synced', async () => {

@@ -38,8 +38,8 @@ export async function writeDurably(
 }
 
 /**
- * Replaces the file `target`, which must exist, by the file `source`. `verify` rejects to keep the old file. Its
- * argument is true if the new file is a copy, which lacks extended attributes.
+ * Replaces the file `target`, which must exist, by the file `source`. If `verify` rejects, the old file stays. The
+ * second argument of `verify` is true if the new file is a copy, because a copy lacks extended attributes.
  */
 export async function replaceDurably(
   source: string,
@@ -54,7 +54,8 @@ export async function replaceDurably(
     await files.link(source, next);
   } catch (error) {
     if (!NO_LINKS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    // The file system has no hard links, so the file is copied. With hard links, `source` stays as a second name of the file.
+    // The file system has no hard links, so the file is copied. With hard links there is no copy: `source` remains as a
+    // second name of the new file.
     isCopy = true;
     await files.copyFile(source, next);
     await syncPath(next, files);
@@ -63,8 +64,8 @@ export async function replaceDurably(
     await verify(next, isCopy);
     await files.rename(next, target);
   } finally {
-    // The name may exist after a failure. rename(2) also leaves it if both are names of one file, as on a repetition
-    // after a crash.
+    // The name still exists after a failure. It also exists if both names belong to one file, because rename(2) then
+    // does nothing. That happens when the step is repeated after a crash.
     await files.rm(next, { force: true });
   }
   await syncPath(dirname(target), files);

@@ -1,4 +1,7 @@
-/** What happens on a host whose cp cannot copy all attributes: stand-ins for cp say what real ones say. */
+/**
+ * Tests what happens on a host whose `cp` cannot copy all attributes. Scripts that replace `cp` print the messages of
+ * real ones.
+ */
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Copies to a file what a copy of its bytes leaves out: mode, owner, ACL, SELinux context, capabilities and other
- * extended attributes.
+ * Copies to a file everything that a copy of its bytes does not include: mode, owner, ACL, SELinux context,
+ * capabilities and other extended attributes.
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -14,34 +14,38 @@ const SELINUX = '/sys/fs/selinux/enforce';
 const PATIENCE_MS = 60_000;
 
 /**
- * The values of `--preserve`, the most complete first. A cp accepts options that it was built without, or that the
- * kernel refuses, and then fails.
+ * The values of `--preserve`. The most complete value comes first, because `cp` may fail with it: `cp` accepts options
+ * that it was built without, or that the kernel refuses, and then fails.
  */
 const CHOICES = ['mode,ownership,xattr', 'mode,ownership'];
 
 /**
- * These attributes sign the content of the old file. A kernel that checks signatures would refuse to run the new one.
+ * These attributes are signatures of the content of the old file. With them, a kernel that checks signatures would
+ * refuse to run the new file.
  */
 const SIGNATURES = ['security.ima', 'security.evm'];
 
 export interface AttributeTools {
-  /** The agent calls this with a sentence that says which attributes no program of this host can copy. The file then lacks them. */
+  /**
+   * The agent calls this if no program of this host can copy some attributes, so that the file lacks them. `problem` is
+   * a sentence that names these attributes.
+   */
   readonly cannot: (problem: string) => void;
-  /** True if both files have the same content. Then the signatures of one are right for the other. */
+  /** True if both files have the same content. The signatures of one file are then valid for the other file as well. */
   readonly isSameContent?: boolean;
 }
 
 /**
- * Copies the attributes with cp of coreutils, because Node.js has no calls for extended attributes. Rejects if an
- * attribute cannot be set on `to` although this host can copy it, which is tried with two files of the agent in the
- * same directory.
+ * Copies the attributes with cp of coreutils, because Node.js has no functions for extended attributes. Rejects if an
+ * attribute cannot be set on `to` although this host can copy it. To find out whether the host can copy it, the
+ * function copies it between two files of its own in the same directory.
  */
 export async function copyAttributes(
   from: string,
   to: string,
   { cannot, isSameContent = false }: AttributeTools,
 ): Promise<void> {
-  // A step that is repeated after a crash may find two names of one file. cp refuses such a copy.
+  // When a step is repeated after a crash, both paths may be names of one file. cp refuses to copy a file to itself.
   if (await isSameFile(from, to)) return;
   for (const preserve of existsSync(SELINUX) ? [`${CHOICES[0]},context`, ...CHOICES] : CHOICES) {
     const said = await failureOf(preserve, from, to);
@@ -77,8 +81,8 @@ async function isSameFile(path: string, other: string): Promise<boolean> {
 }
 
 /**
- * Returns true if cp can copy these attributes between two files in the directory. Also returns true if that cannot be
- * tried, because then nothing shows that this host cannot copy them.
+ * Returns true if cp can copy these attributes between two files in the directory. Also returns true if the test itself
+ * fails, because then nothing proves that this host cannot copy them.
  */
 async function works(preserve: string, folder: string): Promise<boolean> {
   const own = await mkdtemp(join(folder, '.refit-attributes-')).catch(() => undefined);

@@ -1,4 +1,7 @@
-/** Remembers the last finished signals, so that an old copy of a signal that comes back is not carried out again. */
+/**
+ * Remembers the last finished signals, so that the agent does not carry out an old copy of a signal that appears on the
+ * object again.
+ */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { type FinalStatus, isFinal } from '../../signal/names.ts';
@@ -6,16 +9,16 @@ import { parseJson } from '../../util/json.ts';
 import type { SignalKey } from '../journal.ts';
 import { writeDurably } from './durable-files.ts';
 
-/** How a signal ended on this host: its final status, or `left` if it was left to k0s's own agent. */
+/** The end of a signal on this host: its final status, or `left` if the agent left the signal to k0s's own agent. */
 export type SignalEnd = FinalStatus | 'left';
 
-/** The most finished signals that are remembered. The oldest ones are forgotten. */
+/** The most finished signals that are remembered. When there are more, the oldest signals are forgotten. */
 const MOST = 64;
 
 export interface FinishedSignals {
-  /** Returns how the signal ended on this host; undefined if it did not, or if that is forgotten. */
+  /** Returns how the signal ended on this host; undefined if the signal has not ended, or if its end is forgotten. */
   readonly endOf: (signal: SignalKey) => Promise<SignalEnd | undefined>;
-  /** Remembers how the signal ended. If it ended before, the first end stays. */
+  /** Remembers how the signal ended. If an end of the signal is already remembered, that first end stays. */
   readonly add: (signal: SignalKey, end: SignalEnd) => Promise<void>;
 }
 
@@ -25,7 +28,7 @@ export interface FinishedSignals {
  */
 export function finishedSignals(path: string): FinishedSignals {
   let entries: string[] | undefined;
-  /** Returns the entries of the file. If the file is damaged, its entries are forgotten, which does no other harm. */
+  /** Returns the entries of the file. If the file is damaged, its entries are lost, which has no other effect. */
   async function load(): Promise<string[]> {
     if (entries) return entries;
     const found = parseJson(await readFile(path, 'utf8').catch(() => undefined));

@@ -1,4 +1,4 @@
-/** The proof that the journal comes back from the disk as it was written, and that a strange one stops the agent. */
+/** Tests that the journal is read from the disk as it was written, and that an unknown journal stops the agent. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

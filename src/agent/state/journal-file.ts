@@ -8,12 +8,15 @@ import { IDLE, type Journal } from '../journal.ts';
 import { type Files, isDiskFull, writeDurably } from './durable-files.ts';
 import { unless } from './trusted-path.ts';
 
-/** The number of the journal's format. Increase it if an older or a newer agent could misread what this one writes. */
+/**
+ * The number of the journal's format. Increase it if an agent of another version could misread the new format, or if
+ * the new agent could misread an older journal.
+ */
 const FORMAT = 2;
 
 /**
- * Returns an idle journal if there is none. Rejects if the journal cannot be read, because it would be worse to forget
- * a half-finished upgrade.
+ * Returns the journal; an idle journal if there is no file. Rejects if the journal cannot be read, because it would be
+ * worse to forget an unfinished upgrade.
  */
 export async function loadJournal(
   path: string,
@@ -42,10 +45,7 @@ export async function loadJournal(
  */
 const SPARE_BYTES = 64 * 1024;
 
-/**
- * Resolves once the journal is on the disk. If the disk is full, it uses the room of the spare
- * file.
- */
+/** Resolves once the journal is on the disk. If the disk is full, it removes the spare file and uses its disk space. */
 export async function saveJournal(
   path: string,
   journal: Journal,
@@ -71,7 +71,10 @@ export async function withSpare(
   }
 }
 
-/** Creates the spare file. Call it before the journal is needed. If there is no room, a later save creates it. */
+/**
+ * Creates the spare file. Call this before the journal is needed. If the disk is full, a later save of the journal
+ * creates the spare file.
+ */
 export async function keepSpare(path: string, files: Files = fsPromises): Promise<void> {
   const spare = spareOf(path);
   const found = await files.lstat(spare).catch(() => undefined);

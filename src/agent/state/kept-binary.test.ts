@@ -1,4 +1,4 @@
-/** The previous binary of a host: how long it stays, and when it is used or given up. */
+/** Tests the previous binary of a host: how long it is kept, and when it is used or removed. */
 
 import { createHash } from 'node:crypto';
 import * as files from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { keptBinary } from './kept-binary.ts';
 const HOUR = 3_600_000;
 const sha = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** A host with an installed binary, and a clock whose two times are set by hand. */
+/** Returns a host with an installed binary. The test sets the wall time and the monotonic time of its clock. */
 async function place(keepMs?: number) {
   const directory = await files.mkdtemp(join(tmpdir(), 'refit-kept-'));
   onTestFinished(async () => await files.rm(directory, { recursive: true }));

@@ -1,6 +1,6 @@
 /**
- * Keeps the binary to which a node can go back: what it is, whether it is unchanged, and how long it stays. The record
- * is in the state directory, which only root can change.
+ * Keeps the binary to which a node can be rolled back. It records which binary this is, whether it is unchanged, and
+ * how long it stays. The record is in the state directory, which only root can change.
  */
 import { dirname } from 'node:path';
 import type { KeptFacts } from '../../signal/agent-presence.ts';
@@ -17,7 +17,7 @@ import { aRemovalReason, type RemovalReason, STAY, stayCounter } from './kept-st
 
 const RECORD = {
   ...STAY,
-  /** The stamp of the file when its hash last matched the record. It is absent in records of older agents. */
+  /** The stamp that the file had when its hash last matched the record. It is absent in records of older agents. */
   stamp: aText,
   /** Says why the agent has removed the binary. */
   gone: aRemovalReason,
@@ -31,27 +31,33 @@ interface KeptRecord extends Members<typeof RECORD> {
 
 export interface KeptBinary {
   /**
-   * Returns the kept binary, or the reason why none is kept any more; undefined if nothing is known. It reads the whole file only if the
-   * stamp of the file has changed.
+   * Returns the kept binary, or the reason why there is no kept binary any more; undefined if nothing is known. It
+   * hashes the file only if the stamp of the file has changed.
    */
   readonly facts: () => Promise<KeptFacts | undefined>;
-  /** Calls `keep`, which replaces the file at `path`, and records the new one. `keepMs` counts from `settle`. */
+  /**
+   * Calls `keep`, which replaces the file at `path`, and records the new file. The time `keepMs` starts at the call of
+   * `settle`.
+   */
   readonly replace: (
     next: { readonly path: string; readonly version: string; readonly keepMs: number | undefined },
     keep: () => Promise<void>,
   ) => Promise<void>;
   /**
-   * Records that the upgrade has succeeded, so that the time of the binary begins. It removes no file, because the last
-   * report waits for it.
+   * Records that the upgrade has succeeded. The time limit of the binary starts now. The function removes no file,
+   * because the last report waits for it.
    */
   readonly settle: () => Promise<void>;
-  /** Removes the binary once its time is over. */
+  /** Removes the binary once its time limit has passed. */
   readonly tend: () => Promise<void>;
-  /** Rejects if the file at `path` is not the one that was recorded. Without a record every file passes. */
+  /** Rejects if the file at `path` is not the recorded file. Without a record every file is accepted. */
   readonly verify: (path: string) => Promise<void>;
-  /** Stages the kept binary if it has this hash. Resolves with true if it did. */
+  /** Stages the kept binary if it has this hash. Resolves with true if the kept binary was staged. */
   readonly take: (path: string, sha256: string, staged: string) => Promise<boolean>;
-  /** Removes the binary to make room, unless a roll-back needs it. Returns true if that freed its bytes. */
+  /**
+   * Removes the binary to free disk space, unless a roll-back needs it. Returns true if that freed the space of the
+   * binary.
+   */
   readonly sacrifice: (binary: string, path: string) => Promise<boolean>;
 }
 
@@ -63,7 +69,7 @@ export interface KeptParts {
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }
 
-/** Returns functions that work one after the other. Use one instance for each record. */
+/** Returns functions that run one after the other, never at the same time. Create only one instance for each record. */
 export function keptBinary(parts: KeptParts): KeptBinary {
   const { files, log } = parts;
   const alone = semaphore(1);
@@ -75,7 +81,8 @@ export function keptBinary(parts: KeptParts): KeptBinary {
     await files.rm(known.path, { force: true });
     await syncPath(dirname(known.path), files);
     log.warn('removed the kept binary', { version: known.version, reason: gone });
-    // On a full disk the record may not be writable. A record without its file does no harm, because `facts` says that the file is gone.
+    // On a full disk the record cannot always be written. It does no harm if the record names a file that no longer
+    // exists, because `facts` then reports that the file was removed.
     await save({ ...rest, gone }).catch((error: unknown) =>
       log.warn('cannot record that the kept binary was removed', { reason: messageOf(error) }),
     );
@@ -84,7 +91,7 @@ export function keptBinary(parts: KeptParts): KeptBinary {
   return { ...lifeOf(desk), ...useOf(desk) };
 }
 
-/** What the functions of one instance of `keptBinary` share. */
+/** The values that the functions of one instance of `keptBinary` share. */
 interface Desk extends KeptParts {
   /** Runs the work after all earlier work of the instance. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
@@ -100,7 +107,8 @@ function lifeOf(desk: Desk): Pick<KeptBinary, 'replace' | 'settle' | 'tend'> {
   return {
     replace: async ({ path, version, keepMs }, keep) =>
       await alone(async () => {
-        // A record of the earlier file would refuse the new file. Without a record, a roll-back is possible, but the file is not verified.
+        // The record of the earlier file is removed first, because with it the new file would fail the check. Without a
+        // record, a roll-back is possible, but the file is not verified.
         await files.rm(record, { force: true });
         await keep();
         const sha256 = await hashFile(path, files);
@@ -129,7 +137,7 @@ function lifeOf(desk: Desk): Pick<KeptBinary, 'replace' | 'settle' | 'tend'> {
   };
 }
 
-/** Returns the functions that read, use or give up the binary. */
+/** Returns the functions that read, use or remove the binary. */
 function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacrifice'> {
   const { files, log, alone, load, remove } = desk;
   const changeOf = changeRecorder(desk);
@@ -141,7 +149,8 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
         const { version, sha256, until, gone } = known;
         if (gone !== undefined) return { version, sha256, gone };
         const byHand = await changeOf(known);
-        // An older controller does not know these reasons. It reads a record without a version as: the node cannot go back.
+        // An older controller does not know these reasons, so the version is left out. From facts without a version,
+        // that controller concludes that the node cannot be rolled back.
         if (byHand !== undefined) return { gone: byHand };
         return { version, sha256, ...(until !== undefined && { until }) };
       }),
@@ -169,13 +178,14 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
     sacrifice: async (binary, path) =>
       await alone(async () => {
         const known = await load();
-        // Before the upgrade has succeeded, a roll-back needs the binary. A file without a record may be another agent's.
+        // Before the upgrade has succeeded, a roll-back needs the binary. A file without a record may belong to another
+        // agent.
         if (known?.path !== path || known.settled !== true || known.gone !== undefined)
           return false;
         const installed = await files.lstat(binary).catch(() => undefined);
         const kept = await files.lstat(path).catch(() => undefined);
         const isWorking = installed?.isFile() === true && installed.size > 0;
-        // If the kept file is only a second name of the installed binary, its removal frees no room.
+        // If the kept file is only a second hard link to the installed binary, its removal frees no space.
         if (!isWorking || kept?.isFile() !== true || kept.ino === installed.ino) return false;
         await remove(known, 'DiskFull');
         return true;
@@ -183,7 +193,10 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
   };
 }
 
-/** Returns a function that says whether somebody else changed or removed the kept file. It records the stamp of an unchanged file. */
+/**
+ * Returns a function that reports whether somebody else changed or removed the kept file. If the file is unchanged, the
+ * function records its stamp.
+ */
 function changeRecorder({ files, log, save }: Desk) {
   const changeOf = changeFinder(files);
   return async (known: KeptRecord): Promise<'Changed' | 'Removed' | undefined> => {

@@ -1,34 +1,43 @@
 /**
- * Counts how long a file stays that the agent keeps for a way back: the previous binary, or the airgap bundles of the
- * previous version. The time begins when the upgrade has succeeded, and counts only while an agent runs.
+ * Counts how long a file stays that the agent keeps for a roll-back. The file is the previous binary, or an airgap
+ * bundle of the previous version. The time begins when the upgrade has succeeded, and counts only while an agent runs.
  */
 import { anAmount, aText, exactly, type Members } from '../../signal/members.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 
 export const STAY = {
-  /** Milliseconds that the file still stays, counted while an agent runs. If it is absent, the file stays until the next upgrade. */
+  /**
+   * The milliseconds for which the file will still stay. They count only while an agent runs. If the value is absent,
+   * the file stays until the next upgrade.
+   */
   leftMs: anAmount,
-  /** When the file is removed, by the wall clock, in RFC 3339 format. It is for people: `leftMs` decides. */
+  /**
+   * The time at which the file will be removed, by the wall clock, in RFC 3339 format. It is for people. The removal
+   * itself depends on `leftMs`.
+   */
   until: aText,
   /** True once the upgrade has succeeded. Before that the file is never removed, because a roll-back needs it. */
   settled: exactly(true),
 };
 export type Stay = Members<typeof STAY>;
 
-/** Says why the agent has removed a file that it kept: its time was over, or a download needed the room. */
+/**
+ * The reason why the agent has removed a file that it kept. `Expired`: its time limit has passed. `DiskFull`: a
+ * download needed the disk space.
+ */
 export type RemovalReason = 'Expired' | 'DiskFull';
 
-/** Returns the reason; undefined if the value is none. */
+/** Returns the removal reason; undefined if the value is not a removal reason. */
 export function aRemovalReason(value: unknown): RemovalReason | undefined {
   return value === 'Expired' || value === 'DiskFull' ? value : undefined;
 }
 
 export interface StayCounter {
-  /** Returns the stay that begins now. Call it when the upgrade has succeeded. */
+  /** Returns the stay with its start at this moment. Call this when the upgrade has succeeded. */
   readonly begin: (stay: Stay) => Stay;
   /**
-   * Counts the time that has passed. Calls `over` if the stay has ended, and `save` with the members to save if the
-   * record is out of date. If `save` rejects, the same time is counted again.
+   * Counts the time that has passed. If the time limit has passed, it calls `over`. If the record is out of date, it
+   * calls `save` with the members to save. If `save` rejects, the next call counts the same time again.
    */
   readonly pass: (
     stay: Stay,
@@ -39,12 +48,18 @@ export interface StayCounter {
   ) => Promise<void>;
 }
 
-/** Milliseconds between two saves of the counted time. A restart of the agent keeps the file at most that much longer. */
+/**
+ * Milliseconds between two saves of the counted time. A restart of the agent loses at most this much of the counted
+ * time, so the file stays that much longer.
+ */
 const SAVE_MS = 3_600_000;
-/** Milliseconds by which `until` must be wrong before it is corrected, because each correction is a write to the API server. */
+/**
+ * `until` is corrected only if it is wrong by at least this many milliseconds, because each correction is a write to
+ * the API server.
+ */
 const DRIFT_MS = 600_000;
 
-/** Returns a counter that counts from now. Use one for each record. */
+/** Returns a counter that starts now. Create one counter for each record. */
 export function stayCounter(clock: Pick<Clock, 'now' | 'monotonic'>): StayCounter {
   let counted = clock.monotonic();
   const untilOf = (leftMs: number | undefined): Pick<Stay, 'until'> =>
@@ -57,7 +72,7 @@ export function stayCounter(clock: Pick<Clock, 'now' | 'monotonic'>): StayCounte
     async pass(stay, { over, save }) {
       const { settled, leftMs } = stay;
       if (settled !== true || leftMs === undefined) return;
-      // Only the steady clock counts, so that a jump of the wall clock does not remove the file early.
+      // Only the steady clock counts, because a change of the wall clock must not remove the file early.
       const passed = clock.monotonic() - counted;
       const left = Math.max(0, leftMs - passed);
       if (left === 0) return await over();

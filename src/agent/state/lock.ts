@@ -1,4 +1,4 @@
-/** Locks a state directory to one agent. A lock whose holder is dead is free. */
+/** Locks a state directory for one agent. If the process that holds the lock has ended, the lock is free. */
 import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { RefitError } from '../../util/errors.ts';
@@ -8,10 +8,10 @@ import { findProcess } from '../service/processes.ts';
 import { unless } from './trusted-path.ts';
 
 /**
- * Takes the lock for the process `pid`. The lock is the file with the highest number, `<path>.<n>`.
- * To take over from a dead holder, an agent creates the file with the next number, which only one
- * agent can do; if agents overwrote one file, two could win at the same moment.
- * Rejects with REFIT_AGENT while a living process holds the lock.
+ * Acquires the lock for the process `pid`. The lock is the file `<path>.<n>` with the highest number. If its holder has
+ * ended, an agent acquires the lock by creating the file with the next number. Only one agent can create that file. If
+ * agents overwrote one file instead, two agents could acquire the lock at the same moment. Rejects with REFIT_AGENT
+ * while a running process holds the lock.
  */
 export async function takeLock(path: string, pid: number): Promise<void> {
   const draft = `${path}-${pid}`;
@@ -31,8 +31,8 @@ export async function takeLock(path: string, pid: number): Promise<void> {
 }
 
 /**
- * Rejects with REFIT_AGENT if a living process holds this lock file. A file that is missing or cannot be read locks
- * nothing.
+ * Rejects with REFIT_AGENT if a running process holds this lock file. A file that is missing or cannot be read does not
+ * count as a lock.
  */
 export async function assertFree(file: string): Promise<void> {
   const holder = await readHolder(file);

@@ -1,4 +1,4 @@
-/** The proof that one state directory serves one agent at a time, and that a dead agent's lock is free. */
+/** Tests that only one agent at a time can use a state directory, and that the lock of a dead agent is free. */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await rm(directory, { recursive: true }));
 
-/** PIDs of two processes that live as long as the test. */
+/** The PIDs of two processes that live at least as long as the test. */
 const us = process.pid;
 const them = process.ppid;
 

@@ -1,4 +1,4 @@
-/** What a first start writes survives power loss: the names of new directories are synced, too. */
+/** Tests that the files of a first start survive a power loss: the parents of new directories are synced as well. */
 import { existsSync } from 'node:fs';
 import fsPromises, { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';

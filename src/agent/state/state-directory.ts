@@ -31,8 +31,9 @@ export async function openStateDirectory(path: string, runDirectory: string): Pr
 }
 
 /**
- * Creates or opens a directory that only root can change. It rejects links and files of other users in the directory:
- * somebody may have put them there while it was open to others, and they could lead a later write elsewhere.
+ * Creates or opens a directory that only root can change. It rejects if the directory contains links, or files of other
+ * users. Somebody may have created them while the directory was open to other users, and a later write could follow
+ * them to another place.
  */
 async function openOwn(path: string): Promise<void> {
   await makeDirectory(path);
@@ -47,8 +48,8 @@ async function openOwn(path: string): Promise<void> {
 }
 
 /**
- * Creates one level after the other, because the recursive mkdir of Node.js never ends if a parent exists but refuses,
- * as in /proc.
+ * Creates the parent directories one by one. The recursive mkdir of Node.js never ends if a parent exists but refuses
+ * new directories, as in /proc.
  */
 async function makeDirectory(path: string): Promise<void> {
   try {
@@ -61,7 +62,7 @@ async function makeDirectory(path: string): Promise<void> {
     await makeDirectory(parent);
     await mkdir(path, { mode: 0o700 });
   }
-  // After power loss the journal in the directory is found only if the name of the directory was synced.
+  // If the name of the directory is not synced, the journal in it may be lost after power loss.
   await syncPath(dirname(path));
 }
 
@@ -69,7 +70,10 @@ async function makeDirectory(path: string): Promise<void> {
 const OWN =
   /^(?:(?:finished-)?journal|download|airgap-bundles|own-agent|kept-binary)[a-z-]*\.json(?:\.|$)|^(?:agent|host)\.lock[.-]/;
 
-/** Removes what agents wrote to the directory. The directory goes, too, unless it has other files. */
+/**
+ * Removes the files that agents wrote to the directory. It removes the directory as well, unless the directory contains
+ * other files.
+ */
 export async function removeState(path: string): Promise<void> {
   const names = await readdir(path);
   for (const name of names) if (OWN.test(name)) await rm(join(path, name));
@@ -105,7 +109,9 @@ export function upgradePathsOf(binary: string): UpgradePaths {
 /** The files in the state directory. */
 export interface StatePaths {
   readonly journal: string;
-  /** The journal of the second agent on a host whose airgap signals are on another object. */
+  /**
+   * The journal of the second agent of a host. A host has a second agent if another object carries its airgap signals.
+   */
   readonly airgapJournal: string;
   /** The journal of a change of files, keys or kubelet arguments. */
   readonly configurationJournal: string;
@@ -116,7 +122,7 @@ export interface StatePaths {
   readonly bundleRecord: string;
   /** The list of bundles that the agent placed. */
   readonly bundles: string;
-  /** The record of whether the running service has an agent of its own. */
+  /** The file that records whether the running service has an agent of its own. */
   readonly ownAgent: string;
   /** The record of the previous binary. */
   readonly kept: string;

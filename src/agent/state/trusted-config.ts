@@ -1,6 +1,6 @@
 /**
- * Checks the files of a kubeconfig. Somebody who can change one chooses which commands run as root, and which signals
- * the agent obeys.
+ * Checks the files of a kubeconfig. Somebody who can change one of these files decides which commands run as root, and
+ * which signals the agent carries out.
  */
 import { resolve } from 'node:path';
 import type { ClusterConfig, Pem } from '../../kube/config/cluster-config.ts';
@@ -8,8 +8,8 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { assertTrustedPath } from './trusted-path.ts';
 
 /**
- * Throws REFIT_FILE if somebody else could change the kubeconfig or a file that it names. The message says how to fix
- * it.
+ * Throws REFIT_FILE if users other than root, or the agent's own user, could change the kubeconfig or a file that it
+ * names. The message says how to fix that.
  */
 export async function assertTrustedConfig({
   certificateAuthority,
@@ -25,10 +25,10 @@ export async function assertTrustedConfig({
     exec?.command,
   ];
   for (const file of [...files, ...named]) {
-    // A command without a slash is found in PATH.
+    // A command without a slash is searched in PATH, so it has no path that could be checked here.
     if (file === undefined || !file.includes('/')) continue;
     await assertTrustedPath(resolve(file)).catch((cause: NodeJS.ErrnoException) => {
-      // The kubelet's certificate may be created later, and nobody else can write it.
+      // A missing file is accepted. The kubelet's certificate may be created later, and nobody else can write it.
       if (cause.code === 'ENOENT') return;
       throw new RefitError('REFIT_FILE', `cannot use the kubeconfig: ${messageOf(cause)}`, {
         cause,

@@ -1,4 +1,4 @@
-/** The proof of when a group counts as empty: files in the form of /etc, one difference at a time. */
+/** Tests when a group counts as empty. The files have the form of those in /etc; each case changes them in one point. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -10,7 +10,10 @@ const GROUP_WRITES = 0o020;
 const STICKY = 0o1000;
 const MAX_LINKS = 40;
 
-/** The error that somebody else could change a path. The problem lasts until a person fixes it, and the message says how. */
+/**
+ * The error that reports that somebody else could change a path. The problem lasts until a person fixes it, and the
+ * message says how to fix it.
+ */
 export class DistrustError extends Error {
   override readonly name = 'DistrustError';
 }
@@ -51,13 +54,13 @@ export async function assertTrustedPath(path: string): Promise<void> {
 }
 
 /**
- * Returns true if others can change the file. The mode of a socket does not count, because it says
- * who may connect, not who answers. Members of the agent's own group count as the agent.
+ * Returns true if users other than root, or the agent's own user and group, can change the file. The mode of a socket
+ * does not count, because it only controls who may connect to the socket. It does not control who answers on it.
  */
 async function isWritable(found: Stats, isLast: boolean): Promise<boolean> {
   const { mode, gid } = found;
   if (found.isSocket()) return false;
-  // In a directory such as /tmp nobody can replace a file of root.
+  // In a sticky directory such as /tmp, other users cannot replace a file of root.
   if (found.isDirectory() && !isLast && (mode & STICKY) !== 0) return false;
   if ((mode & OTHERS_WRITE) !== 0) return true;
   return (mode & GROUP_WRITES) !== 0 && gid !== process.getgid?.() && !(await isEmptyStaff(gid));
@@ -65,7 +68,7 @@ async function isWritable(found: Stats, isLast: boolean): Promise<boolean> {
 
 export type FileTrust = typeof fileTrust;
 
-/** Checks files of the host before the agent changes them. */
+/** Checks paths of the host before the agent changes files there. */
 export const fileTrust = {
   /** Rejects unless only root can change the file or directory. Rejects with ENOENT if it is missing. */
   assertTrusted: assertTrustedPath,
@@ -74,7 +77,10 @@ export const fileTrust = {
     await assertTrustedPath(dirname(path));
     await unless('ENOENT', assertTrustedPath(path));
   },
-  /** Creates a directory that nobody else can read. If the directory exists, it becomes private; rejects if it belongs to another user. */
+  /**
+   * Creates a directory that nobody else can read. If the directory exists, its mode is changed so that nobody else can
+   * read it. Rejects if the directory belongs to another user.
+   */
   async makePrivate(directory: string): Promise<void> {
     await assertTrustedPath(dirname(directory));
     await unless('EEXIST', mkdir(directory, { mode: 0o700 }));
@@ -99,14 +105,20 @@ export async function unless<T>(code: string, work: Promise<T>): Promise<T | und
 }
 
 /**
- * The name of the group that may have write access if it has no members. Other groups without members belong to set-group-id programs and
- * to services.
+ * The name of the only group that may have write access, and only if it has no members. Other groups without members
+ * belong to set-group-id programs and to services.
  */
 const NAME = 'staff';
-/** These sources list all members of a group in files. Another source, such as LDAP, may know more members. */
+/**
+ * With these sources, files list all members of a group. With another source, such as LDAP, a group may have more
+ * members than the files list.
+ */
 const COMPLETE = ['files', 'compat', 'systemd'];
 
-/** Returns true if the group is `staff` and certainly has no member but root. On Debian it may write to /usr/local. */
+/**
+ * Returns true if the group is `staff` and certainly has no member except root. On Debian this group may write to
+ * /usr/local.
+ */
 export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boolean> {
   const [sources, group, passwd, gshadow] = await Promise.all(
     ['nsswitch.conf', 'group', 'passwd', 'gshadow'].map(
@@ -127,7 +139,7 @@ export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boo
   const groups = group.filter(([, , id]) => Number(id) === gid);
   const shadows = gshadow.filter(([name]) => groups.some(([own]) => own === name));
   const isPrimary = passwd.some(([user, , , id]) => user !== 'root' && Number(id) === gid);
-  // Both files have the members in the last field, and the password in the second one.
+  // In both files the last field contains the members, and the second field contains the password.
   const entries = [...groups, ...shadows];
   const isLocked = entries.every(([, password = '']) =>
     ['x', '*', '!', '!*', '!!', ''].includes(password),
@@ -137,7 +149,7 @@ export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boo
   return groups.length > 0 && groups.every(([name]) => name === NAME);
 }
 
-/** Returns the members of a list apart from root. */
+/** Returns the members of the list except root. */
 function membersIn(list = ''): string[] {
   return list.split(',').filter((name) => !['', 'root'].includes(name.trim()));
 }

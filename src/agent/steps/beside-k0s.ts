@@ -1,4 +1,7 @@
-/** Leaves a signal to k0s's own agent, which lives in the service and would change the same binary at the same time. */
+/**
+ * Leaves a signal to k0s's own agent. That agent runs inside the service of k0s, and would change the same binary at
+ * the same time.
+ */
 import { heedsSwitch } from '../../signal/own-agent.ts';
 import { parseVersion } from '../../util/version.ts';
 import { isBundle, type UpdatePhase } from '../journal.ts';
@@ -6,8 +9,8 @@ import type { StepInput } from '../step-input.ts';
 import type { Step } from './step.ts';
 
 /**
- * Lists for each phase the statuses that only an agent on the node writes, and that this agent has
- * not written yet. If the signal has one of them, another agent wrote it.
+ * Lists for each phase the statuses that only an agent on the node writes, and that this agent writes only in a later
+ * phase. If the signal has such a status, another agent wrote it.
  */
 const NOT_YET_OURS: Readonly<Partial<Record<UpdatePhase, readonly string[]>>> = {
   started: ['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'],
@@ -18,7 +21,7 @@ const NOT_YET_OURS: Readonly<Partial<Record<UpdatePhase, readonly string[]>>> = 
   swapped: ['UnCordoning'],
 };
 
-/** The statuses of a signal with which its node may be cordoned. */
+/** The statuses of a signal during which the node may be cordoned. */
 const CORDONED: readonly (string | undefined)[] = [
   'Cordoning',
   'ApplyingUpdate',
@@ -26,19 +29,20 @@ const CORDONED: readonly (string | undefined)[] = [
   'UnCordoning',
 ];
 
-/** The statuses of a signal with which k0s's own agent continues by itself, or has reported the end. */
+/** The statuses in which k0s's own agent needs no leader to continue, or has already reported the end. */
 const ITS_TURN: readonly (string | undefined)[] = ['ApplyingUpdate', 'Restart', 'UnCordoning'];
 
 /**
- * Returns the step that leaves the signal to k0s's own agent, or waits until it is known whether that agent acts.
- * Returns undefined if this agent may act.
+ * Returns the step that leaves the signal to k0s's own agent, or the step that waits until it is known whether that
+ * agent acts. Returns undefined if this agent may act.
  */
 export function besideK0s(input: StepInput): Step | undefined {
   const { beside = 'replace', journal, host } = input;
   if (beside === 'replace') return undefined;
   if (input.ended === 'left')
     return { kind: 'stand-aside', reason: "this signal was left to k0s's own agent before" };
-  // If this agent failed or ended the signal, the cordon of k0s's own agent would stay.
+  // This agent must not report a failure or the end of the signal here, because the cordon that k0s's own agent set
+  // would then stay.
   if (hasOtherAgent(input)) {
     // While k0s does not answer, it is not known whether it runs its own agent. If it does not, only this agent can
     // report the failure.
@@ -47,7 +51,8 @@ export function besideK0s(input: StepInput): Step | undefined {
     return { kind: 'stand-aside', reason };
   }
   if (journal.phase !== 'idle') return undefined;
-  // Two agents must not work on one signal, so nothing is reported before it is known that this one is alone.
+  // Two agents must not work on one signal. So this agent reports nothing until it knows that no other agent works on
+  // the signal.
   if (host.ownAgentDoubt !== undefined)
     return { kind: 'await-own-agent', reason: host.ownAgentDoubt };
   if (host.ownAgent !== true) return undefined;
@@ -57,7 +62,10 @@ export function besideK0s(input: StepInput): Step | undefined {
     : { kind: 'report', status: 'FailedDownload', reason, refused: true };
 }
 
-/** Returns how to let the agent of Refit act. Workers of old releases ignore the switch of their controllers. */
+/**
+ * Returns the sentence that tells the user how to let Refit's agent act. Workers of old releases ignore the setting of
+ * their controllers that switches k0s's own agent off.
+ */
 function remedyFor(version: string | undefined): string {
   return parseVersion(version) !== undefined && !heedsSwitch(version)
     ? `k0s ${version} cannot switch that agent off, as v1.35.1 and later can: let it do this upgrade, or start the agent of Refit with --beside-k0s replace`
@@ -65,16 +73,16 @@ function remedyFor(version: string | undefined): string {
 }
 
 /**
- * Returns the step to take before a roll-back; undefined if the roll-back may begin. Otherwise k0s's own agent, which
- * starts with the new process, could report the new version as the end.
+ * Returns the step to take before a roll-back; undefined if the roll-back may begin. Without this step, k0s's own
+ * agent, which starts with the new process, could report that the upgrade to the new version is complete.
  */
 export function beforeRollBack(input: StepInput, reason: string): Step | undefined {
   const { beside = 'replace', signal, host, now, unreadUntil } = input;
   const mayAct =
     beside !== 'replace' && host.ownAgent !== false && ITS_TURN.includes(signal?.status?.status);
   if (!mayAct || input.isUnheard === true) return undefined;
-  // k0s's own agent ignores a signal with the status RollingBack. Without an API server the roll-back waits only for a
-  // short time.
+  // The step reports RollingBack, because k0s's own agent ignores a signal with that status. If the agent cannot reach
+  // the API server or its object, the roll-back waits only for a short time.
   if (unreadUntil === undefined) return { kind: 'report', status: 'RollingBack', reason };
   return now < unreadUntil ? { kind: 'await-service', until: unreadUntil } : undefined;
 }
@@ -87,8 +95,8 @@ function hasOtherAgent({ journal, signal, host, isReported }: StepInput): boolea
     return CORDONED.includes(status) && isReported !== true && host.ownAgent !== false;
   if (isBundle(journal)) return false;
   const { phase, begunLate = false, restartedAt, drain } = journal;
-  // A failure from before any restart is not reported while another agent works on the signal. If no other agent works on it, only this
-  // agent can report the failure.
+  // A failure before the first restart is not reported while another agent works on the signal. If no other agent works
+  // on it, only this agent can report the failure.
   if (phase === 'failed')
     return (
       !begunLate &&

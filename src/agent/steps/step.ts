@@ -9,13 +9,13 @@ export type Step =
   /** Waits for a change of the object. */
   | { readonly kind: 'nothing' }
   /**
-   * Waits for the service to answer, or watches it. `until` is the deadline in milliseconds of the
-   * steady clock, if there is one.
+   * Waits for the service to answer, or watches the service. `until` is the deadline in milliseconds of the steady
+   * clock; absent if there is no deadline.
    */
   | { readonly kind: 'await-service'; readonly until?: number }
   /** Waits for the leader to act, or until it is known who cordons. */
   | { readonly kind: 'await-leader' }
-  /** Waits until this host's clock is right. The reason says what it shows. */
+  /** Waits until this host's clock is right. The reason says which time the clock shows. */
   | { readonly kind: 'await-clock'; readonly reason: string }
   /** Waits until it is known whether k0s on this host runs its own agent. The reason says why it is not known. */
   | { readonly kind: 'await-own-agent'; readonly reason: string }
@@ -31,13 +31,15 @@ export type Step =
    */
   | { readonly kind: 'snapshot-etcd'; readonly reported?: EtcdSnapshot }
   | { readonly kind: 'cordon-and-drain' }
-  /** Makes the previous path a second name of the binary at the target path. */
+  /** Creates a second hard link to the binary at the target path. The link is at the previous path. */
   | { readonly kind: 'keep-previous' }
   /** Replaces the binary at the target path by the staged one, in one rename. */
   | { readonly kind: 'swap' }
-  /** Fails the work before the service is touched. Changes only the journal. */
+  /** Records that the work failed before the agent changed the service. Changes only the journal. */
   | { readonly kind: 'give-up'; readonly reason: string; readonly refused?: true }
-  /** Restarts the service: ends its process if that lives, and starts the binary at the target path. */
+  /**
+   * Restarts the service. Ends its process if that process is still running, and starts the binary at the target path.
+   */
   | { readonly kind: 'restart'; readonly process?: ProcessId | undefined }
   /** Sends SIGKILL to a process that did not end at the restart. */
   | { readonly kind: 'kill'; readonly process: ProcessId }
@@ -52,14 +54,14 @@ export type Step =
    */
   | { readonly kind: 'fetch-bundle' }
   | { readonly kind: 'upgrade-host' }
-  /** Leaves the signal to k0s's own agent: removes staged and partial files, and forgets the work. */
+  /** Leaves the signal to k0s's own agent. Removes staged and partial files, and removes the work from the journal. */
   | { readonly kind: 'stand-aside'; readonly reason: string }
   /** Writes the status to the object. Does not touch the host. */
   | (Omit<AgentReport, 'created' | 'spent'> & {
       readonly kind: 'report';
       readonly status: SignalStatus;
     })
-  /** Removes staged and partial files, and forgets the work. The previous binary stays. */
+  /** Removes staged and partial files, and removes the work from the journal. The previous binary stays. */
   | { readonly kind: 'clean-up' };
 
 /** The versions that were removed to make room for a download. */

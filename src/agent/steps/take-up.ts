@@ -1,4 +1,7 @@
-/** Decides the first step for a signal that the journal does not know: a new signal, or one whose journal was lost. */
+/**
+ * Decides the first step for a signal that is not in the journal: either the signal is new, or the agent lost its
+ * journal.
+ */
 import {
   type BundleJournal,
   type BundleWork,
@@ -30,8 +33,8 @@ export function takeUp(input: NewSignalInput): Step {
 }
 
 /**
- * Answers a signal that has ended here before, such as an old copy from a restored etcd. It is not carried out again,
- * but its leader waits for an answer.
+ * Returns the step for a signal that has already ended on this host, such as an old copy from a restored etcd. The
+ * agent does not carry it out again, but it reports a result, because the leader waits for one.
  */
 export function answerEnded(input: NewSignalInput): Step {
   const { signal, host, ended } = input;
@@ -41,7 +44,8 @@ export function answerEnded(input: NewSignalInput): Step {
   if (kind === 'k0supdate' && running === undefined && distrust === undefined)
     return { kind: 'await-service' };
   if (ended === 'Completed' && running?.version === version && running.current) {
-    // With the status UnCordoning, the restored object may still show the cordon that the node had at that time.
+    // If the restored object has the status UnCordoning, it may still contain the cordon that the node had at the time
+    // of the backup.
     const isThere = signal.status?.status === 'UnCordoning';
     return isThere ? takeUp(input) : { kind: 'report', status: 'UnCordoning', ...fromOf(host) };
   }
@@ -57,8 +61,9 @@ export function answerEnded(input: NewSignalInput): Step {
 }
 
 /**
- * Returns the journal to start with. A leader may have drained the node already; without the journal that says what was
- * staged, the work is then not started.
+ * Returns the first journal of the work. If the signal has a status later than Downloading, a leader may already have
+ * drained the node. The journal that says what was staged is then lost, so the work is recorded as failed and does not
+ * start.
  */
 function firstOf(input: NewSignalInput): BundleJournal {
   const { status } = input.signal.status ?? {};
@@ -80,7 +85,7 @@ function refusalOf({
 }: NewSignalInput): string | undefined {
   if (!accepts.includes(command.kind))
     return `this agent cannot carry out ${command.kind} here, only ${accepts.join(' and ')}`;
-  // The veto applies only before the download: an upgrade that got further downloads nothing any more.
+  // The veto applies only before the download, because an upgrade with a later status downloads nothing.
   if (command.sha256 === undefined || /^[0-9a-fA-F]{64}$/.test(command.sha256))
     return isLate(status?.status) ? undefined : (veto ?? host.distrust);
   return `sha256 "${command.sha256}" is not 64 hexadecimal digits`;
@@ -116,7 +121,8 @@ function takeUpUnknown(input: NewSignalInput, running: RunningService): Step {
   const { signal } = input;
   const { version, forceupdate } = signal.command;
   const status = signal.status?.status;
-  // UnCordoning is reported after the new process has answered. Before that, nothing proves a forced update.
+  // The agent reports UnCordoning only after the new process has answered. Before that status, nothing proves that a
+  // forced update succeeded.
   const isProof =
     forceupdate === true
       ? status === 'UnCordoning'

@@ -1,4 +1,4 @@
-/** The proof of an update's steps beside the agent of k0s itself. */
+/** Tests the steps of an update on a host where the own agent of k0s runs as well. */
 import { describe, expect } from 'vitest';
 import {
   after,

@@ -1,4 +1,4 @@
-/** The proof of an update's steps as long as it goes forward: up to the swap, the cordon, the restart. */
+/** Tests the steps of an update that does not fail: up to the swap, the cordon and the restart. */
 import { describe } from 'vitest';
 import {
   after,

@@ -1,4 +1,4 @@
-/** The proof of an update's steps once the new version has failed, and of what counts then. */
+/** Tests the steps of an update after the new version has failed. */
 import { describe, expect, test } from 'vitest';
 import {
   after,

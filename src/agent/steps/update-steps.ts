@@ -32,8 +32,8 @@ export function windDown(input: UpdateInput): Step {
 }
 
 /**
- * The phases in which the target path is unchanged, or the new service is proven. In every other phase the service was told to end, or is
- * about to be.
+ * The phases in which the target path is unchanged, or the new service is proven. In every other phase, the agent has
+ * asked the service to end, or will soon ask it.
  */
 const UNTOUCHED: readonly UpdatePhase[] = [
   'started',
@@ -45,9 +45,7 @@ const UNTOUCHED: readonly UpdatePhase[] = [
 ];
 const TOUCHING: readonly Step['kind'][] = ['await-service', 'restart', 'kill', 'soak', 'roll-back'];
 
-/**
- * Returns the next step in each phase, while the signal is still the one that the journal is about.
- */
+/** Returns the next step for each phase. Applies only if the current signal is the signal in the journal. */
 export const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>> = {
   started: ({ signal }) =>
     signal?.status === undefined ? report('Downloading') : { kind: 'download' },
@@ -85,10 +83,11 @@ export const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>
 };
 
 /**
- * Returns the step that takes the snapshot of etcd, or the obstacle to it; undefined if the signal asks for no snapshot or the agent has
- * already taken it. The step comes before the cordon, so that a failed snapshot disturbs no pod. If the journal was lost, the step comes
- * later, because the facts about the service are unknown while a node is being drained. Then the deadline for the swap is short, so the
- * step uses the snapshot that was reported before the cordon.
+ * Returns the step that takes the snapshot of etcd, or the step that must come before it. Returns undefined if the
+ * signal asks for no snapshot, or if the agent has already taken one. The snapshot comes before the cordon, so that a
+ * failed snapshot does not disturb any pod. If the journal was lost, the snapshot comes later, because the facts about
+ * the service are unknown during the drain. The deadline for the swap is then short, so the step uses the snapshot that
+ * was reported before the cordon.
  */
 function snapshotFirst(input: UpdateInput): Step | undefined {
   const { snapshot, work } = input.journal;
@@ -100,8 +99,8 @@ function snapshotFirst(input: UpdateInput): Step | undefined {
 }
 
 /**
- * Returns the step that cordons and drains the node, or that waits for the leader. A leader that cordons and drains the node also reports
- * that.
+ * Returns the step that cordons and drains the node, or the step that waits for the leader. If the leader cordons and
+ * drains the node, the leader also reports the next status.
  */
 function cordonAndDrain({ journal, node }: UpdateInput): Step {
   if (journal.drain === 'done') return report('ApplyingUpdate');
@@ -109,8 +108,8 @@ function cordonAndDrain({ journal, node }: UpdateInput): Step {
 }
 
 /**
- * The agent removes its own cordon in any case. Any other cordon is removed by the one who cordons
- * at this time: the leader or the agent.
+ * The agent always removes its own cordon. Every other cordon is removed by the component that cordons nodes at this
+ * time: the leader or the agent.
  */
 function uncordonOrComplete({ journal, node }: UpdateInput): Step {
   if (mayBeCordoned(journal)) return { kind: 'uncordon' };
@@ -119,8 +118,9 @@ function uncordonOrComplete({ journal, node }: UpdateInput): Step {
 }
 
 /**
- * Keeps the running binary as the previous one. Only a binary that was seen running is kept, because a roll-back may
- * need it. The wanted version is of no use for that.
+ * Returns the step that keeps the running binary as the previous binary. The agent keeps only a binary that it has seen
+ * running, because a roll-back may need it. A roll-back to the wanted version would be useless, so that version is not
+ * kept.
  */
 function keepPrevious({ host: { running, binary, distrust }, journal, beside }: UpdateInput): Step {
   if (running === undefined)
@@ -137,7 +137,7 @@ function keepPrevious({ host: { running, binary, distrust }, journal, beside }: 
   return { kind: 'give-up', reason };
 }
 
-/** Returns true while another agent reports a restart that may still happen. */
+/** Returns true if another agent has reported a restart that may not have happened yet. */
 function othersRestart({ signal, journal }: UpdateInput): boolean {
   return signal?.status?.status === 'Restart' && journal.since === undefined;
 }
@@ -158,8 +158,8 @@ function report(status: SignalStatus): Step {
 }
 
 /**
- * Returns the step that uncordons the node, or else the step that reports the failure: if there is no cordon of the agent, or an earlier
- * attempt to remove it failed.
+ * Returns the step that uncordons the node. Returns the step that reports the failure if there is no cordon of the
+ * agent, or if an earlier attempt to remove the cordon failed.
  */
 function uncordonOrFail(journal: UpdateJournal, rolledBack: boolean | undefined): Step {
   if (journal.drain === 'started' || journal.drain === 'done') return { kind: 'uncordon' };

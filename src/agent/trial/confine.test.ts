@@ -1,4 +1,7 @@
-/** Programs that confine another one are sought in the folders of the host, whatever environment the agent has. */
+/**
+ * Tests that programs which confine another program are searched for in the folders of the host, whatever the
+ * environment of the agent is.
+ */
 import { spawnSync } from 'node:child_process';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +33,9 @@ testUnless(whyNoSession())(
   },
 );
 
-/** Says why there is no session keyring here; undefined where there is one. Some containers forbid keyrings. */
+/**
+ * Returns the reason why this host has no session keyring, or undefined if it has one. Some containers forbid keyrings.
+ */
 function whyNoSession(): string | undefined {
   const why = whyNoProgram('keyctl', 'keyutils');
   if (why !== undefined) return why;
@@ -38,11 +43,14 @@ function whyNoSession(): string | undefined {
   return status === 0 ? undefined : 'this host forbids session keyrings';
 }
 
-/** Returns what a program reads of a key that its caller has in the session keyring; `prefix` confines the program. */
+/**
+ * Returns the key in the session keyring of the caller as a program reads it; empty if the program cannot read it.
+ * `prefix` confines the program.
+ */
 function readInSession(prefix: readonly string[]): string {
   const add = 'keyctl add user refit-test-key secret @s >&2';
   const read = 'keyctl pipe "$(keyctl request user refit-test-key)"';
-  // The key may be read by its owner, and by everybody who possesses the keyring.
+  // The owner of the key may read it, and every process that possesses the keyring.
   const program = [...prefix, 'sh', '-c', read];
   const caller = ['session', '-', 'sh', '-c', `${add}; exec "$@"`, 'sh'];
   return spawnSync('keyctl', [...caller, ...program], { encoding: 'utf8' }).stdout;

@@ -5,26 +5,29 @@ import { join } from 'node:path';
 
 export interface Confinement {
   /**
-   * The command line that comes before the program. It may begin with `setpriv`, which changes the
-   * user. The caller must not change the user, too.
+   * The command that runs the program, without the program itself. It may begin with `setpriv`, which changes the user.
+   * If it does, the caller must not change the user as well.
    */
   readonly prefix: readonly string[];
   readonly changesUser: boolean;
-  /** The programs that this host lacks, or that do not work here. The rights that they would remove are not removed. */
+  /**
+   * The programs that this host lacks, or that do not work on this host. The program under trial keeps the rights that
+   * they would remove.
+   */
   readonly missing: readonly string[];
 }
 
 const PATIENCE_MS = 2_000;
 
 /**
- * The directories in which programs are searched. They are searched here, because with an empty environment the system searches only /bin
- * and /usr/bin.
+ * The directories in which the agent looks for programs. The agent does so itself, because with an empty environment
+ * the system looks only in /bin and /usr/bin.
  */
 const FOLDERS = ['/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/sbin', '/usr/local/bin'];
 
 /**
- * Removes new privileges, the network and the agent's keys, as far as this host has programs for that. Only root may
- * name a `user` to change to.
+ * Finds the programs of this host that keep the trial from gaining new privileges, from using the network and from
+ * reading the agent's keys. Only root may pass a `user` to change to.
  */
 export async function confinementFor(
   user: number | undefined,

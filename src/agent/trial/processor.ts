@@ -5,12 +5,12 @@ import type { FileHandle } from 'node:fs/promises';
 const MAGIC = '\x7fELF';
 /** Only this many bytes of the header are read. */
 const HEADER_BYTES = 20;
-/** The position of the byte order in the header, followed by the value for big-endian. */
+/** The offset of the byte order in the header, and below it the value that means big-endian. */
 const ORDER_AT = 5;
 const BIG_ENDIAN = 2;
-/** The position of the machine in the header. */
+/** The offset of the machine number in the header. */
 const MACHINE_AT = 18;
-/** The names of processors, as the program `file` prints them, by the number of the machine in the header. */
+/** The names of processors, as the program `file` prints them. The keys are the machine numbers in the header. */
 const MACHINES = new Map([
   [3, 'x86'],
   [22, 's390x'],
@@ -19,15 +19,15 @@ const MACHINES = new Map([
   [183, 'aarch64'],
   [243, 'riscv64'],
 ]);
-/** The name of the processor, as in MACHINES, by the name that Node.js has for the architecture. */
+/** The names of processors, as in MACHINES. The keys are the names that Node.js has for architectures. */
 const HOSTS = new Map([
   ['x64', 'x86-64'],
   ['arm64', 'aarch64'],
 ]);
 
 /**
- * Names the processor of a program that did not start, for a message. Returns undefined if it is that of this host, or
- * if it is not known.
+ * Returns a text for a message: the processor of a program that did not start. Returns undefined if it is the processor
+ * of this host, or if it is not known.
  */
 export async function foreignProcessor(file: FileHandle): Promise<string | undefined> {
   const header = Buffer.alloc(HEADER_BYTES);

@@ -1,4 +1,4 @@
-/** The proof of the trial run, with real programs. */
+/** Tests the trial run of a new binary, with real programs. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

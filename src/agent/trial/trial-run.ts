@@ -13,27 +13,27 @@ export interface Trial {
   readonly binary: string;
   /** The sha256 in lower-case hexadecimal. If it is undefined, the file is not compared. */
   readonly sha256: string | undefined;
-  /** The version that the binary must print. If it is undefined, any version will do. */
+  /** The version that the binary must print. If it is undefined, every version is accepted. */
   readonly version?: string;
   readonly timeoutMs: number;
   /**
-   * The agent calls this with a sentence that says which protection no program of this host gives. The trial then runs
-   * without that protection.
+   * The trial calls this if the programs of this host cannot give a protection. `problem` is a sentence that names the
+   * missing programs. The trial then runs without that protection.
    */
   readonly cannot?: (problem: string) => void;
 }
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
 /**
- * No tool assigns user ids from here on. Each agent takes one of them, so that it can kill all processes of the trial,
- * and no others.
+ * The first of the user ids that no tool assigns. Each agent uses a different one, so that it can kill all processes of
+ * its trial and no other process.
  */
 const FIRST_FREE_USER = 0x7000_0000;
 const NOBODY = 65_534;
 /**
- * The trial may write no core dump and no file. It has ten seconds of CPU time, 1 GiB for each process, and 1,000
- * processes and threads (-u in bash).
- * If the host runs out of memory, the kernel kills it first. File descriptor 3 is the binary.
+ * Limits the trial. It may write no core dump and no file. It has ten seconds of CPU time, 1 GiB for each process, and
+ * 1,000 processes and threads (`-u` in bash). If the host runs out of memory, the kernel kills the trial first. File
+ * descriptor 3 is the binary.
  */
 const SCRIPT =
   'echo 1000 2>/dev/null >/proc/self/oom_score_adj; ulimit -c 0; ulimit -f 0; ulimit -t 10; ulimit -d 1048576; ulimit -p 1000 2>/dev/null || ulimit -u 1000; exec /proc/self/fd/3 version';
@@ -66,8 +66,8 @@ export async function runTrial({
 }
 
 /**
- * Runs the file in a session of its own, with an empty environment and confined by `confinementFor`. If the agent is
- * root, the program runs as an unprivileged user, and all processes of that user are killed at the end.
+ * Runs the file in its own session, with an empty environment and with the limits of `confinementFor`. If the agent is
+ * root, the program runs as an unprivileged user, and the agent kills all processes of that user at the end.
  */
 async function execute({ fd }: FileHandle, timeoutMs: number, cannot: Trial['cannot']) {
   const user = process.getuid?.() === 0 ? await ownUser() : undefined;
@@ -118,7 +118,10 @@ async function execute({ fd }: FileHandle, timeoutMs: number, cannot: Trial['can
   return { stdout: printed.stdout, failure: failure?.trim() };
 }
 
-/** Returns the user id of this agent, or that of nobody if the user namespace of the agent lacks it. */
+/**
+ * Returns the user id that this agent uses for the trial. Returns the id of `nobody` if the user namespace of the agent
+ * does not contain that user id.
+ */
 async function ownUser(): Promise<number> {
   const user = FIRST_FREE_USER + process.pid;
   const ranges = (await readFile('/proc/self/uid_map', 'utf8')).trim().split('\n');
@@ -134,8 +137,8 @@ function killGroup(leader: number | undefined): void {
 }
 
 /**
- * Kills all processes of a user at once, as that user. A process that forks and exits all the time would escape from a
- * list of processes.
+ * Kills all processes of a user at once. The kill runs as that user. If the agent killed the processes of a list, a
+ * process that forks and exits all the time would escape.
  */
 async function killAllOf(user: number): Promise<void> {
   // A process of the trial may stop or kill the process that kills it, so the agent tries several times.
