@@ -1,4 +1,4 @@
-/** When a node that a plan upgraded counts as behind it, in each dialect. */
+/** Tests when a node that a plan upgraded counts as older than the version of the plan, in each dialect. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../test/support/builders/nodes.ts';
 import { buildStage } from '../../test/support/builders/stages.ts';

@@ -11,7 +11,10 @@ export const DIALECTS: readonly Dialect[] = [autopilot, cattleView, kubeadmView,
 /** The dialects whose plans `refit controller` carries out. The other dialects have their own executables. */
 export const CONTROLLER_DIALECTS: readonly Dialect[] = [autopilot];
 
-/** The lease that k0s's own leader uses, too, so that it and the leader of Refit never act at the same time. */
+/**
+ * The Lease that the leader of k0s itself also uses. So the leader of k0s and the leader of Refit never act at the same
+ * time.
+ */
 export const LEADER_LEASE = {
   namespace: 'k0s-autopilot',
   name: 'k0s-autopilot-controller',

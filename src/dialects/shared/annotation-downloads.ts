@@ -1,4 +1,4 @@
-/** Asks agents to fetch a version ahead, or to check whether they could download it, and reads their answers. */
+/** Asks agents to download a version in advance, or to check whether they could download it, and reads their answers. */
 import type { DownloadRequests } from '../../engine/contract/signal.ts';
 import {
   hasStarted,
@@ -19,7 +19,7 @@ import { ownMember } from '../../util/own-member.ts';
 import { type ResourceOf, signalObjects } from './signal-objects.ts';
 import { commandOf, kindOf } from './stage-command.ts';
 
-/** Returns the feature of a signal that lets nodes download before their turn. */
+/** Returns the part of a signal that lets nodes download before the rollout reaches them. */
 export function annotationDownloads(resourceOf: ResourceOf): DownloadRequests {
   const { objectOf, replacing } = signalObjects(resourceOf);
   return {
@@ -67,8 +67,8 @@ export function annotationDownloads(resourceOf: ResourceOf): DownloadRequests {
 }
 
 /**
- * Returns the request to fetch the payload ahead; undefined if that is not possible. Only Refit's
- * agent can fetch ahead, and only a payload with a sha256 can be verified.
+ * Returns the request to download the payload in advance; undefined if that is not possible. Only Refit's agent can
+ * download in advance, and only a payload with a sha256 can be verified.
  */
 function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage) {
   const payload = ownMember(stage.payloads, platformOf(object) ?? '');

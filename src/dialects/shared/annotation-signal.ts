@@ -114,8 +114,9 @@ export function annotationSignal({
 }
 
 /**
- * Returns the policy for the agent. Only the first controller takes a snapshot of etcd, before its upgrade: workers have no etcd, and all
- * members of etcd have the same data. `isFirst` may look at every Node, so it is called last.
+ * Returns the policy for the agent. Only the first controller takes a snapshot of etcd, before its upgrade, because
+ * workers have no etcd, and all members of etcd have the same data. `isFirst` may read every Node, so it is called
+ * last.
  */
 function agentFor({ stage, agent }: Signalling, isFirst: () => boolean): AgentPolicy {
   const { etcdSnapshot, ...others } = agent;
@@ -128,12 +129,16 @@ function agentFor({ stage, agent }: Signalling, isFirst: () => boolean): AgentPo
   return { ...others, ...(isWanted && { etcdSnapshot }) };
 }
 
-/** The longest upgrade, in milliseconds, that predicts the next one. A longer time is wrong, or the upgrade waited for people. */
+/**
+ * The maximum duration of an earlier upgrade, in milliseconds, from which the next duration is predicted. A longer
+ * duration is wrong, or the upgrade waited for people.
+ */
 const LONGEST_UPGRADE_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Returns how many milliseconds the last upgrade of the object took, as its agent reported, and whether the label of the leader proves it.
- * Returns undefined if the upgrade did not succeed, or if the time is unusable.
+ * Returns how many milliseconds the last upgrade of the object took, as its agent reported. Also returns whether the
+ * label of the leader proves that a signal was sent. Returns undefined if the upgrade did not succeed, or if the time
+ * is unusable.
  */
 const lastUpgrade = onceForEach(({ metadata: { annotations, labels } }: KubeObject) => {
   const signal = decodeSignal(annotations);
@@ -156,7 +161,7 @@ export function signalFor(
   return object && isFor && belongs(object, signal, rollout) ? signal : undefined;
 }
 
-/** A node with one of these statuses waits for the leader. The leader answers with the status on the right. */
+/** A node with a status on the left side waits for the leader. The leader answers with the status on the right side. */
 const NEXT: Readonly<Record<string, string>> = {
   Cordoning: 'ApplyingUpdate',
   UnCordoning: 'Completed',
@@ -222,8 +227,8 @@ function isProven(
 }
 
 /**
- * Returns the object with another status of its signal, and with `reason` in its report if it is given; undefined if the object has no
- * signal.
+ * Returns the object with the given status of its signal; undefined if the object has no signal. If `reason` is given,
+ * the report of the object gets this reason.
  */
 function withStatus(object: KubeObject | undefined, status: string, now: number, reason?: string) {
   const { annotations } = object?.metadata ?? {};
@@ -241,7 +246,7 @@ function withStatus(object: KubeObject | undefined, status: string, now: number,
   });
 }
 
-/** The part of a plan that its signals name. */
+/** The part of a plan that a signal of this plan contains. */
 interface SignallingPlan {
   readonly source: Pick<Rollout['source'], 'uid' | 'created'>;
   readonly id: string;
@@ -266,11 +271,11 @@ export function isOfPlan(
   { source, id }: SignallingPlan,
 ): boolean {
   const origin = originOf(object, signal);
-  // A signal of Refit names the uid of the Plan, so a reused or edited plan id does not matter. The
-  // `since` of the target is not compared: a leader with an old view may have recorded a newer
-  // intent, and a node in progress must not start again.
+  // A signal of Refit contains the uid of the Plan, so a reused or edited plan id makes no difference. The `since` of
+  // the target is not compared: a leader with an outdated cache may have recorded a newer intent, and a node in
+  // progress must not start again.
   if (origin) return origin.uid === source.uid;
-  // A signal of a leader of the original contains no uid.
+  // A signal from k0s's own leader contains no uid.
   return signal.planId === id && Date.parse(signal.created) >= Date.parse(source.created);
 }
 
@@ -294,8 +299,8 @@ function textOfRun({ run }: Pick<Rollout, 'run'>): string | undefined {
 }
 
 /**
- * Returns `found` if the Node was already cordoned when the leader sent the signal, which the leader
- * notes with the signal; otherwise undefined. `object` has the signal.
+ * Returns `found` if the Node was already cordoned when the leader sent the signal; otherwise undefined. The leader
+ * records this fact together with the signal. `object` has the signal.
  */
 export function unnamedCordonOf(
   object: KubeObject | undefined,
@@ -312,10 +317,7 @@ export function occupantOf(world: World, { name }: Target, plan: KubeObject): st
   return node && otherClaimantOn(node, plan);
 }
 
-/**
- * Returns a function that finds nodes with work on a signal of another rollout, even if that
- * rollout was deleted.
- */
+/** Returns a function that finds nodes that work on a signal of another rollout, even if that rollout was deleted. */
 export function foreignTargetsAmong(
   objects: Readonly<Record<Role, Resource>>,
 ): Required<ForeignWorkFinder> {
@@ -367,12 +369,16 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
   }
 });
 
-/** The steps at which an agent reports how often the new version has ended, even if it has lost its earlier report. */
+/**
+ * The steps at which an agent reports how often the new version has exited. The agent reports this even if it has lost
+ * its earlier report.
+ */
 const CRASHING: readonly string[] = ['Restart', 'RollingBack'];
 
 /**
- * Returns as `stalled` why the step does not progress. The reason counts only if Refit's agent works on the signal: its report
- * names the version before the upgrade. A reason without that version is older, and k0s's own agent may work on the signal.
+ * Returns as `stalled` why the step does not progress. The reason is used only if Refit's agent works on the signal;
+ * the report of that agent contains the version before the upgrade. A reason without that version is older, and k0s's
+ * own agent may work on the signal now. At the steps in `CRASHING`, the reason is always used.
  */
 function stalledBy(report: AgentReport | undefined, step: string): { stalled?: string } {
   if (report?.reason === undefined) return {};
@@ -380,9 +386,9 @@ function stalledBy(report: AgentReport | undefined, step: string): { stalled?: s
 }
 
 /**
- * Returns `ownsCordon` if the leader must remove the cordon of the Node, although no mark names its
- * owner: agents of the original do not mark their cordons. After a signal of a leader of the original,
- * every cordon is removed, as the original does.
+ * Returns `ownsCordon` if the leader must remove the cordon of the Node although no mark names the owner of the cordon.
+ * k0s's own agents do not mark their cordons. If k0s's own leader sent the signal, every cordon is removed, as that
+ * leader does.
  */
 function cordonOf(
   { annotations }: KubeObject['metadata'],
@@ -393,8 +399,8 @@ function cordonOf(
   const isOurs = annotations?.[ROLLOUT_ANNOTATION]?.endsWith(`/${created}`) === true;
   const isOurAgent = decodeReport(annotations, created) !== undefined;
   const isFound = agentPolicyFor(annotations, created).foundCordoned === true;
-  // After a signal of Refit, only the cordon of an agent of the original is removed: the agent wrote no report, and the
-  // node was not cordoned before.
+  // If Refit sent the signal, a cordon is removed only if k0s's own agent set it. This is the case if the agent wrote
+  // no report and the node was not cordoned before the signal.
   return !isOurs || (!isOurAgent && !isFound) ? { ownsCordon: true } : {};
 }
 

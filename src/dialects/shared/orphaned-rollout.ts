@@ -1,6 +1,6 @@
 /**
- * Represents what a deleted or finished plan left on one node as a failed rollout with one target. The leader ends the work of
- * that target and cleans up its node.
+ * Represents the work that a deleted or finished plan left on one node as a failed rollout with one target. The leader
+ * ends the work of that target and cleans up its node.
  */
 import { because } from '../../engine/model/reasons.ts';
 import type { Rollout, Source, Stage, Target } from '../../engine/model/rollout.ts';

@@ -14,7 +14,7 @@ export interface SignalObjects {
     stage: Stage,
     target: Pick<Target, 'name'>,
   ) => KubeObject | undefined;
-  /** Returns the instruction that writes the object; undefined without an object. */
+  /** Returns the instruction that writes the object; undefined if there is no object. */
   readonly replacing: (stage: Stage, object: KubeObject | undefined) => Instruction | undefined;
 }
 

@@ -234,7 +234,7 @@ test('the steps: users first, controllers before workers, nothing twice, and the
   const steps = [...text.matchAll(/^\d\. (On \w\d|\w+)/gm)].map(([, first]) => first);
   expect(steps).toEqual(['Install', 'On', 'Start', 'On c2', 'Wait', 'On w1', 'Every']);
   expect(text).toContain('To go back: ');
-  // Somebody with the command alone has no file of the repository.
+  // A user who has only the command has no files of the repository.
   expect(text).not.toMatch(/\b(?:docs|deploy|examples)\//);
   expect(text).toContain('refit install kinds | kubectl apply -f -');
   expect(text).toContain('refit install rights k0s | kubectl apply -f -');

@@ -1,6 +1,6 @@
 /**
- * Runs `refit migrate k0s`. It reports how far the migration from k0s's own autopilot is, or prints the next steps. It
- * changes nothing.
+ * Runs `refit migrate k0s`. It reports the progress of the migration from k0s's own autopilot, or prints the next
+ * steps. It changes nothing.
  */
 
 import type { ConnectionFlags } from '../../../cli/options.ts';
@@ -24,7 +24,10 @@ import {
 
 type MigrateFlags = ConnectionFlags & { readonly plan?: boolean };
 
-/** Resolves with 0 if `flags.plan` asks for the steps; otherwise with the exit code of `checkExitCode`. */
+/**
+ * If `flags.plan` is set, prints the steps and resolves with 0. Otherwise, resolves with the exit code of
+ * `checkExitCode`.
+ */
 export async function migrateK0s(
   flags: MigrateFlags,
   { clock, output, abort }: SessionParts,
@@ -115,7 +118,7 @@ function nextOf(
     return "restart k0s with --disable-components=autopilot, start Refit's agent";
   if (hosts.some((host) => host.role === 'controller' && !host.isOurs))
     return "restart k0s after the controllers, start Refit's agent";
-  // k0s rewrites the profiles up to a minute after its controllers have restarted.
+  // k0s rewrites the profiles within about a minute after its controllers have restarted.
   const isEarly = profilesOn !== undefined && profilesOn.length > 0;
   return `${isEarly ? 'wait for the worker profiles, then restart' : 'restart'} k0s, start Refit's agent`;
 }

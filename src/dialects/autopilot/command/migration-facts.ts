@@ -1,5 +1,5 @@
 /**
- * Reads the facts of a k0s cluster that a migration from its own autopilot depends on: versions, agents, worker
+ * Reads the facts that decide whether a k0s cluster can migrate from k0s's own autopilot: versions, agents, worker
  * profiles and the leader.
  */
 import { plans } from '../../../api/autopilot/plan.ts';
@@ -22,7 +22,7 @@ export interface MigratingHost {
   readonly version: string | undefined;
   /** The agent that runs on the host, as text for people. */
   readonly agent: string;
-  /** True if the agent is the one of Refit. */
+  /** True if the agent is Refit's. */
   readonly isOurs: boolean;
   /** True if k0s of this version can run without its own agent. */
   readonly canSwitchOff: boolean;
@@ -40,7 +40,7 @@ export function runningVersion({ role, version }: MigratingHost): string {
 
 export interface MigrationFacts {
   readonly hosts: readonly MigratingHost[];
-  /** The names of the worker profiles that leave k0s's own agent on; undefined if they cannot be read. */
+  /** The names of the worker profiles with which k0s starts its own agent; undefined if the profiles cannot be read. */
   readonly profilesOn: readonly string[] | undefined;
   readonly leader: LeaderView;
   /** True while a Plan exists that has not ended. */
@@ -106,7 +106,10 @@ export async function readFacts(
   };
 }
 
-/** Returns the minor releases that the hosts run, each once, as the names of worker profiles contain them. */
+/**
+ * Returns the minor releases that the hosts run, without duplicates, in the form that the names of worker profiles
+ * contain.
+ */
 export function minorsOf(hosts: readonly Pick<MigratingHost, 'version'>[]): string[] {
   const versions = hosts
     .map(({ version }) => parseVersion(version))
@@ -129,7 +132,10 @@ function hostOf(object: KubeObject, role: Role, version?: string, marked?: strin
   };
 }
 
-/** Returns when an agent last marked this lease of a node, which it does when it starts; undefined if the lease has no mark. */
+/**
+ * Returns the time at which an agent last marked this Lease of a node; undefined if the Lease has no mark. An agent
+ * marks the Lease when it starts.
+ */
 function markedAt({ metadata }: Lease): string | undefined {
   if (metadata.labels?.[CENTRAL_CORDONING_LABEL] === undefined) return undefined;
   return metadata.managedFields?.find(({ manager }) => manager === 'k0s/autopilot')?.time;

@@ -1,4 +1,4 @@
-/** What `refit rollback` says when it must not take nodes of k0s back. */
+/** Tests what `refit rollback` prints if it must not roll back nodes of k0s. */
 import { expect, test } from 'vitest';
 import { RefitError } from '../../../util/errors.ts';
 import type { UnclearNode } from '../plan/roll-back-plan.ts';

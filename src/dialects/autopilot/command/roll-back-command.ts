@@ -56,12 +56,12 @@ export interface WayBackParts {
   readonly concurrent: number;
   /** Returns sentences that say what happens to the Plan of the run. */
   readonly outcome: (ways: WaysBack) => readonly string[];
-  /** Lets the API server check the new Plan, and stores nothing. */
+  /** Makes the API server check the new Plan without storing it. */
   readonly check: (plan: Plan) => Promise<void>;
   readonly write: (plan: Plan) => Promise<void>;
 }
 
-/** Rolls the k0s Plan back that the caller has chosen. */
+/** Rolls back the k0s Plan that the caller has chosen. */
 export async function rollBackK0sPlan(
   session: Session,
   old: Inspection,
@@ -151,8 +151,8 @@ export async function refuseOtherLeader(session: Session, now: number): Promise<
 }
 
 /**
- * Throws REFIT_CONTROL if `run` was itself a roll-back and did not end as done. The user may mean to continue that roll-back or to undo
- * it.
+ * Throws REFIT_CONTROL if `run` was itself a roll-back and did not end as done, because it is not clear whether the
+ * user wants to continue that roll-back or to undo it.
  */
 function refuseUnfinishedWayBack(history: readonly NodeRolloutRun[], run: NodeRolloutRun): void {
   if (run.rollsBack === undefined || run.phase === 'done') return;
@@ -163,7 +163,7 @@ function refuseUnfinishedWayBack(history: readonly NodeRolloutRun[], run: NodeRo
   throw new RefitError('REFIT_CONTROL', message, { hint });
 }
 
-/** Throws REFIT_CONTROL if no node goes back, or if one must not. */
+/** Throws REFIT_CONTROL if no node goes back, or if a node must not go back. */
 export function refuseImpossible(
   ways: WaysBack,
   run: Pick<NodeRolloutRun, 'id' | 'rollsBack'>,
@@ -222,14 +222,14 @@ export function refuseUndecided(undecided: readonly UnclearNode[]): void {
   );
 }
 
-/** Returns the kind of the object that has the signals of a node, as kubectl takes it. */
+/** Returns the kind of the object that has the signals of a node, in the form that kubectl accepts. */
 export function kindOf({ role }: Pick<UnclearNode, 'role'>): string {
   return (role === 'controller' ? controlNodes : nodes).kind.toLowerCase();
 }
 
 /**
- * Throws REFIT_USAGE, with a line for each problem, if the leader would refuse the Plan. The cause may be an option of the user or a
- * recorded value.
+ * Throws REFIT_USAGE, with a line for each problem, if the leader would refuse the Plan. An option of the user or a
+ * recorded value may cause the problem.
  */
 export function refuseInvalid(plan: Plan): void {
   const problems = problemsOf(plan).map(({ message }) => message);
@@ -241,9 +241,10 @@ export function refuseInvalid(plan: Plan): void {
 }
 
 /**
- * Returns the downloads that the user named with --url and --sha256. The options name no version: a download is for the version that the
- * nodes of its platform go back to. If they go back to several versions, it is for the only one without a recorded download. Throws
- * REFIT_USAGE if this rule finds no single version.
+ * Returns the downloads that the user named with --url and --sha256. The options contain no version, so this function
+ * chooses the version to which the nodes of the platform go back. If these nodes go back to several versions, it
+ * chooses the only version without a recorded download. Throws REFIT_USAGE if this rule does not find exactly one
+ * version.
  */
 export function given(
   { url = [], sha256 = [] }: Pick<RollBackFlags, 'url' | 'sha256'>,
@@ -295,7 +296,7 @@ function versionFor(
   );
 }
 
-/** Throws REFIT_USAGE for the first platform of the option that is not among the known ones. */
+/** Throws REFIT_USAGE for the first platform of the option that `known` does not contain. */
 function refuseUnused(
   option: string,
   platforms: readonly string[],
@@ -359,7 +360,7 @@ function shown(
   ];
 }
 
-/** Returns a clause for each snapshot of etcd that a controller reports, or that a run in `history` recorded. */
+/** Returns a clause for each snapshot of etcd that a controller reports, or that is recorded in a run in `history`. */
 function snapshotsOf(world: World, history: readonly NodeRolloutRun[]): string[] {
   const reported = world.list(controlNodes).flatMap(({ metadata: { name, annotations } }) => {
     const signal = decodeSignal(annotations);
@@ -372,7 +373,7 @@ function snapshotsOf(world: World, history: readonly NodeRolloutRun[]): string[]
   return [...byFile.values()].map((each) => printable(snapshotSentence(each.node, each)));
 }
 
-/** Lets the API server check the new spec, before the old Plan is deleted. */
+/** Makes the API server check the new spec, before the old Plan is deleted. */
 async function check(session: Session, old: Inspection, { spec, metadata }: Plan, now: number) {
   const { client, abort } = session;
   await writeUnlessChanged(session, old, now, async (resourceVersion) => {

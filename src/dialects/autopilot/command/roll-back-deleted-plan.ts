@@ -1,4 +1,7 @@
-/** Takes the nodes of a deleted k0s Plan back. The NodeRollout outlives the Plan, and records what the nodes ran before. */
+/**
+ * Rolls back the nodes of a deleted k0s Plan. The NodeRollout is not deleted with the Plan, and contains the versions
+ * that the nodes ran before.
+ */
 import { PLAN_NAME, type Plan, plans } from '../../../api/autopilot/plan.ts';
 import type { NodeRollout, NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import { chosenRun, type ReasonedFlags, recordOf } from '../../../cli/controls/roll-back.ts';
@@ -18,13 +21,17 @@ import { goBack, kindOf, refuseOtherLeader } from './roll-back-command.ts';
 
 const refuse = failing('REFIT_CONTROL');
 
-/** The number of workers that go back at once. It is the lowest, because nothing records how many the deleted Plan upgraded at once. */
+/**
+ * The number of workers that go back at once. It is the lowest possible number, because no record contains how many
+ * workers the deleted Plan upgraded at once.
+ */
 const CONCURRENT = 1;
 const DELETED = { metadata: { name: PLAN_NAME } };
 
 /**
- * Returns the objects of k0s if the user means a deleted Plan: the user named it, or gave no name and no other plan exists. A name of an
- * existing plan always means that plan.
+ * Returns the objects of k0s if the user means a deleted Plan. This is the case if the user named the deleted Plan, or
+ * if the user gave no name and no other plan exists. If the user gave the name of an existing plan, it always means
+ * that plan.
  */
 export function deletedK0sPlan({ loaded }: Session, named: string | undefined): Loaded | undefined {
   const k0s = loaded.find(({ dialect }) => dialect.name === autopilot.name);
@@ -41,7 +48,7 @@ function subjectOf({ dialect, plan }: ReturnType<typeof plansIn>[number]) {
   return { dialect, plan, snapshot: { rollout: { source: sourceOf(dialect.plans, plan) } } };
 }
 
-/** Creates the Plan that takes a run of the deleted Plan back. `k0s` has what `deletedK0sPlan` returned. */
+/** Creates the Plan that rolls back a run of the deleted Plan. `k0s` is the result of `deletedK0sPlan`. */
 export async function rollBackDeletedK0sPlan(
   session: Session,
   { world }: Loaded,
@@ -77,7 +84,7 @@ export async function rollBackDeletedK0sPlan(
   await goBack(session, way, flags, parts);
 }
 
-/** Throws REFIT_CONTROL while nodes may still do the work of the deleted Plan. */
+/** Throws REFIT_CONTROL if nodes may still do the work of the deleted Plan. */
 function refuseOpenWork(world: World, { status }: NodeRollout): void {
   const working = nodesAtWork(world);
   const [first] = working;

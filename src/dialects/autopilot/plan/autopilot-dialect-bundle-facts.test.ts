@@ -54,7 +54,7 @@ const entryOf = (id: number, words: Words): CommandStatus => ({
     })),
   },
 });
-/** Returns a plan in progress as a leader of the original wrote it. */
+/** Returns a plan in progress in the form that a leader of the original writes. */
 const underWay = (words: Words, concurrent = 1): Plan =>
   buildPlan(
     { commands: [bundle({ ...listed(...Object.keys(words)), limits: { concurrent } })] },

@@ -86,7 +86,7 @@ function scene() {
   };
 }
 
-/** Returns a cluster whose Plan was deleted while the controller was in progress. */
+/** Returns a cluster whose Plan was deleted while its controller was in progress. */
 async function deletedAtWork() {
   const built = scene();
   built.api.put(plans, planOf('first-uid'));

@@ -23,7 +23,7 @@ function scene() {
   const plan = buildPlan({ commands: [{ k0supdate: update }] });
   api.put(plans, { ...plan, metadata: { ...plan.metadata, generation: 1 } });
   for (const name of ['w1', 'w2']) api.put(nodes, buildNode(name));
-  /** A new leader each time, as after a crash: only the API remembers. */
+  /** A new leader reconciles each time, as after a crash, so only the API server keeps state. */
   const reconcile = async (policy = IGNORE): Promise<void> => {
     const leader = buildReconciler(autopilot, api, {
       policyFor: () => policy,

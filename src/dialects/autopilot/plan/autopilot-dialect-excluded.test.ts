@@ -1,4 +1,7 @@
-/** Proves that a Plan which includes an excluded node ends as Restricted, as the documentation of k0s says, and signals none. */
+/**
+ * Proves that a Plan which includes an excluded node ends as Restricted, as the documentation of k0s says, and signals
+ * no node.
+ */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';

@@ -23,8 +23,8 @@ interface Pass {
 }
 
 /**
- * Returns the result of one turn of a new leader: the states in the status, and the nodes that are signalled in the
- * end.
+ * Returns the result of one turn of a new leader: the states in the status, and the nodes that are signalled after the
+ * turn.
  */
 function outcomeOf({ world = EVERYONE, ...pass }: Pass): object {
   const { plan, signalled } = passOver({ ...pass, world });
@@ -64,7 +64,7 @@ const entryOf = (id: number, state: string, controllers: Words, workers: Words):
   state,
   k0supdate: { controllers: entries(controllers), workers: entries(workers) },
 });
-/** Returns a plan in progress as a leader of the original wrote it. */
+/** Returns a plan in progress in the form that a leader of the original writes. */
 const underWay = (controllers: Words, workers: Words, concurrent = 1): Plan =>
   buildPlan(
     {

@@ -19,7 +19,10 @@ const WORKERS = buildWorld(
   NAMES.map((name) => buildNode(name)),
 );
 
-/** The recorded state of each node: pending, sent or completed. A node that was sent to work reports that itself. */
+/**
+ * The recorded state of each node: pending, sent or completed. A node in the state sent also reports that it is in
+ * progress.
+ */
 interface Recorded {
   readonly role: 'controllers' | 'workers';
   readonly concurrent: number;
@@ -90,7 +93,7 @@ describe.each(['Schedulable', 'SchedulableWait'])('a plan that says %s', (state)
       const first = passOver({ plan: planIn(state, recorded), world });
       expect(first.signalled).toEqual(signalled);
       expect(wordsOf(first.plan)).toMatchObject({ state: 'SchedulableWait' });
-      // There is a second leader at the same time, and one that starts before it sees the signals.
+      // First a second leader runs at the same time. Then another leader starts before it sees the signals.
       expect(passOver({ plan: planIn(state, recorded), world })).toEqual(first);
       expect(passOver({ plan: first.plan, world })).toEqual(first);
     },

@@ -1,4 +1,7 @@
-/** Proves that an edit of an ended Plan starts exactly one new rollout if the policy allows it, and none otherwise. */
+/**
+ * Proves that an edit of an ended Plan starts exactly one new rollout if the policy allows it, and otherwise starts no
+ * rollout.
+ */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
@@ -259,7 +262,9 @@ test('a signal of the leader of k0s is of no run but the first, whatever its id'
   expect(statesIn(api.read(plans, 'autopilot'))).toEqual({ w1: 'SignalSent' });
 });
 
-/** Returns a Plan for which the leader has written that the new run starts, but not its first record yet. */
+/**
+ * Returns a Plan for which the leader has announced the new run, but has not written the first record of that run yet.
+ */
 async function announced(plan = editedPlan()) {
   const made = scene(plan);
   made.api.before('replace', () => {

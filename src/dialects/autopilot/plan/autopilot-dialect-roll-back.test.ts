@@ -1,4 +1,7 @@
-/** Proves that a failed Plan is rolled back by one write and one run, whichever leader begins that run, and only while the policy says so. */
+/**
+ * Proves that a failed Plan is rolled back by one write and one run. Any leader may begin that run, but only while the
+ * policy allows it.
+ */
 import { expect, test } from 'vitest';
 import { knowledgeOf } from '../../../../test/support/builders/knowledge.ts';
 import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
@@ -99,7 +102,8 @@ test('one write orders the run; the next leader begins it, unless the policy sto
   expect(isWritten()).toBe('plan-uid/id1');
   const writes = () => api.calls.filter((call) => call === 'replace plans/autopilot');
   expect(writes()).toHaveLength(1);
-  // This API server keeps the generation, so the leader has not begun the run yet: as if it were killed now.
+  // This API server does not increase the generation, so the leader has not begun the run yet. The effect is the same
+  // as if the leader were killed now.
   expect(version('w1')).toBeUndefined();
   api.change(plans, 'autopilot', (plan) => ({
     ...plan,

@@ -1,4 +1,4 @@
-/** The dialect of k0s Autopilot. It names what the engine needs of its Plans, nodes and agents. */
+/** The dialect of k0s Autopilot: it gives the engine access to the Plans, nodes and agents of k0s. */
 import { type Plan, plans } from '../../../api/autopilot/plan.ts';
 import { statusShards } from '../../../api/refit/status-shard.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
@@ -42,7 +42,7 @@ export const autopilot: Dialect<Plan> = {
         isRelevant(before, after) || versionOf(before) !== versionOf(after),
     },
     { resource: OBJECTS.worker, isRelevant, transform: trimNode },
-    // A watch may show a Plan before its StatusShards, so each of them causes a new turn.
+    // A watch may deliver a Plan before its StatusShards, so each StatusShard that arrives causes a new turn.
     { resource: statusShards, optional: true, isRelevant: () => true },
   ],
   resolve,
@@ -64,7 +64,7 @@ export const autopilot: Dialect<Plan> = {
   agents: { of: agentOf, unfitFor: hostRefusal },
   foreignWork,
   nodeSharing: {
-    // The Node of a controller may have another name than its ControlNode.
+    // The name of a controller's Node may differ from the name of its ControlNode.
     occupantOf: (world, target, plan) =>
       occupantOf(
         world,
@@ -83,8 +83,8 @@ export const autopilot: Dialect<Plan> = {
 };
 
 /**
- * Returns true if the controller runs on the Node, and works on a signal of the plan that has claimed the Node. The signal of a
- * controller is on its ControlNode.
+ * Returns true if the controller runs on the Node, and works on a signal of the plan that has claimed the Node. The
+ * signal of a controller is an annotation of its ControlNode.
  */
 function isAtWorkOn(node: Node, controller: ControlNode): boolean {
   const uid = claimOn(node)?.split('/').at(-1);
@@ -98,8 +98,8 @@ function isAtWorkOn(node: Node, controller: ControlNode): boolean {
 }
 
 /**
- * Returns true if the object proves that its node runs this build. A kubelet reports only the
- * release, but the last completed update of its agent names the build.
+ * Returns true if the object proves that its node runs this build. A kubelet reports only the release, but the last
+ * completed update of the node's agent contains the build.
  */
 function runs(object: KubeObject, version: string): boolean {
   const found = versionOf(object);

@@ -23,7 +23,7 @@ import { autopilot } from './autopilot-dialect.ts';
 
 const OVER = { status: 'Completed', command: { kind: 'airgapupdate' } } as const;
 
-/** Returns a node with the cordon of a plan, as it is while the node is in progress or pending. */
+/** Returns a node with the cordon of a plan. A node that is in progress or pending looks like this. */
 function cordonedFor(owner: string): Node {
   const node = buildNode('w1', { annotations: { [CORDON_ANNOTATION]: owner } });
   return { ...node, spec: { unschedulable: true } };
@@ -34,7 +34,7 @@ function taintedFor(owner: string): Node {
 }
 
 interface Cared {
-  /** The spec of the node afterwards. */
+  /** The spec of the node after the cleanup. */
   readonly spec: NonNullable<Node['spec']>;
   /** The messages of the Events on the node. */
   readonly told: readonly string[];
@@ -65,7 +65,7 @@ async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Care
     drains,
     prober: { askControlPlane: async () => await Promise.resolve([]) },
   });
-  // Each pass that wrote something is followed by another one, because the leader sees its own writes in its watch.
+  // After each pass that wrote something, another pass follows, because the leader sees its own writes in its watch.
   for (let calls = -1; calls < api.calls.length; ) {
     calls = api.calls.length;
     for (const view of [seen, ...watched.map(([, each]) => each)]) view.catchUp();

@@ -112,7 +112,7 @@ test('a signal of another dialect is no work of k0s; what is left of an earlier 
   const policy = { [AGENT_POLICY_ANNOTATION]: '{"cordoning":"leader"}' };
   const other = told(buildNode('w1', { annotations: policy }), 'Restart');
   const earlier = { annotations: { ...policy, [ROLLOUT_ANNOTATION]: `other/${later(-1000)}` } };
-  // The leader of k0s writes no annotation of Refit beside its signal.
+  // The leader of k0s writes its signal without an annotation of Refit.
   const own = signalled(buildNode('w2', earlier), { created: CREATED, status: 'Restart' });
   expect(nodesAtWork(buildWorld([], [other, own]))).toEqual([{ role: 'worker', name: 'w2' }]);
 });

@@ -39,7 +39,7 @@ export function orphanedPlans(world: World, plans: readonly Plan[]): OrphanedPla
   );
 }
 
-/** Returns the nodes that still work on a signal, whichever Plan sent it. */
+/** Returns the nodes that still work on a signal of any Plan. */
 export function nodesAtWork(world: World): { readonly role: Role; readonly name: string }[] {
   return (['controller', 'worker'] as const).flatMap((role) =>
     world
@@ -47,8 +47,8 @@ export function nodesAtWork(world: World): { readonly role: Role; readonly name:
       .filter(({ metadata: { annotations } }) => {
         const signal = decodeSignal(annotations);
         if (signal === undefined || isOver(signal)) return false;
-        // With this policy the signal belongs to another dialect. k0s's own leader does not remove the policy of an earlier signal, so the
-        // policy counts only if it is that of this signal.
+        // With this policy, the signal belongs to another dialect. k0s's own leader does not remove the policy of an
+        // earlier signal, so the policy counts only if it belongs to this signal.
         return agentPolicyFor(annotations, signal.created).cordoning !== 'leader';
       })
       .map(({ metadata: { name } }) => ({ role, name })),
@@ -61,8 +61,8 @@ interface Carrier {
 }
 
 /**
- * Returns the orphaned work on one object; undefined if there is none. `busy` are the names of Nodes whose controller is in
- * progress; such a Node is cleaned up when its controller is done.
+ * Returns the orphaned work on one object; undefined if there is none. `busy` contains the names of Nodes whose
+ * controller is in progress. Such a Node is cleaned up after its controller is done.
  */
 function orphanedPlanOf(
   carrier: Carrier,
@@ -75,8 +75,8 @@ function orphanedPlanOf(
   if (decodeAgentPolicy(annotations).cordoning === 'leader') return undefined;
   const signal = decodeSignal(annotations);
   if (signal && !isOver(signal)) {
-    // If the Plan that sent the signal exists, it removes the cordon itself. Otherwise the node may
-    // still do the work of a deleted Plan.
+    // If the Plan that sent the signal exists, the Plan removes the cordon itself. Otherwise the node may still do the
+    // work of a deleted Plan.
     if (plans.some((plan) => isSentBy(plan, object, signal))) return undefined;
     return orphanedPlan(
       carrier,
@@ -105,8 +105,8 @@ function isSentBy(plan: Plan, object: KubeObject, signal: SignalData): boolean {
 }
 
 /**
- * Returns the uid of the deleted or finished Plan that left a cordon or taint; undefined if nothing is left. The uid is empty for a taint
- * of an earlier version of Refit.
+ * Returns the uid of the deleted or finished Plan that left a cordon or taint on the Node; undefined if there is no
+ * such cordon or taint. The uid is empty for a taint of an earlier version of Refit.
  */
 function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
   const isActive = (isIts: (plan: Plan) => boolean) =>
@@ -122,8 +122,8 @@ function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
 }
 
 /**
- * Returns true if the cordon belongs to the Plan. The leader marks a cordon with the uid of the
- * Plan; an agent that drains its own node marks it with the id of the run.
+ * Returns true if the cordon belongs to the Plan. If the leader cordons, it marks the cordon with the uid of the Plan.
+ * If an agent drains its own node, it marks the cordon with the id of the run.
  */
 function isOwner(plan: Plan, owner: string | undefined): boolean {
   const run = recordedRunIn(withoutShards(plan))?.run;
@@ -131,8 +131,8 @@ function isOwner(plan: Plan, owner: string | undefined): boolean {
 }
 
 /**
- * Returns true if the Plan will clean up the Node itself. A finished Plan does so for its workers,
- * but not for the Node of a deleted ControlNode. It reads long lists, so call it last.
+ * Returns true if the Plan will clean up the Node itself. A finished Plan cleans up the Nodes of its workers, but not
+ * the Node of a deleted ControlNode. This function reads long lists, so call it only after cheaper checks.
  */
 function cleansUp({ status }: Plan, { metadata }: Node): boolean {
   if (['new', 'running'].includes(phaseOfPlan(status?.state))) return true;

@@ -1,4 +1,4 @@
-/** Proves with which lease a target leaves cordon and drain to the leader. */
+/** Proves for which state of its Lease a target leaves cordon and drain to the leader. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';

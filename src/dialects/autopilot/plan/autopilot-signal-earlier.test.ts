@@ -1,4 +1,4 @@
-/** Which reports of earlier upgrades show how long a target takes. */
+/** Tests which reports of earlier upgrades are used to estimate how long a target takes. */
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildRollout } from '../../../../test/support/builders/rollouts.ts';

@@ -1,4 +1,6 @@
-/** Proves which controllers are asked for a snapshot of etcd: those before the first one that is done. */
+/**
+ * Proves which controllers are asked for a snapshot of etcd: all controllers before the first controller that is done.
+ */
 import { describe, expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildRollout } from '../../../../test/support/builders/rollouts.ts';

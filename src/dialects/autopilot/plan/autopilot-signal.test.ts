@@ -1,4 +1,7 @@
-/** Proves which signals belong to a rollout: its uid, command and attempt decide, and the plan id alone never does. */
+/**
+ * Proves which signals belong to a rollout. The uid, the command and the attempt decide this; the plan id alone is
+ * never sufficient.
+ */
 import { describe, expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildRollout } from '../../../../test/support/builders/rollouts.ts';
@@ -32,7 +35,7 @@ const target = (state: RecordedState, since = later(1000)): Target =>
 const annotated = (annotations: Record<string, string>): KubeObject =>
   buildNode('w1', { annotations });
 
-/** Returns an object with a signal of Refit and with this answer of its agent. */
+/** Returns an object with a signal of Refit. `status` is the answer of its agent. */
 function ours(
   status?: string,
   by: Rollout = rollout(),

@@ -63,14 +63,16 @@ export function withoutControllers(
   const controllers = world
     .list(controlNodes)
     .filter((node) => platforms.includes(platformOf(node) ?? ''));
-  // The Node of a controller may have another name than its ControlNode.
+  // The name of a controller's Node may differ from the name of its ControlNode.
   const known = new Set(controllers.flatMap((node) => [node.metadata.name, nodeNameOf(node)]));
   return names.filter((name) => !known.has(name));
 }
 
 export const signal: Signal = annotationSignal({ resourceOf: ({ role }) => OBJECTS[role] });
 
-/** Returns the version that the target's signal asks for; undefined if it has no signal of this stage of the rollout. */
+/**
+ * Returns the version in the signal of the target; undefined if the target has no signal of this stage of the rollout.
+ */
 export function askedOf(
   world: World,
   rollout: Rollout,
@@ -86,8 +88,8 @@ export const drainDelegation: DrainDelegation = {
   nodeOf,
 
   /**
-   * Resolves with true if the node leaves its drain to the leader, which a label on its lease says. Nodes without the label (k0s before
-   * 1.35) cordon and drain themselves.
+   * Resolves with true if the leader must drain the node. A label on the Lease of the node says so. Nodes with k0s
+   * before version 1.35 do not have the label, and cordon and drain themselves.
    */
   async isDelegated(client, stage, target, world, abort) {
     const { name } = nodeOf(stage, target, world)?.metadata ?? target;

@@ -1,6 +1,6 @@
 /**
- * Finds what is wrong with a Plan beyond its schema. Each problem names the field, what was found and what would be
- * right.
+ * Finds the errors in a Plan that its schema does not find. Each problem names the field, the wrong value and a correct
+ * value.
  */
 import * as api from '../../../api/autopilot/plan.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
@@ -24,8 +24,8 @@ import { phaseOfPlan } from './states.ts';
 const VERSION = 'v1.36.3+k0s.0';
 
 /*
- * These are limits of Refit; the original accepts more. They apply to a new plan only. A plan with a record was accepted
- * by another leader or release, and continues. docs/guides/policy.md lists the limits.
+ * These are limits of Refit; the original has no such limits. They apply to a new plan only. If a plan has a record,
+ * another leader or release has accepted it, so the plan continues. docs/guides/policy.md lists the limits.
  */
 /** The bytes that a plan must leave free in its object for the status, which lists one target in flight and some failed targets. */
 const LEAST_ROOM = 2 ** 14;
@@ -44,8 +44,8 @@ const LONGEST_SELECTOR = 2 ** 16;
 const MOST_SHOWN = 500;
 
 /**
- * Returns the problems of a Plan. They are computed once for each version of the Plan, because its lists may be long and
- * every turn needs the problems.
+ * Returns the problems of a Plan. They are computed once for each version of the Plan, because the lists of a Plan may
+ * be long and every turn needs the problems.
  */
 export const problemsOf = onceForEach((plan: api.Plan): readonly Reason[] => {
   const { metadata, spec, status } = plan;
@@ -108,8 +108,9 @@ function sizeProblems(plan: api.Plan): Reason[] {
 }
 
 /**
- * Returns `<field>: <value>` from the beginning of the text of a problem; undefined for a text of another leader. The rest of
- * the text is left out and a long value is shortened, because another release may word and shorten them in another way.
+ * Returns `<field>: <value>` from the beginning of the text of a problem; undefined for a text of another leader. The
+ * result does not contain the rest of the text, and contains only the beginning of a long value, because another
+ * release may use other words and shorten values in another way.
  */
 export function subjectOf(text: string): string | undefined {
   const [, field, shown] =
@@ -162,9 +163,10 @@ function updateProblems(update: api.K0sUpdate, at: string, phase: RolloutPhase):
 }
 
 /**
- * Returns the problems of a version, which must have the form in which nodes report their version. That form is required before the Plan
- * starts, and while it waits for nodes to report the version. It is not required of a forced update that runs, which waits for no report,
- * and of a Plan that has ended, because the leader that ran the Plan accepted it.
+ * Returns the problems of a version. The version must have the form in which nodes report their version. This form is
+ * required before the Plan starts, and while the Plan waits for nodes to report the version. It is not required for a
+ * forced update in progress, which waits for no report. It is not required for an ended Plan either, because the leader
+ * that ran the Plan accepted the version.
  */
 function versionProblems(
   { version, forceupdate = false }: api.K0sUpdate,
@@ -205,16 +207,16 @@ function platformProblems(platforms: api.K0sUpdate['platforms'], at: string): Re
 }
 
 /**
- * Returns true for a URL that agents of the original can fetch. The URL class accepts more, because
- * it repairs some URLs.
+ * Returns true for a URL that the agents of the original can fetch. The class URL accepts more URLs, because it repairs
+ * some wrong URLs.
  */
 function isHttp(url: string): boolean {
   return /^https?:\/\/[^\s/]/i.test(url) && !/\s/.test(url) && URL.canParse(url);
 }
 
 /**
- * Returns the problems of a target specification. `isNew` is true for a new plan, for which the limits of Refit apply
- * too.
+ * Returns the problems of a target specification. `isNew` is true for a new plan, because the limits of Refit apply
+ * only to new plans.
  */
 export function targetProblems(
   spec: api.TargetSpec | undefined,
@@ -269,8 +271,8 @@ function selectorProblems(
   text: string,
   example: string,
 ): Reason[] {
-  // The selector of a recorded plan may be longer. It is not checked, because the targets of such a
-  // plan are recorded and nobody reads its selector.
+  // The selector of a recorded plan may be longer than the limit. Then it is not checked, because the targets of such a
+  // plan are recorded, so Refit does not use its selector.
   if (text.length > LONGEST_SELECTOR) return [];
   try {
     parse(text);

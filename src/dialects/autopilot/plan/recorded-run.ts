@@ -1,7 +1,7 @@
 /**
- * Records in the status of a Plan the number of its run, and the spec with which the run is carried out. The schema of the
- * status has no fields for them, so the description of the first command is JSON that contains them. The first run of a Plan
- * that follows its edits records neither, so its status stays as the original writes it.
+ * Records the number of the run in the status of a Plan, and the spec that the run uses. The schema of the status has
+ * no fields for them, so the description of the first command is JSON that contains them. The first run of a Plan that
+ * follows its edits records neither of them, so its status is the same as the original writes it.
  */
 import { z } from 'zod';
 import {
@@ -31,7 +31,7 @@ type StartedSpec = z.input<typeof startedSpec>;
 export interface RecordedSpec {
   /** The number of the run; undefined for the first run of the Plan. */
   readonly run?: number | undefined;
-  /** `metadata.generation` of the newest spec that the run was carried out with. */
+  /** `metadata.generation` of the newest spec that the run has used. */
   readonly generation: number;
   /** The spec of that generation, if the run ignores edits; otherwise undefined. */
   readonly started?: StartedSpec | undefined;

@@ -1,4 +1,4 @@
-/** Proves that each refusal of a Plan says what to change, or which setting lifts it. */
+/** Proves that each refusal of a Plan says what to change, or which setting allows the Plan. */
 import { expect, test } from 'vitest';
 import {
   buildPlan,

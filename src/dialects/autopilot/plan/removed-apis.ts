@@ -1,4 +1,4 @@
-/** Checks before a new Plan starts whether objects exist of a kind that the new version no longer serves. */
+/** Checks, before a new Plan starts, whether the cluster has objects of a kind that the new version no longer serves. */
 import type { Plan } from '../../../api/autopilot/plan.ts';
 import type { Effects } from '../../../engine/execute/writes.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
@@ -17,7 +17,10 @@ interface RemovedApi extends Pick<Resource, 'group' | 'version' | 'kind'> {
 const FLOW = { group: 'flowcontrol.apiserver.k8s.io' };
 const PRIORITY = { ...FLOW, kind: 'PriorityLevelConfiguration' };
 
-/** The APIs that Kubernetes removed, as k0s lists them, so that k0s and Refit stop the same plans. k0s uses the last one only for tests. */
+/**
+ * The APIs that Kubernetes removed, in the same list as in k0s, so that k0s and Refit refuse the same plans. k0s uses
+ * the last entry only for tests.
+ */
 const REMOVED: readonly RemovedApi[] = [
   { ...FLOW, version: 'v1beta2', kind: 'FlowSchema', removedIn: 'v1.29.0', successor: 'v1beta3' },
   { ...PRIORITY, version: 'v1beta2', removedIn: 'v1.29.0', successor: 'v1' },
@@ -34,8 +37,8 @@ const REMOVED: readonly RemovedApi[] = [
 type Server = Pick<Effects, 'client' | 'abort'>;
 
 /**
- * Resolves with k0s's own sentence about the first removed API whose objects would be lost, or undefined if none would be.
- * Rejects if the API server gives no usable answer; the caller may retry.
+ * Resolves with the sentence that k0s uses for the first removed API whose objects would be lost; undefined if no
+ * objects would be lost. Rejects if the API server gives no usable answer. The caller may then retry.
  */
 export async function askRemovedApis(server: Server, version: string): Promise<string | undefined> {
   const wanted = parseVersion(version);
@@ -68,7 +71,7 @@ async function served(
   return resourceIn(JSON.parse(body), `${group}/${version}`, kind);
 }
 
-/** Resolves with true if each object is also served in the version of the successor, so that none is lost. */
+/** Resolves with true if each object is also served in the version of the successor, so that no object is lost. */
 async function areServedLater(
   server: Server,
   api: RemovedApi,
@@ -86,8 +89,8 @@ async function areServedLater(
 }
 
 /**
- * Resolves with the reason why the Plan must not start; empty if there is none. Like k0s, it checks the versions of bundles but not those
- * of forced updates, and reports only the first objection.
+ * Resolves with the reason why the Plan must not start; empty if there is no such reason. Like k0s, it checks the
+ * versions of bundles, skips the versions of forced updates, and reports only the first reason.
  */
 export async function preconditions(
   client: KubeClient,

@@ -1,4 +1,4 @@
-/** Which spec takes a failed run of k0s back, and what keeps the leader from writing it. */
+/** Tests which spec rolls a failed run of k0s back, and what prevents the leader from writing it. */
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../../test/support/builders/plans.ts';
@@ -21,13 +21,13 @@ const LAGS = `w1 reported that ${NEW} is installed, but still shows ${OLD}`;
 const COUNTS = { total: 3, done: 1, failed: 1, inProgress: 0, pending: 1, skipped: 0 };
 
 interface Row {
-  /** The version that each node runs now. */
+  /** The version that each node runs now, by name. All other nodes run the old version. */
   readonly present?: Readonly<Record<string, string>>;
   readonly servers?: string;
   readonly before?: NodeRolloutRun['before'];
   readonly downloads?: NodeRolloutRun['downloads'];
   readonly isOfChannel?: boolean;
-  /** The node whose agent reported that the new version is installed. */
+  /** The name of the node whose agent reported that the new version is installed. */
   readonly reported?: string;
   /** Milliseconds since the end of the run. */
   readonly later?: number;

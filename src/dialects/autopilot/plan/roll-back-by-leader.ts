@@ -1,4 +1,7 @@
-/** Makes the spec with which the leader rolls back a failed run of k0s, or says why the leader must not do that. */
+/**
+ * Creates the spec with which the leader rolls back a failed run of k0s, or returns the reason why the leader must not
+ * roll the run back.
+ */
 import { ORIGIN_ANNOTATION, type Plan } from '../../../api/autopilot/plan.ts';
 import type {
   RollBackDelay,
@@ -24,13 +27,16 @@ import {
 } from './roll-back-plan.ts';
 
 const FEW = 3;
-/** The longest wait, in milliseconds after the end of a run, until its nodes show their new versions. A kubelet needs up to 10 s. */
+/**
+ * The longest time that the leader waits after the end of a run until the nodes show their new versions, in
+ * milliseconds. A kubelet needs up to 10 s to show its version.
+ */
 const SHOWN_WITHIN_MS = 120_000;
 
 /**
- * Returns the Plan with a spec that rolls the run back, or why the leader must wait or must not roll back. Every node of the run must be
- * able to go back, because the leader never rolls back only some of them. Nodes that failed come last in their stage, because they may
- * fail again and stop the others.
+ * Returns the Plan with a spec that rolls the run back, or the reason why the leader must wait or must not roll back.
+ * The leader never rolls back only a part of the nodes, so every node of the run must be able to go back. Failed nodes
+ * are the last in their stage, because they may fail again and then stop the stage.
  */
 export function planBackOf(
   { plan, rollout, world, run, history }: RollBackScene<Plan>,
@@ -42,7 +48,7 @@ export function planBackOf(
         'an UpdateConfig made the Plan, and would install the same version again: pause its policy or delete the UpdateConfig, and run refit rollback',
     };
   try {
-    // The run of the present rollout is the newest one.
+    // The run of the present rollout is the newest run, so there are no later runs.
     const ways = waysBack(run, presentNodes(world), []);
     const delay = delayOf(ways, run, now);
     if (delay !== undefined) return delay;
@@ -60,7 +66,10 @@ export function planBackOf(
   }
 }
 
-/** Returns the reason why the leader waits before it rolls back; undefined if it has waited long enough, or if waiting cannot help. */
+/**
+ * Returns the reason why the leader waits before it rolls back; undefined if it has waited long enough, or if waiting
+ * does not help.
+ */
 function delayOf(
   { unclear }: WaysBack,
   { ended = '' }: RollBackScene<Plan>['run'],

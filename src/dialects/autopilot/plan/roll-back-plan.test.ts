@@ -1,4 +1,4 @@
-/** Which nodes of a run of k0s go back, also while a node does not show yet what it runs. */
+/** Tests which nodes of a run of k0s can be rolled back, including nodes that do not show their present version yet. */
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildSignal } from '../../../../test/support/builders/signals.ts';
@@ -21,14 +21,14 @@ const OTHER = 'v1.36.3+k0s.5';
 
 interface Row {
   readonly shows?: string;
-  /** The status of its last signal; undefined if it has none. */
+  /** The status of the last signal of the worker; undefined if the worker has no signal. */
   readonly status?: string;
   readonly command?: Partial<SignalCommand>;
   readonly planUid?: string;
   readonly before?: NodeRolloutRun['before'];
-  /** What the controller shows. */
+  /** The version that the controller shows. */
   readonly server?: string;
-  /** What the worker ran before each later run, the newest first. */
+  /** The version that the worker ran before each later run, the newest run first. */
   readonly later?: readonly string[];
 }
 
@@ -68,7 +68,10 @@ const UNTOLD = 'w1: its present version is unknown';
 const UNRECORDED = 'w1: no record names the version that it ran before';
 const UNNAMED: NodeRolloutRun['before'] = [{ role: 'worker', nodes: ['w1'] }];
 
-/** What becomes of the worker: it moves, or a sentence. Then whether nobody may go back without knowing more about it. */
+/**
+ * Each row ends with the result for the worker: `moves`, or the sentence that explains why it stays. The last value is
+ * true if no node may be rolled back until more is known about the worker.
+ */
 test.each<[string, Row, string, boolean]>([
   ['runs the new version', { shows: NEW, status: 'Completed' }, 'moves', false],
   ['does not show the new version yet', { shows: OLD, status: 'Completed' }, LAGS, true],

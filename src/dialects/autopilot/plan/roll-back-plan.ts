@@ -1,4 +1,7 @@
-/** Makes the Plan that rolls a run of k0s back: workers first, then controllers, each to the version that it ran before. */
+/**
+ * Creates the Plan that rolls back a run of k0s: first workers, then controllers, each to the version that it ran
+ * before the run.
+ */
 
 import { PLAN_NAME, type Plan, type PlanCommand, plans } from '../../../api/autopilot/plan.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
@@ -19,16 +22,19 @@ import { listed } from '../../../util/phrases.ts';
 import { isNewerMinor, parseVersion } from '../../../util/version.ts';
 import { mayBePartOf } from '../../../versions/release-parts.ts';
 
-/** A node as it is now. */
+/** The present state of a node. */
 export interface PresentNode {
   readonly role: Role;
   readonly name: string;
   readonly version: string | undefined;
-  /** `<os>-<architecture>`; undefined if its labels do not say it. */
+  /** `<os>-<architecture>`; undefined if the labels of the node do not contain it. */
   readonly platform: string | undefined;
   /** The uid of the plan that sent the last signal to the node; undefined if no signal names a plan. */
   readonly signalledBy: string | undefined;
-  /** The version that the last signal installed, as the node's agent reported; undefined unless that signal is completed. */
+  /**
+   * The version that the node's agent reported as installed by the last signal; undefined unless that signal is
+   * completed.
+   */
   readonly installed: string | undefined;
 }
 
@@ -42,7 +48,7 @@ export interface GoingBack {
 
 export interface WaysBack {
   readonly moves: readonly GoingBack[];
-  /** Sentences about nodes of the run that stay as they are. */
+  /** Sentences about nodes of the run that do not go back. */
   readonly left: readonly string[];
   /** The nodes of `left` for which it is unknown whether they must go back, or to which version. */
   readonly unclear: readonly UnclearNode[];
@@ -53,8 +59,8 @@ export interface UnclearNode {
   readonly name: string;
   readonly sentence: string;
   /**
-   * `lags`: the object shows another version than the agent reported. `untold`: the object shows no version. `unrecorded`: no record names
-   * the earlier version.
+   * `lags`: the object shows another version than the agent reported. `untold`: the object shows no version.
+   * `unrecorded`: no record contains the earlier version.
    */
   readonly why: 'lags' | 'untold' | 'unrecorded';
   /** True if the node may run a version that this run installed. */
@@ -95,15 +101,16 @@ function lastSignalOn(
   };
 }
 
-/** Returns how many workers the Plan upgrades at once. */
+/** Returns the number of workers that the Plan upgrades at once. */
 export function concurrentIn({ spec: { commands } }: Plan): number {
   return commands[0]?.k0supdate?.targets.workers?.limits?.concurrent ?? 1;
 }
 
 /**
- * Returns which nodes of the run go back, and which stay. A node stays if it does not run a version that the run installed, or if one of
- * the runs in `later` moved it. `later` are the runs after this one, the newest first. An object that shows the old version proves nothing
- * if the agent of the node has reported another one, because the kubelet, or k0s, writes the new version later.
+ * Returns which nodes of the run go back, and which nodes stay. A node stays if it does not run a version that the run
+ * installed, or if one of the runs in `later` moved it. `later` contains the runs after this run, the newest first. If
+ * an object shows the old version, but the agent of the node has reported another version, it is unclear whether the
+ * node must go back, because the kubelet, or k0s, writes the new version later.
  */
 export function waysBack(
   run: NodeRolloutRun,
@@ -149,8 +156,8 @@ export function waysBack(
 }
 
 /**
- * Returns the version that the agent installed, if the object may show the same version; otherwise the version that the object shows. The
- * Node of a worker does not show the build of k0s.
+ * Returns the version that the agent installed, if the version that the object shows may be a short form of it;
+ * otherwise the version that the object shows. The Node of a worker does not show the build of k0s.
  */
 function exactVersionOf({ version, installed }: PresentNode): string | undefined {
   if (version === undefined || installed === undefined) return version;
@@ -158,8 +165,9 @@ function exactVersionOf({ version, installed }: PresentNode): string | undefined
 }
 
 /**
- * Returns the earliest of the later runs that recorded the node, if it recorded another version than the node runs now. Otherwise returns
- * undefined: no later run recorded the node, or all of them together have not changed its version.
+ * Returns the earliest of the later runs that recorded the node, if the version in that record differs from the version
+ * that the node runs now. Otherwise returns undefined: no later run recorded the node, or the later runs together have
+ * not changed its version.
  */
 function moverAmong(
   later: readonly NodeRolloutRun[],
@@ -175,8 +183,9 @@ function moverAmong(
 }
 
 /**
- * Returns the nodes that block the roll-back until it is known whether they go back, too. These are nodes that may show an outdated
- * version, and, if controllers go back, workers that may then be newer than their controllers.
+ * Returns the nodes that block the roll-back as long as it is unknown whether they go back, too. These are nodes that
+ * may show an outdated version. If controllers go back, they are also workers that may then be newer than their
+ * controllers.
  */
 export function undecidedNodes({ moves, unclear }: WaysBack): UnclearNode[] {
   const isForControllers = moves.some(({ role }) => role === 'controller');
@@ -265,8 +274,8 @@ function platformsFor(version: string, group: readonly GoingBack[], known: reado
       { hint: `add --url ${missing[0]}=https://… and --sha256 ${missing[0]}=…` },
     );
   return Object.fromEntries(
-    // The first entry of a platform counts: the entries of the user come first, and then those of the newest run. The list is reversed,
-    // because `fromEntries` keeps the last entry.
+    // The first entry of a platform must be used: the entries of the user are before the entries of the runs, and the
+    // newest run is before the others. The list is reversed, because `fromEntries` keeps the last entry.
     own
       .toReversed()
       .map(({ platform, url, sha256 }) => [

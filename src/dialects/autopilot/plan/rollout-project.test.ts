@@ -1,4 +1,4 @@
-/** Proves that the status of a Plan has the words of the original, and that no field is lost. */
+/** Proves that the status of a Plan uses the state words of the original, and that no field is lost. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { arbitrarySituation } from '../../../../test/support/builders/arbitrary-snapshots.ts';
@@ -23,7 +23,7 @@ const planOf = (commands: number, status?: Plan['status']): Plan =>
     status,
   );
 
-/** Returns the states of the plan and its commands, and which command has the reason. */
+/** Returns the state of the plan and of each command. A command with a description is returned together with it. */
 function wordsOf(rollout: Rollout, plan: Plan): unknown[] {
   const { status } = project(rollout, plan);
   return [

@@ -217,7 +217,7 @@ describe('a recorded plan', () => {
   ])('a version with the dash of an image tag that %s', (_name, state, isForced, problems) => {
     const rollout = resolved(dashed(state, isForced));
     expect([rollout.problems.length, rollout.edit]).toEqual([problems, undefined]);
-    // The engine follows targets in flight to their end in any case.
+    // The engine always follows targets in flight until they end.
     expect(namesIn(rollout)).toEqual({ '0/controllers': ['c2', 'c9'], '0/workers': ['w3', 'w1'] });
   });
 

@@ -1,4 +1,7 @@
-/** Turns a Plan into a rollout, as its status records it or with newly found targets, and writes the rollout back into the status. */
+/**
+ * Converts a Plan into a rollout, and writes the rollout back into the status of the Plan. The targets of the rollout
+ * are the recorded targets, or for a new Plan the targets that the selectors find.
+ */
 import * as api from '../../../api/autopilot/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { JoinedTarget } from '../../../engine/model/decision.ts';
@@ -72,14 +75,14 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
   };
 }
 
-/** Returns the Plan as it is carried out, with its phase, its problems and its recorded spec. */
+/** Returns the Plan with the spec that its run uses, and its phase, its problems and its recorded spec. */
 function readPlan(stored: api.Plan, world: World) {
   const { plan: merged, unread } = mergeShards(stored, world);
   const phase = phaseOfPlan(merged.status?.state);
   const known = recordedSpecIn(merged);
   const ignoresEdits = phase === 'running' && known?.started !== undefined;
   const plan = asCarriedOut(withoutRecordedSpec(merged), ignoresEdits ? known : undefined);
-  // A Plan that ignores edits was valid when it started.
+  // A Plan that ignores edits was valid when it started, so it is not checked again.
   const problems = ignoresEdits ? [] : problemsOf(stored);
   return { plan, phase, known, ignoresEdits, problems, unread };
 }
@@ -107,7 +110,9 @@ export function joinedTargets(stored: api.Plan, world: World, now: number): Join
     : found;
 }
 
-/** Returns true if the status of the Plan has room for the targets. A Plan with StatusShards takes up no further targets. */
+/**
+ * Returns true if the status of the Plan has room for the targets. A Plan with StatusShards accepts no further targets.
+ */
 function hasRoomFor(stored: api.Plan, plan: api.Plan, found: readonly JoinedTarget[]): boolean {
   if (shardReferenceOf(stored) !== undefined) return false;
   const recorded = recordedStages(plan).flatMap(({ targets }) => targets);
@@ -123,15 +128,15 @@ function asCarriedOut(plan: api.Plan, recorded: RecordedSpec | undefined): api.P
 }
 
 /**
- * Returns a sentence which says how somebody edited the Plan after it ended; undefined if no edit is found. A changed version
- * is not found here, but by the versions of the nodes.
+ * Returns a sentence which says how somebody edited the Plan after it ended; undefined if no edit is found. This
+ * function does not find a changed version, because the versions of the nodes show that.
  */
 function editOf(plan: api.Plan, world: World, problems: readonly Reason[]): string | undefined {
   const recorded = plan.status?.commands ?? [];
   const refusal = recorded.flatMap(({ description = '' }) => subjectOf(description) ?? [])[0];
   if (refusal === undefined) {
-    // Another leader refused the Plan, and its text does not name the field that it refused. Every
-    // other Plan was valid when it started.
+    // Another leader refused the Plan, and its text does not name the wrong field. If the phase is not `invalid`, the
+    // Plan was valid when it started.
     const isRefused = phaseOfPlan(plan.status?.state) === 'invalid';
     if (isRefused) return correctedRelease(plan);
     return problems[0]?.message ?? addedTarget(plan, world);
@@ -144,8 +149,8 @@ function editOf(plan: api.Plan, world: World, problems: readonly Reason[]): stri
 }
 
 /**
- * Returns a sentence if the Plan was refused because of a removed API, and its versions are now all older than the release
- * that removed the API; otherwise undefined. The recorded text names that release.
+ * Returns a sentence if the Plan was refused because of a removed API, but all its versions are now older than the
+ * release that removed the API; otherwise undefined. The recorded text contains that release.
  */
 function correctedRelease(plan: api.Plan): string | undefined {
   const texts = (plan.status?.commands ?? []).map(({ description = '' }) => description);
@@ -160,8 +165,9 @@ function correctedRelease(plan: api.Plan): string | undefined {
 const asApplied = onceForEach(({ status: _recorded, ...applied }: api.Plan): api.Plan => applied);
 
 /**
- * Returns a sentence about a node that a completed Plan lists, but that its record does not contain; undefined if there is none.
- * Only the record of a completed Plan contains all nodes, so other records prove nothing.
+ * Returns a sentence about a node that a completed Plan lists, but that its record does not contain; undefined if there
+ * is no such node. Only the record of a completed Plan contains all nodes, so a node that is missing in another record
+ * may not be new.
  */
 function addedTarget(plan: api.Plan, world: World): string | undefined {
   const added = addedNames(plan).flatMap(({ part, names }) => withoutOthers(part, names, world))[0];
@@ -321,8 +327,9 @@ function partsOf(
 }
 
 /**
- * Writes the rollout into the status in the words of the original, because scripts rely on them. Unknown fields stay. It also
- * records the number of a run after the first one, and the spec of a rollout that ignores edits.
+ * Writes the rollout into the status with the words of the original, because scripts rely on these words. Unknown
+ * fields stay. It also records the number of the run, except for the first run, and the spec of a rollout that ignores
+ * edits.
  */
 export function project(rollout: Rollout, plan: api.Plan): api.Plan {
   const record = withStatus(rollout, plan);
@@ -340,7 +347,8 @@ function specToRecord(rollout: Rollout, plan: api.Plan): RecordedSpec | undefine
       ? { run, generation: present, started: startedSpecOf(plan) }
       : { run, generation: known.generation, started: known.started };
   if (run === undefined && rollout.generation === undefined) return undefined;
-  // After the end, the recorded generation stays: the run was not carried out with a spec that was edited later.
+  // After the end of the plan, the recorded generation does not change, because the run did not use a spec that was
+  // edited later.
   const wasOver = isFinal({ phase: phaseOfPlan(plan.status?.state) });
   const isKept = isFinal(rollout) && (wasOver || known?.started !== undefined);
   return { run, generation: isKept ? (rollout.generation ?? present) : present };
@@ -349,7 +357,7 @@ function specToRecord(rollout: Rollout, plan: api.Plan): RecordedSpec | undefine
 function withStatus(rollout: Rollout, plan: api.Plan): api.Plan {
   const state = planStateOf(rollout);
   const before = plan.status?.commands ?? [];
-  // A plan without commands gets one entry, because the reason must be recorded in an entry.
+  // A plan without commands gets one entry, because the reason can be recorded only in an entry.
   const known = plan.spec.commands.slice(0, MOST_COMMANDS);
   const fresh = (known.length === 0 ? [{}] : known).map((_, id) => ({ id, state: '' }));
   // Each command of the first record keeps its entry, so that added and removed commands are detected.

@@ -1,4 +1,4 @@
-/** Proves the state words, which scripts for the original compare. */
+/** Proves that the state words equal those of the original, because scripts compare them. */
 import { expect, test } from 'vitest';
 import { because } from '../../../engine/model/reasons.ts';
 import type { RecordedState, RolloutPhase } from '../../../engine/model/rollout.ts';

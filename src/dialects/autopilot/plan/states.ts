@@ -1,4 +1,4 @@
-/** Maps the states and the reason in a Plan's status to those of the engine. */
+/** Converts the states and the reason in a Plan's status to the states and the reason of the engine. */
 import { because, REASONS, type Reason, type ReasonCode } from '../../../engine/model/reasons.ts';
 import type { RecordedState, Rollout, RolloutPhase } from '../../../engine/model/rollout.ts';
 import { printable } from '../../../util/printable.ts';
@@ -16,7 +16,7 @@ export const PLAN_STATES = {
   completed: FINAL_STATES.done,
 } as const;
 
-/** All final states, including those that only earlier releases or other leaders write. */
+/** All final states, including the states that only earlier releases or other leaders write. */
 const FINAL_PHASES: ReadonlyMap<string, RolloutPhase> = new Map([
   ['Completed', 'done'],
   ['ApplyFailed', 'failed'],
@@ -28,8 +28,8 @@ const FINAL_PHASES: ReadonlyMap<string, RolloutPhase> = new Map([
 ]);
 
 /**
- * Returns the phase of a Plan. An unknown state counts as final, because Refit must not continue what it does not
- * understand.
+ * Returns the phase of a Plan. An unknown state counts as final, because Refit must not continue a Plan whose state it
+ * does not know.
  */
 export function phaseOfPlan(state: string | undefined): RolloutPhase {
   if (!state) return 'new';
@@ -37,7 +37,9 @@ export function phaseOfPlan(state: string | undefined): RolloutPhase {
   return FINAL_PHASES.get(state) ?? 'invalid';
 }
 
-/** Returns the state of a Plan to write. For some reasons, the original has a word of its own for the end of a Plan. */
+/**
+ * Returns the state of a Plan to write. The original has a special word for the end of a Plan for some of the reasons.
+ */
 export function planStateOf({
   phase,
   blocked,
@@ -66,7 +68,10 @@ const RECORDED = new Map(
   Object.entries(TARGET_STATES).map(([recorded, word]) => [word, recorded as RecordedState]),
 );
 
-/** Returns the state of a target. An unknown word counts as failed, which takes no slot and is not done. */
+/**
+ * Returns the state of a target. An unknown word counts as failed, because a failed target takes no slot and is not
+ * done.
+ */
 export function recordedStateOf(word: string): RecordedState {
   return RECORDED.get(word) ?? 'failed';
 }
@@ -88,7 +93,8 @@ export function removedIn(text: string): string | undefined {
 }
 
 /**
- * Returns the text that is recorded for a reason. Names and ids in it may come from anybody, so it is made printable.
+ * Returns the text to record for a reason. Anybody may have chosen the names and ids in the text, so the text is made
+ * printable.
  */
 export function textOf({ code, message: said }: Reason, phase: RolloutPhase): string {
   const message = printable(said);

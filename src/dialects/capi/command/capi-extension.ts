@@ -43,7 +43,7 @@ interface ExtensionFlags extends ControllerFlags {
   readonly payloadUrl: string;
   readonly checksumUrl?: string;
   readonly updaterCerts?: string;
-  /** The most milliseconds until a call of a hook is answered. */
+  /** The most milliseconds until the extension must answer a call of a hook. */
   readonly callTimeout: number;
   /** The milliseconds after which a stuck Machine is deleted. No Machine is deleted if this is undefined. */
   readonly deleteStuckAfter?: number;
@@ -56,7 +56,7 @@ const LEASE_TITLE = `${LEASE.namespace}/${LEASE.name} in the cluster with the No
 /** The most milliseconds for a probe of one API server, because the caller of a hook waits for it. */
 const ASK_MS = 1000;
 
-/** Runs until `abort` fires. Every replica answers hook calls; the leader carries out the upgrades. */
+/** Runs until `abort` fires. Every replica answers hook calls, but only the leader carries out the upgrades. */
 export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal): Promise<number> {
   if ((flags.clientCa === undefined) !== (flags.insecureNoClientAuth === true))
     throw new RefitError(
@@ -147,9 +147,8 @@ function oneCluster(
   const ask = askerOf(options.config);
   let problem: string | undefined = 'it is being connected';
   /**
-   * Resolves with the controller process of the cluster. Retries after a failure, and does not end
-   * this process: without its hooks, the managers of Cluster API could not start for any of their
-   * clusters.
+   * Resolves with the controller process of the cluster. After a failure, it retries and does not end this process,
+   * because without its hooks the managers of Cluster API could not start for any of their clusters.
    */
   const prepared = async (abort: AbortSignal): Promise<processes.ControllerProcess> => {
     for (;;) {

@@ -1,4 +1,4 @@
-/** Tests which change takes Machines of Cluster API back, and when there is none. */
+/** Tests which change rolls Machines of Cluster API back, and when such a change does not exist. */
 import { describe, expect, test } from 'vitest';
 import {
   CONTROL_PLANE_LABEL,
@@ -54,7 +54,7 @@ const machineAt = (name: string, version: string, isControlPlane = false): Machi
   status: { nodeRef: { name: `node-${name}` } },
 });
 
-/** The NodeRollout of a Machine whose last run went from one version to another. */
+/** Returns the NodeRollout of a Machine whose last run went from one version to another. */
 function recordOf(
   machine: Machine,
   version: string | undefined,

@@ -1,6 +1,7 @@
 /**
- * Says which change takes Machines of Cluster API back to the version before their last update. The object that decides their version
- * must change. Only a user may change that object, because the change affects all of its Machines. Refit writes nothing.
+ * Finds the change that rolls Machines of Cluster API back to the version before their last update. The change is to
+ * the object that decides the version of the Machines. Only a user may make it, because it affects all Machines of that
+ * object. Refit writes nothing.
  */
 import {
   type Cluster,
@@ -24,11 +25,11 @@ import { wayBackOfNode } from '../../../versions/way-back.ts';
 
 const refuse = failing('REFIT_CONTROL');
 
-/** The object that Cluster API takes the version of Machines from. */
+/** The object from which Cluster API takes the version of Machines. */
 export interface Owner {
   readonly object: KubeObject;
   readonly kind: string;
-  /** The resource as kubectl knows it, such as `machinedeployments.cluster.x-k8s.io`. */
+  /** The resource in the form that kubectl accepts, such as `machinedeployments.cluster.x-k8s.io`. */
   readonly resource: string;
   readonly apiVersion: string;
   /** The path of the version in the object. */
@@ -48,7 +49,10 @@ export interface MachineScene {
   readonly servers: readonly (string | undefined)[];
   /** The NodeRollout of each Machine, by the name of the Machine. */
   readonly rollouts: ReadonlyMap<string, NodeRollout>;
-  /** The registration of the extension that updates Machines in place; undefined if the user may not read it, or if there is none. */
+  /**
+   * The registration of the extension that updates Machines in place; undefined if there is none, or if the user may
+   * not read it.
+   */
   readonly extension?: ExtensionConfig | undefined;
   readonly run?: string | undefined;
   readonly now: number;
@@ -108,7 +112,7 @@ export function patchLine({ owner, patch }: Pick<OwnerChange, 'owner' | 'patch'>
   return `kubectl patch ${owner.resource} ${name} -n ${namespace} --type=merge -p '${JSON.stringify(patch)}'`;
 }
 
-/** Only versions of this form go into a command line and a patch. */
+/** Matches a version that is safe in a command line and in a patch. Other versions are refused. */
 const VERSION = /^v\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$/;
 
 function wantedVersion(scene: MachineScene): string {
@@ -156,8 +160,8 @@ interface Before {
 }
 
 /**
- * Returns the version that the Machine ran before the run that the user named. If the user named none, the run is the one that installed
- * its present version. The version is undefined if the record does not contain it.
+ * Returns the version that the Machine ran before the run that the user named. If the user named no run, this is the
+ * run that installed the present version of the Machine. The version is undefined if the record does not contain it.
  */
 function beforeOf(scene: MachineScene, machine: Machine): Before {
   const { rollouts, run: wanted } = scene;
@@ -186,7 +190,10 @@ function beforeOf(scene: MachineScene, machine: Machine): Before {
 /** Matches the version that a kubelet of k0s reports: it lacks the last number of the k0s release. */
 const KUBELET_OF_K0S = /\+k0s$/;
 
-/** Returns the k0s release with this kubelet; undefined unless the versions of the scene contain exactly one. */
+/**
+ * Returns the k0s release whose kubelet reports this version; undefined unless the scene contains exactly one such
+ * release.
+ */
 function releaseOf({ machines, rollouts }: MachineScene, kubelet: string): string | undefined {
   const known = new Set([
     ...machines.map(({ spec }) => spec?.version ?? ''),
@@ -246,8 +253,8 @@ function unendedNotes({ machines, rollouts }: MachineScene): string[] {
 }
 
 /**
- * Returns a sentence about the setting that allows older versions; none if it is set. Without it, Refit refuses to update the Machines in
- * place, and Cluster API replaces them.
+ * Returns a sentence about the setting that allows older versions; nothing if the setting is known to be set. Without
+ * the setting, Refit refuses to update the Machines in place, and Cluster API replaces them.
  */
 function ruleNotes({ extension }: MachineScene): string[] {
   const refusal =
@@ -266,7 +273,7 @@ function ruleNotes({ extension }: MachineScene): string[] {
 
 function rulesIn({ spec }: ExtensionConfig): string[] {
   const text = ownMember(spec?.settings, 'allowedVersionRules') ?? '';
-  // The names become part of a command line, so any other text is left out.
+  // The names become part of a command line, so texts with other characters are left out.
   return text
     .split(',')
     .map((rule) => rule.trim())

@@ -1,4 +1,7 @@
-/** Implements `refit rollback machine/NAME`: shows which object to change, to which version, and what is lost. Writes nothing. */
+/**
+ * Implements `refit rollback machine/NAME`: shows which object the user must change, to which version, and what is
+ * lost. Writes nothing.
+ */
 import {
   type Cluster,
   CONTROL_PLANE_GROUP,
@@ -83,7 +86,7 @@ export async function rollBackMachines(
         ...change.patch,
       }),
     );
-  // The webhooks of Cluster API judge a dry run as they would judge the change.
+  // In a dry run, the webhooks of Cluster API check the change in the same way as a real change.
   if (flags.dryRun === 'server')
     await client.patch(resourceOf(owner), metadata.name, change.patch, {
       type: 'merge',
@@ -92,7 +95,7 @@ export async function rollBackMachines(
       abort,
     });
   say(parts, shown(change));
-  // A command line is not wrapped, so that it can be copied.
+  // The command line is not wrapped, so that the user can copy it.
   output.write(`\n${printable(`  ${patchLine(change)}`)}\n\n`);
   say(parts, [
     ...change.lost.map((sentence) => `lost: ${sentence}`),
@@ -140,7 +143,10 @@ interface Found {
   readonly mine: readonly Machine[];
 }
 
-/** Returns the MachineDeployment or the control plane that the user named, or that the named Machine belongs to. */
+/**
+ * Returns the MachineDeployment or the control plane that the user named. If the user named a Machine, returns the
+ * owner of that Machine.
+ */
 async function ownerOf(
   reading: Reading,
   all: readonly Machine[],
@@ -208,7 +214,10 @@ async function controlPlaneFound(
   return { owner, mine };
 }
 
-/** Returns the reference to the control plane that owns the Machine. Its kind becomes part of a path and of a command line. */
+/**
+ * Returns the reference to the control plane that owns the Machine. Only certain kinds are accepted, because the kind
+ * becomes part of a path and of a command line.
+ */
 function controlPlaneOf({ metadata }: Machine) {
   return metadata.ownerReferences?.find(
     ({ apiVersion, kind, controller }) =>

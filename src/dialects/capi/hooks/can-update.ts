@@ -1,6 +1,6 @@
 /**
- * Answers CanUpdateMachine and CanUpdateMachineSet for Refit itself. The answer is a patch with the change of the
- * version, the only change that Refit can make.
+ * Answers CanUpdateMachine and CanUpdateMachineSet for the updater of Refit itself. The answer is a patch with the
+ * change of the version, because Refit can make no other change.
  */
 import * as hooks from '../../../api/capi/hooks.ts';
 import { isRecord, type Json, sameJson } from '../../../util/json.ts';
@@ -12,7 +12,7 @@ interface Part {
   readonly object: hooks.PatchedObject;
 }
 
-/** The objects that one kind of hook compares. Only the fields below the path `root` are compared and patched. */
+/** The objects that the hooks of one kind compare. Only the fields below the path `root` are compared and patched. */
 export interface Shape {
   readonly parts: readonly Part[];
   readonly root: readonly string[];
@@ -48,7 +48,10 @@ const IGNORED = new Set([
   'taints',
 ]);
 
-/** The change of one leaf. `from` or `to` is undefined if the leaf is absent there. Lists are leaves. */
+/**
+ * The change of one leaf. `from` is undefined if the old object does not have the leaf, and `to` if the new object does
+ * not have it. Lists are leaves.
+ */
 export interface Change {
   readonly path: readonly string[];
   readonly from?: Value;
@@ -57,7 +60,7 @@ export interface Change {
 
 type Value = Json | undefined;
 
-/** A change in one of the objects. `path` starts below the root of the shape. */
+/** A change in one of the objects. `path` is relative to the root of the shape. */
 export interface PartChange extends Change {
   readonly part: Part;
 }
@@ -85,7 +88,7 @@ export function compared(
   object: hooks.HookObject | null | undefined,
 ): Value {
   const value = valueAt(object, root);
-  // The caller decodes Machines into Go types, in which an empty field counts as absent.
+  // Cluster API decodes Machines into Go types, in which an empty field is the same as an absent field.
   if (part.name !== 'machine' || !isRecord(value)) return value;
   return Object.fromEntries(
     Object.entries(value).filter(([key, field]) => !IGNORED.has(key) && !isEmpty(field)),

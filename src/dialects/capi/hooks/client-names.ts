@@ -1,9 +1,10 @@
-/** Checks which of the callers with a certificate of the managers' CA may call the hooks. */
+/** Checks whether a caller may call the hooks. All callers have a certificate of the managers' CA. */
 import type { TLSSocket } from 'node:tls';
 import { scalarText } from '../../../util/scalar-text.ts';
 
 /**
- * Returns why this caller is refused; undefined if it may call. Without `names`, every certificate of the CA may call.
+ * Returns the reason why this caller is refused; undefined if it may call the hooks. Without `names`, every caller with
+ * a certificate of the CA may call.
  */
 export function callerRefusal(
   socket: TLSSocket,
@@ -11,7 +12,8 @@ export function callerRefusal(
 ): string | undefined {
   if (names === undefined) return undefined;
   const subject: unknown = socket.getPeerCertificate().subject?.CN;
-  // The names are compared by OpenSSL and not as text, because the text of one name could look like several names.
+  // OpenSSL compares the names. A comparison of texts is not safe, because the text of one name could look like several
+  // names.
   const certificate = socket.getPeerX509Certificate();
   const isNamed = names.some(
     (name) =>

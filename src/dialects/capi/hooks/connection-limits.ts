@@ -1,4 +1,7 @@
-/** Limits what callers of the hooks can use of the server: silent, slow or many connections, and many requests. */
+/**
+ * Limits the resources of the server that callers of the hooks can use. It limits idle, slow and concurrent
+ * connections, and concurrent requests.
+ */
 import type { EventEmitter } from 'node:events';
 import type { Http2SecureServer, Http2ServerRequest } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -9,8 +12,8 @@ export type Limits = Readonly<typeof DEFAULT_LIMITS>;
 
 export const DEFAULT_LIMITS = {
   /**
-   * The milliseconds that a client has for its handshake, again for the head of a request, and
-   * again for the body.
+   * The most milliseconds for the handshake of a client. The same limit applies to the head of a request, and again to
+   * its body.
    */
   patienceMs: 10_000,
   /** The limit for open connections after their handshake. A new connection beyond the limit is closed. */
@@ -20,7 +23,7 @@ export const DEFAULT_LIMITS = {
   requests: 64,
   /** The limit for the bytes of one body. Other servers of these hooks have the same limit. */
   bodyBytes: 20 * 1024 * 1024,
-  /** The limit for the bytes of all bodies together that are being received or answered. */
+  /** The limit for the total bytes of all bodies that are being received or answered. */
   bytesInFlight: 128 * 1024 * 1024,
 };
 
@@ -75,7 +78,7 @@ export function limitConnections(
   };
 }
 
-/** A connection after its handshake. */
+/** A connection whose handshake has ended. */
 interface SecuredConnection {
   readonly socket: TLSSocket;
   /** Ends the timer that would close the connection. */
@@ -84,7 +87,10 @@ interface SecuredConnection {
   serve(response: EventEmitter): void;
 }
 
-/** Closes the connection if no request has started after `patienceMs` milliseconds, or if the head of a request has not ended by then. */
+/**
+ * Closes the connection if the server has not received the complete head of a first request after `patienceMs`
+ * milliseconds.
+ */
 function secure(socket: TLSSocket, patienceMs: number): SecuredConnection {
   const wait = (ms: number): NodeJS.Timeout => setTimeout(() => socket.destroy(), ms);
   let timer = wait(patienceMs);
@@ -112,7 +118,10 @@ function keyOf({
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** Returns a function that calls `call` at most once a second. It adds to the fields the number of calls that it skipped before. */
+/**
+ * Returns a function that calls `call` at most once a second. It adds the number of skipped calls to the fields of the
+ * next call.
+ */
 function occasionally(call: (fields: LogFields) => void): (fields: LogFields) => void {
   let last = Number.NEGATIVE_INFINITY;
   let leftOut = 0;

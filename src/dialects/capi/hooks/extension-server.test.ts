@@ -1,4 +1,4 @@
-/** Proves the server over real TLS connections: both protocols, recorded calls, and every refusal. */
+/** Tests the server of the hooks over real TLS connections: both protocols, recorded calls, and every refusal. */
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ const PROTOCOLS: readonly Protocol[] = ['h2', 'http/1.1'];
 let directory = '';
 type ExtensionServer = Awaited<ReturnType<typeof startExtensionServer>>;
 let server: ExtensionServer;
-/** The answer of the API server to each request for a Machine. */
+/** Answers each request for a Machine in place of the API server. */
 let get: () => Promise<never> = async () =>
   await Promise.reject(new TransportError('connection refused'));
 const clock = new FakeClock(T0);
@@ -69,7 +69,7 @@ function issueFor(address: string): KeyPair {
   );
 }
 
-/** Replaces the certificate as an operator does: whole files that are renamed into place. */
+/** Replaces the certificate as an operator does: writes whole files and renames them to their final names. */
 async function writePair({ certificate, key }: KeyPair): Promise<void> {
   for (const [name, text] of Object.entries({
     'tls.crt': certificate,
@@ -339,7 +339,7 @@ test('certificates that are replaced are used, and one that is broken is not', a
     return await promise.finally(() => socket.destroy());
   };
   const before = await fingerprint();
-  // Other tests start their own servers with this certificate.
+  // Other tests start their own servers with this certificate, so the test restores a valid pair at its end.
   onTestFinished(async () => await writePair(issueFor('127.0.0.1')));
   await writeFile(join(directory, 'tls.crt'), 'no certificate');
   expect(await fingerprint()).toBe(before);

@@ -18,12 +18,9 @@ export interface ServerOptions {
   /** The address as `host:port`. Port 0 means any free port. */
   readonly address: string;
   readonly files: CertificateFiles;
-  /**
-   * The subjects or DNS names of the certificates that may call. If undefined, every certificate of the authority may
-   * call.
-   */
+  /** The subjects or DNS names of the certificates that may call. If undefined, every certificate of the CA may call. */
   readonly clientNames?: readonly string[] | undefined;
-  /** The most milliseconds until a call is answered. A caller may allow less. */
+  /** The most milliseconds until a call is answered. The timeout of a caller may be shorter. */
   readonly callTimeoutMs: number;
   readonly answer: AnswerHook;
   readonly log: Logger;
@@ -114,15 +111,18 @@ async function serve(
 const TRAVEL_MS = 500;
 const LEAST_MS = 100;
 
-/** Returns the milliseconds in which to answer. `granted` is the value of `?timeout=`, a Go duration. */
+/**
+ * Returns the number of milliseconds within which a call must be answered. `granted` is the value of `?timeout=`, a Go
+ * duration.
+ */
 export function answerWithin(granted: string | null, limitMs: number): number {
   const ms = (parseGoDuration(granted ?? '') ?? 0) / 1e6;
   return Math.max(LEAST_MS, (ms > 0 ? Math.min(ms, limitMs) : limitMs) - TRAVEL_MS);
 }
 
 /**
- * Resolves with the body, or with an HTTP status if the body is too slow, too large, or if all bodies together are too
- * large.
+ * Resolves with the body. Resolves with an HTTP status if the body is too slow or too large, or if all bodies together
+ * are too large.
  */
 async function readBody(request: Http2ServerRequest, load: Load, own: Pick<Load, 'bytes'>) {
   const { bodyBytes, bytesInFlight, patienceMs } = load.limits;
@@ -137,7 +137,8 @@ async function readBody(request: Http2ServerRequest, load: Load, own: Pick<Load,
   }, patienceMs);
   try {
     for await (const part of request as AsyncIterable<Buffer>) {
-      // A refused body is read to its end before the answer, because some callers read no answer before that.
+      // A refused body is read to its end before the answer, because some callers read the answer only after they have
+      // sent the whole body.
       if (refused !== undefined) continue;
       own.bytes += part.length;
       load.bytes += part.length;

@@ -1,4 +1,4 @@
-/** Proves how the timeout of a caller is read, and that there is always an answer within it. */
+/** Proves how the timeout of a caller is read, and that the caller always gets an answer before the timeout. */
 import { expect, test } from 'vitest';
 import { FakeClock, settle } from '../../../../test/support/clock/fake-clock.ts';
 import { T0 } from '../../../../test/support/clock/times.ts';

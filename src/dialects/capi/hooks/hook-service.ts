@@ -41,8 +41,8 @@ async function answer(
 ): Promise<HookResponse> {
   switch (hook) {
     case 'Discovery':
-      // The entries are removed in the background, because that must not delay the answer. Cluster
-      // API makes this call every ten minutes.
+      // Old entries are removed in the background, so that they do not delay the answer. Cluster API makes this call
+      // every ten minutes.
       forgetUnasked({ ...parts, abort: AbortSignal.timeout(withinMs) }).catch((error: unknown) =>
         parts.log.warn('cannot read or write UpdaterSets', { reason: error }),
       );
@@ -96,14 +96,14 @@ export async function within<T>(
 }
 
 /**
- * Matches the codes of problems that may pass, such as an unavailable server, a late credential plugin, or a checksum that
- * is not published yet.
+ * Matches the codes of problems that may disappear without a change, such as an unavailable server, a slow credential
+ * plugin, or a checksum that is not published yet.
  */
 const PASSING = /^REFIT_(UNREACHABLE|BAD_ANSWER|KUBECONFIG|TLS|FILE|INTERNAL)$/;
 
 /**
- * Returns the answer for an error. A problem that may pass is not answered as a Failure: the Machine shows the message, and the
- * caller retries soon.
+ * Returns the answer for an error. If the problem may disappear, the answer is not a Failure: the Machine shows the
+ * message, and the caller retries soon.
  */
 function explained(thrown: unknown): UpdateMachineResponse {
   const { message, code } = describeProblem(thrown);

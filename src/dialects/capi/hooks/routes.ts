@@ -26,8 +26,8 @@ export function routeOf(method: string | undefined, path: string): HookName | 40
 }
 
 /**
- * Returns the discovery response. The failure policy must be `Fail`: with `Ignore`, a lost answer of UpdateMachine
- * would count as done.
+ * Returns the discovery response. The failure policy must be `Fail`. With `Ignore`, Cluster API would treat the update
+ * as done if the answer of UpdateMachine is lost.
  */
 export function discovery(): HookResponse & { readonly handlers: readonly object[] } {
   return {

@@ -51,8 +51,9 @@ export const capi: Dialect<Node> = {
 };
 
 /**
- * Returns true if another controller of the cluster was updated to the version of the stage. The stage itself cannot tell, because each
- * Machine is a rollout of its own. So the records on other Nodes are read, which stay until the next request.
+ * Returns true if another controller of the cluster was updated to the version of the stage. The stage itself does not
+ * show this, because each Machine is a rollout of its own. So the function reads the records on other Nodes, which are
+ * kept until the next request.
  */
 function isOtherControllerDone(world: World, { version }: Stage, { name }: Target): boolean {
   const clusterOf = (node: Node | undefined): string | undefined =>
@@ -68,15 +69,17 @@ function isOtherControllerDone(world: World, { version }: Stage, { name }: Targe
 }
 
 /**
- * Returns the other controllers in progress as foreign work; none for a worker. Each Machine is a rollout of its own, so
- * without this, several controllers could be updated at once. For workers, Cluster API limits how many are.
+ * Returns the other controllers in progress as foreign work; nothing for a worker. Each Machine is a rollout of its
+ * own, so without this check, several controllers could be updated at once. Cluster API itself limits the number of
+ * workers that are updated at once.
  */
 function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
   if (rollout.stages.some(({ role }) => role === 'worker')) return [];
   return world.list(nodes).flatMap((node) => {
     if (!isController(node)) return [];
     const update = updateOn(node);
-    // A kubelet can write the request and the record on its own Node, but it cannot make its Node a controller by the label.
+    // A kubelet can write the request and the record on its own Node, but it cannot set the label that makes its Node a
+    // controller.
     const record = update && recordOf(node, update);
     const isOther =
       update?.role === 'controller' &&
@@ -87,7 +90,7 @@ function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
   });
 }
 
-/** Returns the Machine that the Node is updated for; undefined if there is no request. */
+/** Returns the Machine for which the Node is updated; undefined if there is no request. */
 function machineOf(node: Node): { namespace: string; name: string } | undefined {
   const { name, namespace } = splitKey(updateOn(node)?.machine ?? '');
   return namespace === undefined ? undefined : { namespace, name };

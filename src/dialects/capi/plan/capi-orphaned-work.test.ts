@@ -9,7 +9,7 @@ import { decodeSignal } from '../../../signal/annotations.ts';
 import { orphanedPlans } from './capi-orphaned-work.ts';
 import { recordOf, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 
-/** Brings a node to this status, cordoned for its request, and then removes the request. */
+/** Brings a node to this status and cordons it for its request. Then removes the request. */
 async function orphanAt(scene: MachineScene, name: string, status: string): Promise<void> {
   await scene.ask(name);
   await scene.lead(name);

@@ -17,8 +17,9 @@ export const orphanedPlans = (world: World): readonly OrphanedPlan<Node>[] =>
   orphanedAmong(world.list(nodes));
 
 /**
- * Returns the orphaned work on these Nodes. It is computed once for each list of Nodes, because every Node that was ever
- * updated is a plan, and each change of a Node causes a turn for every plan.
+ * Returns the orphaned work on these Nodes. The result is computed once for each list of Nodes. Without this cache, the
+ * work would grow fast: every Node that was ever updated is a plan, and each change of a Node causes a turn for every
+ * plan.
  */
 const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<Node>[] =>
   all.flatMap((node) => {
@@ -47,7 +48,7 @@ const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<
 );
 
 /**
- * Returns the uid of a removed request that left something on the node; undefined if nothing is
+ * Returns the uid of a removed request whose signal, cordon or taint is still on the node; undefined if nothing is
  * left, or if a later request is in progress.
  */
 export const orphanOn = onceForEach((node: Node): string | undefined => {
@@ -68,8 +69,9 @@ export const orphanOn = onceForEach((node: Node): string | undefined => {
 });
 
 /**
- * Returns the signal that the node still works on, whichever request sent it; undefined if there is none. The signal of an
- * earlier request may remain after its update failed at the deadline, or after the request was replaced.
+ * Returns the signal on which the node still works, even if an earlier request sent it; undefined if there is no such
+ * signal. The signal of an earlier request may remain after its update failed at the deadline, or after the request was
+ * replaced.
  */
 export function signalAtWorkOn({ metadata: { annotations } }: Node): SignalData | undefined {
   const signal = decodeSignal(annotations);

@@ -1,4 +1,7 @@
-/** Proves which Machines of a control plane are asked for a snapshot of etcd: those before the first one that is done. */
+/**
+ * Proves which Machines of a control plane are asked for a snapshot of etcd: all Machines before the first Machine that
+ * is done.
+ */
 import { expect, test } from 'vitest';
 import { buildMachineUpdate } from '../../../../test/support/builders/machine-updates.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';

@@ -1,4 +1,4 @@
-/** Reads the version that a call of UpdateMachine asks for. */
+/** Reads the desired version from a call of UpdateMachine. */
 import type { UpdateMachineRequest } from '../../../api/capi/hooks.ts';
 import { isRecord } from '../../../util/json.ts';
 

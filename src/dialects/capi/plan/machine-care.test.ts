@@ -1,4 +1,7 @@
-/** Proves what is kept current on Nodes and Machines during an update, and that nothing of it remains afterwards. */
+/**
+ * Proves which marks Refit keeps up to date on Nodes and Machines during an update, and that it removes all of them
+ * afterwards.
+ */
 import { expect, test, vi } from 'vitest';
 import { MachineScene } from '../../../../test/support/capi/machine-scene.ts';
 import { clusters, machines } from '../../../api/capi/machine.ts';
@@ -13,7 +16,10 @@ import { UPDATE_ANNOTATION, updateOn, withRequest, withRules } from './rollout.t
 const SKIP = 'cluster.x-k8s.io/skip-remediation';
 const OURS = { [SKIP]: 'upgrade.refit.dev' };
 
-/** Starts an update up to its first signal, and the controller that looks after its Machine. */
+/**
+ * Starts an update and continues it until its first signal. Returns the controller that maintains the marks on its
+ * Machine as well.
+ */
 async function sceneOf() {
   const scene = new MachineScene(['w1', 'w2']);
   const seen = scene.api.view(nodes);
@@ -147,7 +153,7 @@ test('a Machine of a cluster without a Node here is left as it is', async () => 
   await look();
   expect(scene.api.read(machines, 'other').metadata.annotations).toEqual(OURS);
   const asked = updateOn(scene.node('w1'));
-  // A kubelet can write the request on its own Node.
+  // A kubelet can write a request for another Machine on its own Node.
   if (asked)
     scene.api.change(nodes, 'w1', (node) =>
       withRequest(node, { ...asked, machine: 'default/other' }),

@@ -1,5 +1,5 @@
 /**
- * Looks after Machines while they are updated. It keeps the rules of their update current, and stops
+ * Maintains Machines while they are updated. It keeps the rules of their update current, and prevents
  * MachineHealthChecks from replacing them.
  */
 import { type Machine, machines, NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
@@ -27,11 +27,14 @@ export interface CareParts extends Pick<UpdateParts, 'management' | 'rulesOf'> {
 }
 
 /**
- * MachineHealthChecks skip a Machine with this annotation, whatever its value. A value other than ours belongs to a
- * person, and stays.
+ * MachineHealthChecks skip a Machine with this annotation, whatever its value. If the value is not `ours`, a user has
+ * set the annotation, and Refit does not change it.
  */
 const SKIP = { annotation: 'cluster.x-k8s.io/skip-remediation', ours: 'upgrade.refit.dev' };
-/** The label is set together with the annotation, because the API server can select only by labels. */
+/**
+ * Refit sets this label together with the annotation, because the API server can select objects by labels but not by
+ * annotations.
+ */
 export const SKIP_LABEL = 'upgrade.refit.dev/skips-remediation';
 
 /**
@@ -113,8 +116,8 @@ async function care(
 }
 
 /**
- * The statuses of a signal in which the update may break the node, from the end of the drain until
- * the end is recorded. If the node breaks before the first of them, the update is not the cause.
+ * The statuses of a signal during which the update may break the node. They cover the time from the end of the drain
+ * until the end of the update is recorded. If the node breaks earlier, the update is not the cause.
  */
 const TOUCHED = ['ApplyingUpdate', 'Restart', 'RollingBack', 'UnCordoning', 'Completed'];
 

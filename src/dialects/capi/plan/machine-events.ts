@@ -20,8 +20,8 @@ const MOST = 10_000;
 const READ_MS = 5_000;
 
 /**
- * Returns a function that writes an Event only if it differs from the last one of the object, because Cluster API
- * repeats its calls.
+ * Returns a function that writes an Event only if it differs from the last Event of the same object. Cluster API
+ * repeats its calls, and each call would otherwise write the same Event again.
  */
 export function machineEvents(
   management: KubeClient,
@@ -46,7 +46,8 @@ export function machineEvents(
         namespace,
         abort: AbortSignal.timeout(READ_MS),
       });
-      // The digest becomes the name of the Event. All replicas compute the same one, so only one of them can create the Event.
+      // The digest becomes the name of the Event. All replicas compute the same digest for the same Event, so only one
+      // replica can create the Event.
       const once = createHash('sha256')
         .update(`${object.metadata.uid} ${words}`)
         .digest('hex')

@@ -1,4 +1,7 @@
-/** Reads from Cluster API's objects the rules of an update: who paused it, and how its drain treats each pod. */
+/**
+ * Reads the rules of an update from the objects of Cluster API: which object pauses the update, and how the drain
+ * treats each pod.
+ */
 import { clusters, type DrainRule, drainRules, type Machine } from '../../../api/capi/machine.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { matchesLabels } from '../../../kube/selectors.ts';
@@ -75,7 +78,7 @@ export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>):
 }
 
 /**
- * The actions of a drain by the behavior in a MachineDrainRule. For any other behavior, such as one
- * of a later Cluster API, the drain waits for the pod.
+ * The actions of a drain, by the behavior in a MachineDrainRule. A later Cluster API may define other behaviors. If the
+ * drain does not know the behavior, it waits for the pod.
  */
 const ACTIONS: Readonly<Record<string, 'evict' | 'leave'>> = { Drain: 'evict', Skip: 'leave' };

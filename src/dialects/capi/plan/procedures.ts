@@ -4,13 +4,17 @@ import { kubeletVersionOf, type Node } from '../../../kube/resources.ts';
 import { type Procedure, procedureOf } from '../../../signal/agent-presence.ts';
 import { withPlusSign } from '../../../util/version.ts';
 
-/** Only kubeadm writes this annotation. Later versions may not write it, so its absence proves nothing. */
+/**
+ * Only kubeadm writes this annotation. Later versions of kubeadm may stop writing it, so a Node without the annotation
+ * may still be a node of kubeadm.
+ */
 const KUBEADM_ANNOTATION = 'kubeadm.alpha.kubernetes.io/cri-socket';
 
 /**
- * Returns the procedure for a Machine. A version that contains `k0s` means k0s, whatever the provider. Otherwise the kind of the bootstrap
- * config decides; without a config, the Node does. Returns undefined for providers that Refit does not support, such as those of RKE2,
- * k3s, Talos and MicroK8s.
+ * Returns the procedure for a Machine. If the version contains `k0s`, the procedure is the one for k0s, and the
+ * provider does not matter. Otherwise the kind of the bootstrap config decides. If there is no config, the Node
+ * decides. Returns undefined for providers that Refit does not support, such as the providers of RKE2, k3s, Talos and
+ * MicroK8s.
  */
 export function procedureFor(
   { metadata, spec }: Machine,

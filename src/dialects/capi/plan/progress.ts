@@ -1,6 +1,6 @@
 /**
- * Describes the progress of an update. Any replica may be asked, so each one assesses the update as the leader does, on objects
- * that it has just read.
+ * Describes the progress of an update. Cluster API may send its request to any replica. So each replica assesses the
+ * update as the leader does, from objects that it has just read.
  */
 import type { Machine } from '../../../api/capi/machine.ts';
 import { isDrained } from '../../../drain/drain-node.ts';
@@ -25,7 +25,10 @@ import { capi } from './capi-dialect.ts';
 
 export interface NodeCluster {
   readonly workload: KubeClient;
-  /** Returns the Node as the watch of this process last saw it; undefined also before the watch has started. */
+  /**
+   * Returns the Node from the last event of this process's watch. Returns undefined if the watch has no such Node or
+   * has not started yet.
+   */
   readonly seenNode: (name: string) => Node | undefined;
   readonly policyFor: (node: Node) => RolloutPolicy;
   /** Returns why no leader works on this cluster; undefined while there is one. */
@@ -38,7 +41,7 @@ export interface NodeCluster {
 
 /**
  * Returns the cluster of a Machine. The Machine must come from the API, not from a call. Throws REFIT_UNREACHABLE if
- * the cluster cannot be asked now.
+ * Refit cannot send requests to the cluster at the moment.
  */
 export type ClusterOf = (machine: Machine) => NodeCluster;
 
@@ -51,9 +54,12 @@ export interface ProgressParts extends NodeCluster {
 export interface Progress {
   readonly isOver: boolean;
   readonly failed: boolean;
-  /** The reason of the end, or else the event that the update waits for. */
+  /** The reason why the update ended. If the update has not ended, the event for which it waits. */
   readonly message: string;
-  /** True while the update waits for something that its own node cannot end: a person, a time, a budget or another node. */
+  /**
+   * True while the update waits for something that its own node cannot change: an action of a person, a time, a budget
+   * or another node.
+   */
   readonly waitsForOthers: boolean;
   /** False while the request can still be withdrawn. */
   readonly isBegun: boolean;
@@ -125,7 +131,10 @@ function worldOf(node: Node, all: readonly Node[]): World {
 
 const isGate = (wait?: Wait): boolean => wait !== undefined && wait.gate !== 'intended';
 
-/** Resolves with what the update waits for; undefined if it waits for nothing. If no other gate waits, it probes the API servers. */
+/**
+ * Resolves with the reason why the update waits; undefined if it does not wait. Probes the API servers only if no other
+ * gate makes the update wait.
+ */
 async function waitOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutPolicy) {
   const { workload, askApiServers, clock, abort } = parts;
   const waitIn = (seen: Snapshot): Wait | undefined =>

@@ -99,7 +99,7 @@ export function withRequest<T extends KubeObject>(node: T, update: MachineUpdate
   return annotated(node, { [UPDATE_ANNOTATION]: JSON.stringify(update) });
 }
 
-/** Returns the node without its request, its record, and the requests to download the payload ahead. */
+/** Returns the node without its request, its record, and the requests to download the payload in advance. */
 export function withoutUpdate<T extends KubeObject>(node: T): T {
   return withoutAnnotations(
     node,
@@ -128,8 +128,8 @@ function labelled(action: PodRule['action'], values: string[]): PodRule {
 }
 
 /**
- * Returns the policy with the rules of the request. If an UpgradePolicy covers the Node, its limit for the time of a drain counts, and not
- * that of the Machine.
+ * Returns the policy with the rules of the request. If an UpgradePolicy covers the Node, the drain timeout of the
+ * UpgradePolicy replaces the drain timeout of the Machine.
  */
 export function withRules(node: Node, policy: RolloutPolicy): RolloutPolicy {
   const { paused, drainSeconds = 0, podRules = [] } = updateOn(node)?.rules ?? {};

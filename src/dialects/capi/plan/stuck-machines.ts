@@ -18,7 +18,10 @@ import { ownMember } from '../../../util/own-member.ts';
 import { mayBePartOf } from '../../../versions/release-parts.ts';
 import { recordOf, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 
-/** Deletes the Machine if it may. Resolves with a clause for the end of the failure's message; empty if Refit did nothing. */
+/**
+ * Deletes the Machine if the conditions for that are met. Resolves with a clause that is appended to the message of the
+ * failure; the clause is empty if Refit did nothing.
+ */
 export type ReplaceStuck = (machine: Machine, node: Node, abort: AbortSignal) => Promise<string>;
 
 /**

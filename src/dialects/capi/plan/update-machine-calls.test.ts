@@ -112,7 +112,8 @@ test('a release of k0s is done when its kubelet says what it calls itself', asyn
   );
   scene.kubelet('w1', 'v1.35.1+k0s');
   expect(await scene.ask('w1', release)).toMatchObject(DONE);
-  // The kubelet of v1.35.1+k0s.3 says the same, so the next release is not done before its agent has said so.
+  // The kubelets of both releases report the same version. So the next release is done only when its agent has reported
+  // it.
   scene.want('w1', 'v1.35.1+k0s.3');
   expect(await scene.ask('w1', 'v1.35.1+k0s.3')).toMatchObject(
     underWay('node w1 is about to start'),

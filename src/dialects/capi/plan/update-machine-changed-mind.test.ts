@@ -1,4 +1,6 @@
-/** Proves how an update ends if, before it has started, the Machine gets another version or somebody pauses it. */
+/**
+ * Proves how an update ends if the Machine gets another version, or somebody pauses it, before the update has started.
+ */
 import { describe, expect, test } from 'vitest';
 import { MachineScene } from '../../../../test/support/capi/machine-scene.ts';
 import { later } from '../../../../test/support/clock/times.ts';

@@ -1,4 +1,4 @@
-/** Tests what holds or refuses an update of a Machine, and how each call says so. */
+/** Tests what blocks or refuses an update of a Machine, and how each call reports that. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ import { AGENT_ANNOTATION } from '../../../signal/names.ts';
 import { updateOn } from './rollout.ts';
 import { fetchText } from './update-machine.ts';
 
-/** Asked again later, since nothing can change soon. */
+/** Returns the answer that asks for another call in 20 seconds, because nothing can change soon. */
 const held = (message: string): object => ({ status: 'Success', message, retryAfterSeconds: 20 });
 
 test.each<[string, (scene: MachineScene) => void, string]>([
@@ -33,7 +33,7 @@ test.each<[string, (scene: MachineScene) => void, string]>([
   ],
   [
     'the Machine has no Node',
-    // Any kubelet could give its own Node the identity of the Machine.
+    // The Machine must name its Node, because any kubelet could give its own Node the identity of the Machine.
     ({ api }) => api.change(machines, 'm-w1', (machine) => ({ ...machine, status: {} })),
     'Machine default/m-w1 has no Node yet',
   ],

@@ -1,4 +1,6 @@
-/** Tests updates of Machines that do not go on: agents that vanish, deadlines, and Machines that are deleted. */
+/**
+ * Tests updates of Machines that make no progress: the agent disappears, a deadline passes, or the Machine is deleted.
+ */
 import { describe, expect, test } from 'vitest';
 import { failed, withoutRequest } from '../../../../test/support/capi/machine-answers.ts';
 import { MachineScene } from '../../../../test/support/capi/machine-scene.ts';
@@ -77,7 +79,7 @@ describe('an update that failed at its deadline, where stuck Machines are delete
     return scene;
   }
 
-  /** As a leader records it that has watched all the time. */
+  /** Records that the update failed, as a leader does that watched it all the time. */
   function endLate(scene: MachineScene, code = 'DeadlineExceeded'): void {
     scene.api.change(nodes, 'w1', (node) => {
       const since = new Date(scene.clock.now()).toISOString();
@@ -100,7 +102,8 @@ describe('an update that failed at its deadline, where stuck Machines are delete
 
   test('it is deleted when this process has seen nothing new for that long, and not before', async () => {
     const scene = await stuckScene();
-    // A clock that was wrong when the leader recorded it does not count.
+    // Only the time for which this process has waited counts, because the clock of the leader may have been wrong when
+    // it wrote the record.
     for (const minutes of [0, 15, 14.9]) {
       await scene.clock.advance(minutes * 60_000);
       expect(await scene.ask('w1')).toMatchObject(announced);

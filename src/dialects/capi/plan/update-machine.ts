@@ -74,8 +74,8 @@ export async function updateMachine(
     );
   const wanted: Wanted = { machine: `${namespace}/${name}`, version };
   const seen = parts.seenNode(live.status?.nodeRef?.name ?? '');
-  // If the Node as the watch last saw it shows that this update is in progress, that is enough for
-  // an answer. For every other answer, the Node is read again.
+  // The Node in the cache of the watch is sufficient for an answer if it shows that this update is in progress. For any
+  // other answer, Refit reads the Node again.
   if (seen && disagreementOf(live, seen) === undefined && isFor(wanted, updateOn(seen))) {
     const progress = await progressOf(parts, seen);
     if (!progress.isOver) return underWay(progress.message, secondsAt(progress));
@@ -203,14 +203,17 @@ export function failure(message: string): UpdateMachineResponse {
   return { ...HEAD, status: 'Failure', message, retryAfterSeconds: 0 };
 }
 
-/** A Machine with the Node that is surely its own. */
+/** A Machine with its Node. Refit has verified that the Node belongs to the Machine. */
 export interface MachineWithNode {
   readonly machine: Machine;
   readonly node: Node;
   readonly role: Role;
 }
 
-/** Returns the Node of the Machine, or a message if the Machine has no Node that is surely its own. */
+/**
+ * Returns the Node of the Machine. Returns a message if Refit finds no Node for which it can verify that it belongs to
+ * the Machine.
+ */
 export async function findNode(
   { workload, abort }: UpdateParts,
   title: string,
@@ -222,8 +225,8 @@ export async function findNode(
   const disagreement = disagreementOf(machine, node);
   if (disagreement !== undefined)
     return `${title} and node ${node.metadata.name} do not belong together: ${disagreement}; check that --kubeconfig is for the cluster of this Machine`;
-  // A label on the Machine or on the Node makes it a controller. If only that of the Machine counted,
-  // a person who may write only Machines could make two controllers upgrade at once.
+  // The label makes the node a controller if it is on the Machine or on the Node. If only the label of the Machine
+  // counted, a person who may write only Machines could make two controllers upgrade at the same time.
   const isControlPlane =
     machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined || isController(node);
   const role: Role = isControlPlane ? 'controller' : 'worker';
@@ -231,8 +234,8 @@ export async function findNode(
 }
 
 /**
- * Returns the fields in which the Machine and the Node disagree; undefined if they agree. The name proves nothing,
- * because Nodes of two clusters may have the same name.
+ * Returns the fields in which the Machine and the Node disagree; undefined if they agree. An equal name is not
+ * sufficient, because Nodes of two clusters may have the same name.
  */
 export function disagreementOf(
   { metadata, spec, status }: Machine,

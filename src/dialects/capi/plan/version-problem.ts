@@ -1,4 +1,6 @@
-/** Judges the version that Machines are to get. Cluster API checks versions only before it creates Machines. */
+/**
+ * Checks the version to which Machines are to be updated. Cluster API checks versions only before it creates Machines.
+ */
 import type { Settings } from '../../../api/capi/hooks.ts';
 import { readServerVersion } from '../../../kube/server-version.ts';
 import { parseVersion } from '../../../util/version.ts';
@@ -15,8 +17,8 @@ export interface MachineVersionVerdict {
 }
 
 /**
- * Checks the version of the stage by the version rules that the settings do not allow. Rejects if the API server of the Nodes does not
- * answer.
+ * Checks the version of the stage. Ignores the version rules that the settings switch off. Rejects if the API server of
+ * the Nodes does not answer.
  */
 export async function judgeMachines(
   { workload, abort }: Pick<ProgressParts, 'workload' | 'abort'>,

@@ -67,9 +67,9 @@ class Scene {
   readonly events: string[] = [];
   /** The configuration with which each cluster was started. */
   readonly configs: ClusterConfig[] = [];
-  /** Why a cluster cannot be asked. An Error ends its service; a text is a temporary problem. */
+  /** Why a cluster does not answer. An Error ends its service; a text is a temporary problem. */
   readonly faults = new Map<string, Error | string>();
-  /** The service of a cluster ends only after its promise has resolved. */
+  /** The promise for which the service of a cluster waits before it ends. */
   readonly ends = new Map<string, Promise<void>>();
   readonly #clusters: ReturnType<typeof workloadClusters>;
 
@@ -114,7 +114,7 @@ class Scene {
     this.secrets.apply('DELETED', KUBECONFIG_SECRETS.transform(secretOf(name, '')));
   }
 
-  /** Returns the client that a Machine gets, or why it gets none. */
+  /** Returns the title of the client for a Machine, or the reason why there is no client. */
   of(name: string): string {
     try {
       return (this.#clusters.of(machineIn(name)) as unknown as { title: string }).title;

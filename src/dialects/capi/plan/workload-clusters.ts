@@ -19,8 +19,8 @@ const LABEL = 'cluster.x-k8s.io/cluster-name';
 const SUFFIX = '-kubeconfig';
 
 /**
- * The selection of an informer for Secrets. Secrets of any type count, because Cluster API also uses those that users
- * create. The cache keeps no data of other Secrets, such as the keys of a cluster.
+ * The selection of an informer for Secrets. It includes Secrets of any type, because Cluster API also uses Secrets that
+ * users created. The cache does not keep the data of Secrets without a kubeconfig, such as the keys of a cluster.
  */
 export const KUBECONFIG_SECRETS = {
   labelSelector: LABEL,
@@ -48,7 +48,10 @@ export function workloadClusters(
   const isFull = (): boolean =>
     [...members.values()].filter(({ served }) => served).length >= MOST_CLUSTERS;
 
-  /** Serves a cluster after everything of its previous member has ended, so that no cluster is served twice at once. */
+  /**
+   * Serves a cluster after all work of the previous member for this cluster has ended, so that two members never serve
+   * the cluster at the same time.
+   */
   const attendAfter = async (
     before: Member | undefined,
     key: string,
@@ -80,7 +83,7 @@ export function workloadClusters(
     member.ended = attendAfter(before, key, member, stopped);
   };
   let followed = Promise.resolve();
-  /** Handles changes one after the other, so that the last one counts. */
+  /** Handles the changes one after the other, so that the last change decides. */
   const change = (secret: Secret, kubeconfig: string | undefined, abort: AbortSignal): void => {
     followed = followed.then(async () => await follow(keyOf(secret), kubeconfig, abort));
   };

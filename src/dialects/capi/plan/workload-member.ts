@@ -42,7 +42,7 @@ export interface MemberParts extends BasicTools {
 
 /** Milliseconds until a cluster is tried again after a failure. */
 const AGAIN_MS = 5_000;
-/** Milliseconds until Refit tries a cluster again that was beyond the limit. */
+/** The milliseconds after which Refit tries again to serve a cluster that it refused because of the limit. */
 const FULL_MS = 60_000;
 /** The limit for clusters that are served at once. Each has watches, connections and a Lease to renew. */
 export const MOST_CLUSTERS = 500;
@@ -77,8 +77,8 @@ export async function attend(
   abort: AbortSignal,
 ): Promise<void> {
   const { cluster } = member;
-  // The kubeconfig cannot be parsed, so the member only waits. When the Secret changes, another
-  // member takes its place.
+  // The kubeconfig cannot be parsed, so the member only waits. When the Secret changes, another member replaces this
+  // one.
   if (member.kubeconfig !== undefined && !member.config) await aborted(abort);
   while (member.config && !abort.aborted) {
     try {

@@ -58,7 +58,7 @@ export async function rollBackCattlePlan(
   const annotations = {
     [keyOf(ROLLS_BACK_ANNOTATION)]: qualifiedRunId(run),
     [keyOf(ROLLS_BACK_REASON_ANNOTATION)]: `${by}: ${flags.reason.trim()}`,
-    // An abort is removed, because an aborted Plan starts nothing.
+    // The abort annotation is removed, because the controller starts no Job for an aborted Plan.
     ...(old.snapshot.controls.abort === undefined
       ? {}
       : { [keyOf(ABORT_ANNOTATION)]: null, [ABORT_ANNOTATION]: null }),

@@ -1,4 +1,7 @@
-/** Tests how the change is made that takes a Plan of Rancher back: the version before, the nodes that stay, and the order. */
+/**
+ * Tests how the change that rolls back a Plan of Rancher is built: the earlier version, the nodes that are left out,
+ * and the order.
+ */
 import { expect, test } from 'vitest';
 import {
   buildCattlePlan,

@@ -17,9 +17,15 @@ import { HOSTNAME_LABEL, hashOn, isInstaller, selects } from '../plan/names.ts';
 
 const refuse = failing('REFIT_CONTROL');
 
-/** Nodes with one of these labels run an API server. K3s and RKE2 set the first one, earlier releases of K3s the second. */
+/**
+ * A node with one of these labels runs an API server. K3s and RKE2 set the first label. Earlier releases of K3s set the
+ * second label.
+ */
 const SERVER_LABELS = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
-/** The most Nodes that the selector of a Plan may exclude by name. Each turn reads the selector for each Node, so it must stay short. */
+/**
+ * The most Nodes that the selector of a Plan may exclude by name. Each reconcile matches the selector against each
+ * Node, so the selector must stay short.
+ */
 const MOST_EXCLUDED = 200;
 
 export interface CattleScene {
@@ -31,7 +37,7 @@ export interface CattleScene {
   readonly nodes: readonly Node[];
   /** All Plans of the cluster. */
   readonly plans: readonly CattlePlan[];
-  /** The image that the user named as one that can install an older version. */
+  /** The image that the user named for the rollback, because it can install an older version. */
   readonly image?: string | undefined;
 }
 
@@ -45,11 +51,11 @@ export interface CattleMove {
 export interface CattleWayBack {
   readonly moves: readonly CattleMove[];
   readonly version: string;
-  /** The fields to write, as a merge patch of the spec. `null` removes a field. */
+  /** The fields of the spec that the rollback writes, as a merge patch. `null` removes a field. */
   readonly spec: Readonly<Record<string, unknown>>;
-  /** Sentences about nodes that stay as they are. */
+  /** Sentences about nodes that the rollback does not change. */
   readonly left: readonly string[];
-  /** Sentences about what else the user must know. */
+  /** Sentences with further information that the user needs. */
   readonly notes: readonly string[];
 }
 
@@ -72,8 +78,8 @@ export function cattleWayBack(scene: CattleScene): CattleWayBack {
 }
 
 /**
- * Returns true if the run may have changed the node. Either the run labelled the node as done, or the node has a slot of the run, so that
- * a Job of the run may have started on it.
+ * Returns true if the run may have changed the node. This is the case if the run labelled the node as done. It is also
+ * the case if the run lists the node in `status.applying`, because a Job of the run may then have started on the node.
  */
 function hasMoved({ plan, run }: CattleScene, node: Node): boolean {
   const host = node.metadata.labels?.[HOSTNAME_LABEL] ?? '';
@@ -98,8 +104,9 @@ function moveOf(scene: CattleScene, node: Node): CattleMove[] {
 }
 
 /**
- * Returns the version that the kubelet of the node had before the run, as the run recorded it. With the images of K3s and RKE2, that is
- * the version to go back to, because they install the version that the kubelet reports. Throws REFIT_CONTROL if it is not recorded.
+ * Returns the version that the kubelet of the node had before the run. The run has recorded this version. For the
+ * images of K3s and RKE2, it is the version to which the node must return, because these images install the version
+ * that the kubelet reports. Throws REFIT_CONTROL if the run has not recorded the version.
  */
 function recordedBefore({ run }: CattleScene, name: string): string {
   const record = earlierRunsIn([run])[0];
@@ -113,8 +120,9 @@ function recordedBefore({ run }: CattleScene, name: string): string {
 }
 
 /**
- * Returns the version of the run before this one. It is used for images other than those of K3s and RKE2, because the kubelet does not
- * show what they install. Throws REFIT_CONTROL if the earlier run is unknown, had the same version, or did not end as done.
+ * Returns the version of the run before this run. It is used for images other than the images of K3s and RKE2, because
+ * the kubelet does not report what other images install. Throws REFIT_CONTROL if the earlier run is unknown, had the
+ * same version, or did not end as done.
  */
 function versionOfEarlierRun({ run, history }: CattleScene): string {
   const own = history.filter(({ planUid }) => planUid === run.planUid);
@@ -168,7 +176,9 @@ function refuseStuckImage({ plan, image }: CattleScene, version: string): void {
   );
 }
 
-/** Throws REFIT_CONTROL if servers would go back before workers, or to an older minor version. */
+/**
+ * Throws REFIT_CONTROL if servers would go back before workers, or if servers would go back to an older minor version.
+ */
 function refuseWrongOrder({ nodes }: CattleScene, moves: readonly CattleMove[], version: string) {
   const servers = moves.filter(({ isServer }) => isServer);
   const [server] = servers;
@@ -228,9 +238,10 @@ function awaits(args: readonly string[] = [], name: string): boolean {
 }
 
 /**
- * Returns the nodes that the changed Plan must exclude, because it selects them and would upgrade them although they do not go back. A node
- * whose label already has the hash of the older version needs no exclusion. If the hash includes Secrets, which operators cannot read, it
- * is unknown, and all these nodes are excluded.
+ * Returns the nodes that the changed Plan must exclude. The Plan selects these nodes and would upgrade them, but the
+ * rollback does not include them. If the label of a node already has the hash of the older version, the node needs no
+ * exclusion. Operators cannot read Secrets. So if the hash includes Secrets, the hash is unknown, and all these nodes
+ * are excluded.
  */
 function staying(
   { plan, run }: CattleScene,

@@ -10,7 +10,10 @@ import { isOutdated } from './stamps.ts';
 
 /** The type of Refit's own condition that lists the nodes whose Job failed. */
 export const FAILED_TYPE = 'RefitFailedNodes';
-/** The most milliseconds by which the clock of Kubernetes, which decides when a failed Job is deleted, may differ from ours. */
+/**
+ * The most milliseconds by which the clock of Kubernetes may differ from the clock of this process. Kubernetes uses its
+ * own clock to decide when it deletes a failed Job.
+ */
 const SKEW_MS = 30_000;
 
 /** A failed target. Its state is `unsupported` if the API server refused the Job, and `failed` if the Job failed. */
@@ -51,8 +54,9 @@ export function recordedFailures(plan: CattlePlan): Failures {
 }
 
 /**
- * Returns true if `time` is before the creation of the Node, so that another Node had its name at
- * that time. A creation time after the last heartbeat does not count, because its clock was wrong.
+ * Returns true if `time` is before the creation of the Node. In that case, another Node had this name at that time. If
+ * the creation time is after the last heartbeat, the result is false, because the clock that set the creation time was
+ * wrong.
  */
 function isBefore(time: string | undefined, node: Node): boolean {
   const made = Date.parse(node.metadata.creationTimestamp ?? '');
@@ -72,7 +76,7 @@ const machineOf = ({ status: { nodeInfo } = {} }: Node): string =>
 export const withMachine = (job: Job, node: Node): Job =>
   annotated(job, { [MACHINE_ANNOTATION]: machineOf(node) });
 
-/** The memory of this process about Jobs. It decides which failures no longer count. */
+/** Remembers Jobs in the memory of this process, in order to decide which failures no longer count. */
 export interface Attempts {
   /**
    * Returns the Job of a node in progress; undefined if there is none. `present` is the Job that exists now. A complete Job
@@ -101,7 +105,7 @@ export interface Attempts {
 export function attemptsOf(config: CattleConfig): Attempts {
   const settings = config.job;
   let begun: number | undefined;
-  /** The time at which the last Job of a plan on a node failed. The failure may be recorded much later. */
+  /** The time at which the last Job failed, for each plan and node. The failure may be recorded much later. */
   const ends = new Map<string, string | undefined>();
   /** The last Job that this process saw, by uid of the plan and name of the node. */
   const lastJobs = new Map<unknown, Map<string, Job>>();
@@ -142,12 +146,13 @@ export function attemptsOf(config: CattleConfig): Attempts {
       const { state, since = '' } = nodes.get(node.metadata.name) ?? {};
       const end = ends.get(keyOf(plan, node)) ?? since;
       if (isBefore(end, node)) return true;
-      // If this process started after the refusal, it may have other settings for Jobs, so the API server may accept the Job now.
+      // The API server refused the Job. If this process started after the refusal, it may have other settings for Jobs,
+      // so the API server may accept the Job now.
       if (state === 'unsupported') return Date.parse(since) < begun;
       const age = now - Date.parse(end);
-      // Kubernetes has not yet deleted the failed Job by its age, so somebody else deleted it to have
-      // the node tried again. A failure in the future does not count as such: if a clock was set
-      // back, one node would otherwise be tried forever and all others would wait.
+      // Kubernetes has not yet deleted the failed Job because of its age. So a person has deleted it, in order to have
+      // the node tried again. A failure with a time in the future is not treated like this. Otherwise, after a clock
+      // was set back, Refit would try one node again and again, and all other nodes would wait.
       return age > -SKEW_MS && age < ttlOf({ plan, settings }) * 1000 - SKEW_MS;
     },
   };

@@ -1,6 +1,6 @@
 /**
- * Proves that a write which the API server refuses for one Plan blocks no other Plan, blocks no node forever, and is
- * not repeated without end.
+ * Proves that a write which the API server refuses for one Plan does not block other Plans, does not block a node for
+ * ever, and is not repeated endlessly.
  */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';

@@ -1,4 +1,4 @@
-/** Proves that a Plan gets the claims that it needs, keeps no others, and shares one limit with other Plans. */
+/** Proves that a Plan gets the claims that it needs, keeps no other claims, and shares one limit with other Plans. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import {
@@ -24,7 +24,7 @@ test('a node that is recorded without its claim gets it, and then its Job', asyn
   const { api, made, look, atWork, claims } = buildCattleScene([buildCattlePlan('plan')], ['a']);
   await look();
   expect(claims()).toEqual([]);
-  // An agent of k0s is installed, and somebody deletes the Job.
+  // The node gets a signal for an agent of k0s, and somebody deletes the Job.
   api.change(nodes, 'a', signalled);
   for (const { metadata } of made()) api.remove(jobs, metadata.name);
   expect(atWork()).toEqual([]);

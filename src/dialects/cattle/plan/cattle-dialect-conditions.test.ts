@@ -1,4 +1,4 @@
-/** Tests what a Plan says and does while it is wrong, aborted, outside of its window or at rest. */
+/** Tests what a Plan reports and does while it is invalid, aborted, outside of its window or at rest. */
 import { describe, expect, test } from 'vitest';
 import {
   checkPasses,
@@ -23,7 +23,7 @@ const aborted = (status?: CattlePlan['status']): CattlePlan => {
   };
 };
 
-/** The test begins at 08:00 on a Friday. */
+/** The test begins at 08:00 on a Friday, so this window opens four hours later. */
 const NOON = { days: ['fri'], startTime: '12:00', endTime: '13:00' };
 
 describe('passes', () => {

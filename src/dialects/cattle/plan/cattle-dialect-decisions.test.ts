@@ -1,4 +1,4 @@
-/** Tests which nodes of a Plan get their Job, and what its Jobs mean for them. */
+/** Tests which nodes of a Plan get a Job, and what the Jobs of the Plan mean for their nodes. */
 import { describe, expect, test } from 'vitest';
 import {
   checkPasses,

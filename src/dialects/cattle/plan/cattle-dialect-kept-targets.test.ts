@@ -156,7 +156,7 @@ test('what is kept equals what is resolved anew', () => {
             [pods, []],
             [secrets, scene.secret ? [scene.secret] : []],
           );
-          // There are two turns in each second. All turns together outlast the time in which a failure counts.
+          // Two turns happen in each second. All turns together last longer than the time for which a failure counts.
           const now =
             T0 + 5 * MINUTE + Math.floor(round / 2) * 3 * MINUTE + (round % 2) * (SECOND / 2);
           const resolved = dialect.resolve(plan, world, now);
@@ -171,6 +171,6 @@ test('what is kept equals what is resolved anew', () => {
     { numRuns: 300 },
   );
   expect(kept).toBeGreaterThan(100);
-  // The same list is returned if nothing changed.
+  // If nothing changed, `resolve` must return the same list.
   expect(lists).toBeGreaterThan(100);
 });

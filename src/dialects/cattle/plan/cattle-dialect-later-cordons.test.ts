@@ -8,7 +8,7 @@ import { beginOnOneNode as begin } from '../../../../test/support/builders/one-n
 const RESTS = { cordon: true, postCompleteDelay: '5s' };
 const AGAIN = { upgrade: { image: 'img', args: ['again'] } };
 
-/** Starts with a node whose first Job cordoned it and failed, and whose second Job is complete. */
+/** Returns a scene with a node whose first Job cordoned it and failed, and whose second Job is complete. */
 async function beginAgain() {
   const scene = await begin(RESTS);
   const { look, edit, complete, cordon, fail, isDone, isCordoned } = scene;

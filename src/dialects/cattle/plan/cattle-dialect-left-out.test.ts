@@ -1,4 +1,4 @@
-/** Proves how a node ends that its Plan excludes, or whose Plan becomes invalid while the node is in progress. */
+/** Proves how a node ends if its Plan excludes it, or if its Plan becomes invalid, while the node is in progress. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';
@@ -92,7 +92,7 @@ test.each([0, 20])(
   (minutes) => {
     const rig = new Rig();
     rig.done();
-    // Somebody edits the Plan when the Job has drained and upgraded the node, but the node is not Ready yet.
+    // Somebody edits the Plan after the Job has drained and upgraded the node, and before the node is Ready.
     rig.lead();
     expect(rig.plan.status?.applying).toEqual(['a']);
     rig.plan = { ...rig.plan, spec: { ...rig.plan.spec, postCompleteDelay: 'soon' } } as CattlePlan;
@@ -123,7 +123,7 @@ test.each([0, 20])(
   },
 );
 
-/** Removes the label that the Plan selects by from the node. */
+/** Removes the label that the selector of the Plan requires from the node. */
 function deselected(version: string, isCordoned: boolean): Rig {
   const rig = new Rig();
   const { spec, status } = rig.plan;

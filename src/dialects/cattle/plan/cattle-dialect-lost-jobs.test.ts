@@ -1,5 +1,6 @@
 /**
- * Proves that a Job which is deleted after its end is not created again, and that a Job which is deleted earlier is.
+ * Proves that a Job which is deleted after its end is not created again, and that a Job which is deleted before its end
+ * is created again.
  */
 import { expect, test } from 'vitest';
 import { beginOnOneNode as begin } from '../../../../test/support/builders/one-node-plan.ts';

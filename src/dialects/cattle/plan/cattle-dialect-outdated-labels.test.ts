@@ -9,7 +9,7 @@ import { MINUTE } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 
-/** Starts with a node that is done, and with a Job of the later version in progress. */
+/** Returns a scene with a node that is done, and with a Job of the later version in progress. */
 async function begin(spec: Partial<CattleSpec> = {}) {
   const scene = await beginOnOneNode(spec);
   scene.complete('a');

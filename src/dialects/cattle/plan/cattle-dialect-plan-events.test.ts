@@ -1,4 +1,4 @@
-/** Proves which Events of the original a changed status causes, and which of our Events stay as well. */
+/** Proves which Events of the original a changed status causes, and which Events of Refit are recorded as well. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { buildRollout } from '../../../../test/support/builders/rollouts.ts';

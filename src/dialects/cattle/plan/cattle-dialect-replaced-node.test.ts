@@ -16,7 +16,7 @@ import { latestHash } from './latest.ts';
 
 const config = { name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
 const dialect = cattle(config);
-/** At this time Kubernetes has deleted the Job, which it does after 15 minutes. */
+/** By this time Kubernetes has deleted the Job, because it deletes a Job 15 minutes after its end. */
 const NOW = T0 + 30 * MINUTE;
 const hash = latestHash(buildCattlePlan('p'), 'v1.2.3', []);
 const made = buildNode('a', { labels: { 'kubernetes.io/hostname': 'a' } });

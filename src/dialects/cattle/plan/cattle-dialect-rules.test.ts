@@ -1,4 +1,4 @@
-/** Proves what the dialect tells the engine about one Plan: its rules, what it waits for, and which objects it works on. */
+/** Proves what the dialect tells the engine about one Plan: its rules, its waits, and the objects on which it works. */
 import { describe, expect, test } from 'vitest';
 import {
   buildCattlePlan,

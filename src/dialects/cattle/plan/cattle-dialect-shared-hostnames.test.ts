@@ -1,4 +1,7 @@
-/** Proves that no Job starts for Nodes that share a host name, because it could run on the other Node unnoticed. */
+/**
+ * Proves that no Job starts for Nodes that share a host name, because the Job could run on the wrong Node and nobody
+ * would notice.
+ */
 import { expect, test } from 'vitest';
 import {
   buildCattlePlan,

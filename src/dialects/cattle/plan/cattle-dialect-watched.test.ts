@@ -1,4 +1,4 @@
-/** Proves which objects the controller watches, and which of their changes wake a Plan. */
+/** Proves which objects the controller watches, and which changes of these objects start a turn of a Plan. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';

@@ -150,8 +150,8 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
         policyOf(plan, policy, world ? settingsIn(plan, world) : config.job),
     },
     orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
-    // A held Job waits until the leader has drained its node. Any other Job drains its node itself, and the leader only
-    // uncordons the node.
+    // If a Job is held, it waits until the leader has drained its node. Any other Job drains its node itself, and the
+    // leader only uncordons the node.
     drainDelegation: {
       always: true,
       nodeOf: (_stage, { name }, world) => world.get(nodes, name),
@@ -171,8 +171,9 @@ function isBehind(node: KubeObject, version: string, image = ''): boolean {
 }
 
 /**
- * Returns the other Plan that `spec.prepare` waits for, as `Plan <namespace>/<name>`; undefined if it waits for none. With the
- * images of K3s and RKE2, the command `prepare` waits on the node until the other Plan is complete at the same version.
+ * Returns the other Plan for which `spec.prepare` waits, as `Plan <namespace>/<name>`; undefined if it waits for no
+ * Plan. With the images of K3s and RKE2, the command `prepare` waits on the node until the other Plan is complete at
+ * the same version.
  */
 function awaitedBy(
   { metadata: { namespace }, spec, status }: CattlePlan,

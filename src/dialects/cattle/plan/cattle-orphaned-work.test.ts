@@ -1,4 +1,4 @@
-/** Proves which cordons and Jobs count as left by a Plan, and as what the leader sees them. */
+/** Proves which cordons and Jobs count as left behind by a Plan, and how the leader observes them. */
 import { expect, test } from 'vitest';
 import {
   complete,
@@ -41,7 +41,7 @@ function left(plans: readonly CattlePlan[], node: Node | undefined, ...made: rea
   return orphanedPlans(NAMESPACE, world, plans);
 }
 
-/** Returns, for each thing that is left, the name of its Plan and why it is left. */
+/** Returns one text for each cordon and each Job that is left behind: the name of its Plan and the reason. */
 const told = (...found: Parameters<typeof left>): string[] =>
   left(...found).map(({ rollout, plan: of }) => `${of.metadata.name}: ${rollout.reason?.message}`);
 

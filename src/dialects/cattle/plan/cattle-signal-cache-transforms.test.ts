@@ -1,4 +1,6 @@
-/** Proves that the caches keep what turns read and what Refit writes back, but not the templates of Jobs. */
+/**
+ * Proves that the caches keep what the turns read and what Refit writes back, and that they drop the templates of Jobs.
+ */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';

@@ -1,4 +1,7 @@
-/** Proves what is written for one target: its Job, the mark and the label of its Node, and nothing for what is gone. */
+/**
+ * Proves what is written for one target: its Job, and the mark and the label of its Node. Nothing is written for
+ * deleted objects.
+ */
 import { describe, expect, test } from 'vitest';
 import {
   dialect,
@@ -28,7 +31,7 @@ interface Scene {
   readonly stage: Stage;
 }
 
-/** `all` are the Nodes that exist, and `made` the Jobs. */
+/** Builds a scene in which the Nodes `all` and the Jobs `made` exist. */
 function sceneOf(all: readonly Node[], made: readonly Job[] = [], of: CattlePlan = plan): Scene {
   const world = worldOf({ plan: of, nodes: all, jobs: made });
   const rollout = dialect.resolve(of, world, NOW);

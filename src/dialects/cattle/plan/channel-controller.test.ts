@@ -29,9 +29,9 @@ interface Rig {
   /** Returns the Plan as the server stores it now. */
   readonly stored: () => CattlePlan;
   readonly reconcile: () => Promise<number | undefined>;
-  /** A person gives the Plan another channel, and the controller has not seen that yet. */
+  /** Gives the Plan another channel, as a user does. The controller has not seen this change yet. */
   readonly follow: (channel: string) => void;
-  /** A person deletes the Plan and creates it again, and the controller has not seen that yet. */
+  /** Deletes the Plan and creates it again, as a user does. The controller has not seen this change yet. */
   readonly recreate: () => void;
 }
 
@@ -42,7 +42,7 @@ interface Setting {
   readonly deletionTimestamp?: string;
 }
 
-/** Starts with a server that has one Plan and answers the first `conflicts` writes with a conflict. */
+/** Returns a scene whose server has one Plan, and answers the first `conflicts` writes with a conflict. */
 async function start(
   ask: () => Promise<string>,
   {
@@ -331,7 +331,7 @@ test('kubectl replace --force while the channel is asked: the new Plan gets its 
   const running = runController(controller, stop.signal, { clock, log: silentLogger });
   await settle();
   expect(asked).toBe(1);
-  // A person runs `kubectl replace --force` before the channel has answered.
+  // A user runs `kubectl replace --force` before the channel has answered.
   stored = made('new', '3');
   replaced.resolve();
   await settle();

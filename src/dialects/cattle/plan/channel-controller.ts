@@ -108,8 +108,8 @@ function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan
 }
 
 /**
- * Returns the plan with the failure of its channel. If a version was resolved before, it stays and its rollout continues, and a
- * condition of Refit's own reports the failure.
+ * Returns the plan with the failure of its channel. If the channel returned a version before, the plan keeps that
+ * version and its rollout continues. A condition that only Refit uses then reports the failure.
  */
 function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan {
   const [, since = rfc3339(now)] =

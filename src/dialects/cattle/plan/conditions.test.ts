@@ -1,4 +1,7 @@
-/** Proves how conditions change, and when: the time moves with the status or the message, not with the reason. */
+/**
+ * Proves how and when conditions change. The transition time changes with the status or the message, but not with the
+ * reason.
+ */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { HOUR, later, T0 } from '../../../../test/support/clock/times.ts';

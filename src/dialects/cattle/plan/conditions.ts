@@ -21,8 +21,9 @@ export function conditionOf(plan: CattlePlan, type: string): CattleCondition | u
 }
 
 /**
- * Returns the plan with a condition about the stalls. `stalls` has true for each message that has lasted for a while. A newer stall is
- * recorded only if the condition already contains it.
+ * Returns the plan with a condition that lists the stalls. `stalls` maps the message of each stall to true if the stall
+ * has lasted for some time. A stall that has not lasted so long is listed only if the condition already contains its
+ * message.
  */
 export function withStalls(
   plan: CattlePlan,

@@ -1,4 +1,4 @@
-/** Reads the environment variables of the original, with the defaults of the original. */
+/** Reads the environment variables of Rancher's system-upgrade-controller, with the same defaults. */
 
 import { faultOfLabelName } from '../../../api/names.ts';
 import type { Environment } from '../../../http/proxy-choice.ts';
@@ -70,8 +70,8 @@ export function isSet(env: Environment, name: string, log: Logger): boolean {
 }
 
 /**
- * Returns the name and namespace of the controller, the URL of its API server and the address of its health checks. Throws REFIT_USAGE for
- * a variable that is missing or cannot work.
+ * Returns the name and namespace of the controller, the URL of its API server and the address of its health checks.
+ * Throws REFIT_USAGE if a variable is missing or has a value that the controller cannot use.
  */
 export function controllerSettings(env: Environment) {
   const value = (name: string): string | undefined =>

@@ -1,4 +1,4 @@
-/** Shows which fields of a Plan can never work, or mean something else than people expect. */
+/** Shows which fields of a Plan can never work, or have another meaning than users expect. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { fieldFindings } from './field-problems.ts';

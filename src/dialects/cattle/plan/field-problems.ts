@@ -1,6 +1,7 @@
 /**
- * Finds fields of a Plan that the API server accepts, but with which no Job of the Plan can work. The findings are for people who write
- * Plans. The controller does not use them, and carries such a Plan out as the original does.
+ * Finds fields of a Plan that the API server accepts, but with which no Job of the Plan can work. The findings are for
+ * people who write Plans. The controller does not use the findings: it carries out such a Plan as the original
+ * controller does.
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { type DrainSpec } from '../../../api/cattle/workload.ts';
@@ -73,7 +74,7 @@ function imageProblems({ prepare, upgrade }: Spec): string[] {
   });
 }
 
-/** What a Job mounts in each container, whatever its Plan says. */
+/** The paths and names that a Job mounts in each container. They do not depend on the Plan. */
 const OWN_PATHS: readonly Use[] = [
   { value: HOST_ROOT.mountPath, user: 'where each Job mounts the root of the node' },
   { value: POD_INFO.mountPath, user: 'where each Job mounts the labels of its pod' },
@@ -86,19 +87,22 @@ const OWN_NAMES: readonly Use[] = [HOST_ROOT, POD_INFO].map(({ name }) => ({
 /** A name or a path that a Job uses. */
 interface Use {
   readonly value: string;
-  /** Says what uses it, as the end of `"/host" is also …`. */
+  /** A phrase that describes what uses the name or the path. It completes the sentence `"/host" is also …`. */
   readonly user: string;
 }
 
-/** A name or a path in a field of the Plan, which nothing before it may use. */
+/** A name or a path in a field of the Plan. It is a problem if an earlier use has the same name or path. */
 interface OwnUse extends Use {
   readonly field: string;
-  /** The text in the field, which may be only the end of a path. */
+  /** The text in the field. It may be only the last part of the path. */
   readonly written: string;
   readonly advice: string;
 }
 
-/** Returns a problem for each use of a name or path that is taken. The API server refuses two volumes with one name and two mounts with one path. */
+/**
+ * Returns a problem for each name or path in `uses` that is in `taken` or in an earlier item of `uses`. The API server
+ * refuses two volumes with one name and two mounts with one path.
+ */
 function repetitions(taken: readonly Use[], uses: readonly OwnUse[]): string[] {
   const users = new Map(taken.map(({ value, user }) => [value, user]));
   return uses.flatMap(({ field, value, user, written, advice }) => {
@@ -124,7 +128,7 @@ function pathsOfVolumes(part: 'prepare' | 'upgrade', spec: Spec): OwnUse[] {
     const at = `spec.${part}.volumes[${index}]`;
     const user = `the destination of ${at}`;
     const advice = 'give each volume its own destination';
-    // An empty destination is a problem of its own.
+    // An empty destination is reported as a different problem.
     if (destination === '') return [];
     return { field: `${at}.destination`, value: destination, user, written: destination, advice };
   });
@@ -141,7 +145,10 @@ function pathProblems(spec: Spec): string[] {
   ];
 }
 
-/** Returns a problem for each name that two volumes of the pod would have. The volumes of `prepare` are only mounted. */
+/**
+ * Returns a problem for each name that two volumes of the pod would have. The volumes of `prepare` are not included,
+ * because the Job only mounts them.
+ */
 function volumeNameProblems({ secrets = [], upgrade }: Spec): string[] {
   const ofSecrets = secrets.map(({ name }, index) => ({
     field: `spec.secrets[${index}].name`,
@@ -175,7 +182,10 @@ function modeProblems({ secrets = [] }: Spec): string[] {
   );
 }
 
-/** The rules of the API server for volumes with a path of the node, and for their mounts. The volumes of `prepare` are only mounted. */
+/**
+ * Checks the rules of the API server for volumes with a path of the node, and for the mounts of these volumes. For the
+ * volumes of `prepare`, only the mounts are checked.
+ */
 function volumeProblems(spec: Spec): string[] {
   const ofVolumes = (spec.upgrade?.volumes ?? []).flatMap(({ name, source }, index) => {
     const at = `spec.upgrade.volumes[${index}]`;
@@ -293,7 +303,8 @@ function timeoutFindings({ timeout }: DrainSpec): FieldFindings {
 }
 
 function channelFaults(channel: string): string[] {
-  // White space is checked separately: the URL class ignores it, but for the original it is a part of the address.
+  // White space is checked separately. The URL class ignores white space, but the original controller uses it as a part
+  // of the address.
   const isUrl = !/\s/.test(channel) && /^https?:$/.test(URL.parse(channel)?.protocol ?? '');
   return channel === '' || isUrl
     ? []

@@ -18,8 +18,9 @@ const FOUND = 'found';
 const OURS = 'ours';
 
 /**
- * Returns the node with the mark that says who cordoned it; the same node if its mark does not change. The mark must be written
- * before the start or the failure of the target is recorded. `last` is the newest Job of the target.
+ * Returns the node with a mark that records who cordoned it. Returns the same node if its mark does not change. The
+ * mark must be written before the start or the failure of the target is recorded. `last` is the newest Job of the
+ * target.
  */
 export function withCordonMark(
   node: Node,
@@ -56,13 +57,14 @@ export function isCordonedBy(
   all: readonly Job[],
 ): boolean {
   if (node?.spec?.unschedulable !== true || markOn(node, plan) === FOUND) return false;
-  // The Jobs are checked before the Plan, because the Plan may have been edited since.
+  // The Jobs are checked first. The Plan may have been edited after the Jobs were created, so it is checked only if
+  // there are no Jobs.
   return isOurs(node, plan) || (all.length === 0 ? cordons(plan) : all.some(cordonsIn));
 }
 
 /**
- * Returns who set the cordon on the node. `all` are the Jobs of the plan on the node, the newest first. Returns undefined for a target that
- * is done, because the mark of its Node was removed.
+ * Returns the owner of the cordon on the node. `all` are the Jobs of the plan on the node, the newest first. Returns
+ * undefined for a target that is done, because the mark of its Node was removed.
  */
 export function unnamedCordonOn(
   node: Node | undefined,
@@ -71,7 +73,7 @@ export function unnamedCordonOn(
   all: readonly Job[],
 ): UnnamedCordon | undefined {
   if (node === undefined || target.state === 'done') return undefined;
-  // A pending target is judged by the mark that it gets when it starts.
+  // For a pending target, the function uses the mark that the node will get when the target starts.
   const marked =
     target.state === 'pending'
       ? withCordonMark(node, plan, { ...target, state: 'intended' }, all[0])
@@ -80,15 +82,15 @@ export function unnamedCordonOn(
 }
 
 /**
- * Returns true if the mark names a failed Job of the plan. If the mark has the same hash as the hash
- * label, it is outdated, because another Job has completed that version since.
+ * Returns true if the mark names a failed Job of the plan. If the mark has the same hash as the hash label, the mark is
+ * outdated, because a later Job has completed the upgrade to that version.
  */
 function isOurs(node: Node, plan: CattlePlan): boolean {
   const [mark, hash] = markOn(node, plan)?.split(' ') ?? [];
   return mark === OURS && hash !== hashOn(node, plan);
 }
 
-/** Returns true if the Job cordons its node, or waited until the leader had cordoned it. */
+/** Returns true if the Job cordons its node, or if the Job waited until the leader had cordoned the node. */
 export function cordonsIn({ metadata, spec }: Job): boolean {
   const { initContainers = [] } = (spec?.['template'] as typeof CORDONS | undefined)?.spec ?? {};
   const isHere = initContainers.some(({ name }) => name === 'cordon' || name === 'drain');

@@ -1,4 +1,4 @@
-/** Finds out from the Job of a target, and from its Node, how far the upgrade of the target is. */
+/** Determines from the Job of a target, and from its Node, which state the upgrade of the target has reached. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { Observation } from '../../../engine/model/decision.ts';
@@ -33,10 +33,7 @@ export interface JobQuestion {
   readonly drainsHere: boolean;
 }
 
-/**
- * Returns what the target reports for this rollout; the kind of the result is `none` if the target
- * reports nothing.
- */
+/** Returns the observation of the target for this rollout. Its kind is `none` if there is nothing to observe yet. */
 export function observationOf(question: JobQuestion): Observation {
   const { world, rollout, stage, target, plan, attempts, drainsHere } = question;
   const { version } = stage;
@@ -58,13 +55,16 @@ export function observationOf(question: JobQuestion): Observation {
     return { kind: 'working', step, ...timesOf(earlier) };
   }
   if (state !== 'intended' || !node) return NOTHING;
-  // The hash label says that the node is done, but the target is recorded as intended, so the label
-  // is wrong. Nothing is reported until the next record has removed it.
+  // The hash label says that the node is done, but the target is recorded as intended, so the label is wrong. The
+  // target has no observation until the next record has removed the label.
   if (names.hashOn(node, plan) === rollout.id) return NOTHING;
   return !isFinal(rollout) && isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
 }
 
-/** Returns what a started Job reports. If nodes of the stage rest after a Job, a complete Job waits until its node is uncordoned. */
+/**
+ * Returns what a started Job reports. If the stage has a pause after each Job (`restMs`), a complete Job is reported
+ * only after its node is uncordoned.
+ */
 function observedStarted(
   job: Job,
   { world, plan, stage }: JobQuestion,
@@ -83,8 +83,8 @@ function observedStarted(
 }
 
 /**
- * Returns the Job of the rollout for a node, even if it was deleted; undefined if there is none, or if the Job was deleted and the node
- * got another Job afterwards.
+ * Returns the Job of the rollout for a node, even if the Job was deleted. Returns undefined if there is no such Job.
+ * Also returns undefined if the Job was deleted and the node got another Job afterwards.
  */
 export function ownJob(
   world: World,
@@ -112,7 +112,7 @@ export function openOn(
 }
 
 const NOTHING: Observation = { kind: 'none' };
-/** The observation of a node that gets no other Job: the work on the target ends, and only the cordon is removed. */
+/** The observation of a node that gets no further Job. The work on the target ends, and only the cordon is removed. */
 const LEFT_OUT: Observation = { kind: 'succeeded', attempt: '', since: '' };
 
 const awaitingDrain = onceForEach((job: Job): Observation => {

@@ -1,6 +1,6 @@
 /**
- * Renders the Job for one node exactly as the original does, so that each of the two controllers can continue the Jobs
- * of the other.
+ * Renders the Job for one node exactly as the original controller does. So Refit can continue Jobs of the original, and
+ * the original can continue Jobs of Refit.
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { ContainerSpec, DrainSpec, SecretSpec } from '../../../api/cattle/workload.ts';
@@ -17,8 +17,9 @@ import * as names from './names.ts';
 import { stamped } from './stamps.ts';
 
 /**
- * Returns two names for a Job. The first is the name that the original uses; it contains the node's name only up to the first
- * dot, so several nodes may share it. The second contains the whole name of the node.
+ * Returns two names for a Job. The first is the name that the original controller uses. It contains the name of the
+ * node only up to the first dot, so several nodes may have the same first name. The second contains the whole name of
+ * the node.
  */
 export function jobNamesOf(
   planName: string,
@@ -158,9 +159,9 @@ function affinityOf({ plan }: Rendering, hostname: string): unknown {
   };
 }
 
-/** The mount of the root of the node in each container of a Job. Its name is that of the volume. */
+/** The mount of the root of the node in each container of a Job. `name` is the name of the volume. */
 export const HOST_ROOT = { name: 'host-root', mountPath: '/host' };
-/** The mount of the labels and annotations of the pod in each container of a Job. Its name is that of the volume. */
+/** The mount of the labels and annotations of the pod in each container of a Job. `name` is the name of the volume. */
 export const POD_INFO = { name: 'pod-info', mountPath: '/run/system-upgrade/pod' };
 
 function volumesOf({ plan }: Rendering): unknown[] {

@@ -1,4 +1,7 @@
-/** Resolves a Plan to its latest version and hash, or to problems in the words of the original. */
+/**
+ * Determines the latest version and the hash of a Plan. If the Plan has problems, returns them in the words of the
+ * original controller.
+ */
 import { hash } from 'node:crypto';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
@@ -23,7 +26,10 @@ export function hashedSecrets({ spec }: CattlePlan): string[] {
     .map(({ name }) => name);
 }
 
-/** Returns the hash of a Plan at a version: 56 hexadecimal digits. `secrets` are those that `hashedSecrets` names, in its order. */
+/**
+ * Returns the hash of a Plan at a version: 56 hexadecimal digits. `secrets` are the Secrets whose names `hashedSecrets`
+ * returns, in the same order.
+ */
 export function latestHash(plan: CattlePlan, version: string, secrets: readonly Secret[]): string {
   const paths = plan.metadata.annotations?.[DIGEST_ANNOTATION];
   const digest = paths ? digestOf(plan, paths) : '';
@@ -31,7 +37,7 @@ export function latestHash(plan: CattlePlan, version: string, secrets: readonly 
   return hash('sha224', parts.join(''));
 }
 
-/** The letters with which kubectl replaces these digits in a hash, so that no hash contains a word. */
+/** The letters with which kubectl replaces these characters in a hash, so that the hash contains no word by chance. */
 const LETTERS: Readonly<Record<string, string>> = { '0': 'g', '1': 'h', '3': 'k', a: 'm', e: 't' };
 
 /** Returns ten characters from the content and name of a Secret, as kubectl computes them for generated Secrets. */
@@ -42,8 +48,8 @@ export function secretHash({ metadata, type = '', data, immutable }: Secret): st
 }
 
 /**
- * Returns the text of the fields that the digest annotation lists. `paths` are separated by commas and address no list
- * items. Spaces around a path are not trimmed.
+ * Returns the text of the fields that the digest annotation lists. `paths` are separated by commas. A path cannot
+ * address the items of a list. Spaces around a path are not trimmed.
  */
 export function digestOf(plan: CattlePlan, paths: string): string {
   const root = { ...plan, spec: asWritten(plan.spec ?? {}, 'spec') };
@@ -55,7 +61,7 @@ export function digestOf(plan: CattlePlan, paths: string): string {
   return texts.join('');
 }
 
-/** Returns the value at the path; undefined if nothing is there. */
+/** Returns the value at the path; undefined if there is no value. */
 function valueAt(root: unknown, path: readonly string[]): unknown {
   let at = root;
   for (const key of path) at = isRecord(at) ? ownMember(at, key) : undefined;
@@ -63,8 +69,8 @@ function valueAt(root: unknown, path: readonly string[]): unknown {
 }
 
 /**
- * Returns the paths in the digest annotation that name no field of the Plan. If the annotation gains or loses such a
- * path, the hash stays the same.
+ * Returns the paths in the digest annotation that name no field of the Plan. Adding or removing such a path does not
+ * change the hash.
  */
 export function unknownDigestPaths(plan: CattlePlan): string[] {
   const paths = plan.metadata.annotations?.[DIGEST_ANNOTATION] ?? '';
@@ -82,7 +88,7 @@ function print(value: unknown): string {
   return `map[${members.map(([key, member]) => `${key}:${print(member)}`).join(' ')}]`;
 }
 
-/** The names of the fields that are pointers in Go. Go leaves out zero values, but not those behind a pointer. */
+/** The names of the fields that are pointers in Go. Go omits a zero value, but not if the field is a pointer to it. */
 const POINTERS = new Set(
   [
     'jobActiveDeadlineSecs timeout gracePeriod deleteLocalData deleteEmptydirData ignoreDaemonSets',
@@ -90,7 +96,7 @@ const POINTERS = new Set(
     'runAsUser runAsGroup runAsNonRoot readOnlyRootFilesystem allowPrivilegeEscalation tolerationSeconds',
   ].flatMap((line) => line.split(' ')),
 );
-/** The names of the fields that are maps whose keys users choose. Their members stay unchanged. */
+/** The names of the fields that are maps with keys from the user. The members of these maps are not changed. */
 const MAPS = new Set(['matchLabels', 'postCompleteLabels']);
 
 /**
@@ -166,7 +172,7 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   return { version, hash, problems: [] };
 }
 
-/** The limit for the characters of a selector, because each turn reads the selector for each Node. */
+/** The limit for the characters of a selector, because each reconcile matches the selector against each Node. */
 const LONGEST_SELECTOR = 2 ** 16;
 
 function lengthFault(selector: unknown): string | undefined {
@@ -206,8 +212,8 @@ function faultOf(plan: CattlePlan): string | undefined {
 }
 
 /**
- * Returns the problem that the leader recorded about missing Secrets, as far as the Plan still names them. Returns undefined if there is
- * none, or if this process can read Secrets itself.
+ * Returns the problem that the leader recorded about missing Secrets. Leaves out Secrets that the Plan no longer names.
+ * Returns undefined if there is no such problem, or if this process can read Secrets itself.
  */
 function recordedFault(plan: CattlePlan, secretOf: SecretLookup | undefined): string | undefined {
   const { status, message = '' } = conditionOf(plan, 'Validated') ?? {};
@@ -217,8 +223,8 @@ function recordedFault(plan: CattlePlan, secretOf: SecretLookup | undefined): st
 }
 
 /**
- * Returns what the message says of the Secret, from its name to the next Secret or the end. The original writes faults of other kinds,
- * too, such as a missing right.
+ * Returns the part of the message about the Secret, from its name to the next Secret or the end of the message. The
+ * original controller also writes other kinds of faults, such as a missing right.
  */
 function recordedOf(secret: string, message: string): string | undefined {
   return message.split(/, (?=secrets ")/).find((each) => each.startsWith(`secrets "${secret}" `));

@@ -12,8 +12,8 @@ import { deadlineOf, type JobSettings } from './config.ts';
 import { CONTROLLER_LABEL, HELD_ANNOTATION } from './names.ts';
 
 /**
- * Returns true if the leader, and not the Job, cordons and drains the nodes of the Plan. The Job does
- * so if the settings say it, or if the drain of the Plan has an option that only kubectl supports.
+ * Returns true if the leader cordons and drains the nodes of the Plan; false if the Job does so. The Job does so if the
+ * settings say it, or if the drain of the Plan has an option that only kubectl supports.
  */
 export function leaderDrains(
   plan: CattlePlan,
@@ -42,8 +42,8 @@ export function isHeld({ metadata, spec }: Job): boolean {
 }
 
 /**
- * Returns the policy with a drain that works like `kubectl drain` with the options of the Plan. Without a timeout in the Plan, the
- * deadline of the drain is that of the Job.
+ * Returns the policy with a drain that works like `kubectl drain` with the options of the Plan. If the Plan has no
+ * timeout, the drain has the same deadline as the Job.
  */
 export function withDrainOf(
   plan: CattlePlan,
@@ -54,7 +54,8 @@ export function withDrainOf(
   const unheld = unheldBy(plan, settings);
   if (!leaderDrains(plan, { drainInJob: false }))
     return { ...policy, drain: { ...policy.drain, enabled: false, ...unheld } };
-  // If the pod selector is invalid, the nodes wait until it is corrected, because a drain without it would evict more pods.
+  // If the pod selector is invalid, the nodes wait until a person corrects it, because a drain without the selector
+  // would evict more pods.
   const isInvalid = selectorFault(drain?.podSelector) !== undefined;
   if (isInvalid && !settings.drainInJob)
     return {
@@ -89,7 +90,10 @@ export function withDrainOf(
   };
 }
 
-/** Returns as `unheld` whether the Jobs of the Plan drain their nodes; an empty object if they wait for the leader's drain. */
+/**
+ * If the Jobs of the Plan do not wait for the leader's drain, returns as `unheld` whether they drain their nodes. If
+ * they wait for it, returns an empty object.
+ */
 function unheldBy(plan: CattlePlan, settings: JobSettings): Pick<RolloutPolicy['drain'], 'unheld'> {
   if (leaderDrains(plan, settings)) return {};
   return { unheld: plan.spec?.drain === undefined ? 'withoutDrain' : 'withDrain' };

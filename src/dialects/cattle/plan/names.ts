@@ -19,7 +19,7 @@ export const VERSION_LABEL = `${GROUP}/version`;
 export const DIGEST_ANNOTATION = `${GROUP}/digest`;
 /** Marks a Job that Refit starts only after the leader has drained the node. */
 export const HELD_ANNOTATION = `refit.${GROUP}/drained-by-leader`;
-/** Names the machine that a Job of Refit was made for. */
+/** Identifies the machine for which Refit made the Job. */
 export const MACHINE_ANNOTATION = `refit.${GROUP}/machine`;
 export const TTL_ANNOTATION = `${GROUP}/ttl-seconds-after-finished`;
 
@@ -31,10 +31,16 @@ export const CONTROL_PREFIX = `refit.${GROUP}/`;
 
 export const HOSTNAME_LABEL = 'kubernetes.io/hostname';
 
-/** Returns the label with a hash of the Plan. Jobs and pods have the hash that they apply; nodes have the hash applied last. */
+/**
+ * Returns the key of the label with a hash of the Plan. On Jobs and pods, the label has the hash of the version that
+ * they install. On nodes, it has the hash of the version that was installed last.
+ */
 export const hashLabelOf = (planName: string): string => `plan.${GROUP}/${planName}`;
 
-/** Returns the annotation of a node that says whether a Job of the Plan set its cordon. The original ignores the annotation. */
+/**
+ * Returns the key of the node annotation that records whether a Job of the Plan set the cordon. The original controller
+ * ignores this annotation.
+ */
 export const cordonMarkOf = (planName: string): string => `cordon.refit.${GROUP}/${planName}`;
 
 /** A node with this value in its hash label is never upgraded by the plan. */
@@ -44,7 +50,10 @@ export function hashOn({ metadata }: KubeObject, plan: CattlePlan): string | und
   return ownMember(metadata.labels, hashLabelOf(plan.metadata.name));
 }
 
-/** Matches the images that install the version of their tag. What any other image does depends on the commands in its Plan. */
+/**
+ * Matches the images that install the version of their tag. For any other image, the effect depends on the commands in
+ * its Plan.
+ */
 const INSTALLERS = /(?:^|\/)(?:k3s|rke2)-upgrade(?:[:@]|$)/;
 
 export function isInstaller(image: string): boolean {
@@ -80,7 +89,7 @@ export function shortenedName(...parts: readonly string[]): string {
     : `${full.slice(0, cut - 1)}-${digest.slice(0, 6)}`;
 }
 
-/** Expands variables as kubelets do: `$$` becomes `$`, and unknown names stay. */
+/** Expands variables as kubelets do: `$$` becomes `$`, and references to unknown names are not changed. */
 export function expandedLabels(
   labels: Readonly<Record<string, string>> = {},
   version: string,
@@ -92,8 +101,8 @@ export function expandedLabels(
     '$(LATEST_HASH)': hash,
   };
   const expanded = (text: string): string => {
-    // No reference begins after the last parenthesis. The pattern must not search there, because it would scan to the
-    // end of the text at each `$(`.
+    // After the last closing parenthesis, there can be no reference. The pattern must not search there, because it
+    // would scan to the end of the text at each `$(`.
     const end = text.lastIndexOf(')') + 1;
     const references = text
       .slice(0, end)

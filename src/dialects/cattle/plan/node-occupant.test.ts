@@ -1,4 +1,7 @@
-/** Proves what keeps a plan from starting its Job on a node: other work on it, or another Node with its host name. */
+/**
+ * Proves what prevents a plan from starting its Job on a node: other work on the node, or another Node with the same
+ * host name.
+ */
 import { expect, test } from 'vitest';
 import { complete, job as jobOn } from '../../../../test/support/builders/cattle-decisions.ts';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
@@ -22,7 +25,7 @@ const host = (name: string, label = name): Node =>
   buildNode(name, { labels: { [HOSTNAME]: label } });
 const open = host('a');
 
-/** Returns the Job as one of the Plan `other`. */
+/** Returns a copy of the Job that belongs to the Plan `other`. */
 function ofOther(job: Job): Job {
   const [owner] = job.metadata.ownerReferences ?? [];
   const { name, uid = '' } = other.metadata;

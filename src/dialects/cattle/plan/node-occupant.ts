@@ -36,8 +36,8 @@ const nodesByHost = onceForEach((all: readonly Node[]) =>
 );
 
 /**
- * Returns what keeps the target from its start: a Node with the same host name label, another Plan of any namespace, or a plan of another
- * dialect. Returns undefined if there is none.
+ * Returns the obstacle that prevents the start of the target: a Node with the same host name label, another Plan of any
+ * namespace, or a plan of another dialect. Returns undefined if there is no obstacle.
  */
 export function occupantOf(
   world: World,
@@ -63,8 +63,8 @@ export function occupantOf(
 }
 
 /**
- * Returns true if a Plan owns the Job. Kubernetes deletes the Job if that Plan does not exist in the
- * same namespace, so nobody can block a node with a Job of their own for long.
+ * Returns true if a Plan owns the Job. If that Plan does not exist in the same namespace, Kubernetes deletes the Job.
+ * So a person who only creates Jobs cannot block a node for long.
  */
 export function isOfSomePlan({ metadata }: Job): boolean {
   return (metadata.ownerReferences ?? []).some(

@@ -1,4 +1,4 @@
-/** Finds the Jobs of a plan or a node, and tells how far each of them is. */
+/** Finds the Jobs of a plan or a node, and determines the state of each Job. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { Rollout } from '../../../engine/model/rollout.ts';
@@ -32,8 +32,8 @@ export function latestJobsOn(nodeName: string, plan: CattlePlan, world: World): 
 }
 
 /**
- * Returns true if the Job has ended and the node got another Job afterwards. Such a Job no longer
- * counts: if the plan goes back to its version, that is a new upgrade.
+ * Returns true if the Job has ended and the node got another Job afterwards. Such a Job no longer counts. If the plan
+ * returns to the version of this Job, that is a new upgrade.
  */
 export function isSuperseded(job: Job, all: readonly Job[]): boolean {
   return (
@@ -62,7 +62,7 @@ export function jobsByNode(world: World): ReadonlyMap<string | undefined, readon
 
 const byNode = onceForEach((all: readonly Job[]) => Map.groupBy(all, nodeOf));
 
-/** Returns the name of the node that the Job is for. */
+/** Returns the name of the node for which the Job was made. */
 export function nodeOf({ metadata }: Job): string | undefined {
   return metadata.labels?.[names.NODE_LABEL];
 }
@@ -74,8 +74,8 @@ const isNamedFor = onceForEachWith((job: Job, hash) =>
 );
 
 /**
- * Returns true if nothing of the Job has started yet. The original creates its Jobs paused and
- * starts them later.
+ * Returns true if the Job is paused, so that none of its pods has been created. The original controller creates its
+ * Jobs paused and starts them later.
  */
 export function isPaused({ spec }: Job): boolean {
   return spec?.['parallelism'] === 0;
@@ -112,8 +112,9 @@ export function isOf({ metadata }: Job, plan: CattlePlan): boolean {
 }
 
 /**
- * Returns what the cache keeps of a Job: it lacks the template, which is most of the size, and the stamp. A paused or held Job
- * stays whole, because Refit writes it back. A failed Job stays whole, because Refit compares its stamp.
+ * Returns the part of a Job that the cache keeps. This part does not contain the template, which has most of the bytes,
+ * and the stamp. A paused or held Job is kept as a whole, because Refit writes it back. A failed Job is kept as a
+ * whole, because Refit compares its stamp.
  */
 export function trimJob(job: Job): Job {
   if (isPaused(job) || isHeld(job) || holds(job, 'Failed')) return job;

@@ -80,7 +80,7 @@ test('of several pods of a Job the last one counts, and that of another Job says
   const job = { metadata: { name: 'a', uid: 'a' } };
   expect(stallOf(job, world)).toBe('its last pod failed (last)');
   expect(stallOf({ ...job, status: { ready: 1 } }, world)).toBeUndefined();
-  // Another pod of the Job runs, and the watch does not show running pods.
+  // Another pod of the Job runs. The watch does not include running pods, so only the status of the Job shows it.
   expect(stallOf({ ...job, status: { active: 1 } }, world)).toBeUndefined();
 });
 

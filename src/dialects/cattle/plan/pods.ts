@@ -4,15 +4,15 @@ import { type ContainerStatus, type Job, type Pod, pods } from '../../../kube/re
 import { defined } from '../../../util/json.ts';
 import { onceForEach } from '../../../util/memo.ts';
 
-/** The reasons that every pod has for a moment when it starts. They do not count as a stall. */
+/** The reasons that every pod has for a short time when it starts. Such a reason does not count as a stall. */
 const ROUTINE = new Set(['PodInitializing', 'ContainerCreating']);
 
-/** The milliseconds after the start of a Job in which most Jobs have a ready pod. */
+/** The milliseconds after the start of a Job within which most Jobs have a ready pod. */
 const STARTS_WITHIN_MS = 10_000;
 
 /**
- * Returns true if a pod of the Job failed, or if no pod was ready in time after the start of the
- * Job. If the clocks differ, the time may seem to be over for every Job without a ready pod. Returns
+ * Returns true if a pod of the Job failed, or if no pod was ready in time after the start of the Job. If the clock of
+ * this process differs from the clock of the cluster, the result may be true for every Job without a ready pod. Returns
  * false for a Job that has not started, because it has no pod.
  */
 export function waitsLong(
@@ -23,14 +23,14 @@ export function waitsLong(
 }
 
 /**
- * Returns why the last pod of a Job does not run. Returns undefined if it runs, because the watch does not show running pods,
- * and if pods cannot be read.
+ * Returns why the last pod of a Job does not run. Returns undefined if the pod runs, because the watch does not include
+ * running pods. Also returns undefined if pods cannot be read.
  */
 export function stallOf(
   { metadata, status: { ready = 0, active = 0 } = {} }: Job,
   world: World,
 ): string | undefined {
-  // The pods are not searched for a Job with a ready pod, so that many nodes in progress cost little.
+  // If a Job has a ready pod, the pods are not searched. This saves time if many nodes are in progress.
   if (ready > 0) return undefined;
   const last = lastByOwner(world.list(pods)).get(metadata.uid);
   return last?.status?.phase === 'Failed' && active > 0 ? undefined : last && stallIn(last);
@@ -61,7 +61,7 @@ export function stallIn({ status = {} }: Pod): string | undefined {
   return stalled;
 }
 
-/** Returns what the cache keeps of a pod. Refit never writes pods. */
+/** Returns the part of a pod that the cache keeps. Refit never writes pods. */
 export function trimPod({ metadata, status = {} }: Pod): Pod {
   const { labels: _l, annotations: _a, managedFields: _m, ...kept } = metadata;
   const {

@@ -1,4 +1,7 @@
-/** Resolves a Plan into a rollout: which nodes it selects, which of them are done, and which have a slot. */
+/**
+ * Turns a Plan into a rollout: determines which nodes the Plan selects, which of them are done, and which of them have
+ * a slot.
+ */
 import { hash } from 'node:crypto';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
@@ -33,7 +36,7 @@ import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
 /** The parts that `resolve` uses besides the Plan and the world. */
 interface Resources {
   readonly memory: TargetMemory;
-  /** Finds Secrets. Commands that may not read Secrets lack this function. */
+  /** Finds Secrets. Undefined in commands that may not read Secrets. */
   readonly secretOf?: SecretLookup;
   /** Remembers Jobs. Read-only commands have no such memory. */
   readonly attempts?: Attempts;
@@ -79,7 +82,10 @@ export function resolve(
   };
 }
 
-/** Returns the phase. None is final: a new version, a new node, a corrected field or a removed abort annotation starts the Plan again. */
+/**
+ * Returns the phase. No phase is final: a new version, a new node, a corrected field or a removed abort annotation
+ * starts the Plan again.
+ */
 function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]): RolloutPhase {
   const wasAborted = !isAborted(plan) && conditionOf(plan, ABORTED_TYPE) !== undefined;
   if (wasAborted || !isRecorded(plan, judgement) || !areRecorded(plan, targets)) return 'new';
@@ -196,10 +202,9 @@ function stateReader(
   return (node) => {
     const { name, labels = {} } = node.metadata;
     if (working.has(name)) return 'intended';
-    // If the node has a slot for another version, a Job of that version may have changed the node.
-    // So the node needs a new upgrade, even if its label has the hash of the present version. This
-    // is also true for a node that the Plan no longer selects: its cordon must be removed, and its
-    // label is wrong.
+    // If the node has a slot for another version, a Job of that version may have changed the node. So the node needs a
+    // new upgrade, even if its label has the hash of the present version. This is also true for a node that the Plan no
+    // longer selects, because its cordon must be removed and its label is wrong.
     const isOutdated = latestHash !== hash && applying.has(hostnameOf(node));
     if (hash !== '' && ownMember(labels, label) === hash) return isOutdated ? 'intended' : 'done';
     // A failed node stays failed until its failure no longer counts.
@@ -212,8 +217,8 @@ function stateReader(
     const isBegun = own.length > 0 || isCordonedBy(node, plan, own);
     if (!isBegun && twinOf(world, { name, state: 'pending' })) return 'pending';
     if (isSelected(node)) return 'intended';
-    // The node was excluded while its Job ran, or the Plan became invalid. Its Job ends first, because it may have
-    // cordoned the node.
+    // The node was excluded while its Job ran, or the Plan became invalid. Refit waits until the Job has ended, because
+    // the Job may have cordoned the node.
     const job = jobFor(world, { id: hash }, name, plan);
     const isAnswered = ownMember(labels, label) !== DISABLED && job !== undefined && !isHeld(job);
     const endedWell = job ? holds(job, 'Complete') : !own.some((each) => holds(each, 'Failed'));

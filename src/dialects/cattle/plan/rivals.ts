@@ -15,8 +15,8 @@ import { isInstaller, selects } from './names.ts';
 const REMEDY = 'give both one version, or selectors that share no Node';
 
 /**
- * Returns one sentence for each other Plan that conflicts with the Plan on a Node of the cluster. If several objects in `plans`
- * are the same Plan, the last of them counts.
+ * Returns one sentence for each other Plan that conflicts with the Plan on a Node of the cluster. If `plans` contains
+ * the same Plan several times, only its last object is used.
  */
 export function rivalsInCluster(
   plan: CattlePlan,
@@ -38,8 +38,8 @@ export function rivalsInCluster(
 }
 
 /**
- * Returns one sentence for each other Plan that conflicts with the Plan in every cluster: by their selectors, one of the two
- * selects all Nodes that the other selects.
+ * Returns one sentence for each other Plan that conflicts with the Plan in every cluster. This is the case if the
+ * selector of one of the two Plans selects all Nodes that the other Plan selects.
  */
 export function rivalsAmong(plan: CattlePlan, others: readonly CattlePlan[]): string[] {
   const own = plan.spec?.nodeSelector;
@@ -79,7 +79,7 @@ function isSame({ metadata: one }: CattlePlan, { metadata: other }: CattlePlan):
   return one.name === other.name && (isSomewhere || one.namespace === other.namespace);
 }
 
-/** Returns true if both Plans upgrade the same thing to different versions. */
+/** Returns true if both Plans upgrade the same software to different versions. */
 function isRival(plan: CattlePlan, other: CattlePlan): boolean {
   if (isSame(plan, other)) return false;
   const version = versionOf(plan);
@@ -96,8 +96,8 @@ function versionOf(plan: CattlePlan): string | undefined {
 }
 
 /**
- * Returns true if both Plans upgrade the same thing. The upgrade images of K3s and RKE2 upgrade one
- * product. Any other image may run anything, so the commands are compared, too.
+ * Returns true if both Plans upgrade the same software. The upgrade image of K3s upgrades only K3s, and the image of
+ * RKE2 only RKE2. Any other image may run anything, so the commands are compared as well.
  */
 function isSameWork({ spec }: CattlePlan, { spec: other }: CattlePlan): boolean {
   const image = repositoryOf(spec?.upgrade?.image);

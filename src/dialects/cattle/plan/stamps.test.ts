@@ -16,7 +16,7 @@ const jobWith = (template: unknown, annotations: Record<string, string> = {}): J
 const made = (template: unknown): Job => stamped(jobWith(template), 'controller', plan);
 const packed = (text: string): string => gzipSync(text).toString('base64');
 
-/** Returns the template in the stamp of a Job that was made from this one. */
+/** Creates a Job from this template, and returns the template in the stamp of the Job. */
 function recorded(template: unknown): unknown {
   const text = made(template).metadata.annotations?.[STAMP_ANNOTATION] ?? '';
   const applied = JSON.parse(gunzipSync(Buffer.from(text, 'base64')).toString()) as Job;

@@ -1,6 +1,6 @@
 /**
- * Writes and reads the annotations that the original's library adds to each object that it applies. With them the
- * original recognizes Refit's Jobs and does not change them.
+ * Writes and reads the annotations that the library of the original controller adds to each object that it applies.
+ * Because of these annotations, the original recognizes Refit's Jobs and does not change them.
  */
 import { hash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -22,7 +22,10 @@ const WHOLE = new Set(
 );
 /** Options that make zlib use a fraction of its usual memory, which matters for thousands of Jobs. The output is not larger. */
 const PACKING = { windowBits: 12, memLevel: 3, chunkSize: 4096 };
-/** The most bytes of a Job that are unpacked from the annotation. Everybody with the right to write Jobs can set the annotation. */
+/**
+ * The most bytes of a Job that Refit unpacks from the annotation. The limit is needed because everybody with the right
+ * to write Jobs can set the annotation.
+ */
 const MOST_JSON_BYTES = 1 << 20;
 
 export function stamped(job: Job, controller: string, { metadata }: CattlePlan): Job {
@@ -73,7 +76,7 @@ function cut(value: unknown, isKept = false, isInList = false): unknown {
   return Object.fromEntries(members);
 }
 
-/** Returns the value without empty members, because Go writes some of them and leaves out others. */
+/** Returns the value without empty members. Go writes some empty members and omits others, so they cannot be compared. */
 function withoutZeros(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutZeros);
   if (!isRecord(value)) return value;

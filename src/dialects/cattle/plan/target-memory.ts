@@ -1,4 +1,7 @@
-/** Remembers the targets that earlier turns computed, because most nodes are unchanged from one turn to the next. */
+/**
+ * Remembers the targets that earlier reconciles computed, because most nodes do not change from one reconcile to the
+ * next.
+ */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { Target } from '../../../engine/model/rollout.ts';
 import type { Job, Node } from '../../../kube/resources.ts';
@@ -7,11 +10,11 @@ import { onceForEachWith } from '../../../util/memo.ts';
 
 /** The memory of one dialect. It forgets a version of a Plan or a Node as soon as nothing else refers to that object. */
 export interface TargetMemory {
-  /** Returns the memory of this version of a Plan at a hash. It is empty at the first call. */
+  /** Returns the memory for this version of a Plan and this hash. The memory is empty at the first call. */
   of(plan: CattlePlan, hash: string): PlanMemory;
 }
 
-/** What earlier turns computed for one version of a Plan. */
+/** The results that earlier reconciles computed for one version of a Plan. */
 export interface PlanMemory {
   /** Returns the nodes by ascending rank. Sorts again only after nodes were added or removed. */
   sorted(all: readonly Node[], rankOf: (node: Node) => number): readonly Node[];
@@ -20,16 +23,17 @@ export interface PlanMemory {
    * the time changed since the last call, so `compute` must depend on nothing else.
    */
   targetOf(node: Node, inputs: TargetInputs, compute: TargetOfNode): Target | undefined;
-  /** Returns the list of the last call if it has the same targets; otherwise `targets`. Callers compute values once for each list. */
+  /**
+   * Returns the list of the last call if it has the same targets; otherwise returns `targets`. This matters because
+   * callers compute values once for each list object.
+   */
   sameList(targets: readonly Target[]): readonly Target[];
 }
 
 export interface TargetInputs {
-  /** The Jobs of the node, of all Plans; undefined if it has none. */
+  /** The Jobs of all Plans on the node; undefined if the node has no Job. */
   readonly ofNode: readonly Job[] | undefined;
-  /**
-   * The time of the turn in RFC 3339. A change of the time matters only for a target whose `since` is this time.
-   */
+  /** The time of the reconcile in RFC 3339. A change of the time matters only for a target whose `since` is this time. */
   readonly time: string;
 }
 

@@ -5,7 +5,7 @@ import { windowsOf } from './window.ts';
 
 type Window = Parameters<typeof windowsOf>[0];
 
-/** The date 2026-11-20 is a Friday. */
+/** Reports whether the window is open at this time. The date 2026-11-20 is a Friday. */
 function isOpen(window: Window, at: string): boolean {
   const windows = windowsOf(window);
   if (typeof windows === 'string') throw new Error(windows);
@@ -13,7 +13,10 @@ function isOpen(window: Window, at: string): boolean {
 }
 
 const OFFICE: Window = { days: ['fr'], startTime: '9:00', endTime: '17:00' };
-/** Both in the morning and in the evening the original checks the current day. */
+/**
+ * In the morning and in the evening the original checks the weekday of the current day, so this window is open on two
+ * parts of Friday.
+ */
 const NIGHT: Window = { days: ['fri'], startTime: '22:00', endTime: '06:00' };
 const SECOND_AT_NINE: Window = { ...OFFICE, endTime: '9:00' };
 const BERLIN: Window = { ...OFFICE, timeZone: 'Europe/Berlin' };

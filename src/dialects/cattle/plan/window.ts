@@ -42,8 +42,8 @@ export function windowsOf(window: Window): MaintenanceWindow[] | string {
     lengthMs: LONGEST_MS,
     timeZone: zone,
   });
-  // For a window over midnight, the original compares the current day, also after midnight. So the morning hours of the listed
-  // days are open, and not those of the days after them.
+  // For a window over midnight, the original controller compares the current day also after midnight. So the window is
+  // open in the morning hours of the listed days themselves, and not in the morning hours of the following days.
   if (start > end) return [stretch(0, end + SECOND), stretch(start, DAY_MINUTES)];
   return [stretch(start, end + SECOND)];
 }

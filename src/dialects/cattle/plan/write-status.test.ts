@@ -22,10 +22,13 @@ const SETTLED: Status = {
   conditions: [{ type: 'Complete', status: 'False', reason: 'SyncJob' }],
 };
 
-/** The test begins at 08:00 on a Friday. */
+/** The test begins at 08:00 on a Friday, so this window opens four hours later. */
 const NOON = { days: ['fri'], startTime: '12:00', endTime: '13:00' };
 
-/** Each target is the name of a node and its state: `b intended`. */
+/**
+ * Returns a rollout with these targets. Each text has the name of a node and the state of its target, for example `b
+ * intended`.
+ */
 function rolloutOf(targets: readonly string[], more: Partial<Rollout> = {}): Rollout {
   const stage = buildStage(
     'worker',
@@ -55,7 +58,7 @@ function statusOf(rollout: Rollout, { spec, status, now = T0, gate }: Written = 
 const text = ({ status, reason, message }: CattleCondition): string =>
   `${status} ${reason} ${message ?? ''}`.trim();
 
-/** Returns what the condition says, or undefined if the Plan does not have it. */
+/** Returns the text of the condition, or undefined if the Plan does not have the condition. */
 function told(type: string, ...written: Parameters<typeof statusOf>): string | undefined {
   const found = statusOf(...written).conditions?.find((condition) => condition.type === type);
   return found && text(found);

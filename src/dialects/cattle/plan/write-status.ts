@@ -17,14 +17,15 @@ export const ABORTED_TYPE = 'RefitAborted';
 /** The type of the condition which says that the Plan selects no node. As in the original, such a Plan is complete. */
 const EMPTY_TYPE = 'RefitNoTargets';
 /**
- * The type of a condition in which an earlier build named the next nodes. Refit only removes it.
+ * The type of a condition in which an earlier build of Refit named the next nodes. Refit now only removes this
+ * condition.
  */
 const FORMER_TYPE = 'RefitNext';
 const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, EMPTY_TYPE, FORMER_TYPE]);
 
 /**
- * The reason of a condition of type WAITING_TYPE if the leader drains the nodes. By this reason, read-only commands know that
- * gates also check PodDisruptionBudgets.
+ * The reason of a condition of type WAITING_TYPE if the leader drains the nodes. From this reason, read-only commands
+ * can tell that gates also check PodDisruptionBudgets.
  */
 export const GATE_BEFORE_DRAIN = 'GateBeforeDrain';
 
@@ -68,8 +69,8 @@ export function hostOf({ key }: Target): string {
 }
 
 /**
- * The reasons of the condition `Complete` that are replaced as soon as they are no longer true. Its
- * other reasons stay until the next version.
+ * The reasons of the condition `Complete` that Refit replaces as soon as they are no longer true. Any other reason
+ * stays until the next version.
  */
 const PASSING = new Set([NOT_READY.reason, 'Waiting', 'JobFailed', 'ValidationFailed']);
 
@@ -85,8 +86,8 @@ function completeness(
   const open = (reason: string, message = '') =>
     ({ type: 'Complete', status: 'False', reason, message }) as const;
   const { status, reason = '', message = '' } = conditionOf(plan, 'Complete') ?? {};
-  // The message of the engine begins with the name of the node, which is removed here, because the original's sentence already
-  // contains that name.
+  // The message of the engine begins with the name of the node. The name is removed here, because the sentence of the
+  // original controller already contains it.
   const failed = rollout.reason?.message.replace(/^\S+: (?=Job )/, '') ?? '';
   const failure = rollout.reason?.code === 'Aborted' ? message : failed;
   const [first] = targetsIn(rollout, 'failed');
@@ -107,8 +108,8 @@ function isOpenAt({ spec }: CattlePlan, now: number): boolean {
 }
 
 /**
- * Returns Refit's own conditions that are true. The condition of an abort is no longer among them once the abort annotation is
- * gone.
+ * Returns those of Refit's own conditions that are true. When the abort annotation is gone, the condition of the abort
+ * is not returned any more.
  */
 function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): ConditionUpdate[] {
   const { phase, reason, blocked } = rollout;
@@ -121,7 +122,7 @@ function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): Condit
     void own.push({ type, status: 'True', reason: because, message });
   if (isEmpty) add(EMPTY_TYPE, NOTHING_DONE.code, NOTHING_DONE.message);
   if (failed.length > 0) add(FAILED_TYPE, 'JobFailed', failuresText(failed, plan));
-  // The end of a rollout ends its waits, too.
+  // When a rollout has ended, it does not wait for anything any more.
   const isOver = phase !== 'new' && phase !== 'running';
   if (blocked && !isOver) add(WAITING_TYPE, gate, waits);
   if (isAborted) add(ABORTED_TYPE, 'Aborted', reason.message);

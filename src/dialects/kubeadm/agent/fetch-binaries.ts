@@ -8,10 +8,10 @@ import type { SignalCommand } from '../../../signal/annotations.ts';
 import type { Tools } from '../../../util/tools.ts';
 import type { Upgrade } from '../host/host.ts';
 
-/** The tools and limits that all downloads of one agent share. */
+/** The tools and limits that an agent uses for all of its downloads. */
 export interface FetchTools extends Tools, Pick<FetchRequest, 'userAgent' | 'limits'> {
   readonly directory: string;
-  /** The root directory of the host, which scripts get as REFIT_ROOT. Paths in scripts do not include it. */
+  /** The root directory of the host. Scripts get it as REFIT_ROOT. Paths in scripts do not include it. */
   readonly root: string;
 }
 
@@ -21,7 +21,10 @@ export interface FetchParts extends FetchTools {
 
 const MOST_LIST_BYTES = 64 * 1024;
 
-/** Downloads the binaries, except those that are already there with the right hash. Rejects with a reason for people. */
+/**
+ * Downloads the binaries. Leaves out a binary that is already in the directory and has the right hash. Rejects with a
+ * reason for people.
+ */
 export async function fetchBinaries(
   command: SignalCommand,
   parts: FetchParts,

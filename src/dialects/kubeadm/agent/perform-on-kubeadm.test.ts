@@ -1,6 +1,6 @@
 /**
- * Proves what the agent does on a kubeadm host at each status, and after it was stopped in each. The scripts of the host are
- * simulated.
+ * Proves what the agent does on a kubeadm host at each status, and after it was stopped at each status. The scripts of
+ * the host are simulated.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -40,7 +40,7 @@ const PATIENCE = { timeout: 60_000, interval: 5 };
 let directory = '';
 let store: MemoryStore;
 let stop: AbortController;
-/** The scripts that changed something, in order. */
+/** The steps that changed the host, in order. */
 let steps: string[];
 /** The version of the kubelet on the host. */
 let kubelet: string;
@@ -50,7 +50,7 @@ let answer: (step: string) => Promise<string | undefined>;
 let cluster: string;
 /** The version of the API server. */
 let server: string;
-/** How many of the next requests the API server does not answer. */
+/** The number of next requests that the API server does not answer. */
 let away: number;
 /** What the host prints about crashes of its kubelet, as `times last-line`; empty if there are none. */
 let crashes: string;
@@ -197,7 +197,7 @@ test('a worker, from the signal to the end: prepared before it asks for the drai
     PATIENCE,
   );
   expect(report()?.from).toBe(FROM);
-  // A restored etcd has such a copy of an old signal.
+  // If etcd was restored from a backup, it can contain an old signal.
   store.send(SIGNAL);
   await until('Failed');
   expect(report()?.reason).toContain('this signal ended before as Completed');
@@ -399,7 +399,7 @@ test('a kubelet that crashes is in the report while the agent still waits for it
   store.send(SIGNAL);
   const view = viewOf(store);
   let refreshes = 0;
-  // The view is one change behind until it is refreshed.
+  // The view of the object does not have the last change until the agent refreshes it.
   let behind: KubeObject | undefined;
   const object: SignalObject = {
     ...view,

@@ -52,8 +52,7 @@ export async function performOnKubeadm(
   const untilEnd = AbortSignal.any([abort, ended.signal]);
   const steps = {
     ...stepsOf(tools, `${signal.created.replaceAll(/\W/g, '')}-${version}`, version),
-    // The step does not wait until the reason is written, because the API server may be down until
-    // the kubelet runs.
+    // The step does not wait until the reason is written, because the API server may not answer until the kubelet runs.
     tell: (reason: string) => void tools.reportReason(signal, reason, untilEnd),
   };
   try {
@@ -105,8 +104,8 @@ function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.Host
 }
 
 /**
- * Rejects if the host cannot get `version` now. `kubeadm upgrade node` brings a control-plane host only to the version that
- * Cluster API recorded before.
+ * Rejects if the host cannot be upgraded to `version` now. On a control-plane host, `kubeadm upgrade node` installs
+ * only the version that Cluster API recorded before.
  */
 async function assertVersionFits({ client, host }: Tools, version: string): Promise<void> {
   const cluster = await clusterVersion(client);
@@ -131,8 +130,8 @@ async function assertVersionFits({ client, host }: Tools, version: string): Prom
 }
 
 /**
- * Resolves with the version of the cluster that kubeadm recorded. Rejects if the version cannot be read, because the rules about
- * versions cannot be checked without it.
+ * Resolves with the version of the cluster that kubeadm recorded. Rejects if the version cannot be read, because the
+ * version rules cannot be checked without it.
  */
 async function clusterVersion(client: Tools['client']): Promise<string> {
   const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system' });
@@ -180,7 +179,7 @@ async function upgrade(
   } catch (cause) {
     abort.throwIfAborted();
     if (!isKubeletTouched) throw cause;
-    // A static pod may still restart until the kubelet is replaced, so before that it is not judged.
+    // Until the kubelet is replaced, a static pod may still restart. So the static pods are checked only after that.
     const ofPods = isReplaced ? await rollBackStaticPods(on) : '';
     throw new Error(`${messageOf(cause)}${ofPods}${await hostSteps.rollBack(on)}`, { cause });
   }
@@ -214,7 +213,9 @@ export async function findKubeadm(
   });
 }
 
-/** Throws REFIT_FILE if other users may change the configuration of kubeadm, or if that could not be checked. */
+/**
+ * Throws REFIT_FILE if users other than root may change the configuration of kubeadm, or if Refit could not check this.
+ */
 async function assertTrustedOptions(
   host: Host,
   shells: Shells,
@@ -230,15 +231,14 @@ async function assertTrustedOptions(
 }
 
 /**
- * Returns shells that run scripts on this host. `abort` only ends the wait: a script that has
- * started continues. If it is run again, the second run waits for the end of the first.
+ * Returns shells that run scripts on this host. `abort` only ends the wait for a script: a script that has started
+ * continues. If the same script is started again, the second run waits for the end of the first run.
  */
 export function localShells(abort: AbortSignal): Shells {
   return {
     async run(_host, script, patienceMs) {
-      // The script is not passed as an argument, because every user of the host can read arguments.
-      // The braces make it one command: if the agent dies while it sends the script, the shell runs
-      // none of it.
+      // The script is not passed as an argument, because every user of the host can read arguments. The braces make the
+      // script one command. If the agent is killed while it sends the script, the shell runs no part of it.
       const input = `{\n${script}\n}\n`;
       const result = await runProgram('/bin/sh', ['-s'], { input, patienceMs, abort });
       abort.throwIfAborted();

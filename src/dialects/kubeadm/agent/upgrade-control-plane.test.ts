@@ -22,17 +22,17 @@ const ROLL_BACK = rollBackScript(`20261122T080000Z-${TO}`);
 const NO_ETCD = 'etcd: the member on this host does not answer: curl: (28) timed out';
 
 interface Faults {
-  /** A step that fails. */
+  /** The step that fails. */
   readonly failing?: 'kubeadm' | 'kubelet';
   /** The component whose pod is ready only at the version before. */
   readonly broken?: string;
   /** The version that the Node reports. */
   readonly reported?: string;
-  /** Returns true while the etcd member does not answer, by the steps that ran before. */
+  /** Reports whether the etcd member gives no answer after the steps `ran`. */
   readonly isEtcdDown?: (ran: readonly string[]) => boolean;
 }
 
-/** A control plane with external etcd. */
+/** Returns a control-plane host with external etcd. */
 function hostWith({ failing, broken, reported = TO, isEtcdDown = () => false }: Faults) {
   let version = TO;
   const ran: string[] = [];

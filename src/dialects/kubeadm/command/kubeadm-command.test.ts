@@ -1,4 +1,4 @@
-/** Tests what `refit kubeadm apply` asks a person. */
+/** Tests which question `refit kubeadm apply` asks the user. */
 import { expect, test } from 'vitest';
 import { questionOf } from './kubeadm-command.ts';
 

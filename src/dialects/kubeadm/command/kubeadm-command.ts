@@ -34,7 +34,7 @@ import {
 import { type ClusterState, checkCluster, isRight, verifyCluster } from './verify.ts';
 
 const LATER = 'kubelet, once every API server has the version';
-/** The lines that tell the user what a roll-back to the older patch changes and what it keeps. */
+/** The sentences that tell the user what a roll-back to the older patch changes and what it keeps. */
 const LOST = [
   'Lost: what the newer patch corrected, security fixes included. Objects in etcd are kept.',
   'Not changed: an etcd that is newer than the one of the old kubeadm, containerd, and what kubeadm does not manage.',
@@ -47,7 +47,8 @@ const ENDS =
 const ROLLED_OUT_MS = 300_000;
 const DIFF_MS = 60_000;
 /**
- * Matches a removed line of a unified diff. Images and Refit's own annotation are left out, because each upgrade changes them.
+ * Matches a removed line of a unified diff. Lines with images or with Refit's own annotation do not match, because each
+ * upgrade changes them.
  */
 const LOST_LINE = /^-(?!-- )(?! *(image|annotations|upgrade\.refit\.dev\/certificates):)/m;
 
@@ -82,8 +83,8 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
 }
 
 /**
- * Prints how the upgrade would change the manifests of static pods. Prints nothing if kubeadm of the target version is not yet on
- * the leader; the plan is valid without these changes.
+ * Prints how the upgrade would change the manifests of static pods. Prints nothing if the first control-plane host does
+ * not have kubeadm of the target version yet. The plan is valid without these changes.
  */
 async function showDiff(
   { manifest, shells, output }: KubeadmSession,
@@ -105,12 +106,12 @@ async function showDiff(
 }
 
 /**
- * Upgrades the cluster. Resolves with the exit code: 0 if it is done or nothing was to do, 1 if anything failed or the user did
- * not answer yes.
+ * Upgrades the cluster. Resolves with the exit code: 0 if the upgrade is done or not needed, 1 if anything failed or
+ * the user did not answer yes.
  */
 export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal): Promise<number> {
-  // The report file is checked before the upgrade, because nobody would repeat an upgrade only to
-  // get its report.
+  // Checks the report file before the upgrade. A report that cannot be written would be lost, because nobody repeats an
+  // upgrade only to get its report.
   if (flags.report !== undefined) await writeReport(flags.report);
   return await inSession(flags, abort, async (session) => {
     const { output } = session;
@@ -168,7 +169,10 @@ interface Shown {
   readonly began: string;
 }
 
-/** Verifies the cluster, and then applies addons and upgrades MachineDeployments. Nothing follows if a host is wrong. */
+/**
+ * Verifies the cluster, and then applies addons and upgrades MachineDeployments. Stops after the verification if it
+ * finds a problem.
+ */
 async function finish(session: ApplySession, shown: Shown): Promise<number> {
   const state = await verifyCluster(session, ROLLED_OUT_MS);
   const after = isRight(state) ? await afterHosts(session, shown.assessment) : [];
@@ -180,7 +184,10 @@ async function finish(session: ApplySession, shown: Shown): Promise<number> {
   });
 }
 
-/** Prints JSON and writes a report file, if the options ask for them. A refused plan has no report. Resolves with the exit code. */
+/**
+ * Prints JSON and writes a report file, if the options ask for them. For a refused plan, it writes no report. Resolves
+ * with the exit code.
+ */
 async function tell(
   session: KubeadmSession,
   shown: Shown,
@@ -268,7 +275,10 @@ async function confirm(question: string, session: ApplySession): Promise<boolean
   );
 }
 
-/** Asks the user, even with `--yes`: only a person can decide whether a backup is the right one, and what may be lost. */
+/**
+ * Asks the user, even with `--yes`. Only a person can decide whether a backup is the right backup, and which data may
+ * be lost.
+ */
 export async function confirmInPerson(question: string, session: KubeadmSession): Promise<boolean> {
   return await ask(
     question,
@@ -289,12 +299,13 @@ async function ask(
 }
 
 /**
- * Restores missing manifests on the hosts. Resolves with false if the user did not agree. Takes no lock, because the API server that keeps
- * the Lease may be down.
+ * Restores missing manifests on the hosts. Resolves with false if the user did not agree. Does not acquire the lock,
+ * because the API server that stores the Lease may be down.
  */
 async function repair(hosts: readonly HostFacts[], session: ApplySession): Promise<boolean> {
   const { client, manifest, abort } = session;
-  // If the API server is down, the hosts are not compared with the Nodes. The files of a host then show its role.
+  // If the API server is down, the hosts are not compared with the Nodes. The role of a host is then determined only
+  // from the files on the host.
   const list = await listNodes(client, { abort }).catch(() => undefined);
   if (list) stopOn({ findings: preflight.membershipFindings({ manifest, nodes: list.items }) });
   const broken = hosts.filter(({ missing }) => missing.some(({ backup }) => backup === 'run'));
@@ -318,7 +329,7 @@ async function restore(
   byHand?: string,
 ): Promise<void> {
   const result = await shells.run(host, repairScript(byHand));
-  // A step of an earlier run still works on this host and restores the manifests itself.
+  // A step of an earlier run is still running on this host. That step restores the manifests.
   if (result.code === EXIT_BUSY) return;
   const failed = `${host.name}: the manifests cannot be restored: ${saidBy(result)}`;
   if (result.code !== 0) throw new RefitError('REFIT_REFUSED', failed);
@@ -385,8 +396,8 @@ export function planLines(
 }
 
 /**
- * Returns the lines about missing manifests. They are shown before the first request to the API server, whose own manifest may
- * be missing.
+ * Returns sentences about missing manifests. They are printed before the first request to the API server, because the
+ * manifest of the API server itself may be missing.
  */
 export function repairLines(hosts: readonly HostFacts[]): string[] {
   return hosts.flatMap(({ host, missing }) =>

@@ -1,4 +1,6 @@
-/** Proves that KubeOne's label comes and goes with a rollout, and that labels of others are never touched without --force. */
+/**
+ * Proves that a rollout sets and removes the label of KubeOne, and never changes labels of other tools without --force.
+ */
 import { expect, onTestFinished, test } from 'vitest';
 import { startApiServer } from '../../../../sandbox/api-server/api-server.ts';
 import { annotated, type Node, nodes } from '../../../kube/resources.ts';

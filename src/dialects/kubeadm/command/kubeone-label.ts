@@ -16,8 +16,8 @@ const NOTHING = { labels: { [KUBEONE_LABEL]: null }, annotations: { [LABEL_OWNER
 const ANNOTATION_ONLY = { annotations: { [LABEL_OWNER]: null } };
 
 /**
- * The most conflicts in a row until a write of a label fails. A heartbeat of the kubelet may come
- * between the read and the write, but not this often.
+ * The number of successive conflicts after which a write of a label fails. A heartbeat of the kubelet may cause a
+ * conflict if it is written between the read and the write, but not so many times.
  */
 const MOST_CONFLICTS = 10;
 
@@ -28,9 +28,9 @@ export interface LabelTools {
 }
 
 /**
- * Sets the label on these Nodes, and leaves out those that do not exist. `owner` names this run. If `takesOver` is true, it first
- * removes the labels that others have set on any Node.
- * @throws RefitError REFIT_REFUSED if somebody else has set the label on one of these Nodes
+ * Sets the label on these Nodes. Skips names for which no Node exists. `owner` is the name of this run. If `takesOver`
+ * is true, it first removes the labels that other owners have set on any Node.
+ * @throws RefitError REFIT_REFUSED if another owner has set the label on one of these Nodes
  */
 export async function setLabels(
   names: readonly string[],
@@ -65,17 +65,20 @@ function withoutOwn(node: Node): object | undefined {
   return labelStateOf(node) === 'foreign' ? ANNOTATION_ONLY : NOTHING;
 }
 
-/** Returns the metadata for a merge patch; undefined if the Node stays as it is. */
+/** Returns the metadata for a merge patch; undefined if the Node does not change. */
 type Change = (node: Node) => object | undefined;
 
 async function onAllNodes(tools: LabelTools, change: Change): Promise<void> {
-  // Without a transform, the Nodes keep their managed fields, which say who set the label.
+  // Without a transform, the Nodes keep their managed fields. These fields show who set the label.
   const { items } = await tools.writer.listAll(nodes, { abort: tools.abort });
   const touched = items.filter((node) => change(node) !== undefined);
   for (const { metadata } of touched) await changeNode(metadata.name, change, tools);
 }
 
-/** Changes the Node. The patch contains the resourceVersion of the Node that `change` has seen, so a newer Node is read again. */
+/**
+ * Changes the Node. The patch contains the resourceVersion of the Node that `change` received. If the Node has changed
+ * since then, it is read again.
+ */
 async function changeNode(
   name: string,
   change: Change,

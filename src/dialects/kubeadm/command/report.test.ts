@@ -1,4 +1,4 @@
-/** Proves what the report of an upgrade says, for programs and for people. */
+/** Proves what the report of an upgrade contains, in the form for programs and in the form for people. */
 import { expect, test } from 'vitest';
 import { warn } from '../../../versions/findings.ts';
 import type { HostFacts } from '../host/probe.ts';

@@ -1,6 +1,6 @@
 /**
- * Writes the report of an upgrade: what ran where, how long it took, and the versions before and after. Programs get JSON and
- * people Markdown.
+ * Writes the report of an upgrade: which command ran on which host, how long each step took, and the versions before
+ * and after. The report is JSON for programs, or Markdown for people.
  */
 import { writeFile } from 'node:fs/promises';
 import { formatDuration } from '../../../util/duration.ts';
@@ -67,10 +67,11 @@ export function reportOf({ survey, assessment, state, ...times }: Ended): Upgrad
       ? state?.nodes?.find(({ metadata }) => metadata.name === name)
       : undefined;
     const said = reportOn(node);
-    // The Node may still have the report of an earlier run, so the rollout is compared.
+    // The Node may still have the report of an earlier run. So the rollout in the report is compared with the rollout
+    // of this run.
     const found =
       said?.rollout === resumed || (said?.attempt ?? '') >= times.began ? said : undefined;
-    // The kubelets of the hosts in `request.kubelets` are upgraded later, as targets of their own.
+    // The kubelets of the hosts in `request.kubelets` are upgraded later. Each of these kubelets is a separate target.
     const isLater = request.kubelets.includes(name) && found?.target !== `kubelets/${name}`;
     const verb = request.leader.includes(name) ? `apply ${request.version}` : 'node';
     const command = request.certificates.includes(name)
@@ -103,8 +104,8 @@ function versionsOf({ kubeadm, kubelet, staticPods }: HostFacts): Versions {
 }
 
 /**
- * Writes Markdown if the name of the file ends with `.md`, otherwise JSON. Without a report it only checks that the file can be
- * written.
+ * Writes Markdown if the name of the file ends with `.md`, otherwise JSON. If `report` is undefined, only checks that
+ * the file can be written.
  * @throws RefitError REFIT_FILE
  */
 export async function writeReport(file: string, report?: UpgradeReport): Promise<void> {
@@ -168,7 +169,7 @@ export function markdownOf({
   ].join('\n');
 }
 
-/** Escapes the cells, so that text of others cannot add cells or rows to the table. */
+/** Escapes the cells. Text that comes from other sources can therefore not add cells or rows to the table. */
 function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell) => cell.replaceAll(/[\\|]/g, '\\$&').replaceAll(/\s+/g, ' ')).join(' | ')} |`;

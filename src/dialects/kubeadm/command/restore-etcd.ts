@@ -32,7 +32,7 @@ export async function restoreEtcd(
   const restore = async (session: KubeadmSession): Promise<number> => {
     const { client, output, shells, clock } = session;
     const { snapshot } = flags;
-    // The restore may be needed because an API server is down, so the Lease may be unreadable.
+    // The restore may be needed because an API server is down. In that case the Lease cannot be read.
     const lease = await client.get(leases, PLACE.name, { ...PLACE, abort }).catch(() => undefined);
     const runs = `a run of refit kubeadm apply holds lease ${PLACE.namespace}/${PLACE.name}; let it end, or end it`;
     const { state } = leaderOf(lease, clock.now());
@@ -83,8 +83,8 @@ async function untilHealthy(
 ): Promise<void> {
   const alarms = await until(session, HEALTHY_MS, async () => {
     const wrong = problemsIn(await etcdAnswers(session.shells, hosts), hosts);
-    // Alarms do not count. An alarm is part of the snapshot, so each restore brings it back, and it ends only after an API server
-    // has deleted enough data.
+    // Alarms are ignored. An alarm is part of the snapshot, so each restore sets it again. It ends only after an API
+    // server has deleted enough data.
     expectNone(wrong.filter((problem) => !problem.startsWith('alarm ')));
     return wrong;
   });
@@ -106,7 +106,7 @@ function problemsIn(
   ];
 }
 
-/** Runs a script on each control-plane host, and resolves with what it prints on each. */
+/** Runs a script on each control-plane host. Resolves with the output of the script on each host. */
 async function onControlPlane(
   { manifest, shells }: KubeadmSession,
   script: string,
@@ -132,16 +132,16 @@ function restoreScript(part: RestorePart, options: RestoreOptions, members: stri
 }
 
 /**
- * Returns a script that prints `SHA256 NAME=URL` of the snapshot and the member, or what prevents a restore. It changes
- * nothing.
+ * Returns a script that prints `SHA256 NAME=URL`, with the hash of the snapshot and the name and URL of the member. If
+ * a restore is not possible, the script prints the reason instead. The script changes nothing.
  */
 export function restoreFactsScript(options: RestoreOptions): string {
   return restoreScript('facts', options, '');
 }
 
 /**
- * Returns the scripts in their order. Each must end on all hosts before the next one starts. `members` has the form of etcd's
- * flag `--initial-cluster`.
+ * Returns the scripts of the restore in the order in which they must run. Each script must have ended on all hosts
+ * before the next script starts. `members` has the form of etcd's flag `--initial-cluster`.
  */
 export function restoreScripts(
   options: RestoreOptions,

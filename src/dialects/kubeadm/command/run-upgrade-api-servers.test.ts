@@ -1,6 +1,6 @@
 /**
- * Tests how the readiness of an API server is asked for: a real script asks a real TLS server, in place of the API server of a
- * host.
+ * Tests how the readiness of an API server is requested. A real script sends the request to a real TLS server, which
+ * replaces the API server of a host.
  */
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -102,7 +102,7 @@ test.each([200, 500])(
 );
 
 test('one that answers nowhere: both reasons are told', async () => {
-  // Nothing listens at port 1.
+  // No process listens on port 1.
   await writeManifest(1);
   await expect(askedFor('cp1')).rejects.toThrow(
     /^connect ETIMEDOUT; on its host: curl: \(7\) Failed to connect .*[^0]$/,

@@ -1,4 +1,6 @@
-/** Proves what `refit kubeadm apply` does if it may not take the lock, and if it cannot write the plan. */
+/**
+ * Proves what `refit kubeadm apply` does if it has no permission to acquire the lock, and if it cannot write the plan.
+ */
 import { expect, onTestFinished, test } from 'vitest';
 import { startApiServer } from '../../../../sandbox/api-server/api-server.ts';
 import { manifest } from '../../../../test/support/kubeadm/upgrade-surveys.ts';
@@ -24,8 +26,8 @@ const refusal = (what: string) =>
   });
 
 /**
- * Runs an upgrade against an API server that refuses the requests; with `late` it carries them out first. `before` is called
- * before each request.
+ * Runs an upgrade with an API server that refuses the requests `refused`. With `late`, it carries out a request before
+ * it refuses it. `before` is called before each request.
  */
 async function against(
   refused: readonly string[],

@@ -1,4 +1,4 @@
-/** Carries out a rollout of kubeadm in the foreground: takes the lock, runs the controller and shows its progress. */
+/** Carries out a rollout of kubeadm in the foreground: acquires the lock, runs the controller and shows its progress. */
 import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { loadOnce } from '../../../cli/status/load.ts';
@@ -48,7 +48,7 @@ import { removeLabels, setLabels } from './kubeone-label.ts';
 import { untilHooksEnded } from './until-hooks-ended.ts';
 import { type ApplySession, type KubeadmSession, onAll, outputOn } from './upgrade-session.ts';
 
-/** Milliseconds to wait for the lock before a message says who has it. */
+/** The milliseconds to wait for the lock before a message names the process that holds it. */
 const PATIENCE_MS = 2000;
 const RECHECK_MS = 50;
 /** The most milliseconds to wait for the last writes of the leader. */
@@ -80,8 +80,8 @@ export async function underLock<T>(
 }
 
 /**
- * Takes the lock and carries out the plan that `decide` returns. `decide` surveys the cluster again under the lock. Resolves
- * with the exit code.
+ * Acquires the lock and carries out the plan that `decide` returns. `decide` surveys the cluster again while the lock
+ * is held. Resolves with the exit code.
  */
 export async function carryOut(
   session: ApplySession,
@@ -110,8 +110,8 @@ export async function carryOut(
         const run = { uid: randomUUID(), created: rfc3339(clock.now()) };
         const plan = newPlan(request, start, run, before);
         isOpen = true;
-        // The old plan is replaced by one write and not deleted first, because its record shows what
-        // an ended rollout did not finish.
+        // One write replaces the old plan. The old plan is not deleted first, because its record shows what an ended
+        // rollout did not finish.
         if (!(await ifFound(writer.replace(configMaps, plan))))
           await writer.create(configMaps, plan);
       }
@@ -133,8 +133,8 @@ export async function carryOut(
 }
 
 /**
- * Sets KubeOne's label, so that KubeOne does not start. KubeOne looks at control-plane Nodes only,
- * so they get the label even if only workers are upgraded.
+ * Sets KubeOne's label, so that KubeOne does not start an upgrade. KubeOne checks only control-plane Nodes. So these
+ * Nodes get the label even if only workers are upgraded.
  */
 async function labelNodes(
   { manifest, identity, flags, abort }: ApplySession,
@@ -146,10 +146,13 @@ async function labelNodes(
   await setLabels([...names], identity, flags.force === true, { writer, abort });
 }
 
-/** Removes the labels of a rollout that has ended. If that fails, the result of the rollout is the same, and the next run tries again. */
+/**
+ * Removes the labels of a rollout that has ended. A failure of this removal does not change the result of the rollout,
+ * and the next run tries again.
+ */
 async function unlabelNodes({ output }: ApplySession, writer: KubeClient): Promise<void> {
   try {
-    // The labels are removed after an interruption, too.
+    // The labels are removed even if the run was interrupted, so `abort` is not passed.
     await removeLabels({ writer });
   } catch (error) {
     output.write(
@@ -171,14 +174,14 @@ export async function removeLeftLabels(
 }
 
 /**
- * Removes the marks of Refit's cordons that a person removed with `kubectl uncordon`, which leaves the mark. With such a mark, a
- * later cordon of a person would look like one of Refit and would end with the upgrade.
+ * Removes outdated marks of Refit's cordons. `kubectl uncordon` removes a cordon of Refit but not its mark. If a person
+ * later cordoned such a Node, the cordon would look like a cordon of Refit, and the end of the upgrade would remove it.
  */
 async function removeStaleMarks(client: KubeClient, abort: AbortSignal): Promise<void> {
-  // Without a transform, the Nodes keep their managed fields, which say who cordoned them.
+  // Without a transform, the Nodes keep their managed fields. These fields show who cordoned the Nodes.
   const { items } = await client.listAll(nodes, { abort });
-  // A refused patch is no failure, because another leader may have cordoned the Node and written its
-  // mark since the read. A missing Node is none either.
+  // A refused patch is not a failure, because another leader may have cordoned the Node and written its mark after the
+  // read. A missing Node is not a failure either.
   for (const node of items.filter(isMarkStale)) {
     const label = exclusionOf(node) === 'ours' ? labelRemovalOf(node, EXCLUSION_LABEL) : [];
     const removals = [...removalOf(node, CORDON_ANNOTATION), ...label];
@@ -196,8 +199,8 @@ async function addressesOf(names: readonly string[]): Promise<string[]> {
 }
 
 /**
- * Prepares all hosts before the first one is changed. It is not called for a resumed rollout, which has done so before and whose
- * half upgraded hosts might fail the checks.
+ * Prepares all hosts before the first host is changed. Refit does not call it for a resumed rollout: its hosts were
+ * prepared before, and half upgraded hosts might fail the checks.
  */
 async function prepare(
   { manifest, shells, output }: KubeadmSession,
@@ -218,7 +221,7 @@ async function prepare(
   }
 }
 
-/** Takes a snapshot of etcd before the upgrade writes anything. A person restores it if etcd breaks. */
+/** Takes a snapshot of etcd before the upgrade writes anything. A person can restore this snapshot if etcd breaks. */
 async function takeSnapshot({ manifest, shells, output }: KubeadmSession): Promise<void> {
   const { version, etcdSnapshots, etcdSnapshotCertificate } = manifest;
   if (etcdSnapshots === 0)
@@ -287,7 +290,7 @@ async function runRollout(
     const connection = defined({ ...flags, kubeconfig: flags.kubeconfig ?? manifest.kubeconfig });
     const parts = { dialects: controller.dialects, clock, output, abort: working, askThrough };
     const shown = showStatus({ ...connection, output: 'text', watch: true }, parts);
-    // If the controller ends without an abort, it has failed.
+    // If the controller ends although nothing aborted it, it has failed.
     const code = await Promise.race([shown, running.then(async () => await shown)]);
     if (!working.aborted) {
       await untilCleanedUp(session, controller).catch(() => undefined);
@@ -301,8 +304,8 @@ async function runRollout(
 }
 
 /**
- * Waits until the leader has removed its cordons and taints from hosts that were not upgraded, but for a limited time. If a read
- * fails here, the result of the upgrade is the same.
+ * Waits for a limited time until the leader has removed its cordons and taints from hosts that were not upgraded. A
+ * failed read here does not change the result of the upgrade.
  */
 async function untilCleanedUp(
   session: KubeadmSession,
@@ -327,12 +330,15 @@ async function untilCleanedUp(
   }
 }
 
-/** The most milliseconds for the script that asks an API server, and for the SSH connection that it may have to open. */
+/**
+ * The most milliseconds for the script that sends a request to an API server. They include the time for opening an SSH
+ * connection.
+ */
 const SCRIPT_MS = 20_000;
 
 /**
- * Returns a function that asks each API server from its own host. Hosts may be behind a bastion, where the kubeconfig reaches
- * the cluster but no single API server.
+ * Returns a function that sends the request to an API server from the host of that API server if the direct request
+ * fails. The hosts may be behind a bastion. The kubeconfig then reaches the cluster, but not each API server.
  */
 export function throughHosts(ask: AskReadyz, manifest: Manifest, shells: Shells): AskReadyz {
   return async (address, name) => {

@@ -1,4 +1,4 @@
-/** Proves how long a run of `refit kubeadm apply` waits for the hooks after its plan, and what it says about them. */
+/** Proves how long `refit kubeadm apply` waits for the hooks after its plan, and what it prints about them. */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../../test/support/builders/rollouts.ts';
@@ -18,7 +18,10 @@ const MINUTE = 60_000;
 const action = { kind: 'webhook', url: 'https://a.example', secretName: 's' } as const;
 const hook = (name: string): Hook => ({ name, when: 'afterPlan', action, timeoutMs: MINUTE });
 
-/** Waits with a hook that takes each state after these minutes. Returns for how many minutes, and what was said. */
+/**
+ * Waits for a hook that changes to each state after the given number of minutes. Returns the minutes of the wait and
+ * the printed text.
+ */
 async function waited(phase: RolloutPhase, states: readonly [number, HookState][]) {
   const clock = new FakeClock();
   const began = clock.monotonic();

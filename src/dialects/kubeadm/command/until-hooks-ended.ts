@@ -8,12 +8,16 @@ import { sleep } from '../../../util/clock.ts';
 import type { KubeadmSession } from './upgrade-session.ts';
 
 const RECHECK_MS = 50;
-/** The milliseconds to wait for the result of a hook after its timeout, because a Job may report late that its deadline has passed. */
+/**
+ * The milliseconds to wait for the result of a hook after its timeout. They are needed because a Job may report late
+ * that its deadline has passed.
+ */
 const GRACE_MS = 60_000;
 
 /**
- * Resolves when no hook is due after the plan, or when the timeout of a hook and a grace period are over. Prints which hook it waits for,
- * and which hooks have failed. A failure does not change the result of the plan.
+ * Resolves when no hook has to run any more after the plan, or when the timeout of a hook and a grace period are over.
+ * Prints the name of the hook for which it waits, and which hooks have failed. A failure of a hook does not change the
+ * result of the plan.
  */
 export async function untilHooksEnded(
   {
@@ -30,7 +34,8 @@ export async function untilHooksEnded(
     const loaded = await loadOnce(client, dialect, abort);
     for (const plan of loaded.plans()) {
       const policy = controller.policyFor(dialect, plan);
-      // The end of the plan is already recorded, so one snapshot is enough: only the results of the hooks still change.
+      // The end of the plan is already recorded, so one snapshot is sufficient. Only the results of the hooks still
+      // change.
       const ended = gather(dialect, plan, loaded.world, clock.now(), { isReadOnly: true });
       const now = () => {
         const snapshot = { ...ended, hooks: controller.hooksOf(dialect, plan) };

@@ -1,4 +1,7 @@
-/** Proves that a run survives an outage of the API server while kubeadm replaces it, and only then. */
+/**
+ * Proves that a run survives an outage of the API server while kubeadm replaces the API server, and does not survive
+ * other outages.
+ */
 import { expect, onTestFinished, test } from 'vitest';
 import { startApiServer } from '../../../../sandbox/api-server/api-server.ts';
 import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
@@ -24,7 +27,7 @@ const manifest = parseManifest(
 );
 const cut = new TransportError('socket hang up');
 
-/** Returns a session whose hosts report an entry of `busy` at each probe. The load balancer always answers. */
+/** Returns a session whose hosts report the next entry of `busy` at each probe. The load balancer always answers. */
 function sessionWith(busy: string[], clock: Clock = new FakeClock()): [KubeadmSession, string[]] {
   const said: string[] = [];
   const run = async () =>
@@ -66,7 +69,7 @@ test('a kubeadm that never ends, though it is none of the cluster, is waited for
     clock,
   );
   const both = 'cp1 (kubeadm, process 12), cp2 (kubeadm, process 12)';
-  // A request may take long to time out. That time counts as well.
+  // A request may take long until it times out, and this time counts as well.
   const work = async (): Promise<never> =>
     await sleep(clock, 2_000).then(async () => await Promise.reject(cut));
   const error = await clock.runUntil(throughOutages(session, work).catch((each: unknown) => each));

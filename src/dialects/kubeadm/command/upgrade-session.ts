@@ -1,4 +1,7 @@
-/** Opens the session of `refit kubeadm`: manifest, API connection and shells on the hosts. Surveys the cluster through them. */
+/**
+ * Opens the session of `refit kubeadm`: manifest, API connection and shells on the hosts. Surveys the cluster with
+ * them.
+ */
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ConnectionFlags } from '../../../cli/options.ts';
@@ -45,9 +48,9 @@ import type { Survey } from '../plan/preflight.ts';
 import { limitFor, openShells, type SshShells } from '../plan/ssh.ts';
 import { webhookFindings } from '../plan/webhooks.ts';
 
-/** The most milliseconds for an API server to answer, once it listens and kubeadm has ended. */
+/** The most milliseconds until an API server answers, after it has started to listen and kubeadm has ended. */
 const BACK_WITHIN_MS = 60_000;
-/** Milliseconds between two attempts while the API server is away. */
+/** The milliseconds between two attempts while the API server does not answer. */
 const ASK_AGAIN_MS = 500;
 /** The most milliseconds for a host to return its name. */
 const HOSTNAME_MS = 60_000;
@@ -59,10 +62,10 @@ export interface KubeadmFlags extends ConnectionFlags {
   readonly upgradeMachineDeployments?: boolean;
   readonly skipAddons?: boolean;
   readonly forceConflicts?: boolean;
-  /** True to replace labels that KubeOne's upgrades left. */
+  /** True if labels that upgrades of KubeOne left on Nodes are to be replaced. */
   readonly force?: boolean;
   readonly report?: string;
-  /** True to go back to the older patch that the manifest names. */
+  /** True if the run goes back to the older patch that the manifest names. */
   readonly back?: boolean;
 }
 
@@ -81,7 +84,7 @@ export interface KubeadmSession<Flags extends KubeadmFlags = KubeadmFlags> exten
   readonly client: KubeClient;
   readonly shells: SshShells;
   readonly outages: ExpectedOutages;
-  /** The name of this process for others who wait for the lock. */
+  /** The name of this process. Other processes that wait for the lock see this name. */
   readonly identity: string;
 }
 
@@ -115,7 +118,7 @@ export async function inSession<Flags extends KubeadmFlags>(
     ? [read.kubeconfig, read.ssh.knownHostsFile].flatMap((file) => file ?? [])
     : [];
   if (files.length > 0) output.write(`Refit uses these files in its folder: ${files.join(', ')}\n`);
-  // A roll-back stays in one minor version, so it needs no hops.
+  // A roll-back does not change the minor version, so it needs no hops.
   const chosen = flags.back ? { ...read, hops: [] } : read;
   const hop = await choose(chosen, shells, client);
   const here = {
@@ -139,7 +142,7 @@ const nextStep: Choose = async (read, shells, client) => {
   const manifest = await withNames(read, shells);
   if (manifest.hops.length === 0) return { manifest, later: [], stay: '' };
   const facts = await onAll(manifest.hosts, async (host) => await readFacts(shells, host));
-  // The plan is not known if the API server is down.
+  // If the API server is down, the plan is unknown.
   return nextHop(
     manifest,
     facts,
@@ -147,15 +150,15 @@ const nextStep: Choose = async (read, shells, client) => {
   );
 };
 
-/** Chooses all control-plane hosts. It asks neither workers nor the API server, which may be down. */
+/** Chooses all control-plane hosts. It sends no request to workers or to the API server, which may be down. */
 export const controlPlaneAlone: Choose = async (manifest, shells) => {
   const hosts = controlPlaneOf(manifest);
   return { manifest: await withNames({ ...manifest, hosts }, shells), later: [], stay: '' };
 };
 
 /**
- * Resolves with the manifest with a name for each host. A host that has no name in KubeOne's manifest is asked for its name, as
- * KubeOne does.
+ * Resolves with a manifest in which each host has a name. If KubeOne's manifest has no name for a host, Refit reads the
+ * name from the host, as KubeOne does.
  */
 async function withNames(manifest: Manifest, shells: SshShells): Promise<Manifest> {
   const { asked } = manifest.kubeOne ?? {};
@@ -178,7 +181,10 @@ async function withNames(manifest: Manifest, shells: SshShells): Promise<Manifes
   );
 }
 
-/** Reads the facts of all hosts, and writes nothing. @throws RefitError REFIT_SSH with every host that does not answer */
+/**
+ * Reads the facts of all hosts, and writes nothing. @throws RefitError REFIT_SSH, with the names of all hosts that do
+ * not answer
+ */
 export async function probeAll({ manifest, shells, clock }: KubeadmSession): Promise<HostFacts[]> {
   return await onAll(
     manifest.hosts,
@@ -187,8 +193,8 @@ export async function probeAll({ manifest, shells, clock }: KubeadmSession): Pro
 }
 
 /**
- * Runs `ask` on all hosts.
- * @throws RefitError with the message of every host that fails; REFIT_SSH if a host cannot be reached
+ * Runs `work` for all hosts.
+ * @throws RefitError with the message of every host for which it fails; REFIT_SSH if a host cannot be reached
  */
 export async function onAll<T>(
   hosts: readonly ManifestHost[],
@@ -247,8 +253,9 @@ export async function throughOutages<T>(
       const problem = describeProblem(error);
       if (problem.code !== 'REFIT_UNREACHABLE') throw error;
       const since = clock.monotonic();
-      // If the work failed soon after the answer of /readyz, the outage continues: a load balancer may report ready although the API
-      // server behind it is down. If the work went on for longer, this failure begins a new outage.
+      // If the work failed soon after the answer of /readyz, the outage continues, because a load balancer may report
+      // ready although the API server behind it is down. If the work continued for longer, this failure starts a new
+      // outage.
       if (since - readyAt >= BACK_WITHIN_MS) outage = undefined;
       hosts = await probeAll(session);
       const busy = hosts.flatMap(({ host, busy }) => busy.map((by) => `${host.name} (${by})`));
@@ -265,7 +272,7 @@ export async function throughOutages<T>(
   }
 }
 
-/** Returns the error with sentences about the steps that still run on the hosts, and about what is wrong on the hosts. */
+/** Returns the error with additional sentences: which steps still run on the hosts, and which problems the hosts have. */
 function withCauses(
   problem: RefitError,
   busy: readonly string[],
@@ -287,7 +294,7 @@ export async function surveyCluster(
   const mapOf = async (of: string) =>
     await ifFound(client.get(configMaps, of, { ...PLACE, abort }));
   const [{ items }, config, kubelets, plan, policies, webhooks, pools] = await Promise.all([
-    // Without a transform, the Nodes keep their managed fields, which say who cordoned them.
+    // Without a transform, the Nodes keep their managed fields. These fields show who cordoned the Nodes.
     client.listAll(nodes, { abort }),
     mapOf('kubeadm-config'),
     mapOf('kubelet-config'),
@@ -335,7 +342,10 @@ export async function surveyCluster(
   return { ...asked, hosts, nodes: items, pools, addons, kubeconfig, ...found };
 }
 
-/** Warns if the client certificate in the kubeconfig ends soon: it is a copy, which kubeadm does not renew. */
+/**
+ * Warns if the client certificate in the kubeconfig ends soon. kubeadm does not renew this certificate, because the
+ * kubeconfig contains a copy.
+ */
 async function kubeconfigFindings({ config, clock }: KubeadmSession): Promise<Finding[]> {
   const pem = config.user.clientCertificate;
   if (!pem) return [];

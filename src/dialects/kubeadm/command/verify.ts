@@ -1,4 +1,4 @@
-/** Checks the whole cluster after an upgrade, and says what each host runs and what is wrong. */
+/** Checks the whole cluster after an upgrade, and reports for each host the versions and the problems. */
 
 import type { Node } from '../../../kube/resources.ts';
 import { ifFound } from '../../../kube/status-error.ts';
@@ -17,7 +17,7 @@ export interface ClusterState {
   readonly facts: readonly HostFacts[];
   /** The Nodes; undefined if the API server does not answer. */
   readonly nodes: readonly Node[] | undefined;
-  /** The checks of each host, and of `cluster`. */
+  /** The checks by the name of the host, or by `cluster`. */
   readonly checks: ReadonlyMap<string, readonly verify.Check[]>;
 }
 
@@ -57,7 +57,7 @@ export function isRight({ checks }: ClusterState): boolean {
   return [...checks.values()].every((own) => verify.problemsOf(own).length === 0);
 }
 
-/** Checks the cluster once and prints nothing. A host that does not answer is one of the problems. */
+/** Checks the cluster once and prints nothing. If a host does not answer, the result contains this as a problem. */
 export async function checkCluster(session: KubeadmSession): Promise<ClusterState> {
   const { client, manifest, shells, clock, abort } = session;
   const problems = new Map<string, verify.Check>();
@@ -91,7 +91,8 @@ export async function checkCluster(session: KubeadmSession): Promise<ClusterStat
       ),
     ];
   });
-  // The members of etcd are judged only if all hosts answered, because a host that does not answer may have one of them.
+  // The members of etcd are checked only if all hosts answered. A host that does not answer may have one of the
+  // members.
   const etcd = facts.length === manifest.hosts.length ? verify.etcdChecks(facts) : [];
   const checks = new Map<string, readonly verify.Check[]>([
     ...ofHosts,
@@ -109,7 +110,8 @@ async function addonChecks(
   // kube-proxy runs on Linux only.
   const linux = all.filter(({ metadata }) => metadata.labels?.['kubernetes.io/os'] === 'linux');
   const absent = verify.absentOf(linux).filter((name) => !known.has(name));
-  // kubeadm upgrades kube-proxy unless an UpgradeConfiguration says otherwise. With such a file, any version of it is right.
+  // kubeadm upgrades kube-proxy unless an UpgradeConfiguration switches that off. So if a host has an
+  // UpgradeConfiguration, any version of kube-proxy is right.
   const isSkippable = manifest.hosts.some(
     (host) => optionsFor(manifest, host).config !== undefined,
   );

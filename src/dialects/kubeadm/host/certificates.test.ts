@@ -1,4 +1,7 @@
-/** Proves which certificates of a host kubeadm renews, which names it has for them, and when their end is near. */
+/**
+ * Proves which certificates of a host kubeadm renews, which names kubeadm uses for them, and when a certificate is
+ * about to expire.
+ */
 import { X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createAuthority, issueClient, issueServer } from '../../../../tools/controlplane/certs.ts';
@@ -23,7 +26,7 @@ type Authority = ReturnType<typeof createAuthority> & {
 
 const lineOf = (certificate: string, file: string, written = NOW): string =>
   `${new X509Certificate(certificate).raw.toString('base64')} ${written / 1000} ${file}`;
-/** Makes a certificate as kubeadm does: its start is the start of its authority. */
+/** Issues a certificate as kubeadm does: it becomes valid at the same time as its authority. */
 function leaf(
   by: Authority,
   file: string,

@@ -9,15 +9,12 @@ export interface Certificate {
   readonly isAuthority: boolean;
   /** True if the kubelet of the host presents the certificate to API servers. */
   readonly isOfKubelet?: boolean;
-  /**
-   * The time when the certificate ends, in milliseconds since the Unix epoch.
-   */
+  /** The time at which the certificate ends, in milliseconds since the Unix epoch. */
   readonly until: number;
-  /** The time from which on the certificate counts as ending soon, in milliseconds since the Unix epoch. */
+  /** The time after which Refit reports that the certificate ends soon, in milliseconds since the Unix epoch. */
   readonly soon: number;
   /**
-   * The name that `kubeadm certs renew` has for the certificate; undefined if kubeadm would not make
-   * the same certificate.
+   * The name of the certificate for `kubeadm certs renew`; undefined if kubeadm would not create the same certificate.
    */
   readonly renewal?: string | undefined;
   /** The name of the Node, if the certificate belongs to a kubelet. */
@@ -25,17 +22,21 @@ export interface Certificate {
 }
 
 /**
- * A certificate counts as ending soon if it has fewer milliseconds left than this. A kubelet renews its own certificate months before the
- * end, so with less time left the renewal does not work.
+ * If a certificate ends in fewer milliseconds than this, it counts as ending soon. A kubelet renews its own certificate
+ * months before the end. So if its certificate ends this soon, the renewal does not work.
  */
 const SOON_MS = 30 * DAY_MS;
-/** The same limit for authorities. It is longer, because kubeadm does not renew authorities and people need time to replace one. */
+/**
+ * The same limit for the certificates of authorities. It is longer, because kubeadm does not renew these certificates
+ * and people need time to replace them.
+ */
 const AUTHORITY_SOON_MS = 180 * DAY_MS;
 
 /**
- * Returns the certificates of a host. Each line has the DER in base64, the time when the file was written (seconds since the Unix
- * epoch), and the path. `keys` are the paths of the keys on the host. kubeadm renews a certificate only if the key of its authority
- * is among them. `ofKubelet` are the lines about the certificates of the kubelet.
+ * Returns the certificates of a host. Each item of `lines` has the DER in base64, the time when the file was written
+ * (seconds since the Unix epoch), and the path. `keys` are the paths of the keys on the host. kubeadm renews a
+ * certificate only if `keys` contains the key of its authority. `ofKubelet` are the lines about the certificates of the
+ * kubelet.
  */
 export function certificatesIn(
   lines: readonly string[],
@@ -70,9 +71,9 @@ function certificateIn(line: string, isOfKubelet: boolean) {
 }
 
 /**
- * Returns when the certificate ends, and from when on it counts as ending soon: at the earliest when
- * a tenth of its life is left. Its life begins at `written`, the time of its file in milliseconds,
- * because the start that kubeadm writes into a certificate is that of the authority.
+ * Returns the end of the certificate, and the time after which it counts as ending soon. That time is not before the
+ * last tenth of its lifetime. The lifetime begins at `written`, the time of the file in milliseconds. The start in the
+ * certificate cannot be used, because kubeadm writes the start of the authority there.
  */
 export function timesOf(
   { ca, validFrom, validTo }: X509Certificate,
@@ -84,8 +85,8 @@ export function timesOf(
 }
 
 /**
- * Returns a finding for each certificate that ends soon. If `isRenewed` is true, kubeadm is about
- * to renew the certificates that it can renew.
+ * Returns a finding for each certificate that ends soon. If `isRenewed` is true, the result leaves out the certificates
+ * that kubeadm can renew, because kubeadm is about to renew them.
  */
 export function endingSoon(
   certificates: readonly Certificate[],

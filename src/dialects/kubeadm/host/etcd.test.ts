@@ -1,4 +1,4 @@
-/** Proves how answers of etcd members are judged. The recorded answers come from etcd 3.6. */
+/** Proves how the answers of etcd members are assessed. The recorded answers come from etcd 3.6. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -196,7 +196,7 @@ test('the only member keeps its leadership', () => {
   expect(nextLeader(member('10'), [member('10')])).toBeUndefined();
 });
 
-/** Returns the root directory of a host whose etcd has this URL. Nothing listens there. */
+/** Returns the root directory of a host whose etcd has this URL. No process listens at the URL. */
 function hostWith(url: string): string {
   const root = mkdtempSync(join(tmpdir(), 'refit-etcd-'));
   onTestFinished(() => rmSync(root, { recursive: true }));

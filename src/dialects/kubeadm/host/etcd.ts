@@ -1,4 +1,4 @@
-/** Asks the etcd members of the control-plane hosts for their health, and judges their answers. */
+/** Queries the health of the etcd members of the control-plane hosts, and finds problems in their answers. */
 import { isRecord, parseJson, recordsIn } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { scalarText } from '../../../util/scalar-text.ts';
@@ -20,14 +20,14 @@ export interface EtcdMember {
 }
 
 /**
- * The answer of one host. A string is the reason why the member did not answer. False means that
- * the member of the host cannot be asked.
+ * The answer for one host. A string is the reason why the member did not answer. False means that it is not possible to
+ * query the member of the host.
  */
 export type EtcdAnswer = EtcdMember | string | false;
 
 /**
- * Returns a script that asks a member with the certificates of the host on which the script runs.
- * `url` is the address of a member on another host; if it is empty, the member of this host is asked.
+ * Returns a script that queries a member of etcd. The script uses the certificates of the host on which it runs. `url`
+ * is the address of a member on another host. If `url` is empty, the script queries the member of its own host.
  */
 export function etcdScript(url = ''): string {
   return filledScript('ask-etcd.sh', { MEMBER: url });
@@ -38,18 +38,21 @@ export function moveLeaderScript(to: string): string {
 }
 
 /**
- * Returns a script that prints the file of the snapshot and its SHA-256, or why there is no snapshot. If a certificate is
- * given, only the owner of its key can read the file.
+ * Returns a script that prints the file of the snapshot and its SHA-256, or the reason why there is no snapshot. If a
+ * certificate is given, only the owner of its key can read the file.
  */
 export function snapshotScript(version: string, keep: number, certificate = ''): string {
   const values = { VERSION: version, KEEP: keep, CERTIFICATE: certificate };
   return filledScript('take-snapshot.sh', values);
 }
 
-/** Parses the lines that ask-etcd.sh prints. Returns undefined if the host has no member: etcd is external, or its manifest is missing. */
+/**
+ * Parses the lines that ask-etcd.sh prints. Returns undefined if the host has no member, because etcd is external or
+ * the manifest of etcd is missing.
+ */
 export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
   if (lines.length === 0) return undefined;
-  // The member cannot be asked: its gateway is switched off, or curl is missing on the host.
+  // It is not possible to query the member, because its gateway is switched off or curl is missing on the host.
   if (lines.every((line) => line.startsWith('404 '))) return false;
   const answer = memberBy(lines.map((line) => parseJson(line)));
   const odd =
@@ -58,8 +61,9 @@ export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
 }
 
 /**
- * Returns the member that the answers describe; undefined if an answer is incomplete. In an answer, a missing value means false
- * or zero, which the gateway leaves out. A member that was added but never started has no name.
+ * Returns the member that the answers describe; undefined if an answer is incomplete. The gateway leaves out values
+ * that are false or zero, so a missing value means false or zero. A member that was added but never started has no
+ * name.
  */
 function memberBy([health, own, known, alarmed]: readonly unknown[]): EtcdMember | undefined {
   const { cluster_id: cluster, member_id: id } = recordIn(own, 'header');
@@ -99,7 +103,7 @@ export interface Problem {
   readonly cure: string;
 }
 
-/** Returns the problems that forbid a stop of any member. `answers` are by the name of the host. */
+/** Returns the problems because of which no member may be stopped. The keys of `answers` are the names of the hosts. */
 export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[] {
   const silent = [...answers].flatMap(([host, answer]): Problem[] => {
     if (typeof answer !== 'string') return [];
@@ -135,7 +139,10 @@ export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[
   ];
 }
 
-/** Returns what is wrong with a member. `here` has the ids of the members on hosts of the manifest, if all of these hosts answered. */
+/**
+ * Returns the problems of a member. `here` has the ids of the members on hosts of the manifest. It is undefined unless
+ * all of these hosts answered.
+ */
 function memberProblems(
   { ID, name, isLearner }: EtcdMember['members'][number],
   here?: ReadonlySet<string>,
@@ -151,8 +158,8 @@ function memberProblems(
 }
 
 /**
- * Returns the id of a member that can become the leader; undefined if `own` is not the leader, or
- * no other member can lead.
+ * Returns the id of a member that can become the leader. Returns undefined if `own` is not the leader, or if no other
+ * member can become the leader.
  */
 export function nextLeader(
   own: EtcdAnswer | undefined,

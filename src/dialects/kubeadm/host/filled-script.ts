@@ -1,8 +1,11 @@
-/** Builds a script for a host from its values, the files that it uses, and its own text. */
+/** Builds a script for a host from three parts: its values, the files that it uses, and its own text. */
 import { RefitError } from '../../../util/errors.ts';
 import { scriptFile } from './script-file.ts';
 
-/** The values of a script, by the names that its header declares. An empty text stands for a missing value. */
+/**
+ * The values of a script. The keys are the names that the header of the script declares. An empty text means that there
+ * is no value.
+ */
 export type ScriptValues = Readonly<Record<string, string | number>>;
 
 export interface ScriptInput {
@@ -69,7 +72,7 @@ export function headerOf(name: string): string {
   return /^(?:#.*\n)*/.exec(scriptFile(name))?.[0] ?? '';
 }
 
-/** Returns the text as one word of a POSIX shell. Every value in a script goes through this function. */
+/** Returns the text as one word of a POSIX shell. Every value in a script is quoted by this function. */
 export function quoted(text: string): string {
   if (text.includes('\0'))
     throw new RefitError('REFIT_FILE', 'a value for a script on a host contains a NUL byte');

@@ -1,4 +1,4 @@
-/** Shows when an upgraded containerd counts as up, and when the earlier one is put back. */
+/** Shows when an upgraded containerd counts as running, and when the earlier containerd is restored. */
 import { describe, expect, test } from 'vitest';
 import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
 import {
@@ -22,7 +22,7 @@ const nodeWith = (containerRuntimeVersion: string): Node => ({
   },
 });
 
-/** Returns how often containerd was put back, and the result of the upgrade. */
+/** Returns how often the earlier containerd was restored, and the result of the upgrade. */
 async function upgradeWith(
   node: () => Node,
   answer = { code: 0, stdout: 'containerd 2.3.2\n', stderr: '' },

@@ -1,6 +1,6 @@
 /**
- * Implements the upgrade of one host, over SSH or by an agent: its steps, the wait for a healthy etcd, the verification, and
- * the roll-back.
+ * Implements the upgrade of one host, over SSH or by an agent: its steps, the wait until etcd is healthy, the
+ * verification, and the roll-back.
  */
 import { kubeletVersionOf, type Node, type Pod, readyCondition } from '../../../kube/resources.ts';
 import { sleep } from '../../../util/clock.ts';
@@ -24,16 +24,22 @@ export interface HostStepsParts extends BasicTools, Omit<StepContext, 'step'> {
   /** Resolves with the answer of each etcd member, by the name of its host. */
   readonly members: () => Promise<Map<string, EtcdAnswer>>;
   readonly node: () => Promise<Node>;
-  /** Resolves with the mirror pods of the static pods of this host, or of all hosts. */
+  /** Resolves with the mirror pods of the static pods. The pods may be only those of this host, or those of all hosts. */
   readonly pods: () => Promise<readonly Pod[]>;
   readonly abort: AbortSignal;
-  /** Receives the reason why the host is not verified yet, while Refit still waits for it. */
+  /**
+   * Refit calls this function with the reason why the host is not verified yet, while it still waits for the
+   * verification.
+   */
   readonly tell?: (why: string) => void;
 }
 
-/** How often a script is tried again, because a host that reboots is away for minutes. */
+/**
+ * The number of times that a script is tried again. It is large because a host that reboots does not answer for
+ * minutes.
+ */
 const SHELL_RETRIES = 100;
-/** Milliseconds between two attempts. They are needed if the host refuses connections at once. */
+/** The milliseconds between two attempts. The pause is needed because a host may refuse connections immediately. */
 const SHELL_RETRY_MS = 3000;
 /** The most milliseconds to wait until all components run and are ready. */
 export const VERIFY_MS = 300_000;
@@ -43,13 +49,14 @@ export const ETCD_MS = 120_000;
 const UP_MS = 120_000;
 
 /**
- * Makes all possible checks before the drain, including kubeadm's own preflight. Stages the
- * binaries, but replaces nothing.
+ * Makes all checks that are possible before the drain, including kubeadm's own preflight. Stages the binaries, but does
+ * not replace any file in use.
  */
 export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<void> {
   const { shells, host, clock, log } = on;
   const { problems, ground, busy } = await probeHost(shells, upgrade, host, clock.now());
-  // Cgroup v1 is no problem here, because the configuration of the kubelet may allow it. kubeadm's preflight checks that.
+  // Cgroup v1 is not a problem at this point, because the configuration of the kubelet may allow it. kubeadm's
+  // preflight checks that.
   const node = nodeFindings({ ...ground, allowsCgroupV1: true }, parseVersion(upgrade.version));
   const others = busy
     .filter((what) => what.startsWith('kubeadm'))
@@ -66,14 +73,17 @@ export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<voi
   await untilEtcdIsHealthy(on);
 }
 
-/** Runs one step. Does nothing if the journal on the host has it as done, and waits if the step is still running there. */
+/**
+ * Runs one step. Does nothing if the journal on the host records the step as done. Waits if the step is still running
+ * on the host.
+ */
 export async function carryOut(on: HostStepsParts, step: HostStep, body: StepBody): Promise<void> {
   await succeed(on, step, scripts.stepScript({ ...on, step }, body));
 }
 
 /**
- * Runs one step. If the step fails and the API server does not answer, for example after a power cut, waits for the API server and
- * runs the step once more, because kubeadm itself does not retry its requests.
+ * Runs one step. The step may fail while the API server does not answer, for example after a power cut. In this case,
+ * waits for the API server and runs the step once more, because kubeadm itself does not retry its requests.
  */
 export async function carryOutOnceMore(
   on: HostStepsParts,
@@ -104,8 +114,8 @@ export async function succeed(on: HostStepsParts, step: HostStep, script: string
 }
 
 /**
- * Waits until all other members of etcd are healthy, because the upgrade restarts the member of this host. If the member of this
- * host is the leader, it is told to make another member the leader.
+ * Waits until all other members of etcd are healthy, because the upgrade restarts the member of this host. If the
+ * member of this host is the leader, makes it transfer the leadership to another member.
  */
 export async function untilEtcdIsHealthy(on: HostStepsParts): Promise<void> {
   const { host, shells, members, log } = on;
@@ -113,7 +123,8 @@ export async function untilEtcdIsHealthy(on: HostStepsParts): Promise<void> {
   if (role !== 'controlPlane') return;
   const answers = await until(on, ETCD_MS, async () => {
     const all = await members();
-    // The member of this host may be unhealthy if the host is half upgraded. The upgrade repairs the member, so it does not count.
+    // The member of this host may be unhealthy if the host is half upgraded. The upgrade repairs this member, so its
+    // state is ignored.
     if (typeof all.get(name) !== 'object') all.set(name, false);
     expectNone(etcdProblems(all).map(({ found, cure }) => `etcd: ${found}; ${cure}`));
     return all;
@@ -131,7 +142,8 @@ export async function untilVerified(on: HostStepsParts): Promise<void> {
   const toldPods = new Set<string>();
   await until(on, VERIFY_MS, async () => {
     const reading = Promise.all([on.node(), on.pods()]);
-    // An error of these reads waits until the facts of the host are read. If the kubelet crashes, only the facts show it.
+    // If these reads fail, the error is thrown only after the facts of the host are read. Only the facts show whether
+    // the kubelet crashes.
     reading.catch(() => undefined);
     const facts = await readFacts(shells, host);
     const { kubeletCrashes: crashes } = facts;
@@ -164,13 +176,13 @@ function warnOf({ host, log, tell }: HostStepsParts, why: string): void {
 }
 
 /**
- * Puts the previous kubelet back if the new one does not come up. Returns what happened, for the end of a message; empty if
- * nothing was to be undone.
+ * Restores the previous kubelet if the new kubelet does not start. Resolves with a clause about the result, for the end
+ * of a message; empty if nothing had to be restored.
  */
 export async function rollBack(on: HostStepsParts): Promise<string> {
   const { host, rollout, version, log, abort } = on;
   const reported = kubeletVersionOf(await on.node().catch(() => undefined));
-  // If the API server does not answer, the state of the kubelet is unknown, so the kubelet stays.
+  // If the API server does not answer, the state of the kubelet is unknown, so the kubelet is not replaced.
   if (!reported || reported === version) return '';
   log.warn('the kubelet did not come up; rolling back', { node: host.name });
   const back = await attempt(runOnHost(on, scripts.rollBackScript(rollout)));
@@ -184,8 +196,8 @@ export async function rollBack(on: HostStepsParts): Promise<string> {
 }
 
 /**
- * Repeats `ask` until it resolves. `ask` rejects while something is wrong, or while the API server or a host is away. After `ms`
- * milliseconds, `until` rejects with the message of the last error.
+ * Repeats `ask` until it resolves. `ask` rejects while there is a problem, or while the API server or a host does not
+ * answer. After `ms` milliseconds, `until` rejects with the message of the last error.
  */
 export async function until<T>(
   on: Pick<Tools, 'clock'> & { abort: AbortSignal },
@@ -206,8 +218,8 @@ export function expectNone(problems: readonly string[]): void {
 }
 
 /**
- * Runs a script, and runs it again if the connection breaks. A step that the first attempt has started continues on its host, and
- * the next attempt waits for its end.
+ * Runs a script, and runs it again if the connection breaks. If the first attempt has started a step, the step
+ * continues on its host, and the next attempt waits until the step ends.
  */
 export async function runOnHost(
   { shells, host, clock, log, abort }: HostStepsParts,
@@ -229,8 +241,8 @@ export async function runOnHost(
 }
 
 /**
- * Replaces containerd. Containers keep running, because their shims are not restarted. If the Node does not become Ready with the
- * new version, puts the previous containerd back.
+ * Replaces containerd. Containers continue to run, because their shims are not restarted. If the Node does not become
+ * Ready with the new version, restores the previous containerd.
  */
 export async function upgradeContainerd(
   on: HostStepsParts,

@@ -1,5 +1,6 @@
 /**
- * Defines a host with kubeadm, what it is upgraded to, and how scripts run on it: over SSH, or by an agent on the host itself.
+ * Defines a host with kubeadm, the versions and binaries for its upgrade, and the interface that runs scripts on it.
+ * Scripts run over SSH, or by an agent on the host itself.
  */
 import { messageOf } from '../../../util/errors.ts';
 import type { ShellResult } from '../../../util/run-program.ts';
@@ -8,14 +9,20 @@ export interface Host {
   readonly name: string;
   readonly role: 'controlPlane' | 'worker';
   readonly kubeadm?: KubeadmOptions;
-  /** The binaries of this host only. Each of them is used in place of the binary with the same name for all hosts. */
+  /**
+   * The binaries for this host only. Each of these binaries replaces the binary with the same name that is configured
+   * for all hosts.
+   */
   readonly binaries?: Partial<Binaries>;
 }
 
-/** The SHA-256 of a binary: one for all processors, or one for each processor, such as `arm64`. */
+/** The SHA-256 of a binary: one value for all processors, or one value for each processor, such as `arm64`. */
 export type Hash = string | Readonly<Record<string, string>>;
 
-/** A file on the host, or a download with its hash. The text `{arch}` stands for the processor of the host, such as `amd64`. */
+/**
+ * A file on the host, or a download with its hash. In the path or URL, `{arch}` is replaced by the processor of the
+ * host, such as `amd64`.
+ */
 export type Binary =
   | { readonly path: string; readonly sha256?: Hash }
   | { readonly url: string; readonly sha256: Hash };
@@ -42,11 +49,14 @@ export interface Upgrade {
   readonly binaries: Binaries;
   readonly containerd?: Containerd;
   readonly kubeadm: KubeadmOptions;
-  /** A certificate in PEM, whose key is needed to read the snapshots of etcd. If it is missing, snapshots are not encrypted. */
+  /**
+   * A certificate in PEM. Snapshots of etcd can be read only with the key of this certificate. If it is undefined,
+   * snapshots are not encrypted.
+   */
   readonly etcdSnapshotCertificate?: string;
 }
 
-/** The containerd to install. If a host gets none, its containerd stays as it is. */
+/** The containerd to install. If it is undefined for a host, the containerd of that host does not change. */
 export interface Containerd {
   /** The version starts with `v`. */
   readonly version: string;
@@ -55,8 +65,8 @@ export interface Containerd {
 }
 
 /**
- * The parts of an upgrade. A host does kubeadm and kubelet together, or kubeadm first and the kubelet after all other
- * control-plane hosts.
+ * The parts of an upgrade. A host upgrades kubeadm and kubelet together, or kubeadm first and the kubelet after all
+ * other control-plane hosts.
  */
 export type Part = 'kubeadm' | 'kubelet' | 'certificates';
 

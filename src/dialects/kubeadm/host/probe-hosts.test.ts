@@ -1,4 +1,4 @@
-/** Proves what is asked of hosts, and what their answers mean together with the options of an upgrade. */
+/** Proves what is requested from hosts, and what their answers mean in combination with the options of an upgrade. */
 import { X509Certificate } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { createAuthority, issueServer } from '../../../../tools/controlplane/certs.ts';
@@ -21,7 +21,7 @@ const UPGRADE: Upgrade = {
   kubeadm: {},
 };
 
-/** Hosts that answer each script with a text, or fail. */
+/** Simulates hosts that answer each script with a text, or fail. */
 class Hosts implements Shells {
   readonly asked: [host: string, script: string, patienceMs: number | undefined][] = [];
   readonly #answer: (host: string, script: string) => string | Partial<ShellResult>;
@@ -38,7 +38,10 @@ class Hosts implements Shells {
   }
 }
 
-/** Lines about an authority whose key is on the host, and two certificates that end in ten days: kubeadm renews only one of them. */
+/**
+ * Returns the lines about an authority whose key is on the host, and about two certificates that expire in ten days.
+ * kubeadm renews only one of the two.
+ */
 function certificateLines(): string[] {
   const validity = { notBefore: NOW - 3000 * DAY, notAfter: NOW + 3000 * DAY };
   const ending = { notBefore: NOW - 355 * DAY, notAfter: NOW + 10 * DAY };

@@ -1,4 +1,4 @@
-/** Proves how the facts of a host are read. */
+/** Proves how the output of the probe becomes the facts of a host. */
 import { expect, test } from 'vitest';
 import { hard, warn } from '../../../versions/findings.ts';
 import { type HostFacts, parseFacts, tagOf } from './probe.ts';

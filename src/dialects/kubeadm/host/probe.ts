@@ -18,7 +18,10 @@ export interface HostFacts {
    */
   readonly kubeadm: string | undefined;
   readonly kubelet: string | undefined;
-  /** How often systemd has restarted the kubelet after a crash since its last regular start, and the last line of the kubelet's log. */
+  /**
+   * The number of times that systemd has restarted the kubelet after a crash since its last regular start, and the last
+   * line of the kubelet's log.
+   */
   readonly kubeletCrashes?: { readonly times: number; readonly line: string } | undefined;
   readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel' | 'ignores'>;
   /** The versions of the static pods by component. Workers have none. */
@@ -29,8 +32,8 @@ export interface HostFacts {
   readonly apiPort: number | undefined;
   readonly problems: readonly Finding[];
   /**
-   * What keeps the host busy: a running step of Refit, each other kubeadm with its process, or an API server that is starting
-   * because its manifest was replaced a moment ago.
+   * The processes because of which the host is busy: a running step of Refit, any other kubeadm with its process id, or
+   * an API server that is starting because its manifest was replaced a short time ago.
    */
   readonly busy: readonly string[];
   /** The manifests of a control-plane host that are missing although backups of them exist. */
@@ -38,7 +41,10 @@ export interface HostFacts {
   readonly certificates: readonly Certificate[];
   /** The phases that the UpgradeConfiguration of the manifest switches off, such as `apply:etcdUpgrade:`. */
   readonly leaves?: readonly string[];
-  /** The certificates that kubeadm should renew now, and why; undefined if it may not renew any. Only `probeHost` sets this. */
+  /**
+   * The certificates that kubeadm should renew now, with the reasons; undefined if kubeadm may not renew certificates.
+   * Only `probeHost` sets this field.
+   */
   readonly toRenew?: readonly string[] | undefined;
   readonly etcd: EtcdAnswer | undefined;
 }
@@ -46,8 +52,8 @@ export interface HostFacts {
 export interface MissingManifest {
   readonly name: string;
   /**
-   * `run`: an unfinished run of Refit made the backup. `hand`: a kubeadm that a person ran made it.
-   * `refused`: the backup must not be restored.
+   * The origin of the backup. `run`: an unfinished run of Refit made it. `hand`: it was made by a kubeadm that a person
+   * ran. `refused`: the backup must not be restored.
    */
   readonly backup: 'run' | 'hand' | 'refused';
   readonly detail: string;
@@ -80,12 +86,12 @@ export async function probeHost(
   };
 }
 
-/** Reads only the facts that an upgrade should have changed. */
+/** Reads only the facts that an upgrade is expected to change. */
 export async function readFacts(shells: Shells, host: Host): Promise<HostFacts> {
   return await factsBy(factsScript(host), shells, host);
 }
 
-/** Asks the etcd member of each host. Hosts without a member are not in the result. */
+/** Queries the etcd member of each host. The result does not contain hosts without a member. */
 export async function etcdAnswers(
   shells: Shells,
   hosts: readonly Host[],
@@ -99,8 +105,8 @@ export async function etcdAnswers(
 }
 
 /**
- * Asks all members of etcd from one host. If the member of that host does not answer, the result contains only that host, because
- * only its own member can name the others.
+ * Queries all members of etcd from one host. If the member of that host does not answer, the result contains only that
+ * host, because only the member of that host can list the other members.
  */
 export async function etcdAnswersFrom(
   shells: Shells,
@@ -110,7 +116,7 @@ export async function etcdAnswersFrom(
   const own = answers.get(host.name);
   if (typeof own !== 'object') return answers;
   for (const { ID, name, urls: [url] = [] } of own.members) {
-    // A member without a URL was added, but has never started.
+    // A member without a URL was added to the cluster, but has never started.
     if (ID === own.id || url === undefined) continue;
     const { stdout } = await shells.run(host, etcdScript(url), PATIENCE_MS);
     answers.set(name, parseFacts(stdout).etcd ?? 'no answer');
@@ -137,8 +143,8 @@ async function factsBy(script: string, shells: Shells, host: Host): Promise<Host
   }
   const facts = { host, ...parseFacts(stdout) };
   if (host.role === 'controlPlane') return facts;
-  // A worker does not use these certificates. They remain from a time when the host had a control
-  // plane, or from a copy of admin.conf.
+  // A worker does not use these certificates. They are left from a time when the host had a control plane, or they come
+  // from a copy of admin.conf.
   const used = facts.certificates.filter(
     ({ isAuthority, isOfKubelet }) => isAuthority || isOfKubelet,
   );
@@ -194,8 +200,8 @@ function missingIn(line: string): MissingManifest | undefined {
 }
 
 /**
- * Returns the version in the tag of an image reference, which may have quotes, a registry with a port, and a digest. A tag has
- * `_` in place of `+`, which tags cannot contain.
+ * Returns the version in the tag of an image reference. The reference may have quotes, a registry with a port, and a
+ * digest. Tags cannot contain `+`, so a tag has `_` in its place.
  */
 export function tagOf(image: string): string | undefined {
   const name = unquoted(image).split('@', 1)[0]?.split('/').at(-1) ?? '';
@@ -215,8 +221,9 @@ function unreadIn(images: readonly (readonly [string, string])[]): HostFacts['un
 }
 
 /**
- * Returns the version of cgroups from the file system type of /sys/fs/cgroup, that of containerd from `containerd --version`, and
- * that of the kernel from `uname -r`. If a text cannot be parsed, its beginning is returned in place of the version.
+ * Returns three versions: the version of cgroups from the file system type of /sys/fs/cgroup, the version of containerd
+ * from `containerd --version`, and the version of the kernel from `uname -r`. If a text cannot be parsed, returns its
+ * beginning in place of the version.
  */
 function groundOf(
   lines: readonly (readonly [string, string])[],

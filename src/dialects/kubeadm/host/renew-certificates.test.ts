@@ -52,7 +52,7 @@ interface Situation {
   readonly pods?: readonly Pod[];
   readonly before?: string;
   readonly after?: string;
-  /** What curl prints about the certificate that the API server serves. */
+  /** The output of curl about the certificate that the API server serves. */
   readonly served?: string;
 }
 

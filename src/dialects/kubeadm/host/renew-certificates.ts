@@ -1,4 +1,7 @@
-/** Renews the certificates of a control-plane host with its own kubeadm, and restarts its static pods one after the other. */
+/**
+ * Renews the certificates of a control-plane host with the kubeadm of that host, and restarts its static pods one after
+ * the other.
+ */
 import { readyCondition } from '../../../kube/resources.ts';
 import { KUBELET_LOG } from '../../../util/kubelet-log.ts';
 import { endingSoon } from './certificates.ts';
@@ -15,7 +18,10 @@ import { readFacts } from './probe.ts';
 import { detached, LOCK_WAIT } from './scripts.ts';
 import { podOf } from './verify.ts';
 
-/** The annotation of a static pod with the uid of the rollout that renewed the certificates which the pod has loaded. */
+/**
+ * The annotation that Refit sets on a static pod to restart it after a renewal of certificates. Its value is the uid of
+ * the rollout that renewed the certificates.
+ */
 const RENEWED = 'upgrade.refit.dev/certificates';
 
 export async function renewCertificates(on: HostStepsParts): Promise<void> {
@@ -48,8 +54,8 @@ function restartScript(component: string, rollout: string): string {
 }
 
 /**
- * Resolves with a sentence for each certificate on the disk that still ends soon, and with one if the API server does not serve its new
- * certificate. The API server reloads its files by itself.
+ * Resolves with a sentence for each certificate on the disk that still ends soon, and with one sentence if the API
+ * server does not serve its new certificate. The API server reloads the files of its certificates without a restart.
  */
 async function notRenewed({ shells, host, clock, log }: HostStepsParts): Promise<string[]> {
   const { certificates } = await readFacts(shells, host);

@@ -1,6 +1,6 @@
 /**
- * Reads the shell scripts for hosts. Files in `parts/` run only inside the scripts that use them. A build replaces this file
- * with the texts, as it does with src/install/deploy-files.ts.
+ * Reads the shell scripts for hosts. Files in `parts/` run only as parts of the scripts that use them. A build replaces
+ * this file with a file that contains the texts, as it does with src/install/deploy-files.ts.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

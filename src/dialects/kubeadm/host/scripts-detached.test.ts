@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { detached } from './scripts.ts';
 
-/** This mktemp makes every file in /run a link to /dev/full. */
+/** A replacement of mktemp that creates every file in /run as a link to /dev/full. */
 const FULL = `#!/bin/sh
 case $1 in
 */run/*) file=$(/usr/bin/mktemp -u "$1") && ln -s /dev/full "$file" && echo "$file" ;;

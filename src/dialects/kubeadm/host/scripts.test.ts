@@ -14,7 +14,10 @@ function valuesIn(script: string, name: string): Record<string, string> {
   );
 }
 
-/** Returns the values of a script that runs in its own session and waits `wait` seconds for another step. */
+/**
+ * Returns the values of a script that runs in its own session. Checks that the script waits `wait` seconds for another
+ * step.
+ */
 function valuesInSession(script: string, name: string, wait = '1800'): Record<string, string> {
   const { BODY = '', ...others } = valuesIn(script, 'detached.sh');
   expect(others).toEqual({ BUSY: '75', WAIT: wait });

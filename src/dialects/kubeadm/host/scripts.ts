@@ -1,6 +1,6 @@
 /**
- * Builds the scripts for hosts. A step has its own session, lock and journal, so it outlives its caller and never runs twice at
- * the same time.
+ * Builds the scripts for hosts. A step runs in a separate session, with a lock and a journal. So it continues when its
+ * caller ends, and it never runs twice at the same time.
  */
 import { printableUrl } from '../../../util/printable-url.ts';
 import { parseVersion } from '../../../util/version.ts';
@@ -31,8 +31,9 @@ export const LOCK_WAIT = 1800;
 export const EXIT_BUSY = 75;
 
 /**
- * Returns a script that prints facts as lines `name=value`, and sentences as `hard` and `warn`. It leaves no file on the host.
- * `now` is the time on this machine in milliseconds, with which the script compares the clock of the host.
+ * Returns a script that prints facts as lines `name=value`, and sentences about problems as `hard` and `warn`. It
+ * leaves no file on the host. `now` is the time on this machine in milliseconds. The script compares this time with the
+ * clock of the host.
  */
 export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   const { patches, config } = optionsFor(upgrade, host);
@@ -48,22 +49,22 @@ export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   });
 }
 
-/** Returns a script that prints the facts which an upgrade should have changed, as lines `name=value`. */
+/** Returns a script that prints the facts that an upgrade is expected to change, as lines `name=value`. */
 export function factsScript({ role }: Host): string {
   return filledScript('facts.sh', { ROLE: role });
 }
 
 /**
- * Returns a script that prints which other users could change the configuration of kubeadm; it prints nothing if the file is
- * missing. Returns an empty text if no configuration is set.
+ * Returns a script that prints which users other than root could change the configuration of kubeadm. The script prints
+ * nothing if the file is missing. Returns an empty text if no configuration is set.
  */
 export function configurationScript({ config }: KubeadmOptions): string {
   return config === undefined ? '' : filledScript('configuration.sh', { CONFIG: config });
 }
 
 /**
- * Returns a script that restores manifests which a killed kubeadm had removed. `byHand` is the path of a backup that a kubeadm
- * made which a person ran; a person must have agreed to restore it.
+ * Returns a script that restores the manifests that a killed kubeadm had removed. `byHand` is the path of a backup that
+ * comes from a kubeadm started by a person. The caller may pass it only if a person has agreed to restore this backup.
  */
 export function repairScript(byHand = ''): string {
   return detached(filledScript('repair.sh', { BY_HAND: byHand }), 5);
@@ -76,7 +77,10 @@ export function stepScript(context: StepContext, { script, values }: StepBody): 
   return detached(filledScript(script, { ...own, ...values }), LOCK_WAIT);
 }
 
-/** Returns the step that downloads the binaries and checks their versions, before anything on the node is replaced. */
+/**
+ * Returns the step that downloads the binaries and checks their versions. It runs before anything on the node is
+ * replaced.
+ */
 export function stageBody({
   binaries,
   containerd,
@@ -94,7 +98,7 @@ export function putBackScript(rollout: string, containerd: Containerd): string {
   return detached(filledScript('containerd-back.sh', values), LOCK_WAIT);
 }
 
-/** Returns the names of the binaries of containerd. The daemon comes last, so that it is replaced last. */
+/** Returns the names of the binaries of containerd. The daemon is the last name, so that it is replaced last. */
 function namesOf({ binaries }: Containerd): string {
   const others = Object.keys(binaries).filter((name) => name !== 'containerd');
   return [...others, 'containerd'].join(' ');
@@ -116,14 +120,14 @@ function yesIf(condition: boolean): string {
 }
 
 /**
- * Returns a script that stages the binaries and checks the host with the staged kubeadm. Workers have no credentials for
- * `upgrade apply`.
+ * Returns a script that stages the binaries and checks the host with the staged kubeadm. On workers, it does not run
+ * the checks of `upgrade apply`, because workers do not have the credentials for it.
  */
 export function prepareScript(upgrade: Upgrade, host: Host, leads: boolean): string {
   const { config, patches, ignorePreflightErrors: ignored = [] } = optionsFor(upgrade, host);
   const isController = host.role === 'controlPlane';
-  // kubeadm's preflight creates a Job whose name contains the time. If the preflight of two hosts began in the same millisecond, both
-  // Jobs would have the same name, so only the leader creates one.
+  // kubeadm's preflight creates a Job whose name contains the time. If the preflight of two hosts started in the same
+  // millisecond, both Jobs would have the same name. So only the first control-plane host creates such a Job.
   const isAlone =
     leads || !isController || config !== undefined || ignored.some((name) => /^all$/i.test(name));
   const has = !isController || hasPhases(upgrade.version);
@@ -141,8 +145,8 @@ export function prepareScript(upgrade: Upgrade, host: Host, leads: boolean): str
 }
 
 /**
- * Returns a script that prints what kubeadm would change in the static pod manifests. It prints nothing if the host has no
- * kubeadm of the target version, and leaves no file.
+ * Returns a script that prints what kubeadm would change in the static pod manifests. If the host has no kubeadm of the
+ * target version, the script prints nothing. It leaves no file on the host.
  */
 export function diffScript(upgrade: Upgrade, host: Host): string {
   const { kubeadm } = binariesFor(upgrade, host);
@@ -155,8 +159,8 @@ export function hasPhases(version: string): boolean {
 }
 
 /**
- * Returns the names of the binaries, and lines `NAME KEY VALUE` that say where each comes from, for `source_of` in binaries.sh.
- * `fieldOfAll` names the field of binaries that are for all hosts.
+ * Returns the names of the binaries, and lines `NAME KEY VALUE` with the source of each binary, for `source_of` in
+ * binaries.sh. `fieldOfAll` is the field with the binaries for all hosts.
  */
 function sourcesOf(
   binaries: Readonly<Record<string, Sourced>>,
@@ -171,8 +175,8 @@ function sourcesOf(
 }
 
 /**
- * Returns the lines of one binary. If it has no hash for the processor of a host, the lines say so: the host must not accept
- * the file without a hash.
+ * Returns the lines of one binary. If there is no hash for the processor of a host, the lines record that, because the
+ * host must not accept a file without a hash.
  */
 function sourceLines(
   source: Required<Pick<Sourced, 'field'>> & Binary,
@@ -218,8 +222,9 @@ export function rollBackScript(rollout: string): string {
 }
 
 /**
- * Returns a script that restores the manifests of the static pods as they were before the rollout, all or none. It fails with a reason if
- * one of them must not go back. For example, etcd and the API server never go back to an earlier minor version.
+ * Returns a script that restores the manifests of the static pods to the state before the rollout. It restores either
+ * all of them or none. It fails with a reason if one of them must not be restored. For example, etcd and the API server
+ * must never return to an earlier minor version.
  */
 export function staticPodsBackScript(rollout: string): string {
   return detached(filledScript('static-pods-back.sh', { ROLLOUT: rollout }), LOCK_WAIT);
@@ -229,11 +234,14 @@ export function optionsFor(upgrade: Pick<Upgrade, 'kubeadm'>, host: Host): Kubea
   return { ...upgrade.kubeadm, ...host.kubeadm };
 }
 
-/** A binary. `field` is the field of the manifest that defines it; it is undefined if the binary is for all hosts. */
+/** A binary. `field` is the field of the manifest that defines it; undefined if the binary is for all hosts. */
 type Sourced = Binary & { readonly field?: string };
 type SourcedBinaries = { readonly [Name in keyof Binaries]: Sourced };
 
-/** Returns the binaries of one host: each of its own binaries replaces the one for all hosts. */
+/**
+ * Returns the binaries of one host. A binary that is defined for this host replaces the binary with the same name for
+ * all hosts.
+ */
 export function binariesFor(
   { binaries }: Pick<Upgrade, 'binaries'>,
   { name, binaries: own = {} }: Pick<Host, 'name' | 'binaries'>,
@@ -272,8 +280,8 @@ export function kubeletBody({ kubectl }: Pick<Upgrade['binaries'], 'kubectl'>): 
 }
 
 /**
- * Returns a script that runs `body` in its own session under the lock of the host, and prints the last lines of its log even if
- * the disk is full.
+ * Returns a script that runs `body` in a separate session under the lock of the host. The script prints the last lines
+ * of the log of `body`, even if the disk is full.
  */
 export function detached(body: string, waitSeconds: number): string {
   return filledScript('detached.sh', { BODY: body, BUSY: EXIT_BUSY, WAIT: waitSeconds });

@@ -27,11 +27,11 @@ function pod(component: string, version: string, status: 'True' | 'False'): Pod 
 }
 
 interface Scene {
-  /** What the roll-back answers. */
+  /** The result of the script that rolls the static pods back. */
   readonly back?: Answer;
   readonly readyz?: Answer;
   readonly facts?: string;
-  /** The static pods that are never ready. */
+  /** Returns the static pods that are not ready at this version. */
   readonly broken?: (version: string) => readonly string[];
   readonly more?: Partial<HostStepsParts>;
 }

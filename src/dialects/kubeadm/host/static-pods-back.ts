@@ -12,8 +12,9 @@ import { type HostState, problemsOf, staticPodChecks } from './verify.ts';
 export const BACK_MS = 120_000;
 
 /**
- * If a static pod is the reason why the host is not verified, restores the manifests as they were before kubeadm changed them, all or
- * none. Resolves with a clause about the result for the end of a message; empty if no static pod is the reason.
+ * If a static pod is the reason why the host is not verified, restores the manifests to the state before kubeadm
+ * changed them, either all of them or none. Resolves with a clause about the result for the end of a message; empty if
+ * no static pod is the reason.
  */
 export async function rollBackStaticPods(on: HostStepsParts): Promise<string> {
   const { host, parts, rollout, log, abort } = on;
@@ -36,8 +37,9 @@ export async function rollBackStaticPods(on: HostStepsParts): Promise<string> {
 }
 
 /**
- * Resolves with true if a static pod is the reason why the host does not work. If the kubelet does not run, the kubelet is the reason, and
- * it could not restart a static pod anyway. If no API server answers, the API server of this host is the reason unless it is ready.
+ * Resolves with true if a static pod is the reason why the host does not work. If the kubelet does not run, the kubelet
+ * is the reason. Restored manifests would not help then, because the kubelet could not restart the static pods. If no
+ * API server answers, the API server of this host is the reason, unless it is ready.
  */
 async function areBroken(on: HostStepsParts): Promise<boolean> {
   let facts: HostFacts;
@@ -58,8 +60,8 @@ async function areBroken(on: HostStepsParts): Promise<boolean> {
 }
 
 /**
- * Resolves with true if the API server of the host is ready, and also if the host cannot be reached, because then nothing shows that its
- * API server is broken.
+ * Resolves with true if the API server of the host is ready. Also resolves with true if the host cannot be reached,
+ * because then Refit has no evidence that the API server is broken.
  */
 async function isServing({ shells, host }: HostStepsParts): Promise<boolean> {
   try {

@@ -1,4 +1,4 @@
-/** Proves what verification says of a host and of the addons. */
+/** Proves what the verification reports about a host and about the addons. */
 import { expect, test } from 'vitest';
 import type { KubeClient } from '../../../kube/client.ts';
 import { type Node, type Pod, pods } from '../../../kube/resources.ts';

@@ -1,4 +1,7 @@
-/** Judges the result of an upgrade: for each component of a host and of the cluster, what was found and what to do. */
+/**
+ * Checks the result of an upgrade. Returns for each component of a host and of the cluster what was found and what a
+ * person should do.
+ */
 import type { KubeClient } from '../../../kube/client.ts';
 import * as kube from '../../../kube/resources.ts';
 import { type Clock, sleep } from '../../../util/clock.ts';
@@ -14,7 +17,7 @@ import { answersOf, type HostFacts, tagOf } from './probe.ts';
 export interface Check {
   readonly component: string;
   readonly found: string;
-  /** The advice for people; undefined if nothing is wrong. */
+  /** What a person should do about the problem; undefined if there is no problem. */
   readonly cure?: string;
 }
 
@@ -132,7 +135,10 @@ export function podOf(
   );
 }
 
-/** Returns one check: the first certificate that has expired, or else the earliest end. Returns none if the host has no certificate. */
+/**
+ * Returns one check with the first certificate that has expired. If no certificate has expired, the check has the
+ * earliest end of the certificates. Returns no check if the host has no certificate.
+ */
 function certificateChecks(facts: HostFacts, now: number): Check[] {
   const leaves = facts.certificates
     .filter(({ isAuthority }) => !isAuthority)
@@ -212,7 +218,7 @@ export function problemsOf(checks: readonly Check[]): string[] {
   );
 }
 
-/** Repeats `ask` until its answer is right, or until the time is over. Resolves with the last answer. */
+/** Repeats `ask` until `isRight` accepts its answer, or until the time is over. Resolves with the last answer. */
 export async function untilRight<T>(
   ask: () => Promise<T>,
   isRight: (answer: T) => boolean,

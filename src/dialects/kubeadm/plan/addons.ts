@@ -1,6 +1,6 @@
 /**
- * Reads and applies addons: manifests that are applied by server-side apply once all hosts are upgraded. Objects that were removed
- * from an addon stay in the cluster and are reported.
+ * Reads and applies addons. An addon consists of manifests that Refit applies by server-side apply after all hosts are
+ * upgraded. Objects that were removed from an addon stay in the cluster and are reported.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -31,9 +31,9 @@ export interface AddonPlan extends Addon, Pick<AddonTools, 'force'> {
 }
 
 export interface AddonTools extends Reading {
-  /** To apply addons, this client must write only while the lock is held. */
+  /** The client that applies the addons. It must write only while the lock is held. */
   readonly writer: KubeClient;
-  /** True to take over fields that others manage. */
+  /** True if Refit is to take over fields that other field managers own. */
   readonly force: boolean | undefined;
   readonly dryRun?: true;
   readonly clock: Clock;
@@ -44,7 +44,10 @@ const RECORD = 'refit-addons';
 const namespace = 'kube-system';
 const FIELD_MANAGER = 'refit-kubeadm-addons';
 
-/** Reads the files of an addon. @throws RefitError REFIT_FILE with file, field, found and expected */
+/**
+ * Reads the files of an addon. @throws RefitError REFIT_FILE with the file, the field, the found value and the expected
+ * value
+ */
 export async function readAddon({
   name,
   path,
@@ -88,7 +91,7 @@ export async function readAddon({
     }
   }
   if (objects.length === 0) fail(path, 'found no object, expected YAML or JSON of Kubernetes');
-  // Namespaces and CustomResourceDefinitions come first, because other objects need them.
+  // Namespaces and CustomResourceDefinitions are applied first, because other objects need them.
   const first = objects.filter(({ kind = '' }) =>
     /^(Namespace|CustomResourceDefinition)$/.test(kind),
   );
@@ -96,8 +99,8 @@ export async function readAddon({
 }
 
 /**
- * Finds out by dry runs what each addon would change. Changes nothing.
- * @throws RefitError REFIT_FILE for an object that two addons have
+ * Determines by dry runs what each addon would change. Changes nothing.
+ * @throws RefitError REFIT_FILE if two addons contain the same object
  */
 export async function planAddons(
   tools: AddonTools,
@@ -144,7 +147,8 @@ async function tryOut(
       const change = await changeOf(tools, object, await locate(object));
       if (change !== undefined) changes.push(`${change}: ${titleOf(object)}`);
     } catch (error) {
-      // If the addon contains the CRD of this kind, the error counts as a change: the new CRD may accept the object.
+      // If the addon contains the CRD of this kind, the error is treated as a change, because the API server may accept
+      // the object after the new CRD is applied.
       const isOurs = objects.some(({ metadata }) =>
         metadata.name.endsWith(`.${object.apiVersion?.split('/')[0]}`),
       );
@@ -165,7 +169,8 @@ function titleOf({ kind, metadata }: kube.KubeObject): string {
 
 async function changeOf(tools: AddonTools, object: kube.KubeObject, found: Located | undefined) {
   const { kind = '', metadata } = object;
-  // If the kind or the namespace of the object is missing, another object of the addon may create it, so the object counts as new.
+  // If the kind or the namespace of the object is missing, another object of the addon may create it. So this object is
+  // treated as new.
   const next = found && (await put({ ...tools, dryRun: true }, found, object));
   const live: Workload | undefined =
     found && (await ifFound(tools.client.get(found.resource, metadata.name, found.options)));
@@ -179,7 +184,7 @@ async function changeOf(tools: AddonTools, object: kube.KubeObject, found: Locat
     : 'not rolled out';
 }
 
-/** Returns the object without the fields that every write changes. */
+/** Returns the object without the fields that change with every write. */
 function essenceOf({ metadata, ...rest }: kube.KubeObject): object {
   return {
     ...rest,
@@ -188,18 +193,18 @@ function essenceOf({ metadata, ...rest }: kube.KubeObject): object {
 }
 
 type Served = Readonly<Record<'name' | 'kind', string>> & { readonly namespaced: boolean };
-/** The resource and the options with which requests find an object. */
+/** The resource and the options that a request for the object needs. */
 interface Located {
   readonly resource: kube.Resource;
   readonly options: RequestOptions;
-  /** The object as it would be named in the arguments of kubectl. */
+  /** The identity of the object in the form that the arguments of kubectl use. */
   readonly identity: string;
 }
 type Locate = (object: kube.KubeObject) => Promise<Located | undefined>;
 
 /**
- * Returns a function that finds the resource of a kind, and asks for each API version once. The function resolves with
- * undefined if the API server does not serve the kind now.
+ * Returns a function that finds the resource of a kind. The function reads the kinds of each API version only once. It
+ * resolves with undefined if the API server does not serve the kind at the moment.
  */
 function discovery({ client, abort }: AddonTools): Locate {
   async function kindsOf(apiVersion: string): Promise<Served[]> {
@@ -239,8 +244,8 @@ async function put(
 }
 
 /**
- * Applies an addon and waits until its workloads have rolled out. Resolves with the reason if that failed, otherwise with
- * undefined. An addon with a problem is not applied.
+ * Applies an addon and waits until its workloads have rolled out. Resolves with undefined on success, and with the
+ * reason after a failure. If the addon has a problem, it is not applied.
  */
 export async function applyAddon(tools: AddonTools, addon: Addon): Promise<string | undefined> {
   const { problems } = await tryOut(tools, addon);

@@ -1,4 +1,7 @@
-/** Proves which of several hops a run takes, depending on the hosts and on a run that has not ended, and which workers stay. */
+/**
+ * Proves which of several hops a run takes, depending on the hosts and on a run that has not ended, and which workers
+ * are not upgraded in the hop.
+ */
 import { describe, expect, test } from 'vitest';
 import { type HostFacts, parseFacts } from '../host/probe.ts';
 import { binariesFor } from '../host/scripts.ts';

@@ -1,4 +1,7 @@
-/** Chooses the version that a run upgrades to, if the target is several minor versions away. Each such hop has its own binaries. */
+/**
+ * Chooses the version for a run if the target is several minor versions newer than the present version. The upgrade
+ * then consists of several hops, and each hop has its own binaries.
+ */
 import type { ConfigMap } from '../../../kube/resources.ts';
 import { compareVersionTexts } from '../../../util/version.ts';
 import { canStay } from '../../../versions/version-rules.ts';
@@ -7,7 +10,7 @@ import { controlPlaneOf, type Manifest, type ManifestHost } from './manifest.ts'
 import { openRequest } from './plan-object.ts';
 
 export interface Hop {
-  /** The manifest of this hop, without workers that stay at their version. */
+  /** The manifest of this hop. It does not contain workers that stay at their version. */
   readonly manifest: Manifest;
   /** The versions of the hops that follow, as texts for people. */
   readonly later: readonly string[];
@@ -16,8 +19,8 @@ export interface Hop {
 }
 
 /**
- * Returns the hop of the run that has not ended. If there is no such run, returns the first hop whose version a host does not
- * have yet.
+ * Returns the hop of the run that has not ended. If there is no such run, returns the first hop whose version is still
+ * missing on a host.
  */
 export function nextHop(
   manifest: Manifest,
@@ -59,7 +62,7 @@ export function nextHop(
   };
 }
 
-/** Returns the host with those of its own binaries that are for `version`. */
+/** Returns the host with only those of its own binaries that are meant for `version`. */
 function hostAt(host: ManifestHost, version: string, last: string): ManifestHost {
   const { hops, binaries, ...others } = host;
   const own = version === last ? binaries : hops?.find((hop) => hop.version === version)?.binaries;
@@ -67,8 +70,8 @@ function hostAt(host: ManifestHost, version: string, last: string): ManifestHost
 }
 
 /**
- * Returns the hops, each with the hosts that it upgrades. Workers that may skip minor versions are upgraded as late as possible: their
- * kubelets must not be too old for the API servers of the next hop.
+ * Returns the hops with the hosts that each hop upgrades. Workers that may skip minor versions are upgraded as late as
+ * possible. The limit is that their kubelets must not be too old for the API servers of the next hop.
  */
 function wayOf(manifest: Manifest, facts: readonly HostFacts[]) {
   const hops = [...manifest.hops, manifest];

@@ -49,10 +49,13 @@ async function setReady(component: string, status: 'True' | 'False'): Promise<vo
   await cluster.admin.patch(pods, `${component}-${name}`, patch, options);
 }
 
-/** Returns the output of a script, if it differs from the usual one. */
+/** Runs a script on a host. Returns its output, or undefined for the usual output. */
 type Shell = (script: string, host: string) => Promise<string | void>;
 
-/** Sets up a host. `refuses` is called at each write. Scripts succeed at once, or when the test lets them end. */
+/**
+ * Sets up a host. `refuses` is called at each write and returns true if the API server refuses it. Scripts succeed at
+ * once, unless `shell` delays them.
+ */
 async function hostWith(
   refuses: (report: string) => boolean,
   shell: Shell = async () => await Promise.resolve(),
@@ -210,7 +213,7 @@ test('work that has touched the host is not stopped, though its Node does not sa
 });
 
 test('a host that refuses connections while it starts again is waited for, and that is told once', async () => {
-  // An API server may be away for minutes, but if it refuses requests, it does so at once.
+  // An API server may be unreachable for minutes. But if it refuses requests, it refuses them at once.
   let refusals = 80;
   const shell: Shell = async (script) => {
     if (script.includes("VERB='\\''apply'") && refusals-- > 0)

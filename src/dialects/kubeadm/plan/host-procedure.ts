@@ -19,7 +19,7 @@ import type { ApprovalParts, ApproveServing } from './serving-certificates.ts';
 
 export interface ProcedureParts
   extends Pick<ApprovalParts, 'manifest' | 'shells' | 'clock' | 'log' | 'abort'> {
-  /** This client writes only while this process holds the lease. */
+  /** The client for all writes. It writes only while this process holds the lease. */
   readonly writer: KubeClient;
   readonly drains: Drains;
   readonly outages: ExpectedOutages;
@@ -29,8 +29,8 @@ export interface ProcedureParts
 export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   const running = new Map<string, Procedure>();
   /**
-   * The `since` of the last attempt that ended, by the key of the target. It is kept here, because the Node may have been read before its
-   * report contained the end.
+   * The `since` of the last attempt that ended, by the key of the target. This map is needed because the Node may have
+   * been read before its report contained the end.
    */
   const ended = new Map<string, string>();
   const stateOf = ({ key, since }: Target) =>
@@ -68,12 +68,12 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
 
 /** The work of this process on one host. */
 interface Procedure {
-  /** Returns true from before the Node asks for the drain until the drain is done. */
+  /** Returns true from the time just before the Node requests the drain until the drain is done. */
   isWaiting(): boolean;
   state(): 'open' | 'busy' | 'ended';
-  /** Tells the procedure that the node is drained. */
+  /** Informs the procedure that the node is drained. */
   acknowledge(): void;
-  /** Ends the procedure. Resolves once the reason is on the Node. */
+  /** Ends the procedure. Resolves after the reason is written to the Node. */
   stop(reason: string): Promise<void>;
   /** Runs all steps. Rejects if it was stopped, or if the report could not be written. */
   run(): Promise<void>;
@@ -88,7 +88,10 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade): Procedure {
   const report = hostReport(procedure, work, abort);
   let isWaiting = false;
 
-  /** Begins the step `Drain` in the report, by which the leader cordons and drains the node, and waits until the node is drained. */
+  /**
+   * Begins the step `Drain` in the report, and waits until the node is drained. When the leader sees this step in the
+   * report, it cordons and drains the node.
+   */
   async function untilEmpty(): Promise<void> {
     isWaiting = true;
     await report.enter(STEPS.drain);
@@ -171,8 +174,8 @@ async function upgradeHost(
   await report.enter(STEPS.verify);
   await hostSteps.untilVerified({
     ...on,
-    // The step does not wait until the message is written, because the API server may be down until
-    // the kubelet runs.
+    // The step does not wait until the message is written, because the API server may not answer until the kubelet
+    // runs.
     tell: (message) => void report.add({ message }).catch(() => undefined),
   });
   if (parts.includes('kubelet')) await on.approveServing([host]);
@@ -181,7 +184,7 @@ async function upgradeHost(
 
 /** Rolls back the parts that do not work. Resolves with a clause about the result for the end of a message. */
 async function rollBackHost(on: HostSteps, step: string): Promise<string> {
-  // A static pod may still restart until the verification begins, so before that it is not judged.
+  // A static pod may still restart until the verification begins. So the static pods are checked only after that.
   const ofPods = step === STEPS.verify ? await rollBackStaticPods(on) : '';
   const ofKubelet = on.parts.includes('kubelet') ? await hostSteps.rollBack(on) : '';
   return `${ofPods}${ofKubelet}`;
@@ -192,7 +195,7 @@ function stateIn({ state, touched }: Report): 'open' | 'busy' | 'ended' {
   return touched === true ? 'busy' : 'open';
 }
 
-/** Stages the binaries. A renewal of certificates needs none. */
+/** Stages the binaries. Does nothing for a renewal of certificates, because it needs no binaries. */
 async function stage(on: HostSteps, report: HostReport): Promise<void> {
   if (on.parts.includes('certificates')) return;
   await report.enter(STEPS.stage);
@@ -213,7 +216,7 @@ interface HostSteps extends ProcedureParts, HostUpgrade, hostSteps.HostStepsPart
   readonly host: ManifestHost;
 }
 
-/** Returns what the steps of one host need. Throws REFIT_FILE if the manifest does not name the host. */
+/** Returns the values that the steps of one host need. Throws REFIT_FILE if the manifest does not contain the host. */
 function stepsOn(procedure: ProcedureParts, work: HostUpgrade, abort: AbortSignal): HostSteps {
   const { manifest, shells, writer } = procedure;
   const { name } = work.target;

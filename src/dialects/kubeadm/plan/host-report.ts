@@ -15,7 +15,7 @@ import { type HostUpgrade, type Report, reportOn, reportPatch } from './kubeadm-
 import { REFUSED_MS } from './outages.ts';
 
 export interface ReportParts extends BasicTools {
-  /** This client writes only while this process holds the lease. */
+  /** The client that writes the report. It writes only while this process holds the lease. */
   readonly writer: KubeClient;
 }
 
@@ -23,15 +23,18 @@ export interface HostReport {
   /** Returns the last report, even if it is not written yet. */
   latest(): Report;
   /**
-   * Adds to the report. Resolves when the report is written. Rejects if `until` aborts, or if the
-   * API server refuses the write for too long.
+   * Adds fields to the report. Resolves when the report is written. Rejects if `until` aborts, or if the API server
+   * refuses the write for too long.
    */
   add(more: Partial<Report>, until?: AbortSignal): Promise<void>;
-  /** Begins a step, and adds the time spent on the previous step to the report. Resolves and rejects like `add`. */
+  /** Begins a step, and adds the duration of the previous step to the report. Resolves and rejects like `add`. */
   enter(step: string, more?: Partial<Pick<Report, 'state' | 'message' | 'touched'>>): Promise<void>;
 }
 
-/** Milliseconds between two attempts to write. If the cluster has one API server, it is down for over a minute while it is replaced. */
+/**
+ * The milliseconds between two attempts to write. If the cluster has only one API server, it is unavailable for more
+ * than a minute while it is replaced.
+ */
 const RETRY_MS = 1000;
 
 /** Returns the report of a new attempt, without writing it. The Node may still have an older report. */
@@ -54,7 +57,7 @@ export function hostReport(
   let written: Promise<void> = Promise.resolve();
   let found: EarlierReport | undefined;
 
-  /** Writes one report after the other, so that the last one wins. */
+  /** Writes the reports one after the other, so that the last report replaces all earlier ones. */
   async function add(more: Partial<Report>, until = abort): Promise<void> {
     report = { ...report, ...more };
     const added = report;
@@ -64,8 +67,8 @@ export function hostReport(
   }
 
   /**
-   * Writes the report. Retries after an error, because the API server and the lease are unavailable while kubeadm replaces the
-   * API server. The report of a failure is retried without a limit.
+   * Writes the report. Retries after an error, because the API server and the lease are unavailable while kubeadm
+   * replaces the API server. If the report is about a failure, the number of retries has no limit.
    */
   async function write(added: Report, until: AbortSignal): Promise<void> {
     let refusedAt = Number.POSITIVE_INFINITY;
@@ -112,7 +115,7 @@ interface EarlierReport {
 }
 
 /**
- * Returns from the report of an earlier, killed attempt what is still true: the version before that
+ * Returns the values that are still true from the report of an earlier, killed attempt: the version before that
  * attempt, and `touched`.
  */
 function foundOn(node: Node, { rollout, target }: Report): EarlierReport {

@@ -1,4 +1,4 @@
-/** Proves which taints of replaced requests are found. */
+/** Proves which taints are recognized as left over from replaced requests. */
 
 import { expect, test } from 'vitest';
 import { decide } from '../../../../test/support/builders/decisions.ts';

@@ -1,4 +1,4 @@
-/** Proves how the dialect observes a host, and what it signals to it. */
+/** Proves how the dialect observes a host, and which signal it sends to the host. */
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
@@ -68,7 +68,7 @@ interface Place {
   readonly target: Target;
 }
 
-/** Returns the first target of that stage. */
+/** Returns the first target of the stage `id`, with its rollout. */
 function placeOf(
   works: HostUpgrades | undefined,
   object: Node,
@@ -180,7 +180,7 @@ describe('what is seen of a target', () => {
 
 test.each([
   ['Verify', 'the new kubelet crashed 3 times'],
-  // The message says what blocks the drain. The leader reports that by itself.
+  // The message says what blocks the drain. The leader itself reports that already.
   ['Drain', undefined],
 ])('what a host reports at %s is why it does not go on: %s', (step, stalled) => {
   const object = node({ step, touched: true, message: 'the new kubelet crashed 3 times' });

@@ -107,8 +107,8 @@ function stagesOf(request: planObject.Request, now: number): Stage[] {
 }
 
 /**
- * The deadline of a host in milliseconds, if no UpgradePolicy sets one: one hour for the drain and one for kubeadm, which may wait
- * five minutes for each manifest.
+ * The deadline of a host in milliseconds, if no UpgradePolicy sets a deadline. It allows one hour for the drain and one
+ * hour for kubeadm, which may wait five minutes for each manifest.
  */
 export const HOST_DEADLINE_MS = 2 * 60 * 60 * 1000;
 
@@ -120,8 +120,8 @@ const { kind } = configMaps;
 const OWN = pendingOwnerOf({ kind, uid: '' });
 
 /**
- * Finds the nodes with a taint that an earlier plan set, so that the leader removes the taint. The cordons of an earlier plan stay, because
- * a host that failed halfway must remain cordoned.
+ * Finds the nodes with a taint that an earlier plan set, so that the leader removes the taint. Does not find cordons of
+ * an earlier plan: they must stay, because a host that failed halfway must remain cordoned.
  */
 export function orphanedPlans(
   world: World,
@@ -130,13 +130,16 @@ export function orphanedPlans(
   const current = plans.map((plan) => OWN + planObject.sourceOfPlan(plan).uid);
   return world.list(nodes).flatMap((node) => {
     const owner = pendingOwner(node);
-    // A taint without a uid is past, too: only an earlier version of Refit set such taints.
+    // A taint without a uid also comes from an earlier plan, because only an earlier version of Refit set such taints.
     const isPast = owner === '' || (owner?.startsWith(OWN) === true && !current.includes(owner));
     return isPast ? [orphanedPlan(node, owner.slice(OWN.length))] : [];
   });
 }
 
-/** Returns an orphaned plan with the Node as its only target. The key of the target is used by no rollout, so no host works on it. */
+/**
+ * Returns an orphaned plan that has the Node as its only target. No rollout uses the key of this target, so Refit does
+ * no work on the host.
+ */
 function orphanedPlan({ metadata: { name } }: Node, uid: string): OrphanedPlan<ConfigMap> {
   const source = {
     apiVersion: apiVersionOf(configMaps),

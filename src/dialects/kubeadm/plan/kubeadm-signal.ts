@@ -13,7 +13,7 @@ import { type HostStepsParts, VERIFY_MS } from '../host/host-steps.ts';
 
 const REPORT = 'upgrade.refit.dev/kubeadm';
 
-/** The schema of the report on a Node. A report must be checked, because the kubelet of the node can write it, too. */
+/** The schema of the report on a Node. Reports must be checked, because the kubelet of the node can also write them. */
 const reportSchema = z.object({
   /** The uid of the rollout. */
   rollout: z.string(),
@@ -25,9 +25,12 @@ const reportSchema = z.object({
   step: z.string().max(20),
   since: z.string(),
   from: z.string().optional(),
-  /** True once something on the host may have been replaced, by this attempt or by an earlier one that was killed. */
+  /**
+   * True after something on the host may have been replaced, either by this attempt or by an earlier attempt that was
+   * killed.
+   */
   touched: z.boolean().optional(),
-  /** The milliseconds of each finished step. */
+  /** The duration of each finished step, in milliseconds. */
   spent: z.record(z.string(), z.number()).refine((spent) => Object.keys(spent).length <= 10),
   message: z.string().optional(),
 });
@@ -67,17 +70,17 @@ export interface HostUpgrade extends Pick<HostStepsParts, 'rollout' | 'version' 
 
 export interface HostUpgrades {
   /**
-   * Returns the state of the work of this process on the host; undefined if it does not work on the
-   * host. `open` means that nothing has changed yet, so the work can be stopped. The report on the
-   * Node does not decide, because the kubelet can write it.
+   * Returns the state of the work that this process does on the host; undefined if this process does not work on the
+   * host. `open` means that the work has changed nothing yet, so it can be stopped. The report on the Node is not used
+   * for this, because the kubelet can write that report.
    */
   stateOf(target: Target): 'open' | 'busy' | 'ended' | undefined;
   isWaiting(target: Target): boolean;
   /** Starts the work. Resolves once it has started; does nothing if it already runs. */
   begin(work: HostUpgrade): Promise<void>;
-  /** Tells the work that the node is drained. If the work waits for the drain, it continues. */
+  /** Informs the work that the node is drained. If the work waits for the drain, it continues. */
   acknowledge(target: Target): void;
-  /** Ends the work if it has changed nothing yet. Resolves once the reason is on the Node. */
+  /** Ends the work if it has changed nothing yet. Resolves when the reason has been written to the Node. */
   stop(target: Target, reason: string): Promise<void>;
 }
 
@@ -91,7 +94,7 @@ export function sshSignal(upgrades: HostUpgrades | undefined): Signal {
       const work = { rollout: source.uid, target, version, verb, parts: partsOf(stage) } as const;
       return upgrades && begun(async () => await upgrades.begin(work));
     },
-    // A signal writes no object: the work begins on the host itself.
+    // Sending a signal writes no Kubernetes object, because the work starts on the host itself.
     touches: () => undefined,
     acknowledge: (_world, _rollout, _stage, target) =>
       upgrades && begun(() => upgrades.acknowledge(target)),

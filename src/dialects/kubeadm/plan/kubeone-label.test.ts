@@ -1,4 +1,4 @@
-/** Proves whose label for an upgrade a Node has, and what F4 says about labels of others. */
+/** Proves which manager has labelled a Node for an upgrade, and what F4 reports about labels of other tools. */
 import { describe, expect, test } from 'vitest';
 import type { Node } from '../../../kube/resources.ts';
 import { describeFinding } from '../../../versions/findings.ts';
@@ -6,7 +6,7 @@ import { KUBEONE_LABEL, LABEL_OWNER, labelFindings, labelStateOf } from './kubeo
 
 const TIME = '2026-11-26T21:04:05Z';
 
-/** A Node on which these managers have written the label. */
+/** Returns a Node on which these field managers have written the label. */
 function labelled(managers: readonly string[], annotations: Record<string, string> = {}): Node {
   const fieldsV1 = { 'f:metadata': { 'f:labels': { [`f:${KUBEONE_LABEL}`]: {} } } };
   const managedFields = [

@@ -1,6 +1,6 @@
 /**
- * Judges the label by which KubeOne marks the Nodes that it upgrades. Refit sets the same label during a rollout, because
- * `kubeone apply` does not know the Lease of Refit. An annotation of Refit beside the label names the run.
+ * Finds out who set the label with which KubeOne marks the Nodes that it upgrades. Refit sets the same label during a
+ * rollout, because `kubeone apply` does not know the Lease of Refit. Refit also sets an annotation that names its run.
  */
 import type { Node } from '../../../kube/resources.ts';
 import { ownMember } from '../../../util/own-member.ts';
@@ -14,9 +14,9 @@ export const LABEL_OWNER = 'upgrade.refit.dev/kubeone-label';
 type LabelState = 'absent' | 'ours' | 'foreign';
 
 /**
- * Returns who set the label. The annotation alone is no proof: it stays if a person removes the label, and KubeOne may then set
- * the label again. So the field managers of the Node count, too. The Node must not come from the cache of an informer, which
- * leaves them out.
+ * Returns who set the label. The annotation alone is no proof: if a person removes the label, the annotation stays, and
+ * KubeOne may then set the label again. So the function also checks the field managers of the Node. The Node must not
+ * come from the cache of an informer, because such caches omit the field managers.
  */
 export function labelStateOf({ metadata }: Node): LabelState {
   if (ownMember(metadata.labels, KUBEONE_LABEL) === undefined) return 'absent';
@@ -30,7 +30,10 @@ export function labelOf(owner: string): Pick<Node['metadata'], 'labels' | 'annot
   return { labels: { [KUBEONE_LABEL]: '' }, annotations: { [LABEL_OWNER]: owner } };
 }
 
-/** Returns a finding of rule F4 if there are labels that Refit did not set. If `takesOver` is true, it is only a warning. */
+/**
+ * Returns a finding of rule F4 if Nodes have labels that Refit did not set. If `takesOver` is true, the finding is only
+ * a warning.
+ */
 export function labelFindings(nodes: readonly Node[], takesOver: boolean): Finding[] {
   const foreign = nodes.filter((node) => labelStateOf(node) === 'foreign');
   if (foreign.length === 0) return [];

@@ -62,8 +62,8 @@ export interface KubeOneParts {
 export const UNNAMED = 'unnamed-';
 
 /**
- * The schema of KubeOne's manifest. It converts the manifest to the form of Refit's manifest, and keeps the other fields. The paths of the
- * binaries are those that the guide uses.
+ * The schema of KubeOne's manifest. It converts the manifest to the form of Refit's manifest, and keeps the names of
+ * the fields that Refit does not convert. The binaries get the paths that the guide in the documentation uses.
  */
 export const kubeOneManifest = cluster.transform((value) => {
   const { name, versions, controlPlane, staticWorkers, cloudProvider } = value;
@@ -94,8 +94,8 @@ export const kubeOneManifest = cluster.transform((value) => {
 });
 
 /**
- * Returns how ssh reaches a host. KubeOne has the same defaults as Refit: the user root, port 22, and for the bastion the user and
- * the key of the host.
+ * Returns the settings with which ssh reaches a host. KubeOne has the same defaults as Refit: the user root and port
+ * 22. For the bastion, the defaults are the user and the key of the host.
  */
 function reached(of: z.infer<typeof host>, unnamed: string) {
   const bastion = {

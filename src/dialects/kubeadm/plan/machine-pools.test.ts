@@ -1,4 +1,7 @@
-/** Shows the next step of a MachineDeployment in each state, and when Refit gives up on a roll-out that makes no progress. */
+/**
+ * Shows the next step of a MachineDeployment in each state, and when Refit stops waiting for a roll-out that makes no
+ * progress.
+ */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
 import type { KubeClient, RequestOptions } from '../../../kube/client.ts';
@@ -229,7 +232,7 @@ interface Stuck {
   readonly versions?: readonly string[];
   /** The error of all Machines. */
   readonly errorReason?: string;
-  /** Returns the error with which a read or a write ends. */
+  /** Returns the error with which a read fails; undefined if it succeeds. `onPatch` does the same for a write. */
   readonly onGet?: () => Error | undefined;
   readonly onPatch?: () => Error | undefined;
   /** Returns what a read finds. The first read has number 0. */
@@ -365,7 +368,7 @@ test('a version that somebody reverts is not written again, and not paused', asy
 });
 
 test('an autoscaler adds more Machines than there were: each one counts', async () => {
-  // One more Machine joins every ten minutes, for more than an hour.
+  // One more Machine becomes ready every ten minutes, for more than an hour.
   const shows = (read: number): Given => {
     const ready = 4 + Math.floor(read / 600);
     const replicas = ready > 4 ? 12 : 5;

@@ -43,8 +43,8 @@ const namespace = 'kube-system';
  */
 const OURS = 'upgrade.refit.dev/machines';
 /**
- * The field manager in `metadata.managedFields` that distinguishes Refit's pause from pauses by
- * others.
+ * The field manager in `metadata.managedFields` that distinguishes Refit's pause from the pauses of other tools or
+ * people.
  */
 const FIELD_MANAGER = 'refit-kubeadm';
 const ASK_AGAIN_MS = 1000;
@@ -69,7 +69,7 @@ export function poolVersion({ spec }: Pool): string {
   return spec.template.spec.versions?.kubelet ?? '';
 }
 
-/** Returns true if Refit began to roll out a version and has not ended. */
+/** Returns true if Refit began to roll out a version and has not finished the roll-out. */
 export function isBegun({ metadata }: Pool): boolean {
   return metadata.annotations?.[OURS] !== undefined;
 }
@@ -87,7 +87,10 @@ export function poolsToRoll(pools: readonly Pool[], target: string): Pool[] {
   });
 }
 
-/** Returns findings about the MachineDeployments. Their versions must obey the rules for kubelets once all API servers have `target`. */
+/**
+ * Returns findings about the MachineDeployments. Their versions must follow the rules for kubelets when all API servers
+ * have the version `target`.
+ */
 export function poolFindings(pools: readonly Pool[] | undefined, target: string): Finding[] {
   const found =
     'MachineDeployments cannot be read: machine-controller is not installed, or a right is missing';
@@ -119,8 +122,8 @@ export function poolFindings(pools: readonly Pool[] | undefined, target: string)
 }
 
 /**
- * One step of the roll-out. If it has a `patch`, Refit writes the patch. If it has `left`, Refit
- * waits, and `left` is the number of Machines that must still come or go. If it has neither, the
+ * One step of the roll-out. If it has a `patch`, Refit writes the patch. If it has `left`, Refit waits, and `left`
+ * counts the Machines that must still be created, become available, or be deleted. If it has neither field, the
  * roll-out stops with the message.
  */
 interface PoolStep {
@@ -168,7 +171,8 @@ export function nextPoolStep(
       message: `waits for a first Machine Ready at ${target}`,
       left: Number.POSITIVE_INFINITY,
     };
-  // The pause comes only after the first new Machine exists: in a paused roll-out, the new MachineSet would get no Machine.
+  // Refit pauses the roll-out only after the first new Machine exists. If the roll-out were paused earlier, the new
+  // MachineSet would get no Machine.
   if (isOpen)
     return { message: 'is paused until a canary has joined', patch: { spec: { paused: true } } };
   if (paused)
@@ -283,9 +287,9 @@ async function write(
 }
 
 /**
- * Pauses a roll-out in progress. Without Ctrl-C, it pauses the roll-out only if that has a new Machine. After Ctrl-C, it pauses the
- * roll-out only if the canary is not ready. Resolves with a clause about what is left to do; the clause follows the name of the
- * MachineDeployment.
+ * Pauses a roll-out in progress. If the user did not press Ctrl-C, it pauses the roll-out only if a new Machine exists.
+ * If the user pressed Ctrl-C, it pauses the roll-out only if the canary is not ready. Resolves with a clause that says
+ * what the user must still do. The clause follows the name of the MachineDeployment.
  */
 async function pause(tools: PoolTools, pool: Pool, target: string): Promise<string> {
   const isAborted = tools.abort.aborted;

@@ -29,7 +29,7 @@ const architecture = z
     /^(amd64|arm64|arm|386|ppc64le|s390x|riscv64)$/,
     'is not an architecture that Kubernetes has; use for example amd64 or arm64',
   );
-/** The SHA-256 of a file: one for all hosts, or one for each processor. */
+/** The SHA-256 of a file: one hash for all hosts, or one hash for each processor architecture. */
 const sha256 = z.union([hash, z.record(architecture, hash)]);
 
 const absolute = z.string().regex(/^\/\P{Cc}*$/u, 'is not an absolute path on the host');
@@ -58,7 +58,7 @@ const kubeadmOptions = strictObject({
   etcdUpgrade: z.boolean().exactOptional(),
 });
 
-/** Accepts a boolean, because YAML parses an unquoted `yes` as one. ssh knows only `yes` and `no`. */
+/** Accepts a boolean, because YAML parses an unquoted `yes` as a boolean. ssh knows only `yes` and `no`. */
 const sshValue = z.preprocess((given) => {
   if (typeof given !== 'boolean') return given;
   return given ? 'yes' : 'no';
@@ -68,7 +68,7 @@ const access = {
   user: optionalText,
   port: port.exactOptional(),
   identityFile: optionalText,
-  /** The PATH of scripts. It is needed if sudo sets a shorter one. */
+  /** The PATH for scripts on the host. It is needed if sudo sets a shorter PATH. */
   path: absolute.exactOptional(),
   /** Options for ssh as `-o NAME=VALUE`. Each host also gets the options for all hosts. */
   options: z.record(z.string(), sshValue).exactOptional(),
@@ -80,7 +80,7 @@ const binaries = strictObject({
   kubectl: binary.exactOptional(),
 });
 
-/** The binaries of one host. For a binary that is missing here, the host uses the one for all hosts. */
+/** The binaries of one host. If a binary is missing here, the host uses the binary that is set for all hosts. */
 const ownBinaries = strictObject({
   kubeadm: binary.exactOptional(),
   kubelet: binary.exactOptional(),
@@ -98,9 +98,12 @@ const host = strictObject({
   kubeadm: kubeadmOptions.exactOptional(),
   /** Binaries of this host only, for example for another processor or another operating system. */
   binaries: ownBinaries.exactOptional(),
-  /** Binaries of this host only, for the versions on the way to the target. */
+  /** Binaries of this host only, for the intermediate versions before the target version. */
   hops: z.array(strictObject({ version, binaries: ownBinaries })).exactOptional(),
-  /** The host through which ssh reaches this one. By default, ssh logs in there with the user and the key of this host. */
+  /**
+   * The host through which ssh reaches this host. By default, ssh logs in to the bastion with the user and the key of
+   * this host.
+   */
   bastion: strictObject({
     address: filledText,
     port: port.default(22),
@@ -109,7 +112,7 @@ const host = strictObject({
   }).exactOptional(),
 });
 
-/** The containerd to install on each host that gets a new version of Kubernetes, before that version. */
+/** The containerd to install on each host that gets a new version of Kubernetes. It is installed before that version. */
 const containerd = strictObject({
   version: z
     .string()
@@ -125,11 +128,14 @@ const containerd = strictObject({
 
 const manifest = strictObject({
   version,
-  /** The versions on the way to the target: one for each minor version between the current one and the target. */
+  /**
+   * The intermediate versions before the target version: one for each minor version between the current version and the
+   * target version.
+   */
   hops: z.array(strictObject({ version, binaries })).default([]),
   /**
-   * True to leave workers at their version while the control plane goes through the hops, as long as their kubelets are not too
-   * old for the API servers.
+   * True to leave workers at their version while the control plane is upgraded through the intermediate versions. This
+   * applies as long as the kubelets of the workers are not too old for the API servers.
    */
   workersSkipMinors: z.boolean().default(false),
   kubeconfig: optionalText,
@@ -138,13 +144,19 @@ const manifest = strictObject({
   binaries,
   containerd: containerd.exactOptional(),
   kubeadm: kubeadmOptions.prefault({}),
-  /** The rules of the preflight whose findings are only warnings, because a person has looked into them. */
+  /**
+   * The rules of the preflight whose findings are only warnings, because a person has checked the findings and accepts
+   * them.
+   */
   allow: z.array(z.enum(LIFTABLE)).default([]),
-  /** How many snapshots of etcd stay on the host that takes them; 0 if none is taken. */
+  /** The number of etcd snapshots that are kept on the host where they are taken; 0 to take no snapshots. */
   etcdSnapshots: z.int().min(0).max(100).default(2),
-  /** The file with the certificate that snapshots are encrypted for. After loading, the certificate itself. */
+  /**
+   * The file with the certificate with which snapshots are encrypted. After loading, the field contains the certificate
+   * itself.
+   */
   etcdSnapshotCertificate: optionalText,
-  /** True to approve the requests of kubelets with serverTLSBootstrap. */
+  /** True to approve the certificate requests of kubelets that have `serverTLSBootstrap`. */
   approveServingCertificates: z.boolean().default(false),
   /** Files or folders with plain manifests. */
   addons: z.array(strictObject({ name: nodeName, path: filledText })).default([]),
@@ -172,7 +184,8 @@ const NO_MANIFEST =
   'name the manifest with -m FILE; the guide of Refit about kubeadm shows how to write one';
 
 /**
- * Loads a manifest. Relative paths start at its directory, and paths with ~/ at the home directory.
+ * Loads a manifest. Relative paths are resolved from the directory of the manifest, and paths with ~/ from the home
+ * directory.
  * @throws RefitError REFIT_FILE with file, field, found and expected
  */
 export async function loadManifest(path: string): Promise<Manifest> {
@@ -180,7 +193,8 @@ export async function loadManifest(path: string): Promise<Manifest> {
   const { ssh, kubeOne } = read;
   const resolved = (file?: string) =>
     file && resolve(dirname(path), file.replace(/^~(?=\/)/, homedir()));
-  // KubeOne's manifest has no fields for the known hosts and the kubeconfig, so the files that KubeOne writes beside it are used.
+  // KubeOne's manifest has no fields for the known hosts and the kubeconfig. So Refit uses the files that KubeOne
+  // writes to the directory of the manifest.
   const writtenByKubeOne = (file: string): string | undefined =>
     kubeOne && existsSync(resolve(dirname(path), file)) ? file : undefined;
   const withKey = <T extends { readonly identityFile?: string }>(each: T) =>
@@ -244,7 +258,8 @@ function problemsIn(data: z.infer<typeof manifest>): string[] {
 
 function repeatedIn({ hosts, ssh, addons }: z.infer<typeof manifest>): string[] {
   const first = new Map(hosts.map((each) => [each.name, each]));
-  // Each name counts once: the address of a host that is listed twice would occur twice as well.
+  // Hosts with the same name count as one host here. Otherwise a host that is listed twice would also be reported for
+  // its address.
   const ways = [...first.values()].map(
     ({ name, address = name, port: at = ssh.port ?? 22, bastion }) =>
       [address, `port ${at}`, ...(bastion ? [`through ${bastion.address}`] : [])].join(' '),

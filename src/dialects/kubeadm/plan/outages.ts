@@ -4,17 +4,17 @@ import { messageOf } from '../../../util/errors.ts';
 import type { LogFields, Logger } from '../../../util/log.ts';
 
 /**
- * The milliseconds after the first refused request in which refusals are no problem. A new API server
- * refuses all requests until it has read its roles.
+ * The number of milliseconds after the first refused request in which refusals are expected. A new API server refuses
+ * all requests until it has read its roles.
  */
 export const REFUSED_MS = 60_000;
 
 export interface ExpectedOutages {
   /** Returns the logger for everything that sends requests to API servers. */
   logger(log: Logger): Logger;
-  /** Tells the log that kubeadm starts to replace the API server of `host`. */
+  /** Informs the logger that kubeadm starts to replace the API server of `host`. */
   begin(host: string): void;
-  /** Tells the log that the API server of `host` should answer again. */
+  /** Informs the logger that the API server of `host` should answer again. */
   end(host: string): void;
 }
 

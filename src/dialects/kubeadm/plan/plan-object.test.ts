@@ -1,4 +1,4 @@
-/** Proves how request and record of a plan are read: those of this release, of an earlier one, and of a person. */
+/** Proves how the request and the record of a plan are read if this release, an earlier release, or a user wrote them. */
 import { expect, test } from 'vitest';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { stageWith } from '../../../../test/support/kubeadm/survey.ts';

@@ -24,8 +24,8 @@ const request = z.object({
   /** The control-plane hosts that are not upgraded, but whose certificates end soon and are renewed. */
   certificates: z.array(z.string()).default([]),
   /**
-   * The first control-plane host, which runs `kubeadm upgrade apply`. Like the other lists, this one lacks hosts that already had the
-   * version.
+   * The first control-plane host, which runs `kubeadm upgrade apply`. This list, like the other lists, does not contain
+   * hosts that already had the version.
    */
   leader: z.array(z.string()),
   followers: z.array(z.string()),
@@ -35,11 +35,17 @@ const request = z.object({
    */
   kubelets: z.array(z.string()),
   workers: z.array(z.string()),
-  /** True for the way back to an older patch: workers come first, then the control plane. */
+  /**
+   * True if the rollout goes back to an older patch version. In that case the workers go back first, and then the
+   * control plane.
+   */
   back: z.literal(true).exactOptional(),
 });
 
-/** What a rollout must do on which hosts. It is fixed at the start of the rollout; a later edit of the manifest does not change it. */
+/**
+ * What a rollout must do, and on which hosts. The request is fixed at the start of the rollout; a later edit of the
+ * manifest does not change it.
+ */
 export type Request = z.infer<typeof request>;
 
 export type Recorded = Pick<Rollout, 'phase' | 'blocked' | 'reason' | 'stages'>;
@@ -108,8 +114,8 @@ const stage = z.looseObject({
 const record = z.looseObject({ phase: z.enum(ROLLOUT_PHASES), stages: z.array(stage) });
 
 /**
- * Returns the record of the progress; an empty object before the first `withRecord`. `unread` is set if somebody edited the record so that
- * it cannot be read, and is a message for that person.
+ * Returns the recorded progress as `recorded`, which is absent before the first `withRecord`. If somebody has edited
+ * the record so that it cannot be read, `unread` is a message for that person.
  */
 export function readRecord({ data }: ConfigMap): {
   readonly recorded?: Recorded;

@@ -1,4 +1,4 @@
-/** Proves that members of etcd are judged only where kubeadm upgrades them. */
+/** Proves that the versions of etcd members are checked only if kubeadm upgrades etcd. */
 import { expect, test } from 'vitest';
 import { ORDINARY } from '../../../../test/support/kubeadm/survey.ts';
 import { parseManifest } from './manifest.ts';
@@ -64,9 +64,9 @@ test.each([
 
 test.each([
   ['3.6.8-0', 'v1.36.3', []],
-  // An interrupted upgrade to v1.37 leaves this version, and any later patch finds it.
+  // An interrupted upgrade to v1.37 leaves etcd at this version. An upgrade to any later patch release can find it.
   ['3.7.0-0', 'v1.37.1', []],
-  // A person installed it: kubeadm does not change an etcd that is newer than its own.
+  // A user installed this version of etcd. kubeadm does not change an etcd that is newer than its own version.
   ['3.7.0-0', 'v1.36.3', []],
   ['3.8.0-0', 'v1.37.1', []],
   ['3.6.11-0', 'v1.37.1', []],

@@ -1,4 +1,4 @@
-/** Proves what the digest of a plan covers: what would be done, and from which start. */
+/** Proves which inputs the digest of a plan covers: the work of the plan, and the state from which it starts. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
@@ -15,10 +15,10 @@ hosts:
 binaries: { kubeadm: { path: /a }, kubelet: { path: /b } }`;
 
 interface Given {
-  /** A text of the manifest and its replacement. */
+  /** A text in the manifest, and the text that replaces it. */
   readonly edit?: readonly [from: string, to: string];
   readonly kubeadm?: string;
-  /** Lines of the probe of each host. */
+  /** Additional lines in the output of the probe of each host. */
   readonly more?: string;
   readonly uid?: string;
   readonly configuration?: readonly unknown[];
@@ -28,7 +28,7 @@ interface Given {
   readonly pools?: readonly string[];
 }
 
-/** Returns a survey with new objects each time, as two runs would read them. */
+/** Returns a survey that shares no objects with another one, as two runs would read it. */
 function surveyOf({
   edit = ['', ''],
   kubeadm = 'v1.36.2',

@@ -1,4 +1,4 @@
-/** Tests what refuses an upgrade, and what lets it go on all the same. */
+/** Tests which problems refuse an upgrade, and which options allow the upgrade anyway. */
 import { describe, expect, test } from 'vitest';
 import {
   facts,

@@ -19,7 +19,7 @@ hosts: [{ name: cp1, role: controlPlane }, { name: cp2, role: controlPlane }, { 
 binaries: { kubeadm: { path: /a }, kubelet: { path: /b } }`,
   'cluster.yaml',
 );
-/** The renewal of `cp1` has failed. */
+/** The plan in which the renewal of the certificates on `cp1` has failed. */
 const RENEWED = stageWith('certificates', { cp1: 'failed', cp2: 'pending' });
 
 function node(name: string, ready: 'True' | 'False' = 'True'): Node {
@@ -117,7 +117,7 @@ test('a node that no run will uncordon is told, with the command', () => {
       'node w1: an earlier run left it cordoned; once it works, run kubectl uncordon w1',
     ),
   ]);
-  // `kubectl uncordon` leaves Refit's mark on the Node.
+  // `kubectl uncordon` does not remove the annotation of Refit from the Node.
   const uncordoned = nodes.map((each) => ({ ...each, spec: {} }));
   expect(assess({ ...survey, nodes: uncordoned }).findings).toEqual(assess(survey).findings);
   const plan = planWith('running', []);

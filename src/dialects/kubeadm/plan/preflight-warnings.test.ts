@@ -1,4 +1,4 @@
-/** Tests what people are told before they agree to an upgrade. */
+/** Tests which warnings users get before they confirm an upgrade. */
 import { describe, expect, test } from 'vitest';
 import {
   facts,

@@ -1,4 +1,4 @@
-/** Tests what an upgrade has to do, and how one that was interrupted goes on. */
+/** Tests which work an upgrade has to do, and how an interrupted upgrade continues. */
 import { describe, expect, test } from 'vitest';
 import { stageWith } from '../../../../test/support/kubeadm/survey.ts';
 import {
@@ -37,7 +37,7 @@ function upgraded(names: readonly string[], more: Partial<HostFacts> = {}): Part
 
 const alone = { ...manifest, hosts: manifest.hosts.filter(({ name }) => name !== 'cp2') };
 
-/** That of `cp1` and `cp2` has failed. */
+/** Returns a failed plan that renews the certificates of `cp1` and `cp2`, with these states of the hosts. */
 function renewalWith(...states: readonly string[]): ConfigMap {
   const targets = Object.fromEntries(states.map((state, at) => [`cp${at + 1}`, state]));
   const plan = newPlan({ ...REQUEST, certificates: ['cp1', 'cp2'] }, 'sha256:1');

@@ -67,14 +67,14 @@ export interface Assessment {
   readonly request: Request;
   /** True if a rollout of this request has started and not ended. */
   readonly resumes: boolean;
-  /** The reason of the person who aborted the rollout that is resumed; undefined if nobody did. */
+  /** The reason that a person gave when aborting the rollout that is resumed; undefined if nobody aborted it. */
   readonly aborted?: string | undefined;
-  /** True if hosts of the request may be half upgraded, by a rollout that is resumed or that failed. */
+  /** True if hosts of the request may be partly upgraded, because a rollout is resumed or has failed. */
   readonly continues: boolean;
   readonly start: string;
   /** The versions of the hosts before the upgrade, for the record of a new plan. */
   readonly before?: Before | undefined;
-  /** The hosts that stay as they are on the way back, by name, and why. */
+  /** The hosts that do not go back to the earlier version: the keys are their names, the values are the reasons. */
   readonly stays?: ReadonlyMap<string, string> | undefined;
   /** A hash of the plan. Two plans have the same digest if they would do the same from the same start. */
   readonly digest: string;
@@ -148,8 +148,8 @@ export function assess(survey: Survey): Assessment {
 
 function digestOf(survey: Survey, fresh: Request, begin: string): string {
   const { manifest, policy, plan, pools, rollsPools, addons } = survey;
-  // If all hosts are done and only later work is left, the request of the ended rollout counts, so that the digest of the plan stays the
-  // same until all of its work is done.
+  // If all hosts are done and only the work after the hosts is left, the digest uses the request of the ended rollout.
+  // So the digest of the plan stays the same until all work of the plan is done.
   const isAfter = plan && isEmpty(fresh) && readRecord(plan).recorded?.phase === 'done';
   const ended = isAfter ? requestOf(plan) : undefined;
   const [request, start] =
@@ -183,7 +183,7 @@ export function hostsOf({ leader, followers, kubelets, workers }: Request): stri
   return [...new Set([...leader, ...followers, ...kubelets, ...workers])];
 }
 
-/** Returns a request without the hosts on which everything has the target version. */
+/** Returns a request without the hosts whose components all have the target version. */
 function freshRequest(survey: Survey, back: WayBack | undefined): Request {
   const { manifest, hosts, nodes, clusterVersion, plan } = survey;
   if (back) return back.request;
@@ -197,7 +197,7 @@ function freshRequest(survey: Survey, back: WayBack | undefined): Request {
   const apiServers = hosts.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []);
   const leaderIsDone = clusterVersion === manifest.version && done.has(first);
   const minor = parseVersion(manifest.version)?.minor;
-  // An API server whose version is unknown counts as one with another minor version than the target.
+  // If the version of an API server is unknown, it counts as a version with another minor version than the target.
   const isMinor =
     hosts.some(({ unreadImages }) => unreadImages?.['kube-apiserver'] !== undefined) ||
     apiServers.some((version) => parseVersion(version)?.minor !== minor);
@@ -210,9 +210,8 @@ function freshRequest(survey: Survey, back: WayBack | undefined): Request {
 }
 
 /**
- * Returns the names of the hosts whose renewal of certificates is not done. Such a host may have new
- * certificates that a component has not loaded yet. As long as hosts are left, the rollout has worked on
- * nothing else.
+ * Returns the names of the hosts whose renewal of certificates is not done. Such a host may have new certificates that
+ * a component has not loaded yet. While such hosts are left, the rollout has not started any other stage.
  */
 function leftToRenew(plan: ConfigMap): string[] {
   const begun = readRecord(plan).recorded?.stages.find(({ id }) => id === RENEWAL)?.targets ?? [];
@@ -228,7 +227,8 @@ function lockFindings(survey: Survey, open: Request | undefined): Finding[] {
   if (open.version !== manifest.version)
     return [...ofKubeOne, hard('F4', other, 'finish it with its own manifest first')];
   const listed = new Set(manifest.hosts.map(({ name }) => name));
-  // A host whose Node is gone is not missed, because the rollout never starts on it.
+  // If the Node of a host no longer exists, the manifest need not list the host, because the rollout never starts on
+  // it.
   const lost = [...open.certificates, ...hostsOf(open)].filter(
     (name) => !listed.has(name) && nodeNamed(name, nodes),
   );
@@ -261,7 +261,10 @@ export function membershipFindings({
   ];
 }
 
-/** Warns about cordons that an earlier run of Refit left on Nodes that are not in the request, so that no run removes them. */
+/**
+ * Warns about Nodes that are not in the request, but that an earlier run of Refit left cordoned. No run removes these
+ * cordons.
+ */
 function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
   const ours = nodes.filter(
     (of) => !isMarkStale(of) && readOwner(cordonOwner(of) ?? '')?.kind === configMaps.kind,
@@ -275,7 +278,10 @@ function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
     : left.map((name) => warn('cordon', `node ${name}: ${why} ${name}`));
 }
 
-/** Returns findings of rule F3: every Node must be Ready before the upgrade. Otherwise it would look as if the upgrade had broken it. */
+/**
+ * Returns findings of rule F3: every Node must be Ready before the upgrade. Otherwise people could think that the
+ * upgrade had broken the Node.
+ */
 function readyFindings({ manifest, nodes }: Survey): Finding[] {
   const listed = manifest.hosts.flatMap(({ name }) => nodeNamed(name, nodes) ?? []);
   return absentOf(listed).map((name) => hard('F3', `node ${name} is not Ready`));
@@ -314,8 +320,8 @@ function versionFacts(
     // Without a target version, the checks assume that the API servers keep their version.
     ...(back?.isOfWorkersAlone ? {} : { target: manifest.version }),
     goesBack: back !== undefined,
-    // After an upgrade that stopped halfway, the versions of API servers may differ. On the way back they may, too, because the
-    // record of the upgrade explains it.
+    // After an upgrade that was interrupted, the versions of API servers may differ. When the hosts go back to the
+    // earlier version, they may differ as well, because the record of the upgrade explains the difference.
     resuming: resuming || back !== undefined,
     oldestMaintained: OLDEST_MAINTAINED,
     kubelets: nodes.flatMap(({ metadata: { name }, status }) => {
@@ -364,7 +370,8 @@ function hostFindings(
         ),
       );
     findings.push(...imageFindings(facts));
-    // A missing manifest that can be restored is no problem here, because the repair comes before the survey that decides.
+    // A missing manifest that can be restored is no finding here, because Refit restores it before the survey that
+    // decides about the upgrade.
     for (const { name, backup, detail } of missing)
       if (backup === 'refused')
         findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`, BY_HAND));
@@ -372,8 +379,8 @@ function hostFindings(
     const leads = `host ${host.name}: its address leads to the host of Node ${other}, as its kubelet's certificate says`;
     if (other !== undefined) findings.push(hard('F2', leads, 'correct the address'));
     const runtime = runtimeOf(nodeNamed(host.name, nodes));
-    // The runtime that the Node reports counts, because the kubelet uses it. The containerd that was found on the host may be
-    // unused, or newer than its running process.
+    // This check uses the runtime that the Node reports, because that is the runtime of the kubelet. The containerd
+    // that was found on the host may be unused, or newer than the running process.
     const isContainerd = runtime === undefined || runtime.name === 'containerd';
     const current = isContainerd ? (runtime?.version ?? ground.containerd) : undefined;
     const has = parseVersion(current);
@@ -389,7 +396,8 @@ function hostFindings(
     }
     const { containerd: _, ...rest } = ground;
     const containerd = isContainerd && wanted ? textOf(wanted) : current;
-    // The version of kubeadm on a worker that skips minor versions does not count, because kubeadm records no version of a worker.
+    // If a worker skips minor versions, the version of its kubeadm is not checked, because kubeadm records no version
+    // of a worker.
     const skips = manifest.workersSkipMinors && host.role === 'worker';
     const managedBy = kubeadm && !skips ? { managedBy: kubeadm } : {};
     const own: VersionFacts = {
@@ -439,8 +447,8 @@ export function describeRefused(name: string, why: string): string {
 }
 
 /**
- * Returns findings about what would stop kubeadm on a host. For hosts that are not upgraded, only their certificates count, because they
- * need none of the files.
+ * Returns findings about problems that would make kubeadm fail on a host. For hosts that are not upgraded, only their
+ * certificates are checked, because kubeadm needs no other files there.
  */
 function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
   const upgraded = hostsOf(request);

@@ -10,9 +10,9 @@ import { approveServing } from './serving-certificates.ts';
 
 interface Given {
   readonly isWanted?: boolean;
-  /** Hosts after the one that answers. */
+  /** More hosts in the manifest, after cp1. */
   readonly more?: string;
-  /** The output of the host at each look. The last one repeats. */
+  /** The output of the host at each probe. The last output repeats. */
   readonly looks?: readonly string[];
   readonly requests?: readonly KubeObject[];
   /** The errors with which reads of requests fail, one after the other. */

@@ -29,11 +29,14 @@ export interface ApprovalParts extends KnowledgeParts, BasicTools {
 export type ApproveServing = (hosts: readonly ManifestHost[]) => Promise<void>;
 
 const SIGNER = 'kubernetes.io/kubelet-serving';
-/** The most milliseconds to wait until a kubelet has requested its certificate and got it. */
+/** The maximum number of milliseconds in which a kubelet must request its certificate and receive it. */
 const WITHIN_MS = 30_000;
 /** The most milliseconds for the script that reads facts on the host of the kubelet. */
 const LOOK_MS = 10_000;
-/** The most requests of one host that are checked at a time. A thief of the host's credentials can create any number of requests. */
+/**
+ * The maximum number of requests of one host that are checked at a time. Somebody who stole the credentials of the host
+ * can create any number of requests.
+ */
 const MOST_REQUESTS = 5;
 
 export function approveServing(parts: ApprovalParts): ApproveServing {
@@ -49,8 +52,8 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
   }
 
   /**
-   * Approves the requests of the host that are right. Resolves with a text that says what is still
-   * missing; empty if nothing is. A wrong request does not end the wait, because it may be an old one.
+   * Approves the requests of the host that are correct. Resolves with a text that says what is still missing; the text
+   * is empty if nothing is missing. An incorrect request does not end the wait, because it may be an old request.
    */
   async function settle(host: ManifestHost): Promise<string> {
     const { stdout } = await shells.run(host, filledScript('serving.sh', {}), LOOK_MS);

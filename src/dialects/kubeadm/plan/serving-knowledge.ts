@@ -1,6 +1,6 @@
 /**
- * Gathers the facts that a request for a serving certificate is compared with: the host, its Node, and the addresses of the
- * cluster.
+ * Gathers the facts with which a request for a serving certificate is compared: the host, its Node, and the addresses
+ * of the cluster.
  */
 import { z } from 'zod';
 import type { KubeClient } from '../../../kube/client.ts';
@@ -16,7 +16,10 @@ export interface KnowledgeParts {
   readonly client: KubeClient;
   /** URL of the API server that this process uses. */
   readonly server: string;
-  /** Resolves with the IP addresses of the names, as this machine resolves them. Names that are addresses stay as they are. */
+  /**
+   * Resolves with the IP addresses to which this machine resolves the names. If a name is already an IP address, it is
+   * returned unchanged.
+   */
   readonly addressesOf: (names: readonly string[]) => Promise<readonly string[]>;
   readonly abort: AbortSignal;
 }
@@ -29,8 +32,8 @@ const CLUSTER = z.object({
 });
 
 /**
- * Resolves with what is known about a host. `look` is the output of serving.sh on the host. Rejects with REFIT_REFUSED if the ConfigMap of
- * kubeadm cannot be parsed.
+ * Resolves with the facts about a host. `look` is the output of serving.sh on the host. Rejects with REFIT_REFUSED if
+ * the ConfigMap of kubeadm cannot be parsed.
  */
 export async function knownAbout(
   host: ManifestHost,

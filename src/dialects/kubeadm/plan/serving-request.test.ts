@@ -1,4 +1,4 @@
-/** Shows which requests for a serving certificate are right, and what is wrong with others. */
+/** Shows which requests for a serving certificate are valid, and which faults are found in other requests. */
 import { generateKeyPairSync } from 'node:crypto';
 import { CertificationRequest, CertificationRequestInfo } from '@peculiar/asn1-csr';
 import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
@@ -81,7 +81,7 @@ interface Asked {
   readonly names?: readonly object[];
   readonly extension?: object;
   readonly attribute?: object;
-  /** Attributes of the request in addition to the one with the names. */
+  /** Attributes of the request in addition to the attribute with the names. */
   readonly more?: readonly Attribute[];
   readonly spec?: Partial<SigningRequest['spec']>;
   readonly der?: (bytes: Buffer) => Buffer;

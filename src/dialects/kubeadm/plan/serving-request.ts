@@ -1,6 +1,7 @@
 /**
- * Judges the certificate request of a kubelet. A thief of the kubelet's credentials can also write the addresses in the status of
- * its Node. So each name in the request must be known from the manifest or from the host itself, and must belong to no other host.
+ * Checks the certificate request of a kubelet. Somebody who stole the credentials of the kubelet can also write the
+ * addresses in the status of its Node. So each name in the request must be known from the manifest or from the host
+ * itself, and must belong to no other host.
  */
 import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
 import { CertificationRequest, type CertificationRequestInfo } from '@peculiar/asn1-csr';
@@ -105,7 +106,10 @@ function isOfService(ip: string, services: string): boolean {
   return list.check(ip, familyOf(ip));
 }
 
-/** Returns the SANs of the request. If it has no SANs, or asks for anything else, returns one empty name, which is always refused. */
+/**
+ * Returns the SANs of the request. If the request has no SANs, or has any other extension, returns one empty name,
+ * which is always refused.
+ */
 function namesIn({ attributes }: CertificationRequestInfo): readonly Partial<GeneralName>[] {
   const [value, ...others] = attributes.flatMap(({ type, values }) =>
     type === EXTENSION_REQUEST ? values : undefined,

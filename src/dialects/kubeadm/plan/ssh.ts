@@ -1,4 +1,7 @@
-/** Runs scripts on hosts with the system's ssh client: one shared connection per host, host keys always checked. */
+/**
+ * Runs scripts on hosts with the ssh client of the system. Each host has one shared connection, and host keys are
+ * always checked.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +28,10 @@ const BEGINS = 'refit begins';
 /** Opens shells on the hosts. The sockets are in a private directory, because whoever can use a socket is root on its host. */
 export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
-  /** The path of the socket by host name. The path contains a number and not the name, because it may have only about 100 bytes. */
+  /**
+   * The path of the socket for each host name. The path contains a number instead of the name, because a path may have
+   * only about 100 bytes.
+   */
   const used = new Map<string, string>();
   return {
     async run(host: ManifestHost, script, patienceMs) {
@@ -56,7 +62,9 @@ export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
   };
 }
 
-/** Returns a function that runs work on hosts, and limits on how many of them it runs at a time. */
+/**
+ * Returns a function that runs work on hosts, and that limits the number of hosts on which work runs at the same time.
+ */
 export function limitFor(hosts: readonly ManifestHost[]) {
   return semaphore(hosts.some(({ bastion }) => bastion) ? THROUGH_BASTION : AT_ONCE);
 }

@@ -41,8 +41,9 @@ export function virtualFindings(survey: Surveyed): Finding[] {
 }
 
 /**
- * Returns the container runtime that the kubelet uses, from a text such as `containerd://1.7.29`; undefined if the Node reports none.
- * If its version cannot be parsed, `version` is undefined, and the version that was found on the host counts.
+ * Returns the container runtime that the kubelet uses, from a text such as `containerd://1.7.29`; undefined if the Node
+ * reports no runtime. If its version cannot be parsed, `version` is undefined, and the caller uses the version that was
+ * found on the host.
  */
 export function runtimeOf(
   node: Node | undefined,
@@ -57,7 +58,10 @@ export function nodeNamed(name: string, nodes: readonly Node[]): Node | undefine
   return nodes.find(({ metadata }) => metadata.name === name);
 }
 
-/** Returns true if everything that an upgrade changes on the host has the version, and the Node reports it, too. */
+/**
+ * Returns true if everything that an upgrade changes on the host has the version, and the Node also reports this
+ * version.
+ */
 export function isDone(facts: HostFacts, nodes: readonly Node[], version: string): boolean {
   const found = versionsOn(facts, nodes);
   const known = found.filter((each) => each !== undefined);

@@ -1,6 +1,6 @@
 /**
- * Says which hosts can go back to the patch version that they ran before the last upgrade: workers first, then the control plane. Only
- * the record of that upgrade proves which version they ran.
+ * Finds out which hosts can go back to the patch version that they ran before the last upgrade. Workers go back first,
+ * and then the control plane. Only the record of that upgrade proves which version a host ran.
  */
 import type { ConfigMap, Node } from '../../../kube/resources.ts';
 import { ownMember } from '../../../util/own-member.ts';
@@ -24,7 +24,7 @@ import {
 } from './plan-object.ts';
 import { isDone, nodeNamed, versionsOn } from './survey-nodes.ts';
 
-/** The parts of a survey that the way back depends on. */
+/** The parts of a survey that decide which hosts can go back. */
 interface Survey {
   readonly manifest: Manifest;
   readonly hosts: readonly HostFacts[];
@@ -35,7 +35,10 @@ interface Survey {
 
 export interface WayBack {
   readonly request: Request;
-  /** The hosts that stay as they are although they have another version, by name, and why. */
+  /**
+   * The hosts that do not go back, although they have another version: the keys are their names, the values are the
+   * reasons.
+   */
   readonly stays: ReadonlyMap<string, string>;
   /** True if no control-plane host goes back, so that the API servers keep their version. */
   readonly isOfWorkersAlone: boolean;
@@ -60,7 +63,8 @@ export function wayBackOf(survey: Survey): WayBack {
   const first = controllers[0] ?? '';
   const done = new Set(manifest.hosts.map(({ name }) => name));
   for (const { host } of moving) done.delete(host.name);
-  // If an interrupted kubeadm has replaced the static pods but not recorded the version of the cluster, the first host is not done.
+  // If kubeadm was interrupted after it replaced the static pods and before it recorded the version of the cluster, the
+  // first host is not done.
   const isRecorded = clusterVersion === manifest.version || isOfWorkersAlone;
   if (!isRecorded) done.delete(first);
   const leaderIsDone = isRecorded && done.has(first);
@@ -128,7 +132,8 @@ function findingsOf(
 }
 
 /**
- * Returns a finding if the target version cannot be right. It stands for those of all other rules about versions, which would repeat it.
+ * Returns a finding if the target version cannot be correct. This finding replaces the findings of all other version
+ * rules, because they would report the same problem.
  */
 export function targetFinding(
   { manifest, hosts }: Survey,
@@ -181,7 +186,10 @@ export function recordFor(survey: Survey, request: Request): Before | undefined 
   return { to: request.version, hosts: { ...known, ...Object.fromEntries(hosts) } };
 }
 
-/** Returns the one version of kubelet and static pods; undefined if they have several. The version of kubeadm does not count. */
+/**
+ * Returns the version of the kubelet and the static pods if they all have the same version; undefined if their versions
+ * differ. The version of kubeadm is ignored.
+ */
 function onlyVersionOn(facts: HostFacts, { nodes }: Survey): string | undefined {
   const [, ...running] = versionsOn(facts, nodes);
   const [version, ...others] = new Set(running);

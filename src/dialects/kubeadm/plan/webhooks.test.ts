@@ -1,4 +1,4 @@
-/** Shows which admission webhooks count as able to block an upgrade. */
+/** Shows which admission webhooks are reported because they could block an upgrade. */
 import { expect, test } from 'vitest';
 import type { KubeClient } from '../../../kube/client.ts';
 import type { EndpointSlice, KubeObject, Resource } from '../../../kube/resources.ts';
@@ -15,7 +15,10 @@ const SILENT =
 const ALONE =
   'only node w1 serves webhook guard.example.com, which must allow pods, Nodes or Machines: while it is drained, no node does; run a replica on another node';
 
-/** Returns a client with endpoints, each given by its node. One with `-` before the node is not ready. */
+/**
+ * Returns a client with one endpoint for each given node name. A `-` before the name means that the endpoint is not
+ * ready.
+ */
 function clientWith(webhook: object, endpoints: readonly string[]): KubeClient {
   const slice: EndpointSlice = {
     metadata: { name: 'guard-1' },

@@ -1,6 +1,6 @@
 /**
- * Finds admission webhooks that would block an upgrade: the API server must ask them about pods, Nodes or Machines, but no endpoint
- * serves them, or only one node does.
+ * Finds admission webhooks that would block an upgrade. The API server must call such a webhook for pods, Nodes or
+ * Machines, but no endpoint serves it, or only one node serves it.
  */
 import type { KubeClient } from '../../../kube/client.ts';
 import { clusterScoped, endpointSlices, type KubeObject } from '../../../kube/resources.ts';
@@ -26,8 +26,8 @@ const CONFIGURATIONS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfig
     clusterScoped<KubeObject & { webhooks?: Webhook[] }>('admissionregistration.k8s.io/v1', kind),
 );
 /**
- * Matches the resources that are created or changed during an upgrade: evicted pods are created elsewhere, kubelets write their
- * Nodes, and machine-controller writes Machines. Deletions do not count.
+ * Matches the resources that are created or changed during an upgrade: replacements of evicted pods are created,
+ * kubelets write their Nodes, and machine-controller writes Machines. Deletions are not relevant.
  */
 const WRITTEN = /^(\*|pods|nodes|machine(deployment|set)?s)(\/|$)/;
 
@@ -51,7 +51,7 @@ export async function webhookFindings(
     );
     return found.flatMap((finding) => finding ?? []);
   } catch (error) {
-    // If the API server refuses to list webhooks, the plan is valid without this check.
+    // If the API server refuses to list webhooks, the plan skips this check and is still valid.
     if (!(error instanceof StatusError)) throw error;
     const cure = isForbidden(error) ? '; apply what `refit install rights kubeadm` prints' : '';
     return [{ finding: warn('webhook', `webhooks are not checked: ${messageOf(error)}${cure}`) }];

@@ -1,4 +1,6 @@
-/** Reads a Plan with StatusShards: gives it the status that it would have if it held all targets itself. */
+/**
+ * Reads a Plan with StatusShards, and gives the Plan the status that it would have if it contained all targets itself.
+ */
 import { z } from 'zod';
 import type { CommandStatus, Plan, TargetStatus } from '../../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../../api/refit/status-shard.ts';
@@ -112,8 +114,9 @@ function shortStatusIn(description: string | undefined): ShortStatus | undefined
 }
 
 /**
- * Returns the plan with all its targets; the same object if its own status has them all. `unread` is the reason why some
- * targets are unknown, for example because a StatusShard is missing. While it is set, nothing may start.
+ * Returns the plan with all its targets. Returns the same object if its own status contains all targets. `unread` is
+ * the reason why some targets are unknown, for example because a StatusShard is missing. While `unread` is set, no
+ * target may start.
  */
 export function mergeShards(
   plan: Plan,
@@ -122,7 +125,8 @@ export function mergeShards(
   const reference = shardReferenceOf(plan);
   if (!reference) {
     const counts = countedIn(plan);
-    // Counts that are older than the plan were copied from another plan. Other counts prove that the plan had StatusShards.
+    // If the counts are older than the plan, they were copied from another plan. Otherwise they prove that the plan had
+    // StatusShards.
     const isCopy = counts && counts.at < Date.parse(plan.metadata.creationTimestamp ?? '');
     if (!plan.status?.state || counts === undefined || isCopy || areOfEarlierRun(counts, plan))
       return { plan };

@@ -1,6 +1,6 @@
 /**
- * Proves which targets are in the plan and which in its status shards, that none is lost between them, and when the
- * record cannot be read.
+ * Proves which targets are in the plan and which are in its status shards, that no target is lost between them, and
+ * when the record cannot be read.
  */
 import { assert, constantFrom, integer, array as listOf, property, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -39,7 +39,7 @@ function recordOf(workers: readonly TargetStatus[], more: Partial<CommandStatus>
 const written = ({ writes }: ShardedRecord<Plan>): StatusShard[] =>
   writes.flatMap((write) => (write.kind === 'begin' ? [] : [write.object as StatusShard]));
 
-/** Returns the world after all writes of a record. */
+/** Returns the world after all writes of a record were carried out. */
 function worldAfter(before: World, result: ShardedRecord<Plan>): World {
   const known = new Map(before.list(statusShards).map((shard) => [shard.metadata.name, shard]));
   for (const shard of written(result)) known.set(shard.metadata.name, shard);
@@ -178,7 +178,7 @@ describe('a later record', () => {
     const ended = next([entry('w1', 'SignalApplyFailed', 9), ...FOUR.slice(1)]);
     const after = worldAfter(world, ended);
     expect(small.spread(plan, recordOf(FOUR), after, T0).writes).toEqual([]);
-    // A failed target that is retried is recorded as pending, and then as intended.
+    // A retry records a failed target as pending first, and as intended later.
     const again = small.spread(ended.plan, recordOf([entry('w1'), ...FOUR.slice(1)]), after, T0);
     expect(written(again).map(({ pending, settled }) => [pending, settled])).toEqual([
       [['w1', 'w2'], []],

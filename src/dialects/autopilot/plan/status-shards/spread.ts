@@ -32,8 +32,8 @@ export interface Sizes {
 }
 
 /**
- * Spreads the status of large Plans. With these sizes, 15,000 targets need 75 StatusShards of about 5 KiB each, and the failed
- * targets fit into the Plan together with those in flight.
+ * Splits the status of large Plans. With these sizes, 15,000 targets need 75 StatusShards of about 5 KiB each, and the
+ * failed targets fit into the Plan together with the targets in flight.
  */
 export const shards = shardsOfSizes({ plan: PLAN_HOLDS, shard: 200, failures: 1_000 });
 
@@ -70,7 +70,7 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
   };
 }
 
-/** Returns the status shards among `found` that hold any of these targets. */
+/** Returns the StatusShards in `found` that contain any of these targets. */
 function holdersOf(
   found: readonly (StatusShard | undefined)[],
   targets: readonly Target[],
@@ -83,8 +83,8 @@ function holdersOf(
 }
 
 /**
- * Returns the StatusShards of the first record, and the instructions that create them. If another leader had begun with another
- * version of the plan, the StatusShards of that leader stay unused and are deleted with the plan.
+ * Returns the StatusShards of the first record, and the instructions that create them. If another leader has already
+ * created StatusShards for another version of the plan, those StatusShards stay unused and are deleted with the plan.
  */
 function begin(plan: Plan, lists: readonly TargetList[], size: number) {
   const contents = lists.flatMap(({ command, list, entries }) =>
@@ -94,7 +94,8 @@ function begin(plan: Plan, lists: readonly TargetList[], size: number) {
     }),
   );
   const { name, uid = '', resourceVersion } = plan.metadata;
-  // The digest covers the contents, so a StatusShard that already exists has the right content.
+  // The digest is computed from the contents, so a StatusShard that already exists under this name has the right
+  // contents.
   const digest = hash('sha256', JSON.stringify([uid, resourceVersion, contents]));
   const reference = { prefix: `${name}-${digest.slice(0, 10)}`, count: contents.length };
   const ownerReferences = [{ apiVersion: apiVersionOf(plans), kind: plans.kind, name, uid }];
@@ -121,8 +122,8 @@ function changesOf(
   return shardRecords.shardsOf(reference, world).flatMap((shard): Instruction[] => {
     if (!shard) return [];
     const own = entries.get(`${shard.command}/${shard.list}`);
-    // A target in flight is listed in the plan, so its entry in the StatusShard stays as it is. It may be the end of the target
-    // that another leader has written, which a leader with an outdated view must not overwrite.
+    // A target in flight is listed in the plan, so its entry in the StatusShard does not change. Another leader may
+    // have written the end of the target into this entry, and a leader with an outdated view must not overwrite that.
     const updated = shardRecords.entriesOf(shard).flatMap((known) => {
       const entry = own?.get(known.name);
       return entry && recordedStateOf(entry.state) === 'intended' ? known : (entry ?? []);
@@ -152,7 +153,10 @@ function contentOf(entries: readonly TargetStatus[], since = ''): Content {
 
 const isOpen = (state: RecordedState): boolean => state === 'pending' || state === 'intended';
 
-/** Returns the plan with the targets in flight and with up to `maxFailures` failed ones that fit into its status. */
+/**
+ * Returns the plan with the targets in flight, and with as many failed targets as fit into its status, but at most
+ * `maxFailures`.
+ */
 function shortened(record: Plan, maxFailures: number, room: number): Plan {
   const isInFlight = ({ state }: TargetStatus): boolean => recordedStateOf(state) === 'intended';
   const inFlight = listsOf(record).flatMap(({ entries }) => entries.filter(isInFlight));

@@ -21,7 +21,10 @@ export function entriesIn(command: CommandStatus, list: ListName): readonly Targ
   return (command[member] as Lists | undefined)?.[name] ?? [];
 }
 
-/** Returns the command with another list. An empty list is removed, and so is the field around it if nothing else is in that field. */
+/**
+ * Returns the command with another list. An empty list is removed. The field around the list is removed, too, if it
+ * contains nothing else.
+ */
 export function withEntries(
   command: CommandStatus,
   list: ListName,

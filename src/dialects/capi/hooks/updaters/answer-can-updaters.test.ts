@@ -1,4 +1,4 @@
-/** Tests what several updaters cover together, and what becomes of the rest. */
+/** Tests which changes several updaters cover together, and what happens to the changes that they do not cover. */
 import { describe, expect, test, vi } from 'vitest';
 import { refusal } from '../../../../../test/support/builders/memory-api.ts';
 import {

@@ -34,7 +34,10 @@ import { type CallParts, type Labels, listSets, setFor, updatersFor } from './up
 
 export interface CanParts extends CallParts {
   readonly clusterOf: (machine: Machine) => Pick<NodeCluster, 'workload'>;
-  /** Calls an updater. The function is undefined if Refit does not check who calls the hooks; only Refit's own updater then works. */
+  /**
+   * Calls an updater. The function is undefined if Refit does not check who calls the hooks. In this case, only Refit's
+   * own updater works.
+   */
   readonly callUpdater: CallUpdater | undefined;
   readonly log: Logger;
 }
@@ -42,14 +45,14 @@ export interface CanParts extends CallParts {
 export type CanHook = 'CanUpdateMachine' | 'CanUpdateMachineSet';
 
 /**
- * The share of the time of a call that updaters may use. It is divided equally among the updaters that are still to be
- * asked. The rest of the time is for the answer itself.
+ * The fraction of the time of a call that updaters may use. The remaining part of it is divided equally among the
+ * updaters that Refit has not called yet. The rest of the time of the call is for the answer itself.
  */
 const SHARED = 0.9;
 
 /**
- * Answers which changes the updaters can make. Throws if the change can neither be accepted nor left to a replacement;
- * Cluster API then waits and asks again.
+ * Answers which changes the updaters can make. Throws if Refit can neither accept the change nor let Cluster API
+ * replace the Machine. Cluster API then waits and calls again.
  */
 export async function canUpdate(
   parts: CanParts,
@@ -120,8 +123,8 @@ export async function canUpdate(
   const changesVersion = isVersionIn(composition);
   const takes = ({ name }: Updater): boolean =>
     composition.steps.some(({ updater }) => updater === name);
-  // Refit's own updater is left out if the version stays. The version of a kubelet may not prove which build its node runs, so the
-  // updater would install the same version again.
+  // Refit's own updater is left out if the version does not change. The version that a kubelet reports may not identify
+  // the build that the node runs, so the updater would install the same version again.
   const needed = updaters.filter((each) =>
     each.refit ? changesVersion : !each.nodeConfiguration || takes(each),
   );
@@ -134,9 +137,12 @@ function isVersionIn({ steps }: Composition): boolean {
   return steps.some(({ changes }) => changes.includes('machine.spec.version'));
 }
 
-/** Returns the patches, with the statement that the Machine stays available if every updater says so and the version stays. */
+/**
+ * Returns the patches. If every updater says that the Machine stays available, and the version does not change, the
+ * result says so, too.
+ */
 function claimOf(composition: Composition, patches: Patches): Claim {
-  // Refit drains the node for every new version, whichever updater brings that version.
+  // Refit drains the node for every new version, even if another updater installs that version.
   const { steps } = composition;
   const isQuiet = steps.length > 0 && steps.every(({ staysAvailable }) => staysAvailable);
   const staysAvailable = isQuiet && !isVersionIn(composition);
@@ -145,10 +151,7 @@ function claimOf(composition: Composition, patches: Patches): Claim {
 
 const TITLE = /^([A-Za-z]+) ([a-z0-9.-]+)\/([a-z0-9.-]+)$/;
 
-/**
- * Returns the reason if Cluster API must wait; undefined if it may update in place or replace the
- * Machine.
- */
+/** Returns the reason why Cluster API must wait; undefined if it may update the Machine in place or replace it. */
 function holdBy(
   { spec, status }: UpdaterSet,
   updaters: readonly Updater[],
@@ -170,7 +173,7 @@ function holdBy(
     spec.uncovered === 'Ask' &&
     status?.approved?.includes(title) !== true
   ) {
-    // The caller chose the title, and a person will paste this command into a shell, so it must be
+    // The caller chose the title, and a user will paste this command into a shell, so the title must be checked or
     // quoted.
     const [, kind, namespace, name] = TITLE.exec(title) ?? [];
     if (!kind)
@@ -194,8 +197,9 @@ function describe({ steps, uncovered, unanswered }: Composition): string {
 const SET_VERSION = ['spec', 'template', 'spec', 'version'];
 
 /**
- * Returns the Machines with their Nodes, and a reason for each Machine without a working agent. Throws if a Node has just
- * joined and its agent may still start, because without that agent the answer would be that all Machines must be replaced.
+ * Returns the Machines with their Nodes, and a reason for each Machine without a working agent. Throws if a Node has
+ * just joined, because its agent may still start. Without the agent, the answer would be that all Machines must be
+ * replaced.
  */
 async function nodesOf(
   { management, clusterOf, clock, abort }: CanParts,
@@ -206,8 +210,8 @@ async function nodesOf(
   const listed = machine
     ? [await management.get(machines, name, { namespace, abort })]
     : (await management.listAll(machines, { namespace, labelSelector, abort })).items;
-  // Machines of a set that are being deleted do not count, because Cluster API does not update them. They must not decide
-  // the answer, which Cluster API caches for a day.
+  // In a MachineSet, Machines that are being deleted do not count, because Cluster API does not update them. They must
+  // not influence the answer, which Cluster API caches for a day.
   const found = listed.filter((each) => machine || each.metadata.deletionTimestamp === undefined);
   const [cluster, other] = new Set(found.map(clusterOf));
   if (other) throw new Error(`Machines of several clusters have the label ${labelSelector}`);
@@ -234,7 +238,10 @@ function withUnchecked(message: string, unchecked: string | undefined): string {
   return unchecked === undefined ? message : `${message}; ${unchecked}`;
 }
 
-/** Returns as `problem` why Refit's own updater cannot bring all these Nodes to the version; undefined if it can. */
+/**
+ * Returns in `problem` the reason why Refit's own updater cannot upgrade all these Nodes to the version; undefined if
+ * it can.
+ */
 async function judgeNodes(
   parts: CanParts,
   { current, desired, settings }: CanRequest,
@@ -261,15 +268,19 @@ async function judgeNodes(
   return await judgeMachines({ ...parts, workload }, { role, version, targets }, settings);
 }
 
-/** The milliseconds after the creation of a Node, or of a Machine without a Node, in which its agent may still announce itself. */
+/**
+ * The milliseconds after the creation of a Node in which its agent may still announce itself. For a Machine without a
+ * Node, they count from the creation of the Machine.
+ */
 const STARTS_WITHIN_MS = 300_000;
 
 /** The disk space in MiB that an update needs. The binaries for v1.36.3 need 208 MiB with kubeadm, and about the same with k0s. */
 const PAYLOAD_MIB = 256;
 
 /**
- * Returns since when the node or its agent is silent; undefined if neither is. Throws if the silence is so short that
- * it may end soon.
+ * Returns a message that says since when the node or its agent has not reported; undefined if both report. Throws if
+ * the Ready condition of the node changed only a short time ago, because the node or its agent may then report again
+ * soon.
  */
 export function stalenessOf(node: Node, now: number): string | undefined {
   const { name } = node.metadata;

@@ -20,8 +20,8 @@ import {
 import { applyPatches, brief, placed } from './hook-patch.ts';
 
 /**
- * Asks an updater which changes it can make, as patches. The call has no side effects. Rejects if there is no valid
- * answer.
+ * Asks an updater which changes it can make. The updater answers with patches. The call has no side effects. Rejects if
+ * there is no valid answer.
  */
 export type AskCan = (updater: Updater, current: Triple, desired: Triple) => Promise<Claim>;
 
@@ -33,7 +33,7 @@ interface Step {
 }
 
 export interface Composition {
-  /** The updaters in order, each with its changes, such as `machine.spec.version`. */
+  /** The updaters in the order in which they are called, each with its changes, such as `machine.spec.version`. */
   readonly steps: readonly Step[];
   readonly uncovered: readonly string[];
   /** The updaters that gave no valid answer. They take no changes. */
@@ -42,8 +42,8 @@ export interface Composition {
 }
 
 /**
- * Asks each updater in order until no change remains. The objects that an updater is asked about already contain the
- * changes of the updaters before it.
+ * Asks each updater in order until no change remains. The objects in each request already contain the changes of the
+ * updaters before.
  */
 export async function compose(
   shape: Shape,
@@ -78,8 +78,8 @@ export async function compose(
 }
 
 /**
- * Returns the changes that the patches make. Throws if they change other fields, or set a value that is not the desired
- * one.
+ * Returns the changes that the patches make. Throws if the patches change other fields, or set a value other than the
+ * desired value.
  */
 function claimed(shape: Shape, current: Triple, desired: Triple, patches: Patches): PartChange[] {
   const patched = applyPatches(shape, current, patches);
@@ -92,7 +92,10 @@ function claimed(shape: Shape, current: Triple, desired: Triple, patches: Patche
   return changesBetween(shape, current, desired).filter((change) => !left.has(nameOf(change)));
 }
 
-/** Returns the patched values that differ from the desired ones, including those in fields that are otherwise not compared. */
+/**
+ * Returns the patched values that differ from the desired values. They include values in fields that are otherwise not
+ * compared.
+ */
 function strayIn(
   { parts, root }: Shape,
   current: Triple,

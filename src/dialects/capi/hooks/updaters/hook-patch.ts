@@ -6,7 +6,10 @@ import { applyMergePatch, isRecord, type Json } from '../../../../util/json.ts';
 import { printable } from '../../../../util/printable.ts';
 import { type Shape, valueAt } from '../can-update.ts';
 
-/** The operations of a JSON patch. `copy` and `move` are not allowed, because a few dozen copies of copies fill any memory. */
+/**
+ * The operations of a JSON patch. `copy` and `move` are not allowed, because a few dozen copies of copies would fill
+ * the whole memory.
+ */
 const operationsSchema = z
   .array(
     z.object({
@@ -43,7 +46,7 @@ export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
   if (patchType !== 'JSONPatch') throw new Error(`patchType "${String(patchType)}" is unknown`);
   const { data, error } = operationsSchema.safeParse(parsed(text));
   if (data === undefined) throw new Error(`its JSON patch is not valid: ${describeIssue(error)}`);
-  // The object is wrapped so that a patch can replace all of it.
+  // The object is wrapped in another object, so that a patch can also replace the whole object.
   const holder = { object: structuredClone(object) };
   const operations = data.map((each) => ({ ...each, path: `/object${each.path}` })) as Operation[];
   const failure = applyOperations(holder, operations).find((each) => each !== null);
@@ -53,8 +56,8 @@ export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
 }
 
 /**
- * Parses a patch. Throws if it has too many values, because each operation may copy all of them, or more levels than
- * fit on the stack.
+ * Parses a patch. Throws if the patch has too many values, because each operation may copy all of them. Throws, too, if
+ * the levels of the patch are too deep for the stack.
  */
 function parsed(text: string): unknown {
   let values = 0;

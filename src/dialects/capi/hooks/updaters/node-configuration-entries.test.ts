@@ -1,4 +1,4 @@
-/** Proves which entries of a KubeadmConfig agents can change, where they have odd names, or stay as they are. */
+/** Proves which entries of a KubeadmConfig the agents can change, if entries have unusual names or do not change. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../../../test/support/builders/nodes.ts';
 import { buildTriple } from '../../../../../test/support/capi/triples.ts';
@@ -12,7 +12,10 @@ import type { Json } from '../../../../util/json.ts';
 import { MACHINE_SHAPE } from '../can-update.ts';
 import { claimConfiguration } from './node-configuration.ts';
 
-/** A Machine whose agent may change these files, and so on. */
+/**
+ * Returns a Machine and its Node, whose agent may change what `configurable` lists, for example files below a
+ * directory.
+ */
 function allowing(...configurable: string[]): { machine: Machine; node: Node } {
   const text = encodePresence({ version: '1', since: later(0), configurable });
   const machine = { metadata: { name: 'm1', namespace: 'default' } };
@@ -57,7 +60,8 @@ test('a file is claimed only if the agents on all Nodes may change it', () => {
 
 test('all items together may be as long as a Node can hold', () => {
   const { length } = JSON.stringify([{ name: demo.path, content: '', mode: 0o644 }]);
-  // Each 3 bytes of the content are 4 characters, and a line break ends it.
+  // The Node stores the content as base64: every 3 bytes become 4 characters. A line break is added at the end of the
+  // content.
   const bytes = Math.floor((MOST_CHARACTERS - length) / 4) * 3 - 1;
   const ofBytes = (count: number): Json => filesOf({ ...demo, content: 'x'.repeat(count) });
   expect(isClaimed({}, ofBytes(bytes))).toBe(true);

@@ -57,7 +57,7 @@ class Scene {
     this.allow(allowed);
   }
 
-  /** Sets what the agent reports that it may change. */
+  /** Sets the list of what the agent may change, as the agent reports it. */
   allow(configurable: readonly string[]): void {
     this.note(AGENT_ANNOTATION, encodePresence({ version: '1', since: later(0), configurable }));
   }

@@ -1,6 +1,6 @@
 /**
  * Refit's own updater for files, SSH keys of users and arguments of the kubelet. It claims the changes that all agents
- * allow, and has the agents make them.
+ * allow, and lets the agents make them.
  */
 import { randomUUID } from 'node:crypto';
 import type { UpdateMachineRequest } from '../../../../api/capi/hooks.ts';
@@ -45,7 +45,8 @@ export function claimConfiguration(
   const covered = changes.filter((change) => isCovered(change, items));
   let reached = current;
   for (const change of covered) reached = withChange(shape, reached, desired, change);
-  // The agent applies all items, so a kubelet argument may restart the kubelet even if only a file changes now.
+  // The agent applies all items. So if an item is an argument of the kubelet, the kubelet may restart even if only a
+  // file changes now.
   const mayRestart = items.some(wire.isArgument);
   return accepted(hook, `covers ${counted(covered.length, 'change')}`, {
     ...patchesTo(shape, current, reached),
@@ -54,8 +55,8 @@ export function claimConfiguration(
 }
 
 /**
- * Asks the agent of the node for the whole desired configuration that it may change. The call is idempotent and works
- * on any replica.
+ * Sends the agent of the node the whole desired configuration that the agent may change. The call is idempotent and
+ * works on any replica.
  */
 export async function configureNode(
   parts: UpdateParts,
@@ -92,8 +93,8 @@ export async function configureNode(
 }
 
 /**
- * Returns the items of the desired configuration that Refit can change on a running node. Returns none if an agent does not
- * allow one of them, because Cluster API would take a partial change for a complete one.
+ * Returns the items of the desired configuration that Refit can change on a running node. Returns no items if an agent
+ * does not allow one of them, because Cluster API would treat a partial change as a complete change.
  */
 function itemsFor(spec: unknown, own: Concerned): wire.ConfigurationItem[] {
   const all = Object.entries(FIELDS).flatMap(([path, field]) =>
@@ -121,7 +122,7 @@ interface Field {
   readonly key: string;
   /** Returns the item for an agent; undefined for an entry that cannot be changed on a running node. */
   readonly item: (entry: Entry) => wire.ConfigurationItem | undefined;
-  /** Returns the part of an entry that must not change. An entry without such a part may be new. */
+  /** Returns the part of an entry that must not change. If an entry has no such part, the entry may also be new. */
   readonly fixed: (entry: Entry) => unknown;
 }
 
@@ -135,8 +136,8 @@ const FIELDS: Readonly<Record<string, Field>> = {
 };
 
 /**
- * Returns true if the items make this change completely. The removal of an entry is never covered,
- * because nobody knows what a new node would have in its place.
+ * Returns true if the items make this change completely. The items never cover the removal of an entry, because it is
+ * unknown what a new node would have in place of the entry.
  */
 function isCovered({ path, from, to }: Change, items: readonly wire.ConfigurationItem[]): boolean {
   const field = ownMember(FIELDS, path.join('.'));
@@ -169,8 +170,8 @@ function byName(
 }
 
 /**
- * Returns the item for a file that root owns and whose full content is in the list; undefined for
- * other files, and for templates that cloud-init fills in.
+ * Returns the item for a file that root owns and whose full content is in the entry; undefined for other files, and for
+ * templates that cloud-init renders.
  */
 function fileOf({
   path,
@@ -195,7 +196,10 @@ function fileOf({
   };
 }
 
-/** Returns the item for the keys of a user; undefined without keys, because nobody could log in any more. */
+/**
+ * Returns the item for the keys of a user; undefined if there are no keys, because without keys nobody could log in as
+ * this user.
+ */
 function keysOf({ name, sshAuthorizedKeys: keys }: Entry) {
   if (!Array.isArray(keys) || keys.length === 0) return undefined;
   if (!keys.every((key) => typeof key === 'string' && /^[ -~]+$/.test(key))) return undefined;

@@ -1,6 +1,4 @@
-/**
- * Lists in the status of an UpdaterSet the Machines and MachineSets that wait because no updater covers their change.
- */
+/** Writes into the status of an UpdaterSet which Machines and MachineSets wait because no updater covers their change. */
 import { type UpdaterSet, updaterSets } from '../../../../api/refit/updater-set.ts';
 import { withCondition } from '../../../../runtime/conditions.ts';
 import { rfc3339 } from '../../../../util/clock.ts';
@@ -9,19 +7,27 @@ import { type CallParts, listSets } from './updater-sets.ts';
 
 export const MOST = 20;
 const LONGEST = 1000;
-/** An entry is removed if Cluster API has not asked for this many milliseconds. It asks again after 17 minutes at the latest. */
+/**
+ * An entry is removed when this many milliseconds have passed since Cluster API last asked about it. Cluster API asks
+ * again after at most 17 minutes.
+ */
 const FORGET_MS = 30 * 60_000;
-/** If Cluster API asks about an entry that is older than this many milliseconds, the entry gets a new time, so that it stays. */
+/**
+ * If Cluster API asks about an entry whose time is older than this many milliseconds, the entry gets the present time,
+ * so that it is not removed.
+ */
 const RENEW_MS = 5 * 60_000;
 
-/** Removes entries about which Cluster API no longer asks: the change was undone, or the object was deleted. */
+/**
+ * Removes the entries about which Cluster API no longer asks, because the change was undone or the object was deleted.
+ */
 export async function forgetUnasked(parts: CallParts): Promise<void> {
   for (const set of await listSets(parts)) await tellRefused(parts, set, '');
 }
 
 /**
- * Writes the entry of `object` with the reason `why`. Removes the entry if `why` is undefined, because the change is then
- * accepted or left to Cluster API. Also removes old entries. Sends a write only if something changes.
+ * Writes the entry of `object` with the reason `why`. If `why` is undefined, removes the entry, because the change is
+ * accepted or Cluster API may replace the Machine. Also removes old entries. Sends a write only if something changes.
  */
 export async function tellRefused(
   parts: CallParts,

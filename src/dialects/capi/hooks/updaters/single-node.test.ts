@@ -1,4 +1,7 @@
-/** Tests the answers for a cluster of one Machine, which is its whole control plane. Whether Cluster API asks at all is its own choice. */
+/**
+ * Tests the answers for a cluster with a single Machine, which is the whole control plane. Cluster API decides whether
+ * it calls the hooks for such a cluster.
+ */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../../../test/support/builders/nodes.ts';
 import { leftBy, REFIT, Scene } from '../../../../../test/support/capi/can-update.ts';

@@ -1,5 +1,6 @@
 /**
- * Proves which record of an update counts and for which Machine, and which accepted changes a MachineDeployment keeps.
+ * Proves which record of an update is valid and for which Machine, and which accepted changes are kept on a
+ * MachineDeployment.
  */
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../../../test/support/builders/memory-api.ts';

@@ -21,34 +21,40 @@ import { type CanRequest, compared, MACHINE_SHAPE } from '../can-update.ts';
 import type { CallParts } from './updater-sets.ts';
 
 /**
- * The annotation with the record. If a person removes it, the next call starts again with the updaters that the
- * UpdaterSet then has.
+ * The annotation with the record. If a user removes it, the next call starts again with the updaters that the
+ * UpdaterSet has at that time.
  */
 export const STEPS_ANNOTATION = 'upgrade.refit.dev/updater-steps';
 
 const acceptedSchema = z.object({
-  /** The name of the UpdaterSet. It is absent if no UpdaterSet selects the Machine; Refit then updates the Machine alone. */
+  /**
+   * The name of the UpdaterSet. It is absent if no UpdaterSet selects the Machine. In this case, Refit updates the
+   * Machine without other updaters.
+   */
   set: z.string().exactOptional(),
-  /** The names of the updaters, in order. A later change of the UpdaterSet removes no name from this list. */
+  /** The names of the updaters, in order. If the UpdaterSet is changed later, this list keeps all its names. */
   steps: z.array(z.string()).min(1),
 });
 
 const recordSchema = acceptedSchema.extend({
   /**
-   * A digest of the Machine and its desired objects. A record with another digest belongs to another update and does not
-   * count. The digest is empty before the first call.
+   * A digest of the Machine and its desired objects. A record with another digest belongs to another update and is
+   * ignored. The digest is empty before the first call.
    */
   id: z.string(),
   done: z.int().min(0),
 });
 
-/** The record on a MachineDeployment, by the hash of the MachineSet that its Machines move to. */
+/** The record on a MachineDeployment. Each key is the hash of the MachineSet to which the Machines move. */
 const acceptedSets = z.record(z.string(), acceptedSchema);
 
 export type Accepted = z.infer<typeof acceptedSchema>;
 export type StepRecord = z.infer<typeof recordSchema>;
 
-/** The most MachineSets in a record. A MachineDeployment rolls out one of them, and only a few earlier rollouts may still be ending. */
+/**
+ * The most MachineSets in a record. A MachineDeployment rolls out one MachineSet at a time, and only a few earlier
+ * rollouts may still be unfinished.
+ */
 const MOST = 10;
 
 export function acceptedBy({ metadata }: UpdaterSet, updaters: readonly Updater[]): Accepted {
@@ -83,9 +89,9 @@ export async function recordAccepted(
   const sets = acceptedOn(owner);
   const before = ownMember(sets, hash);
   const others = Object.entries(sets).filter(([other]) => other !== hash);
-  // The Machines that move to this MachineSet come from several others. Each of those may need other
-  // updaters, so the updaters recorded before stay. An updater that the UpdaterSet no longer has
-  // comes first, so that the update fails at once.
+  // The Machines that move to this MachineSet come from several other MachineSets. The Machines of each of them may
+  // need other updaters, so the updaters that were recorded before stay in the record. An updater that the UpdaterSet
+  // no longer has is the first in the list, so that the update fails at once.
   const earlier = before?.set === set.metadata.name ? before.steps : [];
   const place = (step: string): number => set.spec.updaters.findIndex(({ name }) => name === step);
   const steps = [...new Set([...earlier, ...accepted.steps])].toSorted(
@@ -100,8 +106,8 @@ export async function recordAccepted(
 }
 
 /**
- * Returns the updaters that accepted the change of this Machine, or of all Machines of its
- * MachineSet; undefined if Refit alone accepted it.
+ * Returns the updaters that accepted the change of this Machine, or of all Machines of its MachineSet. Returns
+ * undefined if nothing is recorded, because Refit alone accepted the change.
  */
 export async function acceptedOf(
   { management, abort }: CallParts,
@@ -139,7 +145,8 @@ export async function saved(
 
 export function recordOn({ metadata }: KubeObject, id: string): StepRecord | undefined {
   const { data } = recordSchema.safeParse(parseJson(metadata.annotations?.[STEPS_ANNOTATION]));
-  // Refit removes a record when all its updaters are done, so a record in which all are done was written by somebody else.
+  // Refit removes a record after all its updaters are done. So if all updaters in a record are done, somebody else has
+  // written the record.
   return data?.id === id && data.done < data.steps.length ? data : undefined;
 }
 
@@ -153,7 +160,9 @@ export function idOf(
   return hash('sha256', stableStringify([uid, ...specs.map(withoutDiscovery)])).slice(0, 16);
 }
 
-/** Returns the spec without the discovery of a worker, because the token in it may change during the update. */
+/**
+ * Returns the spec without the discovery of a worker, because the token in the discovery may change during the update.
+ */
 function withoutDiscovery(spec: unknown): unknown {
   if (!isRecord(spec) || !isRecord(spec['joinConfiguration'])) return spec;
   const { discovery: _token, ...join } = spec['joinConfiguration'];

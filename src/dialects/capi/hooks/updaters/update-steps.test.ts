@@ -1,6 +1,6 @@
 /**
- * Explores every crash of the extension while three updaters work on a Machine. The Machine must never be done before
- * each updater is.
+ * Explores every crash of the extension while three updaters work on a Machine. The Machine must never be reported as
+ * done before every updater is done.
  */
 import { describe, expect, test } from 'vitest';
 import { fitting } from '../../../../../sandbox/cluster/hook-schema.ts';
@@ -27,7 +27,10 @@ const FAILED = { status: 'Failure', message: 'the disk is full' } as const;
 
 class Crash extends Error {}
 
-/** The point at which the process dies: its n-th call or write, before or after the effect. */
+/**
+ * The point at which the process crashes: `at` is the number of the call or write; the crash is before or after its
+ * effect.
+ */
 interface CrashPoint {
   readonly at: number;
   readonly when: 'before' | 'after';
@@ -61,9 +64,9 @@ class Scene {
 
   readonly told: string[] = [];
   settings: Readonly<Record<string, string>> = {};
-  /** The version that the call asks for. */
+  /** The version in the request of the call. */
   version: string | undefined = 'v1.35.1';
-  /** False if anybody may call. */
+  /** False if the client did not prove its identity, so that any client could be the caller. */
   isProven = true;
 
   get machine(): Machine {
@@ -86,7 +89,7 @@ class Scene {
     return fitting('UpdateMachineResponse', answer);
   }
 
-  /** Calls as Cluster API does, until the answer is final, also after a crash. */
+  /** Repeats the call, as Cluster API does, until the answer is final. Continues after a crash. */
   async drive(): Promise<UpdateMachineResponse> {
     for (let calls = 0; calls < 40; calls++) {
       const answer = await this.ask().catch((error: unknown) => {
@@ -141,7 +144,7 @@ class Scene {
   }
 }
 
-/** Returns what is wrong with a Machine that counts as done after these events. */
+/** Returns the faults in these events of a Machine that is reported as done. */
 function faultsIn(events: readonly string[]): string[] {
   return NAMES.flatMap((name, index) => {
     const called = events.indexOf(`call ${name}`);
@@ -425,7 +428,7 @@ test('an updater that the set has no more is named with its set, and what to rem
     status: 'Failure',
     message: `updater first is to update this Machine, but UpdaterSet all no longer has it: put it back, or remove the annotation ${STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`,
   });
-  // A set with another name did not accept the change, even if it has the same updater.
+  // The UpdaterSet with the other name did not accept the change, even though it has the same updater.
   scene.api.put(updaterSets, buildUpdaterSet('other', [buildUpdater('first')]));
   expect(await scene.ask()).toMatchObject({ status: 'Failure' });
   expect(scene.events).toEqual([]);

@@ -38,12 +38,15 @@ export interface StepParts extends StepTools {
   readonly abort: AbortSignal;
 }
 
-/** The most seconds after which an updater may ask for the next call, so that it cannot delay a Machine for years. */
+/**
+ * The most seconds until the next call for which an updater may ask. Without this limit, an updater could delay a
+ * Machine for years.
+ */
 const LONGEST_RETRY = 300;
 
 /**
- * Answers one call, and calls at most one updater. The call is idempotent and works on any replica. The answer is done
- * only after each updater has answered that it is done.
+ * Answers one call, and calls at most one updater. The call is idempotent and works on any replica. The answer says
+ * that the update is done only after every updater has answered that it is done.
  */
 export async function updateInSteps(
   parts: StepParts,
@@ -58,7 +61,7 @@ export async function updateInSteps(
     parts.management.get(machines, name, { namespace, abort: parts.abort }),
   );
   if (!machine) return failure(`${title} does not exist`);
-  // Anybody can send a body, so the version in it must be that of the Machine in the API.
+  // Anybody can send a body, so the version in the body must be equal to the version of the Machine in the API.
   const live = machine.spec?.version;
   const asked = versionIn(desired.machine);
   if (live !== asked)
@@ -83,9 +86,9 @@ async function chosenFor(parts: StepParts, { metadata }: Machine): Promise<stepR
   const set = setFor(await listSets(parts), labels);
   if (!set) return { steps: [REFIT_ALONE.name] };
   const all = updatersFor(set, labels);
-  // There is no record here. The updater of the node configuration runs only if a record says that
-  // it accepted the change. If it is the only updater, it is called nevertheless, because it must
-  // have finished and its last answer was lost.
+  // There is no record here. The updater of the node configuration runs only if a record says that it accepted the
+  // change. However, if it is the only updater, it is called: it must have finished already, and its last answer was
+  // lost.
   const others = all.filter(({ nodeConfiguration }) => !nodeConfiguration);
   return stepRecord.acceptedBy(set, others.length > 0 ? others : all);
 }
@@ -101,7 +104,7 @@ async function updaterIn(call: StepCall, set: string, name: string): Promise<Upd
   return found?.spec.updaters.find((updater) => updater.name === name);
 }
 
-/** Calls the next updater of the record. The record names the updater before it is called. */
+/** Calls the next updater of the record. The record must contain the name of the updater before this call. */
 async function takeStep(
   call: StepCall,
   record: stepRecord.StepRecord,

@@ -1,4 +1,7 @@
-/** Proves what a call of an updater sends, and which answers it takes. Hostile answers: test/attacks/hostile-updater.test.ts. */
+/**
+ * Proves what a call of an updater sends, and which answers are accepted. For hostile answers see
+ * test/attacks/hostile-updater.test.ts.
+ */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
@@ -26,7 +29,7 @@ const own = issueServer(signing, { dns: [], addresses: ['127.0.0.1'] }, validity
 const handlers = { canUpdateMachine: 'can', canUpdateMachineSet: 'can-set', updateMachine: 'do' };
 const HOOKS = '/hooks.runtime.cluster.x-k8s.io/v1alpha1';
 
-/** The answers by the last word but one of the path: the hook, or `discovery`. */
+/** The answers by hook, which the path of the request names; `discovery` for the discovery request. */
 let answers: Readonly<Record<string, unknown>> = {};
 let status = 200;
 let asked: { url: string; body: unknown }[] = [];

@@ -74,8 +74,8 @@ const ANSWERS = {
   CanUpdateMachine: z.object({ ...common, ...claimOf(MACHINE_SHAPE) }),
   CanUpdateMachineSet: z.object({ ...common, ...claimOf(SET_SHAPE) }),
   /**
-   * If `retryAfterSeconds` of a success is missing or negative, Cluster API would take the update for done, so such an answer is not
-   * valid. Cluster API does not read the field of a failure.
+   * If `retryAfterSeconds` is missing or negative in a success, Cluster API would treat the update as done, so such an
+   * answer is not valid. In a failure, Cluster API does not read this field.
    */
   UpdateMachine: z.discriminatedUnion('status', [
     z.object({ ...common, status: z.literal('Success'), retryAfterSeconds }),
@@ -118,9 +118,9 @@ function keyOf(hook: UpdaterHook) {
 }
 
 /**
- * Resolves with the name of the updater's handler for the hook, from the UpdaterSet or by discovery. Handlers are discovered
- * again at each call, because a handler that was removed must not be called. Rejects for an updater without a handler for
- * UpdateMachine, which must not accept changes.
+ * Resolves with the name of the updater's handler for the hook. The name is in the UpdaterSet or is found by discovery.
+ * Each call repeats the discovery, because a handler that was removed must not be called. Rejects if the updater has no
+ * handler for UpdateMachine, because such an updater must not accept changes.
  */
 async function handlerOf(
   { handlers = {} }: Updater,
@@ -182,8 +182,8 @@ async function post(
       throw new Error(`it answered HTTP ${response.statusCode} to ${path}`);
     return body;
   };
-  // If the updater switches protocols, the connection ends without an answer and without an error, so the wait also ends with the
-  // signal.
+  // If the updater switches protocols, the connection ends without an answer and without an error. So the wait also
+  // ends when the signal aborts.
   const answer = await untilAborted(answering(), signal).catch((error: unknown) => {
     throw new Error(
       abort.aborted ? 'no answer in time' : `no answer from ${address.host}: ${messageOf(error)}`,

@@ -29,7 +29,7 @@ export async function listSets({ management, abort }: CallParts): Promise<readon
 
 /**
  * Returns the UpdaterSet for these labels; undefined if there is none. Throws if there are several, or if the set is
- * invalid, because a guess could be wrong.
+ * invalid, because Refit must not guess which updaters the user wants.
  */
 export function setFor(sets: readonly UpdaterSet[], labels: Labels): UpdaterSet | undefined {
   const isMeant = ({ spec: { selector = {} } }: UpdaterSet) =>

@@ -1,4 +1,4 @@
-# Renews certificates by the kubeadm of this host. Restarts nothing.
+# Renews certificates with the kubeadm of this host. Does not restart anything.
 # uses: parts/prelude.sh parts/step.sh parts/static-pod-form.sh
 # input:
 #   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout. The journal's lines of other rollouts do not count.
@@ -7,8 +7,8 @@
 #   RENEWALS=apiserver etcd-server  What kubeadm calls the certificates that it renews.
 #   STATIC_PODS=etcd kube-apiserver  The static pods that are restarted afterwards.
 
-# `renew NAME` fails if kubeadm renewed nothing, or used its defaults instead of the configuration of the cluster. In both cases
-# kubeadm only prints a message and exits with 0.
+# `renew NAME` renews one certificate. It fails if kubeadm renewed nothing, or if kubeadm used its defaults instead of
+# the configuration of the cluster. In both cases kubeadm only prints a message and exits with 0.
 renew() {
   said=$(kubeadm certs renew "$1" 2>&1) || fail "$said"
   printf '%s\n' "$said"

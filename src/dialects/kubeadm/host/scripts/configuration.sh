@@ -1,4 +1,5 @@
-# Prints who else could change the configuration that kubeadm would read; nothing while it is missing.
+# Prints which users other than root could change the configuration that kubeadm would read. Prints nothing if the file
+# is missing.
 # uses: parts/prelude.sh parts/trusted.sh
 # input:
 #   CONFIG=/etc/kubernetes/upgrade.yaml  A file with an UpgradeConfiguration.

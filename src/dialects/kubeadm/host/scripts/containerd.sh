@@ -1,4 +1,5 @@
-# Replaces the binaries of containerd and restarts it. Its shims live on, so no container is restarted.
+# Replaces the binaries of containerd and restarts it. The shims of containerd continue to run, so no container is
+# restarted.
 # uses: parts/prelude.sh parts/step.sh parts/packages.sh parts/keep-configuration.sh parts/containerd-binaries.sh
 # input:
 #   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout. The journal's lines of other rollouts do not count.
@@ -14,11 +15,13 @@ note begun
 VERSION=$CONTAINERD_VERSION
 NAMES=$CONTAINERD_NAMES
 mkdir -p "$D/staged"
-# The binaries are staged again if the manifest was edited since. On a host that has all of NAMES, this stages nothing.
+# The binaries are staged again if the manifest was edited after they were staged. On a host that already has all of
+# NAMES, this stages nothing.
 [ "$(version_of containerd "$D/staged/containerd")" = "$VERSION" ] || of_containerd fetch_containerd
 if [ -e "$D/staged/containerd" ]; then
   for name in $NAMES; do keep "$name" "$(file_of "$name")"; done
-  # This file marks the kept containerd until the kubelet works with the new one, or all is put back.
+  # This file marks the kept containerd. It exists until the kubelet works with the new containerd, or until all
+  # binaries are restored.
   : >"$D/previous/.containerd"
   sync "$D/previous/.containerd"
   if [ -d "$D/staged/containerd.packages" ]; then
@@ -32,7 +35,7 @@ if [ -e "$D/staged/containerd" ]; then
   fi
   systemctl restart containerd
 else
-  # The file of containerd may have been replaced without a restart.
+  # The file of containerd may have been replaced without a restart of containerd.
   case $(readlink "/proc/$(systemctl show -p MainPID --value containerd)/exe") in
   *' (deleted)') systemctl restart containerd ;;
   esac

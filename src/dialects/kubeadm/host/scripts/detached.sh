@@ -1,5 +1,6 @@
-# Runs BODY in its own session under the host's lock, for which it waits WAIT seconds. A full disk does not stop its log.
-# Everybody on the host can read arguments, and BODY may hold a password. So BODY runs from a file of root without a name.
+# Runs BODY in a separate session under the lock of the host. It waits at most WAIT seconds for the lock. If the disk is
+# full, the log still works. Every user of the host can read arguments, and BODY may contain a password. So BODY is not
+# an argument: it runs from a file that belongs to root and has no name any more.
 # input:
 #   BODY=echo done  The script to run.
 #   BUSY=75  The exit code if another step still holds the lock after WAIT seconds.
@@ -14,7 +15,7 @@ temporary() { mktemp "${REFIT_ROOT:-}/run/refit.XXXXXX" 2>/dev/null || mktemp "$
 write_script() { printf '%s\n' 'exec 3<&-' "$BODY" 2>/dev/null >"$SCRIPT"; }
 LOG=$(temporary)
 SCRIPT=$(temporary)
-# A full file system may have room for the name of a file, but none for its content.
+# A full file system may have space for the name of a file, but not for its content.
 on_disk() {
   rm -f "$SCRIPT" "$LOG"
   LOG=$(mktemp "$D/log.XXXXXX")

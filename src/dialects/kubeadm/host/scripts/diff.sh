@@ -1,11 +1,11 @@
-# Prints what kubeadm would change in the static pod manifests; nothing if no kubeadm of the target is on the host. Leaves
-# nothing behind.
+# Prints what kubeadm would change in the static pod manifests. Prints nothing if the host has no kubeadm of the target
+# version. Leaves no file on the host.
 # uses: parts/prelude.sh parts/trusted.sh parts/binaries.sh
 # input:
 #   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
 #   SOURCES=kubeadm kind path  Lines `NAME KEY VALUE`, which say where kubeadm comes from; see parts/binaries.sh.
 
-# The kubeadm that runs here is staged, or is a copy of the file on this host, so that only root can change it.
+# The kubeadm that runs here is the staged one or a copy of the file on this host. So only root can change it.
 source_of kubeadm
 make_private
 kubeadm=$D/staged/kubeadm

@@ -1,5 +1,5 @@
-# Prints facts as lines `name=value`: versions, the port of the API server, certificates of kubeadm and of the kubelet without
-# their keys, and what the member of etcd says.
+# Prints facts as lines `name=value`: versions, the port of the API server, the certificates of kubeadm and of the
+# kubelet without their keys, and the answers of the member of etcd.
 # uses: parts/prelude.sh parts/certificate-fact.sh parts/kubelet-facts.sh parts/etcd-answers.sh
 # input:
 #   ROLE=controlPlane  The role of this host: controlPlane or worker.

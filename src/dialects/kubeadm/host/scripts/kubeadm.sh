@@ -1,4 +1,5 @@
-# Replaces kubeadm, and lets it upgrade the control plane or the configuration of the kubelet on this host.
+# Replaces kubeadm. Then runs this kubeadm to upgrade the control plane or the configuration of the kubelet on this
+# host.
 # uses: parts/prelude.sh parts/step.sh parts/packages.sh parts/keep-configuration.sh parts/restore-manifests.sh parts/keep-static-pods.sh parts/trusted-options.sh parts/flags.sh
 # input:
 #   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout. The journal's lines of other rollouts do not count.
@@ -12,8 +13,8 @@
 #   ROLE=controlPlane  The role of this host: controlPlane or worker.
 #   VERB=apply  What kubeadm runs: `upgrade apply` on the first control-plane host, `upgrade node` on all others.
 
-# `record_run` writes down the manifests and backups that this host has before the run. It is called before `note begun`, so
-# that they belong to the run that the journal names last.
+# `record_run` records the manifests and backups that this host has before the run. It is called before `note begun`, so
+# that the record belongs to the last run in the journal.
 record_run() {
   {
     printf '%s\n' "$ROLLOUT"
@@ -24,8 +25,8 @@ record_run() {
   sync "$RUN.new"
   mv "$RUN.new" "$RUN"
 }
-# `remove_old_flag` removes a flag that kubeadm before v1.35 wrote and that no kubelet from v1.35 on knows. Only kubeadm v1.35
-# removes the flag itself, and a worker may skip that version.
+# `remove_old_flag` removes a flag that kubeadm before v1.35 wrote. A kubelet from v1.35 on does not accept this flag.
+# Only kubeadm v1.35 removes the flag itself, and a worker may skip that version.
 remove_old_flag() {
   file=$R/var/lib/kubelet/kubeadm-flags.env
   case $VERSION in
@@ -60,9 +61,10 @@ esac
 [ -z "$PATCHES" ] || set -- "$@" "--patches=$PATCHES"
 [ -z "$CERTIFICATE_RENEWAL" ] || set -- "$@" "--certificate-renewal=$CERTIFICATE_RENEWAL"
 [ -z "$ETCD_UPGRADE" ] || set -- "$@" "--etcd-upgrade=$ETCD_UPGRADE"
-# A kubeadm that a signal ended may leave a manifest out. After an error of its own, kubeadm has put all manifests back.
+# If a signal ended kubeadm, a manifest may be missing. If kubeadm ended with an error of its own, it has restored all
+# manifests.
 with_flags kubeadm upgrade "$@" || { code=$?; [ "$code" -gt 128 ] || note failed; exit "$code"; }
-# Each run of kubeadm leaves a whole copy of etcd's data. Only the newest copy is kept.
+# Each run of kubeadm leaves a complete copy of etcd's data. Only the newest copy is kept.
 # shellcheck disable=SC2012
 ls -1dt "$BACKUPS"/kubeadm-backup-etcd-* 2>/dev/null | tail -n +2 |
   while IFS= read -r copy; do rm -rf -- "$copy"; done

@@ -1,4 +1,4 @@
-# Replaces the kubelet, and kubectl where the host has it, and restarts the kubelet.
+# Replaces the kubelet and restarts it. If the host has kubectl, it is replaced as well.
 # uses: parts/prelude.sh parts/step.sh parts/packages.sh parts/keep-configuration.sh
 # input:
 #   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout. The journal's lines of other rollouts do not count.

@@ -1,4 +1,5 @@
-# Stages the binaries, and lets the staged kubeadm check the host. Workers have no credentials for `upgrade apply`.
+# Stages the binaries, and runs the checks of the staged kubeadm on the host. Workers have no credentials for `upgrade
+# apply`.
 # uses: parts/prelude.sh parts/trusted-options.sh parts/flags.sh parts/fetch.sh parts/upgrade-plan.sh
 # input:
 #   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.

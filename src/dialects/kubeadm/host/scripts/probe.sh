@@ -1,4 +1,5 @@
-# Prints facts as lines `name=value`, first those of facts.sh; `hard` and `warn` have sentences. Leaves nothing behind.
+# Prints facts as lines `name=value`. The facts of facts.sh come first. The values of `hard` and `warn` are sentences.
+# Leaves no file on the host.
 # uses: parts/prelude.sh facts.sh parts/trusted-options.sh parts/binaries.sh parts/containerd-binaries.sh parts/room.sh parts/host.sh parts/cni.sh parts/missing-manifests.sh
 # input:
 #   ROLE=controlPlane  The role of this host: controlPlane or worker.

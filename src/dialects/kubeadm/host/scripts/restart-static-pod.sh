@@ -1,5 +1,6 @@
-# Gives a static pod an annotation, so that the kubelet starts it anew. The manifest is replaced by one rename, so the
-# file is never missing. The annotation goes where kubeadm writes annotations; a manifest without them gets that block.
+# Adds an annotation to a static pod, so that the kubelet restarts the pod. One rename replaces the manifest, so the
+# file is never missing. The annotation is added where kubeadm writes annotations. If the manifest has no annotations,
+# the block for annotations is added.
 # uses: parts/prelude.sh parts/static-pod-form.sh
 # input:
 #   COMPONENT=kube-apiserver  The static pod.

@@ -1,4 +1,5 @@
-# Restores a snapshot of etcd on this member, as a part of a new cluster. What the member had is kept aside.
+# Restores a snapshot of etcd on this member, as a part of a new cluster. The old data of the member is kept in a
+# different folder.
 # uses: parts/prelude.sh parts/trusted.sh parts/snapshot.sh parts/listens.sh
 # input:
 #   SNAPSHOT=/var/backups/etcd.db  The snapshot on this host.
@@ -14,7 +15,8 @@ put_back() { [ ! -e "$AWAY/$1.yaml" ] || place_back "$AWAY/$1.yaml" "$MANIFESTS/
 DATA=$R$(flag data-dir "$YAML")
 [ "$DATA" != "$R" ] || fail "no static pod of etcd: restore an external etcd by hand"
 
-# Prints `SHA256 NAME=URL` of the snapshot and the member, or what prevents a restore. Changes nothing.
+# Prints `SHA256 NAME=URL`, with the hash of the snapshot and the name and URL of the member. If a restore is not
+# possible, prints the reason instead. Changes nothing.
 facts() {
   [ -z "$(flag wal-dir "$YAML")" ] || fail "etcd has a --wal-dir: restore it by hand"
   command -v etcdutl >/dev/null || fail "no etcdutl in PATH: install the one of etcd's release"
@@ -28,8 +30,8 @@ facts() {
   printf '%s\n' "$(sha256sum <"$R$SNAPSHOT" | cut -c 1-64) $(flag name "$YAML")=$(flag initial-advertise-peer-urls "$YAML")"
 }
 
-# Restores the snapshot next to the data in use, while etcd still runs. The files get the owner of that data, because etcd may run as
-# another user than root.
+# Restores the snapshot into a folder next to the data in use, while etcd still runs. The files get the same owner as
+# that data, because etcd may run as a user other than root.
 restore_aside() {
   printf '%s\n' "$STAMP" >"$D/restore.stamp"
   rm -rf "$DATA/restoring"
@@ -39,7 +41,8 @@ restore_aside() {
   chown -R --reference="$DATA" "$DATA/restoring"
 }
 
-# Ends the script if another restore has begun on this host: if two persons restored at once, the members would belong to two clusters.
+# Ends the script if another restore has begun on this host. If two persons restored at the same time, the members would
+# belong to two different clusters.
 as_begun() {
   [ "$(cat "$D/restore.stamp")" = "$STAMP" ] ||
     fail "another restore has begun on this host: let it end, then run the command again"

@@ -1,5 +1,5 @@
-# Prints a line `address=ADDRESS` for each address of this host, and `waits=` if the kubelet asks the cluster for a serving
-# certificate and has none yet.
+# Prints a line `address=ADDRESS` for each address of this host. Prints `waits=` if the kubelet has requested a serving
+# certificate from the cluster and has not received it yet.
 # uses: parts/prelude.sh
 
 # The device kube-ipvs0 is left out, because kube-proxy may give it the addresses of Services.

@@ -1,4 +1,4 @@
-# Saves a snapshot of etcd on this host. Prints the file and its SHA-256, or why there is none.
+# Saves a snapshot of etcd on this host. Prints the file and its SHA-256, or the reason why there is no snapshot.
 # uses: parts/prelude.sh parts/etcd.sh parts/snapshot.sh
 # input:
 #   VERSION=v1.36.3  The version that the upgrade leads to; it is a part of the file's name.

@@ -1,5 +1,5 @@
-# Sets API, CA and SERVER: the manifest of the API server of this host, the authority of its clients, and its URL with the
-# address that its certificate names. Ends the script if there is no manifest.
+# Sets API to the manifest of the API server of this host, CA to the authority of its clients, and SERVER to its URL
+# with the address that its certificate names. Ends the script if there is no manifest.
 # uses: parts/prelude.sh
 
 API=$MANIFESTS/kube-apiserver.yaml

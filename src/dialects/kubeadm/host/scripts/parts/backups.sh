@@ -1,7 +1,9 @@
-# kubeadm keeps its backups for ever, also on a host that became a worker, so a backup alone proves nothing. Before each run
-# the host writes down its manifests, with their hashes, and the backups. A run that was cut off (`is_ours`) leaves one new
-# backup and lacks one manifest; the others are as they were, or have its version. `of_run NAME` prints a backup with the
-# hash of the manifest then; `by_hand NAME` prints `hand PATH` for one of a kubeadm that a person ran, or `refused REASON`.
+# kubeadm never deletes its backups, not even on a host that became a worker. So a backup alone does not prove that its
+# manifest must be restored. Before each run, the host records its manifests with their hashes, and its backups.
+# `is_ours` succeeds if the last run was interrupted. Such a run leaves one new backup, and exactly one manifest is
+# missing. The other manifests are unchanged or have the version of the run. `of_run NAME` prints a backup that has the
+# recorded hash of the manifest. `by_hand NAME` prints `hand PATH` for a backup from a kubeadm that a person ran, or
+# `refused REASON`.
 # uses: parts/prelude.sh
 
 RUN=$D/kubeadm.run
@@ -34,7 +36,8 @@ is_ours() {
 }
 of_run() {
   is_ours || return 0
-  # kubeadm keeps manifests that it did not put in place, unless it ends well. If it ended well, somebody else has removed the manifest.
+  # kubeadm keeps the manifests that it did not install, unless it ends without an error. If it ended without an error,
+  # something other than kubeadm has removed the manifest.
   [ -n "$(find "$BACKUPS" -path "*/kubeadm-upgraded-manifests*/$1.yaml" -newer "$RUN")" ] || return 0
   file=$(new_backups)/$1.yaml
   [ ! -e "$file" ] || ! is_recorded "$1" "$file" || printf '%s\n' "$file"

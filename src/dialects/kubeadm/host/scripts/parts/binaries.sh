@@ -1,16 +1,15 @@
-# `probe NAME` says what would prevent `fetch NAME`, which stages a binary; `wrong NAME FILE SHA256` says why FILE is
-# not the wanted binary.
-# Needs VERSION, and what `source_of NAME` finds in SOURCES.
+# `fetch NAME` stages a binary. `probe NAME` prints what would prevent that. `wrong NAME FILE SHA256` prints why FILE is
+# not the wanted binary. Needs VERSION, and the values that `source_of NAME` reads from SOURCES.
 # uses: parts/prelude.sh parts/trusted.sh parts/packages.sh parts/fetch-packages.sh parts/processor.sh
 
-# `value_of NAME KEY` prints a value of SOURCES, which has lines `NAME KEY VALUE`. A backslash and a line break in VALUE are
-# escaped as for printf.
+# `value_of NAME KEY` prints a value of SOURCES, which consists of lines `NAME KEY VALUE`. In VALUE, backslashes and
+# line breaks are escaped as for printf.
 value_of() {
   printf '%s\n' "$SOURCES" | while IFS= read -r line; do
     case $line in "$1 $2 "*) printf '%b' "${line#"$1 $2 "}" ;; esac
   done
 }
-# `with_arch TEXT` prints TEXT with the processor of this host in place of `{arch}`.
+# `with_arch TEXT` prints TEXT and replaces `{arch}` with the processor of this host.
 with_arch() {
   rest=$1
   while :; do
@@ -20,9 +19,9 @@ with_arch() {
   done
   printf '%s' "$rest"
 }
-# `source_of NAME` sets where a binary comes from: FIELD is the field of the manifest, KIND is path or url, CURL a line of curl's
-# configuration, SHOWN the address without its secrets. SHA256 is empty if any file will do, and `missing` if there is a hash for
-# other processors only.
+# `source_of NAME` reads the source of a binary. It sets FIELD to the field of the manifest, KIND to path or url, CURL
+# to a line of curl's configuration, and SHOWN to the address without its secrets. SHA256 is empty if the manifest
+# requires no hash, and `missing` if there are hashes only for other processors.
 source_of() {
   FIELD=$(value_of "$1" field)
   KIND=$(value_of "$1" kind)
@@ -32,7 +31,8 @@ source_of() {
   SHA256=$(value_of "$1" "sha256.$ARCH")
   [ -n "$SHA256" ] || SHA256=$(value_of "$1" sha256)
 }
-# `version_of NAME FILE` prints the version of a binary. For a runc that runs it prints VERSION, because runc has versions of its own.
+# `version_of NAME FILE` prints the version of a binary. For runc it prints VERSION if runc can be executed, because the
+# versions of runc are independent of containerd.
 version_of() {
   case $1 in
   kubelet) said=$("$2" --version 2>&1) || true; printf '%s\n' "${said#Kubernetes }" ;;
@@ -47,20 +47,21 @@ wrong() {
   ! is_foreign "$built_for" || { printf '%s\n' "$FIELD.$1 is for another processor ($built_for; this host is $PROCESSOR)"; return; }
   [ "$3" != missing ] || { without_hash "$1"; return; }
   [ -z "$3" ] || [ "$(sha256sum <"$2")" = "$3  -" ] || { printf '%s\n' "$FIELD.$1.sha256 does not match the file"; return; }
-  # A file that is no program is not run: a shell would run its lines as commands.
+  # A file that is not a program is not executed, because a shell would run its text as commands.
   case $(head -c 4 "$2") in ?ELF | '#!'*) ;; *) printf '%s\n' "$FIELD.$1 is no program: is it an error page?"; return ;; esac
   found=$(version_of "$1" "$2")
   [ "$found" = "$VERSION" ] || printf '%s\n' "$FIELD.$1 has version $found, expected $VERSION"
 }
 without_hash() { printf '%s\n' "$FIELD.$1.sha256 has no hash for $ARCH, the processor of this host"; }
-# `copy_to_check NAME` copies the file SOURCE to COPY, which only root can change and which goes with this shell, or says why not.
-# The copy is hashed and then run, because the owner of a folder could replace SOURCE between the two.
+# `copy_to_check NAME` copies the file SOURCE to COPY, or prints why this is not possible. Only root can change COPY,
+# and it is removed when this shell ends. The copy is hashed and then executed. This is necessary because the owner of a
+# folder could replace SOURCE between these two actions.
 copy_to_check() {
   COPY='' problem=$(untrusted "$R$SOURCE")
   [ -z "$problem" ] || { printf '%s\n' "$FIELD.$1.path: $problem" && return 0; }
   find "$D" -maxdepth 1 -name 'check.*' -mmin +60 -exec rm -f {} +
   COPY=$(mktemp "$D/check.XXXXXX")
-  # The copy is removed at the end, because a plan leaves nothing behind.
+  # The copy is removed at the end, because a plan must leave no file on the host.
   trap 'rm -f "$COPY"; [ -z "$NEW" ] || rmdir "$D" 2>/dev/null || true' EXIT
   trap 'exit 1' HUP INT TERM
   if ! why=$(cp "$R$SOURCE" "$COPY" 2>&1); then
@@ -76,13 +77,13 @@ wrong_on_host() (
   [ ! -e "$COPY" ] || wrong "$1" "$COPY" "$SHA256"
 )
 is_staged() { [ -n "$SHA256" ] && [ -x "$D/staged/$1" ] && [ -z "$(wrong "$1" "$D/staged/$1" "$SHA256")" ]; }
-# `probe NAME` says why `fetch NAME` would fail. It reads KIND, SOURCE, SHOWN and SHA256, which `source_of` has set.
+# `probe NAME` prints why `fetch NAME` would fail. It reads KIND, SOURCE, SHOWN and SHA256, which `source_of` has set.
 probe() {
   find_package "$1"
   package=$1 cure="install package $1, or a file of its own, first" or=
   case $1 in
   kubectl) or=', or leave it out of binaries' ;;
-  # Packages of runc have versions of their own.
+  # The versions of runc packages are independent of VERSION.
   runc) package=none cure='leave it out' ;;
   esac
   if [ "${FILE##*/}" = snap ]; then
@@ -109,9 +110,10 @@ probe() {
     wrong_on_host "$1"
   fi
 }
-# Everybody on the host can read arguments, so curl reads the address, with its password or token, as configuration.
+# Every user of the host can read arguments. So curl reads the address, which may contain a password or token, as
+# configuration from its standard input.
 download() { printf '%s\n' "$CURL" | curl -fsSL "$@" -K -; }
-# `fetch NAME` stages a binary. A copy that is already staged stays if a hash proves it.
+# `fetch NAME` stages a binary. If a copy is already staged and its hash is right, this copy is kept.
 fetch() {
   find_package "$1"
   file=$D/staged/$1
@@ -120,7 +122,8 @@ fetch() {
   if [ -n "$PACKAGE" ]; then
     (cd "$D/staged" && fetch_package "$1") || fail "$MANAGER cannot fetch $PACKAGE ${VERSION#v}"
   elif [ "$KIND" = url ]; then
-    # These limits, in seconds, end a download from a mirror that stalls, because the host stays locked until then.
+    # These limits, in seconds, end a download if a mirror stops sending data. They are needed because the host stays
+    # locked until the download ends.
     download --retry 3 --connect-timeout 30 --speed-limit 1 --speed-time 60 --max-time 21600 -o "$file.new" ||
       fail "$FIELD.$1.url: cannot download $SHOWN"
   else
@@ -129,7 +132,8 @@ fetch() {
     cp "$R$SOURCE" "$file.new" || fail "$FIELD.$1.path: no file $SOURCE on this host"
   fi
   chmod 755 "$file.new"
-  # The hash does not count for a package: the package manager proves its own files, and the hash is that of the download.
+  # For a package, the hash is not checked. The package manager verifies its own files, and the hash in the manifest is
+  # the hash of the download.
   case $FIELD in containerd.*) [ -z "$PACKAGE" ] || SHA256= ;; esac
   problem=$(wrong "$1" "$file.new" "$SHA256")
   [ -z "$problem" ] || fail "$problem"

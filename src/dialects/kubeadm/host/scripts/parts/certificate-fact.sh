@@ -1,5 +1,6 @@
-# `certificate FILE CERTIFICATE [NAME]` prints a certificate as a fact of that name, with when its file was written. `first` prints
-# the first certificate of a PEM file as one line, which `certificate` takes.
+# `certificate FILE CERTIFICATE [NAME]` prints a certificate as a fact with the name NAME, and with the time when its
+# file was written. `first` prints the first certificate of a PEM file as one line. `certificate` needs this form for
+# CERTIFICATE.
 # uses: parts/prelude.sh
 
 certificate() { printf '%s\n' "${3:-certificate}=$2 $(stat -Lc %Y "$1") ${1#"$R"}"; }

@@ -1,5 +1,5 @@
-# `cni_facts` warns of a network plugin that containerd cannot use: a sandbox that cannot be made shows only when a pod starts.
-# containerd takes the first configuration by name.
+# `cni_facts` warns about a network plugin that containerd cannot use. Without the warning, the failure would appear
+# only when a pod starts and its sandbox cannot be created. containerd uses the first configuration by name.
 # uses: parts/prelude.sh parts/runtime.sh
 
 values_of() { grep -o "\"$1\" *: *\"[^\"]*\"" "$2" | sed 's/.*"\([^"]*\)"$/\1/'; }
@@ -14,12 +14,13 @@ find_configuration() {
   done
 }
 cni_facts() {
-  # Other runtimes choose the configuration and the folders of plugins by rules of their own.
+  # Other runtimes have different rules for the configuration and the folders of plugins.
   uses_unit || return 0
   find_configuration
   if [ -n "$cni" ]; then
     wanted=$(values_of cniVersion "$cni" | head -n 1)
-    # The newest version of CNI that the library in containerd 1.6 and 1.7 knows, and the one in containerd 2.
+    # The newest version of CNI that the library in containerd 1.6 and 1.7 supports, and the newest version that the
+    # library in containerd 2 supports.
     case $(containerd_says) in
     *' v1.'* | *' 1.'*) known=1.0.0 ;;
     *) known=1.1.0 ;;

@@ -1,7 +1,8 @@
-# `of_containerd WORK` calls a function for the binaries of containerd, in a shell of its own: `probe_containerd` says what would
-# prevent `fetch_containerd`, which stages them. Both do nothing on a host that has CONTAINERD_VERSION of each of
-# CONTAINERD_NAMES; the daemon is the last of them. A package of containerd brings all of them; runc has any version.
-# Needs also CONTAINERD_SOURCES. `for_each WORK` calls a function for each of NAMES.
+# `of_containerd WORK` calls a function for the binaries of containerd, in a subshell. `fetch_containerd` stages the
+# binaries. `probe_containerd` prints what would prevent that. Both do nothing on a host on which each of
+# CONTAINERD_NAMES already has CONTAINERD_VERSION. The last of these names is the daemon. A package of containerd
+# contains all of them. Any version of runc is accepted. Also needs CONTAINERD_SOURCES. `for_each WORK` calls a function
+# for each of NAMES.
 # uses: parts/prelude.sh parts/packages.sh parts/binaries.sh parts/runtime.sh
 
 for_each() {

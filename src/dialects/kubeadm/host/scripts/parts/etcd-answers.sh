@@ -1,5 +1,6 @@
-# `etcd_answers` prints what the member of etcd at URL says of itself and of the others, as lines `etcd=JSON`; nothing if URL
-# is empty. A linearizable read proves that the member and the leader reach each other.
+# `etcd_answers` prints the answers of the member of etcd at URL about itself and the other members, as lines
+# `etcd=JSON`. It prints nothing if URL is empty. One of the requests is a linearizable read. Its success proves that
+# the member and the leader can reach each other.
 # uses: parts/prelude.sh parts/etcd.sh
 
 etcd_answers() {

@@ -1,10 +1,12 @@
-# `etcd METHOD JSON [SECONDS]` asks the HTTP gateway of etcd at URL, which takes and gives JSON, with kubeadm's own client
-# certificate for health checks in PKI. URL is empty if this host has no manifest of etcd.
+# `etcd METHOD JSON [SECONDS]` sends a request to the HTTP gateway of etcd at URL, which receives and returns JSON. It
+# uses kubeadm's client certificate for health checks, which is in PKI. URL is empty if this host has no manifest of
+# etcd.
 # uses: parts/prelude.sh
 
 CA=$(flag trusted-ca-file "$MANIFESTS/etcd.yaml")
 PKI=${CA:-/etc/kubernetes/pki/etcd/ca.crt} && PKI=$R${PKI%/*}
-# A member may listen on 0.0.0.0 or [::], which no certificate names, so those become the loopback addresses.
+# A member may listen on 0.0.0.0 or [::]. No certificate contains these addresses, so they are replaced with the
+# loopback addresses.
 URL=$(flag listen-client-urls "$MANIFESTS/etcd.yaml")
 [ -z "$URL" ] || URL=$(printf '%s\n' "$URL" | sed 's/,.*//; s/0\.0\.0\.0/127.0.0.1/; s/\[::]/[::1]/')
 etcd() {

@@ -1,8 +1,9 @@
-# `is_known` fails unless the manager of PACKAGE knows its VERSION; `fetch_package NAME` downloads it. Both need VERSION, and
-# what find_package has set.
+# `is_known` fails unless the package manager of PACKAGE knows the version VERSION. `fetch_package NAME` downloads the
+# package. Both need VERSION, and the variables that find_package has set.
 # uses: parts/prelude.sh parts/packages.sh
 
-# `is_in_apt` sets WANTED to the package with its version. The version of a package of Debian itself may go on with a tilde.
+# `is_in_apt` sets WANTED to the package with its version. In packages from Debian itself, a tilde may follow the
+# version instead of a hyphen.
 is_in_apt() {
   for end in '-*' '~*'; do
     WANTED=$PACKAGE=${VERSION#v}$end
@@ -17,7 +18,8 @@ is_known() {
   zypper) $ZYPPER --no-refresh search -x "$PACKAGE=${VERSION#v}" >/dev/null 2>&1 ;;
   esac
 }
-# `fetch_package NAME` downloads the packages into NAME.packages, which exists only once it is complete, and puts the binary into NAME.new.
+# `fetch_package NAME` downloads the packages into NAME.packages, and extracts the binary to NAME.new. NAME.packages
+# exists only when the download is complete.
 fetch_package() (
   rm -rf "$1.packages" "$1.packages.new" && mkdir "$1.packages.new" && cd "$1.packages.new" && case $MANAGER in
   apt-get) is_in_apt && $APT download "$WANTED" && $APT --download-only install ./*.deb ;;

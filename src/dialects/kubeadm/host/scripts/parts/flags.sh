@@ -1,5 +1,5 @@
-# `with_flags COMMAND ...` runs a command of kubeadm with the flags that each of its checks and upgrades takes. Needs CONFIG and
-# IGNORED; if one of them is empty, its flag is left out.
+# `with_flags COMMAND ...` runs a command of kubeadm with the flags that all checks and upgrades of kubeadm accept.
+# Needs CONFIG and IGNORED. If one of them is empty, its flag is left out.
 # uses: parts/prelude.sh
 
 with_flags() {

@@ -1,4 +1,5 @@
-# What rollouts have begun and done on this host, in the file J. `forget START` removes the lines that have START in them.
+# The file J records which steps the rollouts have begun and finished on this host. `forget START` removes the lines
+# that contain START.
 # uses: parts/prelude.sh
 
 J=$D/kubeadm.journal

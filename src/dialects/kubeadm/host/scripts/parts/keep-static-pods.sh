@@ -1,9 +1,10 @@
-# `keep_static_pods` copies the manifests of the static pods before kubeadm changes one, `note_static_pods` writes down what kubeadm made
-# of them, and `settle_static_pods` finishes a roll-back that a crash cut off. Needs ROLLOUT and VERSION.
+# `keep_static_pods` copies the manifests of the static pods before kubeadm changes them. `note_static_pods` records the
+# manifests that kubeadm wrote. `settle_static_pods` finishes a roll-back that a crash interrupted. Needs ROLLOUT and
+# VERSION.
 # uses: parts/prelude.sh parts/static-pods.sh
 
-# `copy_manifests` copies the manifests, or prints why the static pods have no way back. A manifest that already has the target
-# version came with an earlier run.
+# `copy_manifests` copies the manifests, or prints why the static pods cannot be rolled back. If a manifest already has
+# the target version, an earlier run installed it.
 copy_manifests() {
   for name in $COMPONENTS; do
     file=$MANIFESTS/$name.yaml
@@ -16,7 +17,8 @@ copy_manifests() {
     sync "$PODS/$name.yaml"
   done
 }
-# The journal is written last, so without a journal nothing was kept. A repeated run keeps the manifests from before its first start.
+# The journal is written last. So if there is no journal, no manifests were kept. A repeated run keeps the manifests
+# from before its first start.
 keep_static_pods() {
   if [ "$(written rollout)" = "$ROLLOUT" ] && [ "$(written state)" != 'done' ]; then return 0; fi
   rm -rf "$PODS"
@@ -38,7 +40,8 @@ note_static_pods() {
   done
   write_journal 'placed|state' "$@"
 }
-# Finishes a roll-back that was interrupted. If that fails, the upgrade still goes on, because kubeadm writes all manifests anew.
+# Finishes a roll-back that was interrupted. If that fails, the upgrade still continues, because kubeadm writes all
+# manifests again.
 settle_static_pods() {
   case $(written state) in
   begun | undoing) (static_pods_back "$(written rollout)") || true ;;

@@ -1,5 +1,5 @@
-# `keep NAME FILE` keeps a file as the rollout found it, once. `is_kept` fails unless the files of this rollout are kept.
-# Needs ROLLOUT.
+# `keep NAME FILE` keeps a file in the state before the rollout. It copies the file only once. `is_kept` fails unless
+# the files of this rollout are kept. Needs ROLLOUT.
 # uses: parts/prelude.sh
 
 # The files in /var/lib/kubelet that kubeadm writes.

@@ -1,13 +1,13 @@
-# `kubelet_facts` prints the version of the kubelet, its client certificate, and how often it crashed: of the process that runs,
-# since other files may lie beside those that it uses.
+# `kubelet_facts` prints the version of the kubelet, its client certificate, and the number of its crashes. The facts
+# are about the running process, because the host may also have other files than those that this process uses.
 # uses: parts/prelude.sh parts/packages.sh parts/in-use.sh parts/kubelet-process.sh parts/certificate-fact.sh
 
 version_in_use() {
   said=$(said_by "$KUBELET_PID") || return 1
   case $said in 'Kubernetes v'*) printf '%s\n' "${said#Kubernetes }" ;; *) return 1 ;; esac
 }
-# `client_certificate KUBECONFIG` prints `data BASE64` or `file PATH` of the user of the current context; nothing if it has no
-# certificate.
+# `client_certificate KUBECONFIG` prints `data BASE64` or `file PATH` for the user of the current context. It prints
+# nothing if this user has no certificate.
 client_certificate() {
   awk '
     function value(text) {
@@ -84,8 +84,8 @@ client_certificate_fact() {
     esac
   fi
 }
-# Prints how often systemd started the kubelet again by itself since its last start by order, and the last line that the kubelet
-# wrote, without those of systemd.
+# Prints how many times systemd has restarted the kubelet automatically since its last regular start, and the last line
+# that the kubelet itself wrote to the log.
 crashes_fact() {
   restarts=$(systemctl show -p NRestarts --value kubelet 2>/dev/null) || restarts=
   case $restarts in

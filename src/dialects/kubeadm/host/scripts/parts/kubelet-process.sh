@@ -1,7 +1,7 @@
-# `find_kubelet` sets what is known of the kubelet that systemd runs: KUBELET_PID, which is 0 if none runs and empty if nobody can
-# say, and KUBELET_WORDS, its arguments, one a line. `words_in_files` prints the words in the files
-# from which kubeadm's unit takes flags. `is_off FLAG` succeeds if the kubelet runs with the flag off, or one of these files switches it
-# off for its next start.
+# `find_kubelet` reads the state of the kubelet that systemd runs. It sets KUBELET_PID, which is 0 if no kubelet runs
+# and empty if this cannot be determined. It sets KUBELET_WORDS to the arguments of the kubelet, one per line.
+# `words_in_files` prints the words in the files from which kubeadm's unit reads flags. `is_off FLAG` succeeds if the
+# flag is off in the running kubelet, or if one of these files switches the flag off for the next start.
 # uses: parts/prelude.sh parts/in-use.sh
 
 find_kubelet() {
@@ -9,15 +9,15 @@ find_kubelet() {
   KUBELET_WORDS=$({ tr '\0' '\n' <"$R/proc/${KUBELET_PID:-0}/cmdline"; } 2>/dev/null) || KUBELET_WORDS=
 }
 words_in_files() {
-  # systemd takes lines with either sign for comments, and separates words at tabs, too.
+  # systemd treats lines that begin with `#` or `;` as comments, and separates words also at tabs.
   sed 's/^[[:space:]]*[#;].*//' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" 2>/dev/null |
     tr "\"'\t" '   ' | tr ' ' '\n'
 }
-# `is_false FLAG` reads words, one a line, and succeeds if the last one that sets the flag sets it to false. For the kubelet, too, the
-# last one counts.
+# `is_false FLAG` reads words, one per line. It succeeds if the last word that sets the flag sets it to false. The
+# kubelet also uses the last word.
 is_false() {
   value=$(sed -n "s/^KUBELET_[A-Z_]*=//; s/^--$1=//p; s/^--$1\$/true/p" | tail -n 1)
-  # Go reads all of these as false.
+  # Go parses all of these values as false.
   case $value in 0 | f | F | false | FALSE | False) ;; *) return 1 ;; esac
 }
 is_off() {

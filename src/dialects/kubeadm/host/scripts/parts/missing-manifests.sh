@@ -1,5 +1,5 @@
-# `missing_manifests` prints `missing=NAME run PATH`, `missing=NAME hand PATH` or `missing=NAME refused REASON` for each manifest
-# that is missing although there is a backup.
+# `missing_manifests` prints a line for each manifest that is missing although there is a backup: `missing=NAME run
+# PATH`, `missing=NAME hand PATH` or `missing=NAME refused REASON`.
 # uses: parts/prelude.sh parts/backups.sh
 
 missing_manifests() {

@@ -1,5 +1,6 @@
-# ARCH: the processor of this host, as releases of Kubernetes are named. PROCESSOR: the same in the words of `file`.
-# `processor_of FILE` prints that of a program; `is_foreign PROCESSOR` fails if this host can run it.
+# ARCH is the processor of this host as in the names of Kubernetes releases. PROCESSOR is the same processor as the
+# command `file` names it. `processor_of FILE` prints the processor of a program. `is_foreign PROCESSOR` succeeds if
+# this host cannot run programs for that processor.
 
 ARCH=$(uname -m)
 case $ARCH in
@@ -9,7 +10,8 @@ arm*) ARCH=arm PROCESSOR=arm ;;
 i?86) ARCH=386 PROCESSOR=x86 ;;
 *) PROCESSOR=$ARCH ;;
 esac
-# `processor_of` reads magic number, byte order and machine from the header. It prints nothing for a script or an unknown machine.
+# `processor_of` reads the magic number, the byte order and the machine from the header of the file. It prints nothing
+# for a script or an unknown machine.
 processor_of() {
   case $(od -An -tx1 -N 20 "$1" | tr -d ' \n' | cut -c 1-8,11-12,37-40) in
   7f454c46013e00) echo x86-64 ;;

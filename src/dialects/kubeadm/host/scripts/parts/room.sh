@@ -1,5 +1,6 @@
-# `room` says where the file systems have no room for STAGED KiB of binaries, also those before, their swap, and the copy that
-# kubeadm makes of etcd's data; paths may share a file system. Only the last of the folders may be missing.
+# `room` prints a sentence for each file system that has too little space for the upgrade. The upgrade needs space for
+# STAGED KiB of binaries including the previous ones, for the replacement of the binaries, and for the copy that kubeadm
+# makes of etcd's data. Several paths may be on the same file system. Only the last of the folders may be missing.
 # uses: parts/prelude.sh
 
 room() {

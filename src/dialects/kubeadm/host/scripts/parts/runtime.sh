@@ -1,8 +1,10 @@
-# `find_runtime` sets RUNTIME, the endpoint of the container runtime that the kubelet uses: by the flags of its
-# process, or those in its files while it does not run, then by its configuration, then its default. Another runtime may lie
-# beside it. `uses_containerd` fails unless RUNTIME is containerd, and `uses_unit` unless it is at the usual socket: at another one may
-# be another containerd than that of the unit, such as that of k3s. `containerd_says` prints the version of the containerd that runs, or of
-# the file in PATH if that one cannot be asked.
+# `find_runtime` sets RUNTIME to the endpoint of the container runtime that the kubelet uses. It reads the flags of the
+# kubelet's process, or the flags in its files if the kubelet does not run. Then it tries the configuration of the
+# kubelet, and at last the default. The host may also have another runtime, which the kubelet does not use.
+# `uses_containerd` fails unless RUNTIME is containerd. `uses_unit` fails unless RUNTIME is the usual socket. A
+# different socket may belong to a containerd that is not the systemd unit, such as the containerd of k3s.
+# `containerd_says` prints the version of the running containerd. If that version cannot be read, it prints the version
+# of the file in PATH.
 # uses: parts/prelude.sh parts/in-use.sh parts/kubelet-process.sh
 
 find_runtime() {

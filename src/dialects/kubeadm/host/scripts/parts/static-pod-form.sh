@@ -1,4 +1,4 @@
-# `form_of FILE` ends the script unless the metadata of FILE stand as kubeadm writes them, or with no annotations.
+# `form_of FILE` ends the script unless the metadata in FILE has the format that kubeadm writes, or has no annotations.
 # uses: parts/prelude.sh
 
 form_of() {

@@ -1,6 +1,6 @@
-# The way back of the static pods. `static_pods_back ROLLOUT` puts the manifests back that keep-static-pods.sh copied to PODS, all of
-# them or none. The journal of PODS has the hash of each manifest, and its line `state` says how far that came: begun, undoing, undone
-# or done.
+# Rolls back the static pods. `static_pods_back ROLLOUT` restores the manifests that keep-static-pods.sh copied to PODS.
+# It restores either all of them or none. The journal of PODS has the hash of each manifest. Its line `state` records
+# the progress of the roll-back: begun, undoing, undone or done.
 # uses: parts/prelude.sh parts/backups.sh parts/trusted.sh parts/journal.sh
 
 PODS=$D/static-pods
@@ -19,7 +19,7 @@ write_journal() (
 ) || fail "cannot write $PODS/journal"
 # `is_hash WHAT NAME FILE` fails unless FILE has the hash that the journal has for NAME. WHAT is kept or placed.
 is_hash() { [ -f "$3" ] && grep -qxF "$1 $2 $(sha256_of "$3")" "$PODS/journal"; }
-# `wrong_manifest FILE` prints why root must not copy FILE, or put anything in its place.
+# `wrong_manifest FILE` prints why root must not copy or replace FILE.
 wrong_manifest() {
   if [ -L "$1" ] || [ ! -f "$1" ]; then
     printf '%s\n' "${1#"$R"} is not a regular file"
@@ -27,8 +27,8 @@ wrong_manifest() {
     untrusted "$1"
   fi
 }
-# `stay_reason ROLLOUT` prints why the manifests must stay. The data of etcd never goes back, and neither an etcd nor an API server of an
-# earlier minor version is sure to read it.
+# `stay_reason ROLLOUT` prints why the manifests must not be restored. The data of etcd is never rolled back, and an
+# etcd or API server of an earlier minor version may not be able to read this data.
 stay_reason() {
   if [ "$(written rollout)" != "$1" ]; then echo 'this rollout kept no manifests' && return 0; fi
   why=$(written without)
@@ -64,14 +64,15 @@ stage_manifest() {
   rm -rf "$staged" && cp -p "$3" "$staged" && { attributes "$3" "$staged" || true; } && chmod 600 "$staged" &&
     sync "$staged" && is_hash "$1" "$2" "$staged"
 }
-# `each_manifest FUNCTION ARGUMENTS...` calls `FUNCTION ARGUMENTS... NAME` for each manifest that was kept. It ends at the first call
-# that fails.
+# `each_manifest FUNCTION ARGUMENTS...` calls `FUNCTION ARGUMENTS... NAME` for each manifest that was kept. It stops
+# after the first call that fails.
 each_manifest() {
   for name in $COMPONENTS; do
     ! grep -q "^kept $name " "$PODS/journal" || "$@" "$name" || return 1
   done
 }
-# `stage_kept NAME` stages a kept manifest. It also keeps the manifest that kubeadm wrote, for the case that a rename fails.
+# `stage_kept NAME` stages a kept manifest. It also keeps a copy of the manifest that kubeadm wrote. This copy is needed
+# if a rename fails.
 stage_kept() {
   now=$MANIFESTS/$1.yaml
   ! is_hash kept "$1" "$now" || return 0
@@ -84,7 +85,7 @@ remove_staged() { rm -f "$(staged_of "$1")"; }
 undo_manifest() {
   now=$MANIFESTS/$1.yaml
   remove_staged "$1"
-  # A manifest is replaced only if the roll-back itself has put it there.
+  # A manifest is replaced only if the roll-back itself has installed it.
   is_hash kept "$1" "$now" && [ -e "$PODS/$1.placed" ] || return 0
   stage_manifest placed "$1" "$PODS/$1.placed" && mv -f "$(staged_of "$1")" "$now"
 }
@@ -93,7 +94,8 @@ undo_static_pods() {
   each_manifest undo_manifest || fail "the manifests are a mix: see $MANIFESTS, with copies in $PODS"
   write_journal state 'state undone'
 }
-# Copies the end of the logs of each static pod: the kubelet removes the logs of a pod with its manifest. They may show the cause.
+# Copies the end of the logs of each static pod, because these logs may show the cause of the problem. The kubelet
+# removes the logs of a pod when its manifest is removed.
 keep_logs() {
   for name in $COMPONENTS; do
     for log in "$R/var/log/pods/kube-system_$name-"*/"$name"/*.log; do
@@ -116,7 +118,7 @@ static_pods_back() {
       undo_static_pods
       fail "cannot replace the manifests in $MANIFESTS: those of the upgrade are back"
     }
-    # The journal forgets the step, so that the next run lets kubeadm upgrade this host again.
+    # The step is removed from the journal, so that kubeadm upgrades this host again in the next run.
     forget "$1 kubeadm " || fail "cannot write $J"
     write_journal state 'state done'
   fi

@@ -1,5 +1,5 @@
-# `seen WHAT` fails unless the journal says WHAT of this step; `note WHAT` writes it down. WHAT is begun, failed or done.
-# Needs ROLLOUT and STEP.
+# `seen WHAT` fails unless the journal records WHAT for this step. `note WHAT` adds it to the journal. WHAT is begun,
+# failed or done. Needs ROLLOUT and STEP.
 # uses: parts/prelude.sh parts/journal.sh
 
 seen() { [ -e "$J" ] && grep -qxF -- "$ROLLOUT $STEP $1" "$J"; }

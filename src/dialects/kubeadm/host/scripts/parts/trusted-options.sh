@@ -1,5 +1,6 @@
-# `untrusted_options` prints who else could change a file that kubeadm would read as root; `refuse_untrusted` then ends the
-# script. Needs CONFIG and PATCHES; an empty one is not given.
+# `untrusted_options` prints which users other than root could change a file that kubeadm would read as root.
+# `refuse_untrusted` ends the script if there is such a user. Needs CONFIG and PATCHES. If one of them is empty, the
+# option is not set.
 # uses: parts/prelude.sh parts/trusted.sh
 
 untrusted_options() {

@@ -1,5 +1,6 @@
-# `untrusted PATH` prints who besides root could change PATH, or a folder or link on the way to it; nothing if nobody can, or if
-# PATH is missing. The rules are those of src/agent/state/trusted-path.ts, for hosts that have only a shell.
+# `untrusted PATH` prints which users other than root could change PATH, or a folder or link that leads to PATH. It
+# prints nothing if there are no such users, or if PATH is missing. The rules are the same as in
+# src/agent/state/trusted-path.ts, for hosts that have only a shell.
 # uses: parts/prelude.sh
 
 untrusted() (
@@ -27,13 +28,13 @@ untrusted() (
       rest=$target/$rest
       continue
     fi
-    # In a folder with the sticky bit, such as /tmp, nobody else can replace a file of root.
+    # In a folder with the sticky bit, such as /tmp, users other than root cannot replace a file of root.
     if [ -d "$next" ] && [ -k "$next" ]; then :; elif others_write "$next"; then return 0; fi
     at=$next
   done
   [ -z "$at" ] || others_write "$at" || true
 )
-# Prints a sentence if somebody besides root may write to this file or folder.
+# Prints a sentence if a user other than root may write to this file or folder.
 others_write() {
   mode=$(stat -c %a "$1") group=$(stat -c %g "$1")
   if [ $((0$mode & 2)) = 0 ]; then
@@ -41,16 +42,17 @@ others_write() {
   fi
   printf '%s\n' "others may write to ${1#"$R"}: run chmod go-w ${1#"$R"}"
 }
-# `is_empty_staff GROUP` succeeds for the group staff of Debian, which may write to /usr/local, if it has no member. It fails if groups
-# also come from elsewhere than the host's own files, which may not name all members.
+# `is_empty_staff GROUP` succeeds if GROUP is the group staff of Debian, which may write to /usr/local, and has no
+# member. It fails if the host also reads groups from a source other than its own files, because these files may then
+# not list all members.
 is_empty_staff() {
   [ -z "$(sed -n 's/#.*//;s/\[[^]]*\]//g;s/^ *\(passwd\|group\|initgroups\)://p' /etc/nsswitch.conf 2>/dev/null |
     tr -s ' \t' '\n' | grep -vxE 'files|compat|systemd|' || true)" ] || return 1
   case $(getent group "$1" 2>/dev/null) in staff:*:"$1": | staff:*:"$1":root) ;; *) return 1 ;; esac
   ! getent passwd | cut -d : -f 1,4 | grep -v '^root:' | grep -q ":$1\$"
 }
-# `untrusted_option NAME PATH` does the same for the path in an option of kubeadm. It also checks the files of a folder, and the
-# folder of patches that a configuration names.
+# `untrusted_option NAME PATH` does the same as `untrusted` for the path in an option of kubeadm. It also checks the
+# files in a folder, and the folder of patches that a configuration names.
 untrusted_option() (
   [ -e "$2" ] || { printf '%s\n' "kubeadm: no file $2 on this host" && return 0; }
   problem=$(untrusted "$2")
@@ -63,8 +65,8 @@ untrusted_option() (
 patches_of() {
   sed -n "/^ *#/d;s/.*directory[\"']*: *//p" "$1" | sed "s/ #.*//;s/[]}\"',[:space:]]*\$//;s/^[\"']//"
 }
-# `make_private` makes the folder where files are checked and staged one that only root can read. It sets NEW to `yes` if the folder was
-# not there.
+# `make_private` makes the folder in which files are checked and staged readable only by root. It sets NEW to `yes` if
+# the folder did not exist.
 make_private() {
   NEW=''
   [ -d "$D" ] || NEW=yes
