@@ -1,4 +1,4 @@
-/** When the pods of budgets are counted, and what is known after failures. */
+/** Tests when the pods of PodDisruptionBudgets are counted, and which numbers are known after failures. */
 import { expect, test } from 'vitest';
 import { buildLog } from '../../test/support/builders/logs.ts';
 import { buildBudget, buildPod } from '../../test/support/builders/pods.ts';
@@ -37,7 +37,7 @@ class Scene implements AsyncDisposable {
   async #podsNow(): Promise<Pod[]> {
     this.attempts++;
     const { answer } = this;
-    // The abort signal is ignored, as by a request that hangs.
+    // Ignores the abort signal, like a request that hangs.
     if (answer === 'none') return await Promise.withResolvers<never>().promise;
     if (answer instanceof Error) throw answer;
     return [...answer].flatMap(([node, count]) =>
@@ -70,7 +70,7 @@ test('the first numbers wake the plans, and each minute new ones replace them', 
   await scene.wait();
   expect(scene.counter.known()).toEqual({ byNode: new Map([['n1', 1]]) });
   scene.answer = new Map([['n1', 7]]);
-  // Each turn of the plan says so again.
+  // Each turn of the plan calls `follow` again.
   for (let turns = 0; turns < 100; turns++) scene.counter.follow('p', true);
   await scene.wait(MINUTE - 1);
   expect(scene.attempts).toBe(1);

@@ -1,6 +1,6 @@
 /**
- * Keeps up to date how many pods that PodDisruptionBudgets cover run on each Node, in the background, as long as a plan needs it. It
- * keeps only the numbers, and no decision waits for an answer of the API server.
+ * Counts the pods on each Node that PodDisruptionBudgets cover. It counts regularly in the background, as long as a
+ * plan needs the numbers. It stores only the numbers, and no decision waits for an answer of the API server.
  */
 import type { KubeClient } from '../kube/client.ts';
 import { type Clock, sleep } from '../util/clock.ts';
@@ -15,14 +15,17 @@ import { type BudgetPods, countBudgetPods } from './budget-pods.ts';
 export interface BudgetPodCounter {
   /** The name of this part of the process. */
   readonly name: string;
-  /** Records whether the plan needs the numbers of pods from now on. `plan` names the plan among those of all dialects. */
+  /**
+   * Records whether the plan needs the numbers of pods from now on. `plan` identifies the plan among the plans of all
+   * dialects.
+   */
   follow(plan: string, isNeeded: boolean): void;
   forget(plan: string): void;
   /** Returns the last numbers of pods; `unasked` until the first attempt to count has ended. */
   known(): BudgetPods | 'unasked';
   /** Calls the listener when the first attempt has ended. The returned function removes the listener. */
   onChange(listener: () => void): () => void;
-  /** Runs until `stop` aborts. Before and after that nothing is known. */
+  /** Runs until `stop` aborts. The numbers are known only during this time. */
   run(stop: AbortSignal): Promise<void>;
 }
 
@@ -48,7 +51,7 @@ class Counter implements BudgetPodCounter {
   /** The plans that need the numbers. */
   readonly #plans = new Set<string>();
   #known: BudgetPods | 'unasked' = 'unasked';
-  /** Aborts the attempts to count that are under way or planned; undefined if there are none. */
+  /** Aborts the running and the planned attempts to count; undefined if there are no such attempts. */
   #attempts: AbortController | undefined;
   #stop: AbortSignal | undefined;
 
@@ -136,7 +139,7 @@ export async function countInTime(
     clock,
     { ms: WITHIN_MS, late, stop: ended },
     async (abort) =>
-      // A request that ignores its abort signal must not keep the attempt from ending.
+      // The attempt must end on time even if a request ignores its abort signal.
       await untilAborted(countBudgetPods(client, abort), abort),
   );
   return await counted.then(

@@ -1,4 +1,7 @@
-/** Which pods count for the order of Nodes: those that a drain evicts and a PodDisruptionBudget covers, by their Node. */
+/**
+ * Tests which pods count for the order of Nodes: the pods that a drain evicts and that a PodDisruptionBudget covers.
+ * They are counted by Node.
+ */
 import { expect, test } from 'vitest';
 import { buildBudget, buildPod, type PodTraits } from '../../test/support/builders/pods.ts';
 import type { ListAllOptions } from '../kube/client.ts';
@@ -8,7 +11,7 @@ import { countBudgetPods } from './budget-pods.ts';
 const { signal: abort } = new AbortController();
 const labels = { app: 'web' };
 
-/** Resolves with the numbers, and with what the client kept of the lists. */
+/** Resolves with the numbers by Node, and with the pods as the client kept them after the transform. */
 async function countIn(all: readonly Pod[], budgets: readonly PodDisruptionBudget[]) {
   const kept: KubeObject[] = [];
   const lists: string[] = [];

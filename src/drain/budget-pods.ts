@@ -20,12 +20,14 @@ export interface BudgetPods {
   readonly problem?: string | undefined;
 }
 
-/** Stands in the list for each pod that was counted, so that the pods of a large cluster do not stay in memory. */
+/**
+ * A placeholder that replaces each counted pod in the list, so that the pods of a large cluster do not stay in memory.
+ */
 const COUNTED: Pod = { metadata: { name: '' } };
 
 /**
- * Counts the pods by the name of their Node. Pods that a drain leaves on the Node do not count: those of DaemonSets, static pods, and
- * pods that have ended. Rejects if the API server refuses one of the lists.
+ * Counts the pods by the name of their Node. Pods that a drain leaves on the Node are not counted: pods of DaemonSets,
+ * static pods, and pods that have ended. Rejects if the API server refuses one of the lists.
  */
 export async function countBudgetPods(
   client: Pick<KubeClient, 'listAll'>,

@@ -1,4 +1,7 @@
-/** Shows which disruption budgets are told as hopeless, and in which words; test/testenv/drain.test.ts asks a real server the same. */
+/**
+ * Shows which PodDisruptionBudgets are reported because they can never allow an eviction, and the text of the report.
+ * test/testenv/drain.test.ts checks the same with a real server.
+ */
 import { expect, test } from 'vitest';
 import { buildBudget, buildPod, type PodTraits } from '../../test/support/builders/pods.ts';
 import type { PodDisruptionBudget } from '../kube/resources.ts';
@@ -10,7 +13,7 @@ const of = (
   spec: NonNullable<PodDisruptionBudget['spec']>,
   status?: NonNullable<PodDisruptionBudget['status']>,
 ): PodDisruptionBudget => buildBudget('web', spec, status);
-/** All three pods must stay healthy, and are. */
+/** The status of a budget whose three pods must all stay healthy, and are healthy. */
 const ALL = { disruptionsAllowed: 0, currentHealthy: 3, desiredHealthy: 3, expectedPods: 3 };
 const EVERY = 'it wants 3 of its 3 pods healthy at all times';
 const AT_ALL_TIMES = 'it wants all of its pods healthy at all times';

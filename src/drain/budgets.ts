@@ -12,7 +12,7 @@ export interface BlockingBudget {
   readonly reason: string;
 }
 
-/** Says what ends a wait for a PodDisruptionBudget. It is a clause that follows the word "when". */
+/** Describes what ends the wait for a PodDisruptionBudget. The text is a clause that follows the word "when". */
 export const BUDGET_ENDS =
   'the budget allows the eviction: run more replicas, or change the budget';
 
@@ -71,15 +71,15 @@ function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): PodDisrup
     .toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
 }
 
-/** Returns the reason for a pod that several budgets cover: the API server never evicts such a pod. */
+/** Returns the reason why a pod that several budgets cover cannot be evicted: the API server never evicts such a pod. */
 function refusalOfSeveral(others: readonly PodDisruptionBudget[]): string {
   const names = others.map(keyOf).join(', ');
   return `its pods are also covered by PodDisruptionBudget ${names}, and no pod under more than one can be evicted`;
 }
 
 /**
- * Returns why the budget blocks the eviction of the pod even while all pods that it covers are healthy. Returns
- * undefined if it does not block it.
+ * Returns why the budget blocks the eviction of the pod even when all pods that the budget covers are healthy. Returns
+ * undefined if the budget does not block the eviction.
  */
 function refusalOf(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   if (isSpared(budget, pod)) return undefined;
@@ -94,7 +94,7 @@ function refusalOf(budget: PodDisruptionBudget, pod: Pod): string | undefined {
 
 /**
  * Returns why the budget blocks the eviction of the pod at this moment, in the words of the API server. Returns
- * undefined if it does not block it.
+ * undefined if the budget does not block the eviction.
  */
 function refusalNow(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   if (isSpared(budget, pod)) return undefined;
@@ -106,7 +106,8 @@ function refusalNow(budget: PodDisruptionBudget, pod: Pod): string | undefined {
 }
 
 /**
- * Returns true if a pod that is not Ready may be evicted: its budget says so, or has enough healthy pods without it.
+ * Returns true if a pod that is not Ready may be evicted, because its budget always allows that, or because the budget
+ * has enough healthy pods without this pod.
  */
 function isSpared({ spec, status }: PodDisruptionBudget, pod: Pod): boolean {
   if (readyCondition(pod)?.status === 'True') return false;
@@ -116,8 +117,8 @@ function isSpared({ spec, status }: PodDisruptionBudget, pod: Pod): boolean {
 }
 
 /**
- * Returns why the disruption controller cannot count the pods of the budget. In that case it allows no disruption, and
- * may never update the status.
+ * Returns why the disruption controller cannot count the pods of the budget. In that case the budget allows no
+ * disruption, and the controller may never update the status.
  */
 function failureOf({ status }: PodDisruptionBudget): string | undefined {
   const allowed = status?.conditions?.find(({ type }) => type === 'DisruptionAllowed');
@@ -133,8 +134,8 @@ function hasCurrentStatus({ metadata, status }: PodDisruptionBudget): boolean {
 }
 
 /**
- * Returns the reason from the status, where the disruption controller writes how many pods it expects. The controller
- * reads that number from the workloads.
+ * Returns the reason according to the status of the budget. The disruption controller writes the number of expected
+ * pods to the status. It reads that number from the workloads.
  */
 function refusalByStatus(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   const { disruptionsAllowed = 0, desiredHealthy = 0, expectedPods = 0 } = budget.status ?? {};
@@ -148,7 +149,10 @@ function refusalByStatus(budget: PodDisruptionBudget, pod: Pod): string | undefi
   return `it wants ${desiredHealthy} of its ${expectedPods} pods healthy at all times${demandOf(budget)}`;
 }
 
-/** Judges a budget without a current status by its spec. Returns why it blocks; undefined unless it demands all pods. */
+/**
+ * Checks the spec of a budget that has no current status. Returns why the budget blocks evictions; undefined if the
+ * budget does not require that all pods are healthy.
+ */
 function refusalBySpec(budget: PodDisruptionBudget): string | undefined {
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
   const never = maxUnavailable === 0 || maxUnavailable === '0%' || minAvailable === '100%';
@@ -161,7 +165,10 @@ function demandOf({ spec: { minAvailable, maxUnavailable } = {} }: PodDisruption
     : ` (maxUnavailable: ${maxUnavailable})`;
 }
 
-/** Milliseconds after its deletion time from which a pod is overdue. Kubelets need time to clean up, and clocks differ. */
+/**
+ * A pod is overdue if it still exists this number of milliseconds after its deletion time. Kubelets need time to clean
+ * up, and clocks differ.
+ */
 const TOLERANCE_MS = 30_000;
 
 /**
@@ -173,8 +180,9 @@ export function nameSome(names: readonly string[]): string {
 }
 
 /**
- * Describes the pods that a drain does not evict but waits for. Returns undefined if there are none. `until` is when the
- * drain evicts them nevertheless; without it the drain waits for as long as it may take.
+ * Describes the pods that a drain does not evict, but for which it waits. Returns undefined if there are no such pods.
+ * `until` is the time at which the drain evicts the pods nevertheless; if it is absent, the drain waits without a
+ * limit.
  */
 export function describeAwaited(pods: readonly Pod[], until?: string): string | undefined {
   if (pods.length === 0) return undefined;

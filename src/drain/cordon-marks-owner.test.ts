@@ -1,4 +1,4 @@
-/** The table of the words that name the owner of a cordon, and of what is read from them. */
+/** Tests the text that names the owner of a cordon: how it is written, and how it is read. */
 import { expect, test } from 'vitest';
 import { readOwner, writeOwner } from './cordon-marks.ts';
 

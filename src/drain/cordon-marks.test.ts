@@ -1,4 +1,4 @@
-/** Shows what a cordon and a taint of ours change in a Node, and that nothing of anybody else is touched. */
+/** Shows what a cordon and a taint of Refit change in a Node, and that nothing of other owners is changed. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../test/support/builders/nodes.ts';
 import type { Node } from '../kube/resources.ts';
@@ -26,7 +26,7 @@ const node = (annotations: Record<string, string> | undefined, spec?: Node['spec
   ...(spec ? { spec } : {}),
 });
 const OTHER_TAINT = { key: 'other', effect: 'NoSchedule' };
-/** The same key as ours with another effect is not ours. */
+/** A taint with the key of Refit but another effect does not belong to Refit. */
 const HARD_TAINT = { key: PENDING_TAINT.key, effect: 'NoSchedule' };
 
 const labelled = (of: Node, value: string): Node => ({

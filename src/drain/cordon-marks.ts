@@ -1,17 +1,20 @@
-/** Sets and removes the cordons and taints of Refit on a Node, each with its owner, and its label for load balancers. */
+/**
+ * Sets and removes what Refit writes to a Node: cordons and taints, each with its owner, and the label for load
+ * balancers.
+ */
 import { annotated, managersOf, type Node, withoutAnnotations } from '../kube/resources.ts';
 
 /**
- * Returns the owner of Refit's cordon; undefined without one. The annotation stays after somebody else uncordons the
- * node, and must then be removed: otherwise Refit would take a later cordon of a person for its own.
+ * Returns the owner of Refit's cordon; undefined if the node has no cordon of Refit. If somebody else uncordons the
+ * node, the annotation stays and must be removed. Otherwise Refit would treat a later cordon of a person as its own.
  */
 export function cordonOwner({ metadata }: Node): string | undefined {
   return metadata.annotations?.[CORDON_ANNOTATION];
 }
 
 /**
- * Returns true if the annotation names an owner, but the node is not cordoned or somebody else cordoned it. It reads
- * `managedFields`, which the caches of informers leave out.
+ * Returns true if the annotation names an owner, but the node is not cordoned or somebody else cordoned it. The
+ * function reads `managedFields`, which the caches of informers omit.
  */
 export function isMarkStale(node: Node): boolean {
   const isOthers = managersOf(node.metadata, 'unschedulable').some(
@@ -30,8 +33,8 @@ export function withCordon(node: Node, owner: string): Node {
 }
 
 /**
- * Returns the node without Refit's cordon and its annotation, and without Refit's label for load balancers. Returns the
- * same object if the node has neither.
+ * Returns the node without Refit's cordon and the annotation of that cordon, and without Refit's label for load
+ * balancers. Returns the same object if the node has neither the cordon nor the label.
  */
 export function withoutCordon(cordoned: Node): Node {
   const node = withoutExclusion(cordoned);
@@ -49,7 +52,7 @@ export function withoutAnyCordon(node: Node): Node {
 
 /**
  * Returns who excluded the node from external load balancers: Refit, or somebody else, such as kubeadm on a node of the
- * control plane. Returns undefined if nobody did.
+ * control plane. Returns undefined if the node is not excluded.
  */
 export function exclusionOf({ metadata: { labels } }: Node): 'ours' | 'others' | undefined {
   const value = labels?.[EXCLUSION_LABEL];
@@ -58,8 +61,9 @@ export function exclusionOf({ metadata: { labels } }: Node): 'ours' | 'others' |
 }
 
 /**
- * Returns the node with the label that excludes it from external load balancers. Returns the same object if the node has
- * the label, or if Refit did not cordon it: the label is removed with the cordon, so it may not exist without one.
+ * Returns the node with the label that excludes it from external load balancers. Returns the same object if the node
+ * already has the label, or if Refit did not cordon the node. Refit removes the label together with its cordon, so it
+ * sets the label only on nodes that it cordoned.
  */
 export function withExclusion(node: Node): Node {
   if (cordonOwner(node) === undefined || exclusionOf(node) !== undefined) return node;
@@ -67,7 +71,7 @@ export function withExclusion(node: Node): Node {
   return { ...node, metadata: { ...node.metadata, labels } };
 }
 
-/** Returns the node without Refit's label. Returns the same object if Refit did not set one. */
+/** Returns the node without Refit's label. Returns the same object if the node has no label of Refit. */
 function withoutExclusion(node: Node): Node {
   if (exclusionOf(node) !== 'ours') return node;
   const { [EXCLUSION_LABEL]: _label, ...labels } = node.metadata.labels ?? {};
@@ -75,7 +79,7 @@ function withoutExclusion(node: Node): Node {
 }
 
 /**
- * Returns the rollout that the taint is for. Returns an empty text if the taint names no rollout, and undefined if
+ * Returns the rollout to which the taint belongs. Returns an empty text if the taint names no rollout, and undefined if
  * there is no taint.
  */
 export function pendingOwner({ spec }: Node): string | undefined {
@@ -84,16 +88,16 @@ export function pendingOwner({ spec }: Node): string | undefined {
 }
 
 /**
- * Returns true if `owner` may remove the taint: it is the owner, or the taint has none. Taints of earlier versions have
- * no owner, and nobody else removes them.
+ * Returns true if `owner` may remove the taint, because the taint belongs to `owner` or to nobody. Taints of earlier
+ * versions of Refit have no owner, and no other code removes them.
  */
 export function isPendingFor(found: string | undefined, owner: string): boolean {
   return found === owner || found === '';
 }
 
 /**
- * Returns the node with the taint. Returns the same object if the node already has the taint of any owner, since a key
- * and effect may occur only once.
+ * Returns the node with the taint. Returns the same object if the node already has this taint, whoever its owner is,
+ * because a taint with the same key and effect may occur only once.
  */
 export function withPendingTaint(node: Node, owner: string): Node {
   if (pendingOwner(node) !== undefined) return node;
@@ -130,7 +134,8 @@ export const PENDING_TAINT = {
 
 export interface Owner {
   /**
-   * The uid of the plan. If a node cordons itself, this is the planId of the signal, which may be any text, because the node knows no uid.
+   * The uid of the plan. If a node cordons itself, this field is the planId of the signal, because the node does not
+   * know the uid. The planId may be any text.
    */
   readonly plan: string;
   readonly attempt: string;
@@ -149,7 +154,7 @@ export function writeOwner({ plan, attempt, kind }: Owner): string {
  */
 export function readOwner(text: string): Owner | undefined {
   const words = text.split('/');
-  // Every kind of Kubernetes matches this pattern. No attempt does, because attempts are times.
+  // Every kind of Kubernetes matches this pattern. Attempts never match it, because they are times.
   const namesKind = words.length > 2 && /^[A-Z][A-Za-z0-9]*$/.test(words.at(-1) ?? '');
   const kind = namesKind ? words.pop() : undefined;
   const attempt = words.pop() ?? '';

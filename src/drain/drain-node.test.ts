@@ -1,4 +1,7 @@
-/** Shows a drain from the first list to the end: what is evicted, left, waited for and refused, and how it ends. */
+/**
+ * Shows a drain from the first list to the end: which pods are evicted, left, awaited and refused, and how the drain
+ * ends.
+ */
 import { afterEach, describe, expect, test } from 'vitest';
 import { drainRig, namesOf, type RunningDrain } from '../../test/support/builders/drain-rig.ts';
 import { refuseByBudget } from '../../test/support/builders/pod-api.ts';

@@ -1,4 +1,4 @@
-/** Drains one node: evicts its pods until no pod is left that a drain evicts. */
+/** Drains one node: evicts its pods until no pod that a drain evicts is left. */
 import { keyOf, type Pod, pods } from '../kube/resources.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import { rfc3339 } from '../util/clock.ts';
@@ -24,7 +24,7 @@ export interface DrainProgress {
   readonly left: number;
   /** The first of these pods in alphabetical order, as `namespace/name`. It is absent until the pods are counted. */
   readonly pods?: readonly string[];
-  /** A sentence for people that says what blocks which pods. It is absent if nothing blocks any. */
+  /** A sentence for people that says which pods are blocked and why. It is absent if no pod is blocked. */
   readonly blockedBy?: string;
   /** A sentence for people that says who evicts which pods by EvictionRequests. Nothing blocks these pods. */
   readonly waitingFor?: string;
@@ -71,14 +71,17 @@ export function describeProgress(
   return `${counted}${where}${names}${why === '' ? '' : `: ${why}`}`;
 }
 
-/** What a drain needs from its caller. When `abort` aborts, the drain ends. Pods that are evicted by then stay evicted. */
+/**
+ * The parts that the caller must provide for a drain. When `abort` aborts, the drain ends. Pods that are already
+ * evicted stay evicted.
+ */
 export interface DrainParts extends Omit<EvictionParts, 'options' | 'node' | 'onChange'> {
   readonly onChange?: (progress: DrainProgress) => void;
 }
 
 /**
- * The drain options forbid to evict some pods of the node. The message names all of them, and the fields that would
- * allow it.
+ * The error of a drain whose options forbid to evict some pods of the node. The message names all these pods, and the
+ * fields that would allow their eviction.
  */
 export class DrainRefusedError extends Error {
   override readonly name = 'DrainRefusedError';
@@ -125,7 +128,7 @@ export async function drainNode(
   }
 }
 
-/** Milliseconds until the labels of a namespace that could not be read are read again. */
+/** If the labels of a namespace could not be read, they are read again after this number of milliseconds. */
 const AGAIN_MS = 5_000;
 
 interface RunningDrain {
@@ -135,7 +138,10 @@ interface RunningDrain {
   readonly ended: () => Promise<void>;
 }
 
-/** The place of a pod in the order of evictions: first the turn of its rule counts, then its priority. */
+/**
+ * The position of a pod in the order of evictions. Pods are sorted by the turn of their rule, and then by their
+ * priority.
+ */
 type Turn = readonly [turn: number, priority: number];
 
 function compareTurns([turn, priority]: Turn, [otherTurn, otherPriority]: Turn): number {
@@ -143,8 +149,8 @@ function compareTurns([turn, priority]: Turn, [otherTurn, otherPriority]: Turn):
 }
 
 /**
- * Returns how many milliseconds are left of the wait before the first eviction, in which load balancers stop sending traffic to the node,
- * and a text about this wait for people.
+ * Returns the number of milliseconds until the wait before the first eviction ends, and a text about this wait for
+ * people. During this wait, load balancers stop sending traffic to the node.
  */
 function graceOf({ graceMs = 0 }: DrainOptions, clock: DrainParts['clock']) {
   const end = clock.monotonic() + graceMs;
@@ -251,7 +257,7 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: OwnParts): R
  */
 const MAX_RETURNS = 3;
 
-/** Finds the pods that came back too often. The caller must ask it at each check of the node. */
+/** Finds the pods that were created again too often. The caller must call it at each check of the node. */
 function returningPods() {
   /**
    * The key is the uid of a pod. The value has the controller that creates its successors, and how many predecessors

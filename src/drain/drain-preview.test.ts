@@ -1,4 +1,4 @@
-/** Shows what is told of a drain before anything is touched. */
+/** Shows what a drain preview reports before anything is changed. */
 import { expect, test } from 'vitest';
 import { PodApi } from '../../test/support/builders/pod-api.ts';
 import { buildBudget, buildPod, type PodTraits } from '../../test/support/builders/pods.ts';

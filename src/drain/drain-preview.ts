@@ -36,15 +36,15 @@ export function isBlocked({ obstacles, refused }: DrainPreview): boolean {
 }
 
 export interface DrainPreviewer {
-  /** Says what a drain of the node would do if it began now. */
+  /** Returns what a drain of the node would do if it began now. */
   readonly ahead: (nodeName: string, options: DrainOptions) => Promise<DrainPreview>;
   /** Returns the progress of a drain that another process runs. `now` is in milliseconds since the Unix epoch. */
   readonly during: (nodeName: string, options: DrainOptions, now: number) => Promise<DrainProgress>;
 }
 
 /**
- * Lists the pods of each node when asked, and requests the budgets and each DaemonSet only once. Its functions reject
- * if the API server refuses a request, because the caller must not take that for "nothing blocks the drain".
+ * Lists the pods of each node at each call, and requests the budgets and each DaemonSet only once. Its functions reject
+ * if the API server refuses a request. The caller must not treat such an error as "nothing blocks the drain".
  */
 export function drainPreviewer(client: KubeClient, abort: AbortSignal): DrainPreviewer {
   const leftVolumes = leftVolumesOf(client);

@@ -1,4 +1,4 @@
-/** Keeps the pods that may not be evicted yet in one line for each reason, and says when each line may retry. */
+/** Keeps the pods that may not be evicted yet in one queue for each reason, and decides when each queue may retry. */
 import { keyOf, type Pod } from '../kube/resources.ts';
 import { backoffDelay } from '../util/clock.ts';
 import type { Tools } from '../util/tools.ts';
@@ -8,29 +8,32 @@ import type { EvictionRefusal } from './eviction-refusal.ts';
 
 /** The backoff between two attempts after a refusal, in milliseconds. */
 const RETRY = { base: 1_000, cap: 10_000 };
-/** The pods that are refused for the same reason. One of them retries at a time, and only after the pause. */
+/**
+ * A queue of the pods that are refused for the same reason. Only one of them retries at a time, and only after the
+ * pause.
+ */
 export interface EvictionLine {
   /** The keys are the uids of the pods. */
   readonly pods: Map<string, Pod>;
-  /** Runs tasks of the line one after the other. */
+  /** Runs the tasks of the queue one after the other. */
   readonly oneAtATime: <T>(task: () => Promise<T>) => Promise<T>;
   refusal: EvictionRefusal;
-  /** Counts the refusals in a row. */
+  /** The number of consecutive refusals. */
   refusals: number;
-  /** No pod of the line is evicted before this time, in monotonic milliseconds. */
+  /** No pod of the queue is evicted before this time, in monotonic milliseconds. */
   pauseUntil: number;
 }
 
 export interface EvictionLines {
   /**
-   * Puts the pod into the line of its refusal, and returns that line. The pause of the line grows with each refusal.
+   * Adds the pod to the queue for its refusal, and returns that queue. The pause of the queue grows with each refusal.
    */
   readonly join: (pod: Pod, refusal: EvictionRefusal) => EvictionLine;
-  /** Removes from all lines the pods whose uids are not in `uids`. */
+  /** Removes from all queues the pods whose uids are not in `uids`. */
   readonly keepOnly: (uids: ReadonlySet<string>) => void;
   /**
-   * Returns a text for people that says which budgets and other reasons block which pods. Returns undefined if nothing
-   * does.
+   * Returns a text for people that says which budgets and other reasons block which pods. Returns undefined if no pod
+   * is blocked.
    */
   readonly blockedBy: () => string | undefined;
 }
@@ -39,7 +42,7 @@ function openLine(refusal: EvictionRefusal): EvictionLine {
   return { pods: new Map(), oneAtATime: semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
 }
 
-/** Returns lines that have no pods yet. */
+/** Returns an object whose queues contain no pods yet. */
 export function evictionLines({ clock, random, log }: Tools): EvictionLines {
   const lines = new Map<string, EvictionLine>();
   return {
@@ -47,7 +50,8 @@ export function evictionLines({ clock, random, log }: Tools): EvictionLines {
       const line = lines.getOrInsertComputed(refusal.line, () => openLine(refusal));
       if (line.refusal.words !== refusal.words) line.refusal = refusal;
       line.pods.set(uidOf(pod), pod);
-      // During the pause of the line only parallel evictions can be refused. Together they count as one refusal, so the pause stays.
+      // During the pause of the queue, only evictions that were already running in parallel can be refused. Together
+      // they count as one refusal, so the pause does not change.
       if (clock.monotonic() < line.pauseUntil) return line;
       const backoffMs = backoffDelay(line.refusals, { ...RETRY, random });
       line.refusals++;

@@ -10,11 +10,14 @@ export interface EvictionRefusal {
   /** A text that names the reason of the refusal. It is equal for pods that are refused for the same reason. */
   readonly line: string;
   /**
-   * The message without the parts that change with each answer. The progress shows a new message only if these words
-   * change.
+   * The message without the parts that differ in each answer. The progress shows a new message only if this text
+   * changes.
    */
   readonly words: string;
-  /** A function that returns the reason for people, given the names of the pods; undefined if nothing is wrong. */
+  /**
+   * A function that receives the names of the pods and returns the reason as a text for people; undefined if nothing is
+   * wrong.
+   */
   readonly describe: Describe | undefined;
   /** The milliseconds that the API server asks to wait, in its header Retry-After. */
   readonly waitMs: number;
@@ -44,7 +47,7 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   if (messageOfCause(thrown, 'NamespaceTerminating') !== undefined)
     return refused(`namespace ${namespace}`, '', ending);
   const message = messageOf(thrown);
-  // Names of pods, ports, times and ids of requests differ in each message, but do not make it another reason.
+  // Names of pods, ports, times and ids of requests differ in each message, but the reason is the same.
   const words = message
     .replaceAll(`"${name}"`, '')
     .replaceAll(/\S+/g, (word) => (/\d/.test(word) ? '#' : word));
@@ -61,13 +64,19 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   );
 }
 
-/** Returns true if no answer came, or one that is not about the pod, such as overload or a timeout in the server. */
+/**
+ * Returns true if no answer arrived, or if the answer is not about the pod, for example because of overload or a
+ * timeout in the server.
+ */
 function isTrouble(thrown: unknown): boolean {
   if (thrown instanceof TransportError) return true;
   return thrown instanceof StatusError && [429, 503, 504].includes(thrown.code);
 }
 
-/** Returns true if this pod no longer exists. The watch will show that; another pod may have the same name by now. */
+/**
+ * Returns true if this pod no longer exists. The watch will report its deletion. Another pod may already have the same
+ * name.
+ */
 function isPastPod(thrown: unknown): boolean {
   return thrown instanceof StatusError && (thrown.code === 404 || thrown.code === 409);
 }

@@ -1,4 +1,7 @@
-/** Describes the objects of KEP-4563, by which a drain asks others to evict a pod, and judges what they say about one pod. */
+/**
+ * Describes the objects of KEP-4563, with which a drain requests the eviction of a pod by other components, and
+ * evaluates the state of these objects for one pod.
+ */
 import { type Condition, type KubeObject, namespaced, type Pod } from '../kube/resources.ts';
 import { printable } from '../util/printable.ts';
 
@@ -14,7 +17,7 @@ export interface EvictionRequest extends KubeObject {
   status?: { conditions?: Condition[]; observedGeneration?: number };
 }
 
-/** What Kubernetes does about all requests for one pod. The eviction-request controller creates it. */
+/** The work of Kubernetes on all requests for one pod. The eviction-request controller creates this object. */
 export interface RequestedEviction extends KubeObject {
   spec: { target: { pod?: PodTarget } };
   status?: {
@@ -29,7 +32,7 @@ interface PodTarget {
   uid: string;
 }
 
-/** What a responder, which evicts the pod in its own way, reports about its work. */
+/** The report of a responder about its work. A responder evicts the pod in its own way. */
 interface Responder {
   name: string;
   heartbeatTime?: string;
@@ -44,8 +47,8 @@ export const requestedEvictions = namespaced<RequestedEviction>(GROUP_VERSION, '
 export const LIFECYCLE_PATH = `/apis/${GROUP_VERSION}`;
 
 /**
- * Names Refit in its requests. It is also a label of them, and Kubernetes sets the same label on the Evictions that it creates for
- * them, so one selector finds both.
+ * The name of Refit as the requester. It is also a label of Refit's requests. Kubernetes sets the same label on the
+ * Evictions that it creates for these requests, so one selector finds both kinds of objects.
  */
 export const REQUESTER = 'upgrade.refit.dev/drain';
 
@@ -83,8 +86,8 @@ export function drainedNode({ metadata }: EvictionRequest): string | undefined {
 type Describe = (pods: string) => string;
 
 /**
- * The state of the request for a pod, which decides what a drain does next. absent: the request is gone · idle: nobody
- * works on it yet · active: a responder works on it · failed: nobody works on it any more.
+ * The state of the request for a pod, which decides what a drain does next. absent: the request no longer exists ·
+ * idle: no responder works on it yet · active: a responder works on it · failed: no responder works on it any more.
  */
 export type RequestVerdict =
   | { readonly kind: 'absent' }
@@ -97,7 +100,10 @@ export interface Unreadable {
   readonly problem: string;
 }
 
-/** Milliseconds after which the last report of a responder is so old that the text for people says when it came. */
+/**
+ * If the last report of a responder is older than this number of milliseconds, the text for people includes the time of
+ * the report.
+ */
 const OLD_HEARTBEAT_MS = 5 * 60_000;
 
 /** The most characters of a text that others have written. */
@@ -109,7 +115,10 @@ export function foreign(text: string): string {
   return text.length > MOST_CHARACTERS ? `${shown}…` : shown;
 }
 
-/** Judges the request for a pod. `evictions` are the Evictions for the pod, or why they cannot be read. `now` is in milliseconds. */
+/**
+ * Returns the state of the request for a pod. `evictions` are the Evictions for the pod, or the reason why they cannot
+ * be read. `now` is in milliseconds.
+ */
 export function judgeRequest(
   request: EvictionRequest | undefined,
   evictions: readonly RequestedEviction[] | Unreadable,
@@ -164,8 +173,8 @@ function activeBy(responder: Responder, now: number): RequestVerdict {
 }
 
 /**
- * Returns a clause about the last heartbeat; undefined if it is recent. A recent time would change the text, and thus the
- * object of the plan, at each heartbeat.
+ * Returns a clause about the last heartbeat; undefined if the heartbeat is recent. If the text contained recent times,
+ * each heartbeat would change the text, and so the object of the plan.
  */
 function describeHeartbeat({ heartbeatTime }: Responder, now: number): string | undefined {
   if (heartbeatTime === undefined) return 'it has not reported yet';
@@ -174,8 +183,8 @@ function describeHeartbeat({ heartbeatTime }: Responder, now: number): string | 
 }
 
 /**
- * Rounds the expected end up to a minute. A responder may estimate it again with each heartbeat, and each change of the text writes
- * the object of the plan.
+ * Rounds the expected end up to a full minute. A responder may change its estimate with each heartbeat, and each change
+ * of the text causes a write to the object of the plan.
  */
 function describeExpectedEnd(end: string): string {
   const minute = 60_000;

@@ -61,13 +61,13 @@ class Rig {
     return this.log.join('\n');
   }
 
-  /** Returns for whom the drain waits. Nobody refuses anything meanwhile. */
+  /** Returns the responder for which the drain waits. Checks that no eviction is refused at the same time. */
   waitingFor(): string | undefined {
     expect(this.progress.at(-1)?.blockedBy).toBeUndefined();
     return this.progress.at(-1)?.waitingFor;
   }
 
-  /** Shows an Eviction as the controllers write it: the responder is active and has reported. */
+  /** Shows an Eviction as the controllers write it: the responder is active and has reported its progress. */
   respond(pod: string, responder: string, report: object = {}): void {
     this.lifecycle.change(pod, { observedGeneration: 1 });
     const target = [...this.lifecycle.requests.values()].find(

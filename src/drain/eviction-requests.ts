@@ -1,4 +1,7 @@
-/** Asks Kubernetes by EvictionRequests to evict pods, watches over the requests, and withdraws them when the drain ends. */
+/**
+ * Requests the evictions of pods with EvictionRequests, checks the state of the requests regularly, and withdraws them
+ * when the drain ends.
+ */
 import type { KubeClient } from '../kube/client.ts';
 import { keyOf, type Pod } from '../kube/resources.ts';
 import {
@@ -30,18 +33,24 @@ import {
 import { LOOK_MS, type LookAtRequests, sharedLook } from './requests-look.ts';
 import { areRequestsServed } from './requests-served.ts';
 
-/** Milliseconds after which a pod is evicted without a request if nobody works on its request. */
+/**
+ * If no responder works on the request for a pod for this number of milliseconds, the drain evicts the pod itself,
+ * without a request.
+ */
 const IDLE_MS = 30_000;
 
-/** Milliseconds that the end of a drain waits for the deletion of all its requests together. A single deletion gets as long. */
+/**
+ * The number of milliseconds that the end of a drain waits for the deletion of all its requests. A single deletion has
+ * the same limit.
+ */
 const WITHDRAW_MS = 10_000;
 
 /** The most EvictionRequests that are created or deleted at the same time. The limit for evictions is the same. */
 const PARALLEL = 16;
 
 /**
- * The reason with which a drain is aborted that goes on elsewhere, for example under the next leader. The EvictionRequests of such a drain
- * stay.
+ * The reason with which a drain is aborted if another process continues it, for example the next leader. The
+ * EvictionRequests of such a drain are not withdrawn.
  */
 export class DrainHandedOverError extends Error {
   override readonly name = 'DrainHandedOverError';
@@ -63,11 +72,14 @@ export interface RequestedPods {
    * or the drain no longer wants to evict it. Never rejects.
    */
   readonly isLeftToDrain: (pod: Pod) => Promise<boolean>;
-  /** Withdraws the requests for all other pods. Pods that are `ending` keep their request until they are gone. */
+  /**
+   * Withdraws the requests for all pods except `wanted` and `ending`. The pods in `ending` keep their requests until
+   * they are deleted.
+   */
   readonly keepOnly: (wanted: readonly Pod[], ending: readonly Pod[]) => void;
   /** Returns a text for people that says who evicts which pods; undefined if the drain waits for nobody. */
   readonly waitingFor: () => string | undefined;
-  /** Ends the watching. Withdraws all requests, unless the drain was handed over. */
+  /** Stops checking the requests. Withdraws all requests, unless another process continues the drain. */
   readonly end: () => Promise<void>;
 }
 
@@ -75,18 +87,18 @@ export interface RequestedPods {
 interface Held {
   readonly pod: Pod;
   readonly decision: PromiseWithResolvers<boolean>;
-  /** False once it is decided whether the drain evicts the pod itself. */
+  /** True until it is decided whether the drain evicts the pod itself. */
   isOpen: boolean;
   /**
-   * A promise while the request is being created, undefined otherwise. `mayExist` may become true until the promise resolves. The promise
-   * never rejects.
+   * A promise while the request is being created; otherwise undefined. Until the promise resolves, `mayExist` may
+   * become true. The promise never rejects.
    */
   sending: Promise<void> | undefined;
   /** False if the API server cannot have stored the request. */
   mayExist: boolean;
-  /** When the API server answered the last create, in monotonic milliseconds. */
+  /** The time at which the API server answered the last attempt to create the request, in monotonic milliseconds. */
   sentAt: number;
-  /** Since when nobody works on the request, in monotonic milliseconds. */
+  /** The time since which no responder works on the request, in monotonic milliseconds. */
   idleSince: number;
   describe?: (pods: string) => string;
 }
@@ -100,7 +112,7 @@ class NodeRequests implements RequestedPods {
   readonly #parts: RequestParts;
   readonly #ending = new AbortController();
   readonly #abort: AbortSignal;
-  /** Aborts the deletions when the end of the drain has waited for them long enough. */
+  /** Aborts the deletions when the end of the drain has waited for them for WITHDRAW_MS. */
   readonly #late = new AbortController();
   readonly #lookAtRequests: LookAtRequests;
   readonly #withFreePlace = semaphore(PARALLEL);
@@ -197,7 +209,10 @@ class NodeRequests implements RequestedPods {
     await entry.sending;
   }
 
-  /** Creates the request, unless the drain has dropped the pod, or decided to evict it itself, while this call waited for its turn. */
+  /**
+   * Creates the request. Creates nothing if, while this call waited in the queue, the drain removed the pod or decided
+   * to evict it itself.
+   */
   async #send(entry: Held): Promise<void> {
     const { client, node, log } = this.#parts;
     const { pod } = entry;
@@ -211,7 +226,7 @@ class NodeRequests implements RequestedPods {
     } catch (error) {
       const isOpenQuestion = isAlreadyExists(error) || !isVerdict(error);
       entry.mayExist ||= isOpenQuestion;
-      // If the API server gave no final answer, the next look sends the request again.
+      // If the API server gave no final answer, the next check of the requests sends the request again.
       if (this.#abort.aborted || isOpenQuestion) return;
       if (isUnserved(error)) this.#giveUp(describeRefusal(error));
       // `#leave` withdraws the request, and a withdrawal waits until this function has ended. So this function must not wait for `#leave`.
@@ -220,8 +235,8 @@ class NodeRequests implements RequestedPods {
   }
 
   /**
-   * Deletes the request, also after the drain was aborted, so the deletion has a time limit of its own. If the request is
-   * still being made, the deletion waits for the answer, because an aborted write may still succeed.
+   * Deletes the request. It does so even after the drain was aborted, so the deletion has its own time limit. If the
+   * request is still being created, the deletion waits for the answer, because an aborted write may still succeed.
    */
   async #withdraw(entry: Held): Promise<void> {
     const { client, log } = this.#parts;
@@ -239,7 +254,10 @@ class NodeRequests implements RequestedPods {
     });
   }
 
-  /** Leaves the pod to plain evictions. The request is withdrawn first, so that nobody but the drain evicts the pod. */
+  /**
+   * Lets the drain evict the pod without a request. The request is withdrawn first, so that only the drain evicts the
+   * pod.
+   */
   async #leave(entry: Held, reason: string): Promise<void> {
     const { log, onChange } = this.#parts;
     if (this.#unusable === undefined)
@@ -299,7 +317,7 @@ class NodeRequests implements RequestedPods {
     if (verdict.kind === 'active') entry.idleSince = now;
     if (now - entry.idleSince >= IDLE_MS) {
       const reason = `nobody has worked on the EvictionRequest for ${formatDuration(IDLE_MS)}`;
-      // If no controller sees this request, none will see the next one, either.
+      // If no controller observes this request, no controller will observe the next request either.
       if (verdict.kind === 'idle' && !verdict.isObserved) this.#giveUp(reason);
       else this.#inBackground(this.#leave(entry, reason));
       return;
@@ -314,7 +332,7 @@ function decide(entry: Held, isLeft: boolean): void {
   entry.decision.resolve(isLeft);
 }
 
-/** Returns a test for objects whose target is this pod, and not another one with the same name. */
+/** Returns a function that checks whether the target of an object is this pod, and not another pod with the same name. */
 function isAbout({ metadata: { uid } }: Pod) {
   return ({ spec }: Pick<EvictionRequest, 'spec'> | Pick<RequestedEviction, 'spec'>): boolean =>
     spec.target.pod?.uid === uid;

@@ -1,4 +1,4 @@
-/** Shows what a drain does where evictions are refused: how often it asks, who asks, and what it tells people. */
+/** Shows what a drain does if evictions are refused: how often it retries, for which pod, and what it reports. */
 import { afterEach, describe, expect, test } from 'vitest';
 import { drainRig, namesOf } from '../../test/support/builders/drain-rig.ts';
 import { type PodApi, refuse, refuseByBudget } from '../../test/support/builders/pod-api.ts';
@@ -9,7 +9,10 @@ const { drain, endAll } = drainRig();
 
 afterEach(endAll);
 
-/** Refuses, until it is asked so often that no pause can have been kept. */
+/**
+ * Refuses evictions. After 200 attempts it accepts them, so that a drain without pauses ends instead of running for
+ * ever.
+ */
 const closed = (api: PodApi): void => {
   api.onEvict = ({ pod }) => {
     if (api.evictions.length < 200) throw refuseByBudget('web');
@@ -85,7 +88,8 @@ describe('a budget with nothing to spare', () => {
       expect(rig.progress.at(-1)?.left).toBe(left);
     }
     expect(await rig.done).toBe('drained');
-    // Each opening costs the one that goes, and the few questions of a pause that begins anew.
+    // For each time that the budget allows one eviction, the drain sends that eviction and a few more, because the
+    // pauses start short again.
     expect(rig.api.evictions.length).toBeLessThan(6 + 6 * 5);
   });
 
@@ -98,7 +102,7 @@ describe('a budget with nothing to spare', () => {
     };
     await rig.clock.advance(10_000);
     const before = rig.api.evictions.length;
-    // After 1, 2 and 4 seconds; the pauses of before were at 10.
+    // These are the evictions after 1, 2 and 4 seconds. Before, the pauses had grown to 10 seconds.
     await rig.clock.advance(8_000);
     expect(rig.api.evictions.length - before).toBe(3);
   });

@@ -1,4 +1,7 @@
-/** Evicts many pods at once. Of the pods that are refused for the same reason, only one is retried at a time. */
+/**
+ * Evicts many pods at the same time. Among the pods that are refused for the same reason, only one pod is retried at a
+ * time.
+ */
 import type { Reading } from '../kube/client.ts';
 import { keyOf, type Pod } from '../kube/resources.ts';
 import { sleep } from '../util/clock.ts';
@@ -20,20 +23,29 @@ export interface EvictionParts extends Tools, Reading {
   readonly onChange: () => void;
 }
 
-/** The most evictions that are requested at the same time. The hundred pods of a node need no hundred connections. */
+/**
+ * The maximum number of evictions that are requested at the same time. A node with a hundred pods does not need a
+ * hundred connections.
+ */
 const PARALLEL = 16;
 
 export interface Evictions {
   /**
-   * Evicts exactly these pods: stops retrying others, and starts none twice. The pods that are `ending` terminate already; their
-   * EvictionRequests stay until they are gone.
+   * Evicts exactly these pods: it stops retrying all other pods, and starts no eviction twice. The pods in `ending` are
+   * already terminating; their EvictionRequests stay until the pods are deleted.
    */
   readonly want: (pods: readonly Pod[], ending: readonly Pod[]) => void;
-  /** Returns a text for people that says which budgets and other reasons block which pods; undefined if nothing does. */
+  /**
+   * Returns a text for people that says which budgets and other reasons block which pods; undefined if no pod is
+   * blocked.
+   */
   readonly blockedBy: () => string | undefined;
-  /** Returns a text for people that says who evicts which pods by EvictionRequests; undefined if nobody does. */
+  /**
+   * Returns a text for people that says who evicts which pods because of EvictionRequests; undefined if the drain waits
+   * for no such eviction.
+   */
   readonly waitingFor: () => string | undefined;
-  /** Withdraws the EvictionRequests. Resolves once no request runs any more, which is soon after `abort` aborts. */
+  /** Withdraws the EvictionRequests. Resolves when no request is running any more, which is soon after `abort` aborts. */
   readonly ended: () => Promise<void>;
 }
 
@@ -49,7 +61,7 @@ export function startEvictions(parts: EvictionParts): Evictions {
   const requested = usesRequests(options) ? startEvictionRequests(parts) : undefined;
   let wanted: ReadonlySet<string> = new Set();
   /**
-   * Requests one eviction. Returns the line that the pod must wait in, or undefined if the pod terminates or is no
+   * Requests one eviction. Returns the queue in which the pod must wait; undefined if the pod terminates or is no
    * longer wanted.
    */
   const ask = async (pod: Pod, previous?: EvictionLine): Promise<EvictionLine | undefined> => {
@@ -60,7 +72,8 @@ export function startEvictions(parts: EvictionParts): Evictions {
       await client.evict({ name, namespace, uid: uidOf(pod) }, { abort, gracePeriodSeconds });
       log.info('pod evicted', { pod: keyOf(pod) });
       previous?.pods.delete(uidOf(pod));
-      // This eviction succeeded, so the budget may also let the other pods of the line go. The pauses of the line start short again.
+      // This eviction succeeded, so the budget may also allow the evictions of the other pods in the queue. The next
+      // pauses of the queue are short again.
       if (previous) previous.refusals = 0;
       return undefined;
     } catch (error) {
@@ -76,7 +89,7 @@ export function startEvictions(parts: EvictionParts): Evictions {
       await sleep(clock, pauseMs, abort).catch(() => undefined);
     return await ask(pod, line);
   };
-  /** Requests the eviction again after every answer, until the pod terminates. Never rejects. */
+  /** Requests the eviction again after each refusal, until the pod terminates. Never rejects. */
   const evict = async (pod: Pod): Promise<void> => {
     if (requested && !(await requested.isLeftToDrain(pod))) return;
     let line = await withFreePlace(async () => await ask(pod));
@@ -106,7 +119,10 @@ export function startEvictions(parts: EvictionParts): Evictions {
   };
 }
 
-/** Returns true if the drain uses EvictionRequests. They cannot hold a grace period, so a drain that sets one does not use them. */
+/**
+ * Returns true if the drain uses EvictionRequests. An EvictionRequest cannot contain a grace period, so a drain with a
+ * grace period does not use EvictionRequests.
+ */
 function usesRequests({ evictionRequests, gracePeriodSeconds }: DrainOptions): boolean {
   return evictionRequests === true && gracePeriodSeconds === undefined;
 }

@@ -1,4 +1,4 @@
-/** Shows which EvictionRequests of an earlier process a leader withdraws. */
+/** Shows which EvictionRequests that an earlier process created are withdrawn by a leader. */
 import { expect, test } from 'vitest';
 import { EvictionRequestApi } from '../../test/support/builders/eviction-request-api.ts';
 import { buildLog } from '../../test/support/builders/logs.ts';
@@ -14,7 +14,10 @@ import { createDrains } from './running-drains.ts';
 
 const UID = '0c5dc5a9-8d5e-4b3f-9a5e-00000000000';
 
-/** Requests for pods `a` on a cordoned node, `b` on a schedulable one, `c` on one that is gone, and `d` that name no node. */
+/**
+ * Sets up requests for the pods `a` on a cordoned node, `b` on a schedulable node, `c` on a deleted node, and `d`,
+ * whose request names no node.
+ */
 function setUp() {
   const lifecycle = new EvictionRequestApi();
   for (const [index, [pod, node]] of Object.entries({
@@ -43,7 +46,7 @@ function setUp() {
   return { lifecycle, cordons, client: lifecycle.over(client) };
 }
 
-/** Begins a term of a leader whose policies let drains use requests only if `isUsed()` is true. */
+/** Returns a leader. Its policies allow drains to use EvictionRequests only while `isUsed()` returns true. */
 function lead(client: KubeClient, isUsed: () => boolean, log = silentLogger) {
   const clock = new FakeClock();
   const parts = { client, clock, random: () => 0.99, log };

@@ -19,9 +19,10 @@ interface Parts {
 }
 
 /**
- * Deletes the requests whose node is schedulable again or gone. No drain of any process needs these requests, because every drain begins
- * after a cordon and ends before the uncordon. A request without the name of a node stays. Resolves with the number of requests that name a
- * node and stay, because it is still cordoned or because of a failure.
+ * Deletes the requests whose node is schedulable again or no longer exists. No drain of any process needs these
+ * requests, because every drain begins after a cordon and ends before the uncordon. A request without the name of a
+ * node is not deleted. Resolves with the number of requests that have the name of a node and were not deleted, because
+ * the node is still cordoned or because of a failure.
  */
 export async function withdrawLeftRequests(parts: Parts): Promise<number> {
   const { client, abort } = parts;
@@ -42,14 +43,20 @@ export async function withdrawLeftRequests(parts: Parts): Promise<number> {
   return stay + failures.length;
 }
 
-/** Deletes all requests for the pods of this node, whichever process made them. No drain of the node may run any more. */
+/**
+ * Deletes all requests for the pods of this node, whichever process created them. The caller must end all drains of the
+ * node first.
+ */
 export async function withdrawRequestsFor(node: string, parts: Parts): Promise<void> {
   const requests = (await list(parts)).filter((request) => drainedNode(request) === node);
   const failures = await withdrawAll(requests, node, parts);
   if (failures.length > 0) parts.onFailures(failures);
 }
 
-/** Resolves with the errors of the requests that could not be deleted. One failure holds up no other request. */
+/**
+ * Resolves with the errors of the requests that could not be deleted. If one request cannot be deleted, the others are
+ * deleted nevertheless.
+ */
 async function withdrawAll(
   requests: readonly EvictionRequest[],
   node: string,

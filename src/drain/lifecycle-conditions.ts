@@ -1,6 +1,7 @@
 /**
- * Reads and writes the lifecycle conditions of a Node (KEP-5683), by which Refit tells other controllers that it upgrades the node.
- * Every condition of Refit names its owner, so that Refit never clears the condition of somebody else, and always finds its own.
+ * Reads and writes the lifecycle conditions of a Node (KEP-5683). With these conditions, Refit informs other
+ * controllers that it upgrades the node. Every condition of Refit contains the name of its owner, so that Refit never
+ * clears a condition that somebody else set, and always finds its own conditions.
  */
 import type { Node, NodeCondition } from '../kube/resources.ts';
 import { rfc3339 } from '../util/clock.ts';
@@ -67,8 +68,9 @@ export function isChange({ set, clear }: LifecycleChange): boolean {
 }
 
 /**
- * Returns a strategic merge patch for the status of the Node. The API server refuses it if the Node has changed since it was read.
- * The patch holds no other condition, so those of the kubelet stay as they are.
+ * Returns a strategic merge patch for the status of the Node. The API server refuses the patch if the Node has changed
+ * since it was read. The patch contains only the conditions of Refit, so it does not change the conditions of the
+ * kubelet.
  */
 export function lifecyclePatch(
   { metadata: { resourceVersion } }: Node,

@@ -20,8 +20,8 @@ export interface PodRule {
    */
   readonly action: 'evict' | 'leave' | 'wait';
   /**
-   * All pods with a lower number are gone before pods with a higher one are evicted. The number is 0 for a pod without
-   * a rule.
+   * Pods with a higher number are evicted only after all pods with a lower number are gone. The number is 0 for a pod
+   * without a rule.
    */
   readonly turn: number;
 }
@@ -29,13 +29,16 @@ export interface PodRule {
 export interface PodRules {
   /** Reads the labels of namespaces that the rules need. Rejects if a namespace cannot be read: a rule might apply to its pods. */
   readonly learn: (pods: readonly Pod[], abort: AbortSignal) => Promise<void>;
-  /** Returns the first rule that selects the pod; undefined if none does. Call `learn` for the pod first. */
+  /**
+   * Returns the first rule that selects the pod; undefined if no rule selects it. The caller must call `learn` for the
+   * pod first.
+   */
   readonly ruleFor: (pod: Pod) => PodRule | undefined;
 }
 
 /**
- * Returns the rules with what they need to know of namespaces. Each namespace is read once, and only if a rule selects
- * by its labels.
+ * Returns the rules together with the labels of the namespaces that they need. Each namespace is read once, and only if
+ * a rule selects namespaces by their labels.
  */
 export function podRulesOf(client: KubeClient, rules: readonly PodRule[] = []): PodRules {
   const needsNamespaces = rules.some(({ pods }) =>

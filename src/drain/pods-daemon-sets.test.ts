@@ -1,4 +1,7 @@
-/** Shows which answers of an API server mean that a DaemonSet is gone, and that all others leave its pods alone. */
+/**
+ * Shows which answers of an API server mean that a DaemonSet was deleted. With any other answer, the pods of the
+ * DaemonSet are left alone.
+ */
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { refuse } from '../../test/support/builders/pod-api.ts';

@@ -1,4 +1,4 @@
-/** Shows what becomes of each sort of pod, with the options as they are and at their strictest. */
+/** Shows how a drain treats each kind of pod, with the default options and with the strictest options. */
 import { expect, test } from 'vitest';
 import { buildPod, type PodTraits } from '../../test/support/builders/pods.ts';
 import { HOOK_LABEL, HOOK_NODE_ANNOTATION } from './own-pods.ts';

@@ -15,8 +15,9 @@ import type { PodRule, PodRules } from './pod-rules.ts';
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
 /**
- * A pod that is `ending` is terminating already. For a pod that is `awaited` the drain waits until it completes. The
- * text of `refused` follows the name of the pod in a sentence.
+ * The decision about a pod. `ending`: the pod is already terminating · `awaited`: the drain waits until the pod
+ * completes · `left`: the pod stays on the node · `refused`: the drain must not evict the pod; the text follows the
+ * name of the pod in a sentence.
  */
 export type PodVerdict = 'evict' | 'ending' | 'awaited' | 'left' | { readonly refused: PodRefusal };
 
@@ -49,7 +50,10 @@ export function describeRefusedPods(
   return `${listedOneByOne(sentences, most)}; ${liftsOf(refused)} of an UpgradePolicy allows this`;
 }
 
-/** What the decision about a pod needs to know apart from the pod: whether its DaemonSet is gone, and which rule applies to it. */
+/**
+ * The facts that are needed for the decision about a pod, besides the pod itself: whether its DaemonSet no longer
+ * exists, and which rule applies to the pod.
+ */
 interface PodFacts {
   readonly isOrphaned: DaemonSets['isOrphaned'];
   readonly ruleFor: PodRules['ruleFor'];
@@ -63,8 +67,8 @@ export interface SortedPods {
 }
 
 /**
- * Decides as `kubectl drain` does, with two differences: completed pods stay with their logs, since the node comes
- * back, and Refit's own pods stay.
+ * Decides in the same way as `kubectl drain`, with two differences. Completed pods are not deleted, so that their logs
+ * stay, because the node returns to service. The pods of Refit itself are not evicted.
  */
 export function judgePod(
   pod: Pod,
@@ -154,11 +158,14 @@ export interface DrainOptions {
   readonly podSelector?: string;
   /** The first rule that selects a pod applies to it. */
   readonly podRules?: readonly PodRule[];
-  /** True if, within a turn of the rules, pods with a lower priority are gone before pods with a higher one are evicted. */
+  /**
+   * True if pods are also evicted in the order of their priority: within a turn of the rules, a pod is evicted only
+   * after all pods with a lower priority are gone.
+   */
   readonly byPriority?: boolean;
   /**
-   * The drain does not evict the pods of Jobs for this many milliseconds, and waits until they complete. A rule that
-   * selects such a pod counts instead. If it is absent, the drain does not wait.
+   * The drain does not evict the pods of Jobs for this many milliseconds, and waits until they complete. If a rule
+   * selects such a pod, the rule applies instead. If the field is absent, the drain does not wait.
    */
   readonly jobsWaitMs?: number;
   /**
@@ -171,11 +178,17 @@ export interface DrainOptions {
    * detached. If it is absent, the drain does not wait.
    */
   readonly detachMs?: number;
-  /** True if the drain asks Kubernetes by EvictionRequests to evict the pods, where the API server serves them. */
+  /**
+   * True if the drain uses EvictionRequests to request the evictions from Kubernetes, provided that the API server
+   * serves EvictionRequests.
+   */
   readonly evictionRequests?: boolean;
 }
 
-/** Returns the options of the policy that other options, such as those of a Rancher Plan, do not replace. */
+/**
+ * Returns the options that always come from the policy, even if other options, such as those of a Rancher Plan, replace
+ * the rest.
+ */
 export function rulesAmong(options: DrainOptions) {
   const { podRules, byPriority, jobsWaitMs, graceMs, detachMs, evictionRequests } = options;
   return defined({ podRules, byPriority, jobsWaitMs, graceMs, detachMs, evictionRequests });
@@ -186,8 +199,8 @@ export const DEFAULT_DRAIN: DrainOptions = { localData: 'evict', unmanagedPods: 
 
 export interface DaemonSets {
   /**
-   * Requests the DaemonSets of these pods that are not known yet. Rejects only when `abort` aborts, and leaves no
-   * rejected promise without a handler.
+   * Requests the DaemonSets of these pods, except those that are already known. Rejects only when `abort` aborts. Every
+   * rejected promise has a handler.
    */
   readonly learn: (pods: readonly Pod[], abort: AbortSignal) => Promise<void>;
   /** Returns true if the DaemonSet of the pod is known to be gone. Returns false if `learn` was not called for it. */
@@ -209,8 +222,8 @@ export function daemonSetsOf(client: KubeClient): DaemonSets {
 }
 
 /**
- * Returns false if the API server does not answer, or refuses as it does for kubelets: then the pod stays, as pods of
- * DaemonSets do.
+ * Returns false if the API server does not answer, or refuses the request, as it does for kubelets. In that case the
+ * pod stays on the node, like other pods of DaemonSets.
  */
 async function isGone(client: KubeClient, pod: Pod, abort: AbortSignal): Promise<boolean> {
   const name = controllerOf(pod)?.name ?? '';

@@ -1,4 +1,4 @@
-/** Shows that the drains of many nodes share the lists of EvictionRequests. */
+/** Shows that the drains of many nodes share their lists of EvictionRequests. */
 import { expect, test } from 'vitest';
 import { EvictionRequestApi } from '../../test/support/builders/eviction-request-api.ts';
 import { PodApi } from '../../test/support/builders/pod-api.ts';

@@ -10,11 +10,14 @@ import {
   requestedEvictions,
 } from './eviction-request-objects.ts';
 
-/** Milliseconds between two looks at the requests. The pods themselves are watched. */
+/** The number of milliseconds between two lists of the requests. The pods themselves are watched. */
 export const LOOK_MS = 5_000;
 
 export interface SeenRequests {
-  /** When the lists were requested, in monotonic milliseconds. They may lack an EvictionRequest that was created after this time. */
+  /**
+   * The time at which the lists were requested, in monotonic milliseconds. The lists may lack an EvictionRequest that
+   * was created after this time.
+   */
   readonly begunAt: number;
   readonly requests: readonly EvictionRequest[];
   /** The Evictions, or the error of the request that lists them. */

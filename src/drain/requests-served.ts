@@ -5,8 +5,8 @@ import { parseJson } from '../util/json.ts';
 import { GROUP_VERSION, LIFECYCLE_PATH } from './eviction-request-objects.ts';
 
 /**
- * Returns false if the API server says that it does not serve the kind. Returns true without an answer, or without the
- * right to ask, because the first EvictionRequest then shows whether the kind is served.
+ * Returns false if the API server answers that it does not serve the kind. Returns true if there is no answer, or if
+ * the permission to ask is missing. In these cases the first EvictionRequest shows whether the kind is served.
  */
 export async function areRequestsServed(client: KubeClient, abort: AbortSignal): Promise<boolean> {
   const answer = await client.raw(LIFECYCLE_PATH, { abort }).catch(() => undefined);

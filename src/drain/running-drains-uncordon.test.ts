@@ -14,7 +14,7 @@ const POD_B = { uid: '0c5dc5a9-8d5e-4b3f-9a5e-00000000000b' };
 const POD_C = { uid: '0c5dc5a9-8d5e-4b3f-9a5e-00000000000c' };
 let endTerm = async (): Promise<void> => await Promise.resolve();
 
-/** Node `n1` is drained, and its pod `a` has a request. */
+/** Starts the drain of node `n1`, whose pod `a` gets a request. */
 async function begin(isUsed: boolean, handsOver = true) {
   const clock = new FakeClock();
   const api = new PodApi();

@@ -1,4 +1,4 @@
-/** Shows what many drains at once tell, and that forgetting and stopping leave nothing behind. */
+/** Shows what many drains at the same time report, and that forgotten and stopped drains leave nothing behind. */
 
 import { afterEach, expect, test } from 'vitest';
 import { PodApi, refuseByBudget } from '../../test/support/builders/pod-api.ts';
@@ -28,7 +28,7 @@ function begin(pods: readonly [string, PodTraits?][], ...nodes: readonly string[
   return drains;
 }
 
-/** The returned function ends it. */
+/** Starts a term of these drains. The returned function ends the term. */
 function beginTerm(of: Drains): () => Promise<void> {
   const stop = new AbortController();
   const term = of.run(stop.signal);
@@ -127,7 +127,7 @@ test('a forgotten drain ends, tells nobody, and may be begun anew', async () => 
   expect(told).toHaveLength(before);
   drains.begin('n1', OWNER, DEFAULT_DRAIN);
   await clock.advance(0);
-  // It is on its way out by now, and so is not evicted twice.
+  // The pod is already terminating, so the new drain does not evict it again.
   expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'draining', left: 1 });
   expect(api.evictions).toHaveLength(1);
 });

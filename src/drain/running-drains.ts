@@ -16,8 +16,8 @@ import { sharedLook } from './requests-look.ts';
 import { areRequestsServed } from './requests-served.ts';
 
 /**
- * `since` is in milliseconds since the Unix epoch. It is computed from the monotonic clock, so a clock that is set does
- * not change how long the state has lasted.
+ * `since` is the time at which the state began, in milliseconds since the Unix epoch. It is computed from the monotonic
+ * clock, so a change of the system clock does not change how long the state has lasted.
  */
 export type DrainState = DrainStage & { readonly since: number; readonly options?: DrainOptions };
 
@@ -27,21 +27,29 @@ type DrainStage =
   | { readonly kind: 'failed'; readonly reason: string };
 
 export interface Drains {
-  /** Returns undefined if no drain was started for `owner`, or if it was forgotten. */
+  /**
+   * Returns the state of the drain; undefined if no drain was started for `owner`, or if the drain was removed by
+   * `forget` or `keep`.
+   */
   readonly stateOf: (node: string, owner: string) => DrainState | undefined;
   /**
-   * Ends the drain of the node, if there is one. Resolves once nothing evicts pods of the node any more: it has withdrawn the
-   * EvictionRequests of the node. Await it before an uncordon. Never rejects, and does not wait longer than FORGET_MS.
+   * Ends the drain of the node, if there is one. Resolves when no eviction of pods of the node is running any more, and
+   * the EvictionRequests of the node have been withdrawn. Wait for it before an uncordon. Never rejects, and does not
+   * wait longer than FORGET_MS.
    */
   readonly forget: (node: string) => Promise<void>;
-  /** Ends all drains that are not wanted, and forgets them. */
+  /** Ends and removes all drains for which `isWanted` returns false. */
   readonly keep: (isWanted: (node: string, owner: string) => boolean) => void;
   /**
-   * Starts a drain, and ends another drain of the node. Does nothing outside of a term, and if the owner already has a
-   * drain with the same options, even a failed one: `forget` it first. If the owner's options changed, `since` stays.
+   * Starts a drain, and ends another drain of the node. Does nothing outside of a term of leadership. Also does nothing
+   * if the owner already has a drain with the same options, even a failed drain; to start it again, call `forget`
+   * first. If the options of the owner changed, `since` does not change.
    */
   readonly begin: (node: string, owner: string, options: DrainOptions) => void;
-  /** Calls the listener with the node when a drain makes progress; `begin` and `forget` do not call it. The returned function unsubscribes. */
+  /**
+   * Calls the listener with the name of the node when a drain makes progress; `begin` and `forget` do not call it. The
+   * returned function removes the listener.
+   */
   readonly onChange: (listener: (node: string) => void) => () => void;
   /** Allows drains to start during one term of leadership. When `abort` aborts, all drains end; resolves once nothing runs. */
   readonly run: (abort: AbortSignal) => Promise<void>;
@@ -50,28 +58,36 @@ export interface Drains {
 export interface DrainsParts extends Pick<DrainParts, 'client' | 'clock' | 'random' | 'log'> {
   /**
    * Returns true if a policy lets drains use EvictionRequests. If it returns false, EvictionRequests that an earlier
-   * process left are withdrawn nevertheless. If the function is absent, nobody looks for them.
+   * process left are withdrawn nevertheless. If the function is absent, Refit does not search for such
+   * EvictionRequests.
    */
   readonly usesRequests?: () => boolean;
-  /** True if another leader goes on with the drains after the term. Then it also goes on with their EvictionRequests. */
+  /**
+   * True if another leader continues the drains after the term. That leader also continues to use their
+   * EvictionRequests.
+   */
   readonly handsOver?: boolean;
 }
 
-/** Milliseconds between two looks for EvictionRequests that an earlier process left. */
+/** The number of milliseconds between two searches for EvictionRequests that an earlier process left. */
 const LEFT_REQUESTS_MS = 60_000;
 
 /** Withdraws EvictionRequests that are left. */
 interface Tidying {
-  /** Returns true if requests may be left, or if a policy lets drains make some. */
+  /** Returns true if requests of earlier drains may be left, or if a policy lets drains create requests. */
   readonly isDue: () => boolean;
-  /** Withdraws at the begin of the term and once a minute while it is due, until `abort` aborts. */
+  /**
+   * Withdraws the requests at the start of the term, and then once a minute while `isDue` returns true, until `abort`
+   * aborts.
+   */
   readonly run: (abort: AbortSignal) => Promise<void>;
   /** Withdraws all requests of this node. */
   readonly withdrawFor: (node: string, abort: AbortSignal) => Promise<void>;
 }
 
 function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
-  // Each term begins with one look for left requests, because a former leader may have had a policy that lets drains use them.
+  // At the start of each term, Refit searches once for requests that are left, because an earlier leader may have had a
+  // policy that lets drains use requests.
   let mayBeLeft = false;
   const isDue = (): boolean => mayBeLeft || usesRequests?.() === true;
   // A lasting failure is logged as a warning once in a term, not once a minute.
@@ -88,7 +104,8 @@ function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
       const isServed = usesRequests?.() === true || (await areRequestsServed(client, abort));
       mayBeLeft = isServed && (await withdrawLeftRequests({ client, log, abort, onFailures })) > 0;
     } catch (error) {
-      // Where requests are not served or not allowed, another look would get the same answer.
+      // If the API server does not serve requests, or does not allow access to them, another search would get the same
+      // answer.
       if (isForbidden(error) || isNotFound(error)) mayBeLeft = false;
       log.debug('left EvictionRequests cannot be withdrawn', { problem: messageOf(error) });
     }
@@ -134,7 +151,7 @@ async function withdrawAfter(
   );
 }
 
-/** Returns the reason for which drains end with the term. */
+/** Returns the reason with which drains are aborted at the end of the term. */
 function endOfTerm({ handsOver }: DrainsParts): Error {
   return handsOver === true
     ? new DrainHandedOverError('another leader continues the drain')
@@ -146,7 +163,7 @@ interface Entry {
   readonly options: DrainOptions;
   readonly ending: AbortController;
   stage: DrainStage;
-  /** When the stage began, in monotonic milliseconds. */
+  /** The time at which the stage began, in monotonic milliseconds. */
   since: number;
 }
 

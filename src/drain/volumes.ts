@@ -9,16 +9,19 @@ import { counted, listed } from '../util/phrases.ts';
 import type { Tools } from '../util/tools.ts';
 import { isFinished } from './pods.ts';
 
-/** Milliseconds between two requests for the attached volumes, because no watch shows them. */
+/**
+ * The number of milliseconds between two requests for the attached volumes. Refit requests them repeatedly, because it
+ * does not watch them.
+ */
 const AGAIN_MS = 2_000;
 
 /** `pods` are the pods of the node. */
 export type VolumesAsked = readonly [node: string, pods: readonly Pod[], abort: AbortSignal];
 
 /**
- * Returns a function that lists the volumes that are attached to a node and that no pod on it uses any more, as
+ * Returns a function that lists the volumes that are attached to a node, but that no pod on the node uses any more, as
  * `namespace/claim` in alphabetical order. Each PersistentVolume is requested once. A volume without a PersistentVolume
- * is not listed, because nothing says which pod it belongs to.
+ * is not listed, because it is unknown to which pod it belongs.
  */
 export function leftVolumesOf(client: KubeClient) {
   const claims = new Map<string, string>();

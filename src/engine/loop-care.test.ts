@@ -1,4 +1,4 @@
-/** The loop around drains: drain previews, delegations, and drains that start once. */
+/** Tests how the loop handles drains: drain previews, delegations, and drains that start only once. */
 
 import { expect, test } from 'vitest';
 import { knowledgeOf } from '../../test/support/builders/knowledge.ts';
@@ -50,23 +50,23 @@ function apiWith(workers: readonly string[]): MemoryApi {
 
 interface Leader {
   look(): Promise<ReconcileResult>;
-  /** How often it looked ahead of a drain. */
+  /** Returns how many drain previews of nodes the leader requested. */
   readonly looks: () => number;
-  /** In how many looks that was. */
+  /** Returns in how many turns the leader requested drain previews. */
   readonly begun: () => number;
-  /** Events, by object and code. */
+  /** The recorded Events, each as the name of the object and the code. */
   readonly told: readonly string[];
 }
 
 interface Parts {
   readonly drains?: Drains;
   readonly spoken?: Dialect<TablePlan>;
-  /** Nodes whose drain preview gets no answer. */
+  /** The names of nodes whose drain preview gets no answer. */
   readonly mute?: readonly string[];
   readonly clock?: FakeClock;
 }
 
-/** Sees everything in each round; `free` are the nodes whose drain nothing stands against. */
+/** Returns a leader whose caches are current in each turn. `free` are the nodes whose drain has no obstacle. */
 function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): Leader {
   const { drains, spoken = dialect, mute = [], clock = new FakeClock(T0) } = parts;
   let looks = 0;
@@ -149,7 +149,7 @@ test('asks for previews of no more drainable nodes than may start', async () => 
   expect(leader.looks()).toBe(1);
 });
 
-/** Drains that begin and never end, by node and attempt. */
+/** Simulates drains that begin and never end. They are stored by node and attempt. */
 class SlowDrains implements Drains {
   readonly begun = new Set<string>();
 
@@ -262,7 +262,7 @@ test('without any answer, all nodes wait', async () => {
   expect(api.read(dialect.plans, 'plan').status?.blocked).toBe(true);
 });
 
-/** One worker that is intended, cordoned, and says what is told. */
+/** Returns an API server with one cordoned worker, whose target is intended and which reports `observation`. */
 function apiWhere(observation: Observation): MemoryApi {
   const api = apiWith(['w0']);
   const stage = buildStage('worker', [buildTarget('w0', 'intended')]);
@@ -285,7 +285,7 @@ test('a drain of a node that has changed is decided again soon, and reported onc
   const drains = new SlowDrains();
   api.before('get nodes/w0', () => api.change(nodes, 'w0', (node) => node));
   const leader = leaderOf(api, ['w0'], { drains });
-  // No event may come.
+  // The leader must plan the next turn itself, because a watch event may never come.
   expect(await leader.look()).toEqual({ requeueAfterMs: 1000 });
   expect([...drains.begun, ...leader.told]).toEqual([]);
   await leader.look();
@@ -315,7 +315,7 @@ test('the drain of a Node that was deleted is ended: pods of a new one of that n
 
 const FOREIGN_DRAIN = `w7 other-uid/${later(0)}/Plan`;
 
-/** That of this plan, and one of another. */
+/** Returns the drain of this plan and the drain of another plan. */
 function drainsOfBoth(): SlowDrains {
   const drains = new SlowDrains();
   for (const each of [OWN_DRAIN, FOREIGN_DRAIN]) drains.begun.add(each);

@@ -1,4 +1,4 @@
-/** Proves that the work of a deleted plan is cleaned up, also if the kind of plans went with it. */
+/** Proves that the work of a deleted plan is cleaned up, even if the CRD of the plans was deleted together with it. */
 import { expect, test } from 'vitest';
 import { buildLog } from '../../test/support/builders/logs.ts';
 import { MemoryApi, refusal } from '../../test/support/builders/memory-api.ts';
@@ -33,7 +33,7 @@ const dialect: Dialect<TablePlan> = {
   },
 };
 
-/** A node that a plan cordoned before it was deleted, as every cache shows by now. */
+/** Builds a node that a plan cordoned before the plan was deleted. All caches are current. */
 function rig(more: Parameters<typeof buildReconciler>[2] = {}) {
   const api = new MemoryApi();
   const node: Node = buildNode('w1');

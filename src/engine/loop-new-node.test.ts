@@ -1,4 +1,6 @@
-/** A Node that is deleted and registered anew in the middle of its drain: nothing of the old one counts for it. */
+/**
+ * Tests a Node that is deleted and registered again during its drain: nothing of the old Node counts for the new Node.
+ */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../test/support/builders/nodes.ts';
@@ -32,7 +34,7 @@ const ASKING: Observation = {
   waitsFor: 'drain',
 };
 
-/** Remembers drains as the real ones do, and what was done to them. */
+/** Stores the states of drains as the real class does, and records the calls. */
 class Memory implements Drains {
   readonly done: string[] = [];
   readonly #states = new Map<string, DrainState>();
@@ -63,7 +65,7 @@ class Memory implements Drains {
   async run(): Promise<void> {
     await Promise.resolve();
   }
-  /** The last pod is gone. */
+  /** Marks all drains as drained, as if their last pod was gone. */
   finish(): void {
     for (const owner of this.#states.keys())
       this.#states.set(owner, { kind: 'drained', since: T0 });
@@ -87,7 +89,7 @@ test('the drain of the old Node ends, the new one is signalled, and drained anew
   await turn();
   expect(drains.done).toEqual(['begin w1']);
   drains.finish();
-  // Deleted and created between two looks: the leader never sees that it was gone.
+  // The Node is deleted and created again between two turns, so the leader never observes its absence.
   api.put(nodes, buildNode('w1', { uid: 'new' }));
   await turn();
   expect(drains.done).toEqual(['begin w1', 'forget w1']);

@@ -1,4 +1,4 @@
-/** Hundreds of node actions stop when the plan changes, and end with their reconcile. */
+/** Tests that hundreds of node actions stop when the plan changes, and end together with their reconcile. */
 
 import { expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../test/support/builders/memory-api.ts';
@@ -20,7 +20,7 @@ const NAMES = Array.from({ length: 250 }, (_, index) => `w${index}`);
 
 const dialect = cancellable(failed('cancelled'));
 
-/** A plan that somebody aborts while it is at work on all of them. */
+/** Returns an API server with a plan that is aborted while all of its nodes are in progress. */
 function abortedPlan(): MemoryApi {
   const api = new MemoryApi();
   for (const name of NAMES) api.put(nodes, withAnswer(buildNode(name), sent()));

@@ -1,4 +1,4 @@
-/** Proves that a Node which the API server refuses to change does not hold up the others of its plan. */
+/** Proves that a Node which the API server refuses to change does not block the other Nodes of its plan. */
 import { expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../test/support/builders/nodes.ts';
@@ -32,7 +32,7 @@ import type { Reporter } from './report/reporter.ts';
 import { OwnWrites } from './snapshot/world.ts';
 
 const FORBIDDEN = refusal(403, 'Forbidden');
-/** As API servers say it. */
+/** The error of a real API server whose webhook cannot be called. */
 const NO_WEBHOOK = new StatusError({
   kind: 'Status',
   code: 500,
@@ -41,7 +41,7 @@ const NO_WEBHOOK = new StatusError({
     'Internal error occurred: failed calling webhook "nodes.example.com": connection refused',
 });
 
-/** `w1`, which may not be changed, and `w2`. */
+/** Builds a scene with the Node `w1`, whose changes are refused, and the Node `w2`. */
 function rig(
   answer: Observation,
   annotations = {},

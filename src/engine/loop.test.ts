@@ -1,4 +1,4 @@
-/** The loop around the decision: the order of writes, and no second write after a conflict. */
+/** Tests the loop around the decision: the order of the writes, and that nothing more is written after a conflict. */
 
 import { describe, expect, test } from 'vitest';
 import { knowledgeOf } from '../../test/support/builders/knowledge.ts';
@@ -27,7 +27,7 @@ import type { Role } from './model/rollout.ts';
 import { createReporter } from './report/reporter.ts';
 import { OwnWrites, viewsOf } from './snapshot/world.ts';
 
-/** One leader before one API server; nothing shows in its views until they catch up. */
+/** One leader with one API server. Its views show changes only after they catch up. */
 class Leader {
   readonly asked: string[][] = [];
   readonly told: string[] = [];
@@ -99,7 +99,7 @@ const answer = (api: MemoryApi, role: Role, name: string, observation: Observati
 const done = (api: MemoryApi, role: Role, name: string): void =>
   answer(api, role, name, succeeded());
 
-/** The recorded states by name. */
+/** Returns the recorded states of the targets, by name. */
 function statesOf(api: MemoryApi): object {
   const { status } = api.read(dialect.plans, 'plan');
   return Object.fromEntries(

@@ -37,7 +37,10 @@ export interface ReconcilerOptions extends Effects, OutsideParts {
   readonly nodeRollouts?: { readonly client: Effects['client'] } | undefined;
 }
 
-/** The most turns in one reconcile. No plan needs so many turns. The limit only stops a loop that a fault of Refit would make endless. */
+/**
+ * The maximum number of turns in one reconcile. No plan needs so many turns. The limit only stops a loop that would
+ * otherwise be endless because of a fault of Refit.
+ */
 const MAX_TURNS = 20;
 
 type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<ReconcileResult>;
@@ -101,7 +104,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
         throw error;
       }
       if (outcome === 'recorded') hasRecorded = true;
-      // The clean-up is left out, because the next record needs the claims that were written before this record failed.
+      // No clean-up follows here, because the next record needs the claims that were written before this record failed.
       if (outcome === 'outdated') return RECHECK_SOON;
       if (typeof outcome === 'object')
         return { ...outcome, requeueAfterMs: soonest([outcome.requeueAfterMs, await cleanUp()]) };

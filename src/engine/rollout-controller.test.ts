@@ -1,4 +1,7 @@
-/** What wakes a dialect's controller: every plan, and every relevant change of a target. */
+/**
+ * Tests what adds a plan to the queue of the controller of a dialect: every change of a plan, and every relevant change
+ * of a target.
+ */
 import { expect, onTestFinished, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../test/support/builders/nodes.ts';
 import { buildRollout } from '../../test/support/builders/rollouts.ts';
@@ -21,7 +24,7 @@ import type { Target } from './model/rollout.ts';
 import { DEFAULT_POLICY } from './policy/rollout-policy.ts';
 import { type RolloutParts, rolloutController } from './rollout-controller.ts';
 
-/** Nothing can be read or written, unless told otherwise. */
+/** Returns a controller that can neither read nor write, unless `parts` replace its clients. */
 const buildController = (dialect: Dialect, parts: Partial<RolloutParts> = {}) =>
   rolloutController(dialect, {
     reader: {} as unknown as KubeClient,
@@ -34,7 +37,7 @@ const buildController = (dialect: Dialect, parts: Partial<RolloutParts> = {}) =>
     ...parts,
   });
 
-/** What one watch shows: an object, and once somebody listens, these changes of it. */
+/** Yields the events of one watch: first an object, and after `heard` has resolved, these changes of the object. */
 async function* play(
   object: KubeObject,
   changes: readonly Step[],
@@ -47,7 +50,10 @@ async function* play(
   await Promise.withResolvers<never>().promise;
 }
 
-/** The keys that are put into the queue while a server shows one plan, one host and one node, and then these changes. */
+/**
+ * Returns the keys that are added to the queue by these changes. Before the changes, the server has one plan, one host
+ * and one node.
+ */
 async function wokenBy(
   changes: { plans?: Step[]; hosts?: Step[]; nodes?: Step[] },
   dialect: Dialect<TablePlan> = tableDialect,
@@ -70,7 +76,8 @@ async function wokenBy(
   );
   const woken: string[] = [];
   for (const source of controller.sources) source.start((key) => woken.push(key));
-  // What was there already: the plan itself, and each target for it.
+  // These keys come from the objects that already exist: one from the plan itself, and one from each of its two
+  // targets.
   expect(woken.splice(0)).toEqual(['plan', 'plan', 'plan']);
   heard.resolve();
   await settle();
@@ -131,7 +138,10 @@ test('an object that is a plan no longer wakes its key once more, so that what i
   expect(await wokenBy(changes, { ...tableDialect, planObjects: { isPlan } })).toEqual(['plan']);
 });
 
-/** The sources of a controller that watches Nodes, which only advise, from the moment on at which they are needed. */
+/**
+ * Returns the sources of a controller whose Nodes are only advisory. They are watched from the time at which `isNeeded`
+ * returns true.
+ */
 function buildAdvised(clock: FakeClock, isNeeded: () => boolean) {
   const isRelevant = (before: KubeObject, after: KubeObject) =>
     before.metadata.labels !== after.metadata.labels;
@@ -189,7 +199,7 @@ test('plans that are targets too share one informer', () => {
   expect(watched[1]).toBe(plans);
 });
 
-/** Leads on a plan with one worker for so many milliseconds at a time. */
+/** Returns a leader for a plan with one worker. Each call leads for the given number of milliseconds. */
 async function leaderOn(
   worker: Target,
   node: KubeObject,

@@ -56,8 +56,8 @@ const ORPHANED_WORK = '-orphaned-work-';
 /** The most milliseconds that one reconcile may take. A reconcile sends a few requests, each with a deadline of its own. */
 const TIMEOUT_MS = 120_000;
 /**
- * The most milliseconds until a waiting plan is reconciled again. A timer for the next window could come too late if the clock is set or
- * the machine sleeps.
+ * The most milliseconds until a waiting plan is reconciled again. A timer for the start of the next window could fire
+ * too late if the clock is changed or the machine is suspended.
  */
 const AGAIN_MS = 600_000;
 const ABSENT: KubeObject = { metadata: { name: '' } };

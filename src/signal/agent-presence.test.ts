@@ -1,4 +1,4 @@
-/** Whose agent a node has, by what agents wrote to its object. */
+/** Tests that the annotations of a Node tell which agent runs on it. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../test/support/builders/nodes.ts';
 import { signalled } from '../../test/support/builders/views.ts';

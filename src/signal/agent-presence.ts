@@ -22,11 +22,11 @@ function aReason(value: unknown): string | undefined {
 
 const ANSWER = {
   /**
-   * The bytes that downloads may take, rounded down. The agent measures them from time to time, even if no check asks
-   * for them. It is absent if they are not known.
+   * The number of bytes that downloads may use, rounded down. The agent measures it from time to time, even if no check
+   * asks for downloads. It is absent if the number is not known.
    */
   room: anAmount,
-  /** The size of the largest file that the check names, in bytes. It is 0 if no server said it. */
+  /** The size of the largest file that the check names, in bytes. It is 0 if no server reported a size. */
   bytes: anAmount,
   /** Says why this host cannot download a file that the check names. */
   problem: aReason,
@@ -37,7 +37,7 @@ export interface DownloadAnswer extends Members<typeof ANSWER> {
   readonly id: string;
 }
 
-/** Says whether a kubelet refuses to start on cgroup v1, or is allowed to. */
+/** Says whether a kubelet refuses to start on cgroup v1, or is allowed to start there. */
 export type CgroupV1 = 'refused' | 'allowed';
 
 const KEPT_GONE = ['Expired', 'DiskFull', 'Removed', 'Changed'] as const;
@@ -48,12 +48,15 @@ const KEPT = {
   version: aReason,
   sha256: (value: unknown) =>
     typeof value === 'string' && /^[0-9a-f]{64}$/.test(value) ? value : undefined,
-  /** When the agent removes the binary, in RFC 3339 format. If it is absent, the agent removes the binary at the next upgrade. */
+  /**
+   * The time at which the agent removes the binary, in RFC 3339 format. If it is absent, the agent removes the binary
+   * at the next upgrade.
+   */
   until: (value: unknown) =>
     typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? value.slice(0, 40) : undefined,
   /**
-   * The reason why the node can no longer go back to the binary: the agent removed it because its time was over or a download needed the
-   * room, or somebody else removed or changed the file.
+   * The reason why the node can no longer go back to the binary. Either the agent removed the binary because its time
+   * was over or because a download needed the space, or somebody else removed or changed the file.
    */
   gone: (value: unknown): KeptGone | undefined => KEPT_GONE.find((reason) => reason === value),
 };
@@ -77,9 +80,9 @@ const PRESENCE = {
    */
   cgroupV1: (value: unknown): CgroupV1 | undefined =>
     value === 'refused' || value === 'allowed' ? value : undefined,
-  /** True if the node must be in no plan, as the options of the agent say. */
+  /** True if the options of the agent say that no plan may contain the node. */
   excluded: exactly(true),
-  /** Names what the agent can upgrade. If it is absent, that is k0s. */
+  /** Names what the agent can upgrade. If the member is absent, the agent upgrades k0s. */
   procedure: exactly('kubeadm'),
   /** Lists what Cluster API may change on this host apart from versions. */
   configurable: (value: unknown): readonly string[] | undefined =>
@@ -97,7 +100,7 @@ const PRESENCE = {
   keptBundle: recordOf(KEPT_BUNDLE),
 };
 
-/** What an agent announces about the files that its host keeps for a way back. */
+/** The part of an agent's announcement about the files that its host keeps for a roll-back. */
 export type KeptAnnouncement = Pick<Members<typeof PRESENCE>, 'kept' | 'keptBundle'>;
 
 export interface AgentPresence extends Members<typeof PRESENCE> {
@@ -112,7 +115,10 @@ export const HEARTBEAT_MS = 300_000;
 const HEARTBEAT = {
   /** The time of the heartbeat by the clock of the host, in RFC 3339 format. */
   at: aText,
-  /** The `since` that the agent announced that wrote the heartbeat. `at` cannot identify that agent, because a clock may be set back. */
+  /**
+   * The `since` that the author of the heartbeat announced. It identifies the agent. The time in `at` cannot identify
+   * the agent, because a clock may be set back.
+   */
   since: aText,
   /** The bytes that are free for a payload; absent if they are not known. */
   room: anAmount,
@@ -126,7 +132,7 @@ export interface NodeAgent {
   readonly ours: boolean;
   /** Names the agent for people, such as `Refit 0.9.0`. */
   readonly title: string;
-  /** Says what the agent cannot do. It is set only if the agent is known not to be Refit's. */
+  /** Says what the agent cannot do. It is set only if it is certain that the agent is not Refit's. */
   readonly lacks?: string;
   /** Says why the agent cannot find out whether another agent acts. Until it can, it carries out no new signal. */
   readonly doubt?: string;
@@ -154,9 +160,9 @@ export function configurableOn(node: KubeObject): readonly string[] {
 
 /**
  * Returns whether the kubelet of the object's host may start on cgroup v1. Returns undefined if that is not known, or
- * does not matter. The host itself writes the annotation, as may others who change the object, so the answer may only
- * delay work and never allow any. The annotation of an agent that has been silent for long does not count, because the
- * agent may have been removed.
+ * does not matter. The host itself writes the annotation, and everybody who may change the object can write it, too. So
+ * the answer may only delay work, and must never be a reason to start work. If the agent has been silent for long, its
+ * annotation does not count, because the agent may have been removed.
  */
 export function cgroupV1On(object: KubeObject): CgroupV1 | undefined {
   return silenceOn(object) > SILENT_MS ? undefined : presenceOn(object)?.cgroupV1;
@@ -166,8 +172,8 @@ export function cgroupV1On(object: KubeObject): CgroupV1 | undefined {
 export const SILENT_MS = 3 * HEARTBEAT_MS;
 
 /**
- * Returns the milliseconds from the last heartbeat of the agent to that of the kubelet. Both write by the clock of
- * their host, which may be wrong. Returns NaN if one of them sends no heartbeat.
+ * Returns the milliseconds from the last heartbeat of the agent to the last heartbeat of the kubelet. Both use the
+ * clock of their host, which may be wrong. Returns NaN if the agent or the kubelet sends no heartbeat.
  */
 export function silenceOn(object: KubeObject): number {
   const kubelet = readyCondition(object)?.lastHeartbeatTime;
@@ -222,8 +228,8 @@ export function downloadAnswerOn(object: KubeObject): DownloadAnswer | undefined
 }
 
 /**
- * Returns the heartbeat of the agent that acts on the node. Returns an empty one if the agent sends none, or only an
- * earlier agent of the host sent one.
+ * Returns the heartbeat of the agent that acts on the node. Returns an empty heartbeat if this agent sends no
+ * heartbeats. A heartbeat from an earlier agent of the host does not count.
  */
 export function heartbeatOn(node: KubeObject): Heartbeat {
   const value = parseJson(node.metadata.annotations?.[HEARTBEAT_ANNOTATION]);

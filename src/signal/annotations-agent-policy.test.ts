@@ -1,4 +1,4 @@
-/** Tests that what a policy asks comes back as it was written, and that nonsense asks nothing. */
+/** Tests that the requests of a policy are decoded as they were encoded, and that an invalid text requests nothing. */
 import { expect, test } from 'vitest';
 import { agentPolicyFor, decodeAgentPolicy, encodeAgentPolicy } from './annotations.ts';
 import { AGENT_POLICY_ANNOTATION, ROLLOUT_ANNOTATION } from './names.ts';

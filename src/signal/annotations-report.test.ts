@@ -1,4 +1,4 @@
-/** The proof that reports come back as they were written, and only beside the signal they belong to. */
+/** Tests that reports are decoded as they were encoded, and only together with the signal to which they belong. */
 import { expect, test } from 'vitest';
 import { type AgentReport, decodeReport, encodeReport, REASON_LIMIT } from './annotations.ts';
 import { REPORT_ANNOTATION } from './names.ts';

@@ -1,4 +1,4 @@
-/** The proof that signals are read as k0s reads them, and written byte for byte as it writes them. */
+/** Tests that signals are decoded as k0s decodes them, and encoded byte for byte as k0s encodes them. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { decodeSignal, encodeSignal, type SignalData } from './annotations.ts';

@@ -11,7 +11,7 @@ const KINDS = ['k0supdate', 'airgapupdate', 'kubeadmupdate'] as const;
 
 export interface SignalCommand {
   readonly id: number;
-  /** The original autopilot knows only the first two kinds. */
+  /** The autopilot of k0s knows only the first two kinds. */
   readonly kind: (typeof KINDS)[number];
   readonly url: string;
   readonly version: string;
@@ -37,10 +37,13 @@ export function decodeSignal(annotations: Annotations | undefined): SignalData |
   return annotations && decode(annotations);
 }
 
-/** Returns the version whose installation the agent reported as completed; undefined if the last signal brought none. */
+/**
+ * Returns the version whose installation the agent reported as completed; undefined if the last signal installed no
+ * version.
+ */
 export function installedVersion(annotations: Annotations | undefined): string | undefined {
   const { command, status } = decodeSignal(annotations) ?? {};
-  // Only a k0supdate installs a version. A bundle of images changes none.
+  // Only a k0supdate installs a version. A bundle of images does not change the version.
   const isInstalled = command?.kind === 'k0supdate' && status?.status === 'Completed';
   return isInstalled ? command.version : undefined;
 }
@@ -123,7 +126,7 @@ const TIMES = Object.fromEntries(names.SIGNAL_STATUSES.map((status) => [status, 
 
 /** A snapshot of etcd on a controller. */
 export interface EtcdSnapshot {
-  /** When the snapshot was taken, in RFC 3339 format. */
+  /** The time at which the snapshot was taken, in RFC 3339 format. */
   readonly at: string;
   /** The path of the snapshot on the host of the controller. Like `bytes` and `sha256`, it is present only if there is a snapshot. */
   readonly path?: string;
@@ -160,18 +163,19 @@ const REPORT = {
   spent: recordOf(TIMES) as (value: unknown) => Readonly<Record<string, number>> | undefined,
   /** Says for people why the upgrade failed or does not continue, in at most REASON_LIMIT characters. */
   reason: (value: unknown) => aText(value)?.slice(0, REASON_LIMIT),
-  /**
-   * Returns true if the previous binary was restored and runs again. Returns false if the service
-   * may still restart.
-   */
+  /** True if the previous binary was restored and runs again. False if the service may still restart. */
   rolledBack: (value: unknown) => (typeof value === 'boolean' ? value : undefined),
-  /** The step that exceeded its time limit in the policy. Only a drain can do that. */
+  /** The step that exceeded its time limit in the policy. The drain is the only step that can be reported here. */
   late: exactly('drain'),
   /** True if the agent's own rules refused the signal. */
   refused: exactly(true),
-  /** The version of the kept binary that the agent removed, because the download did not fit on the disk beside it. */
+  /**
+   * The version of the kept binary that the agent removed. The disk had no space for both this binary and the download.
+   */
   removed: aText,
-  /** The version whose airgap bundles the agent removed, because the download did not fit on the disk beside them. */
+  /**
+   * The version whose airgap bundles the agent removed. The disk had no space for both these bundles and the download.
+   */
   removedBundle: aText,
   /** The snapshot of etcd that the agent took before it changed the host. */
   etcdSnapshot: toSnapshot,
@@ -211,21 +215,24 @@ const DRAIN = {
   gracePeriodSeconds: (value: unknown) => (Number.isInteger(value) ? anAmount(value) : undefined),
   /** Milliseconds after which the node gives up the drain. */
   timeoutMs: anAmount,
-  /** The node is excluded from external load balancers with its cordon, and evicts no pod for this many milliseconds. */
+  /**
+   * Milliseconds for which the node evicts no pod after its cordon. When the node is cordoned, it is also excluded from
+   * external load balancers.
+   */
   graceMs: anAmount,
-  /** `always` means that the agent also removes a cordon of somebody else once the node is upgraded. */
+  /** `always` means that the agent removes the cordon after the upgrade even if somebody else set it. */
   uncordon: exactly('always'),
 };
 export type AgentDrain = Members<typeof DRAIN>;
 
 /** Options for the snapshot of etcd that the agent of a controller takes before it changes the host. */
 const ETCD_SNAPSHOT = {
-  /** True if the upgrade fails, and changes nothing, without a snapshot. */
+  /** True if the upgrade must fail, before it changes anything, when no snapshot can be taken. */
   require: exactly(true),
-  /** How many snapshots stay on the host. */
+  /** The number of snapshots that the host keeps. */
   keep: (value: unknown) => (Number.isInteger(value) ? anAmount(value) : undefined),
   timeoutMs: anAmount,
-  /** The certificate, in PEM format, that snapshots are encrypted for. */
+  /** The certificate, in PEM format, with which the agent encrypts snapshots. */
   certificate: aText,
 };
 export type AgentSnapshot = Members<typeof ETCD_SNAPSHOT>;
@@ -238,10 +245,11 @@ const POLICY = {
   restartTimeoutMs: anAmount,
   /** Milliseconds that the node may take to become Ready, counted from the first answer of the new version. */
   readyTimeoutMs: anAmount,
-  /** Milliseconds that a download may take, all its attempts together. */
+  /** Milliseconds that all attempts of a download may take together. */
   downloadTimeoutMs: anAmount,
   /**
-   * Milliseconds within which a download ahead of the upgrade starts, at a random moment, because many nodes and clusters share a server.
+   * The period in milliseconds in which a download before the upgrade starts. The agent chooses a random moment in it,
+   * because many nodes and clusters share a server.
    */
   spreadMs: anAmount,
   /**
@@ -256,8 +264,8 @@ const POLICY = {
   /** Bytes that a download leaves free on its disk. */
   diskReserveBytes: anAmount,
   /**
-   * The agent removes the previous binary after this many milliseconds; 0 removes it once the upgrade has succeeded. If
-   * it is absent, the binary stays until the next upgrade.
+   * The agent removes the previous binary after this many milliseconds. If the number is 0, the agent removes it as
+   * soon as the upgrade has succeeded. If the member is absent, the binary stays until the next upgrade.
    */
   keepPreviousMs: anAmount,
   drain: recordOf(DRAIN),

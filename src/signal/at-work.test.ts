@@ -1,4 +1,4 @@
-/** Whose Node it is: claims of other plans stay, and what a kubelet can write takes no Node. */
+/** Tests which plan has a Node: the claims of other plans stay, and nothing that a kubelet can write claims a Node. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../test/support/builders/nodes.ts';
 import { buildSignal } from '../../test/support/builders/signals.ts';

@@ -1,6 +1,6 @@
 /**
- * Finds out from a Node which plan works on it: the plan claimed the Node, which all dialects respect, or its signal
- * has not ended.
+ * Finds out from a Node which plan works on it. A plan works on a Node if it has claimed the Node, or if its signal has
+ * not ended. All dialects respect claims.
  */
 import {
   annotated,
@@ -45,7 +45,10 @@ export function otherClaimantOn(
   return `plan ${claim.split('/').slice(0, -1).filter(Boolean).join('/')}`;
 }
 
-/** Anybody with the rights of the kubelet can write a claim, so it may have more or fewer parts than one of Refit. */
+/**
+ * Anybody with the rights of the kubelet can write a claim, so it may have more or fewer parts than a claim that Refit
+ * wrote.
+ */
 function isClaimOfPlan(
   claim: string,
   {

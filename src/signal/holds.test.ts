@@ -1,4 +1,4 @@
-/** What the annotation of a hold says, whoever wrote it. */
+/** Tests what the annotation of a hold means, whoever wrote it. */
 import { expect, test } from 'vitest';
 import { HOLD_ANNOTATION, holdOn, isHeld, longestHold, writeHold } from './holds.ts';
 

@@ -25,8 +25,8 @@ export interface Hold {
 }
 
 /**
- * Returns the hold of the object, also if it is over; undefined if there is none. A hold whose end cannot be read has no end, so that
- * no node starts by mistake.
+ * Returns the hold of the object, even if the hold has ended; undefined if there is none. A hold whose end cannot be
+ * read has no end, so that no node starts by mistake.
  */
 export const holdOn = onceForEach(({ metadata: { annotations = {} } }: KubeObject) => {
   const value = ownMember(annotations, HOLD_ANNOTATION);
@@ -57,7 +57,10 @@ export function longestHold(holds: readonly (Hold | undefined)[]): Hold | undefi
   );
 }
 
-/** Returns true if the hold keeps plans from starting at `now`, in milliseconds. A hold without an end always does. */
+/**
+ * Returns true if the hold keeps plans from starting at `now`, which is in milliseconds. A hold without an end always
+ * keeps them from starting.
+ */
 export function isHeld({ until }: Hold, now: number): boolean {
   return until === undefined || now < Date.parse(until);
 }

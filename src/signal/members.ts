@@ -39,7 +39,7 @@ export function aText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Reads a finite number from 0 on; undefined if the value is anything else. */
+/** Reads a finite number that is 0 or greater; undefined if the value is anything else. */
 export function anAmount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 }

@@ -1,4 +1,4 @@
-/** The tables of which Node is that of a controller, which leader is k0s's own, and which status is the last. */
+/** Tests which Node belongs to a ControlNode, which leaders are those of k0s, and which statuses are final. */
 import { expect, test } from 'vitest';
 import { type ControlNode, isFinal, isK0sLeader, MODE_ANNOTATION, nodeNameOf } from './names.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Defines the names on the wire that the controller and the agents share: annotations, statuses, and the objects that
- * carry signals.
+ * Defines the names in Kubernetes objects that the controller and the agents share: annotations, statuses, and the
+ * objects that carry signals.
  */
 import { clusterScoped, type KubeObject, nodes, type Resource } from '../kube/resources.ts';
 
@@ -29,11 +29,14 @@ export const HEARTBEAT_ANNOTATION = 'upgrade.refit.dev/agent-heartbeat';
 export const MACHINE_ANNOTATION = 'cluster.x-k8s.io/machine';
 /** Refit's annotation with the policy for the signal, as JSON. */
 export const AGENT_POLICY_ANNOTATION = 'upgrade.refit.dev/agent-policy';
-/** Refit's annotation on a waiting node: what its agent downloads before it is signalled, as JSON (see prefetch.ts). */
+/**
+ * Refit's annotation on a waiting node. It names what the agent of the node downloads before the node is signalled, as
+ * JSON (see prefetch.ts).
+ */
 export const PREFETCH_ANNOTATION = 'upgrade.refit.dev/prefetch';
 /**
- * Refit's annotation on a node before the first upgrade of a rollout starts: the downloads that its agent checks, as
- * JSON (see prefetch.ts).
+ * Refit's annotation on a node. It names the downloads that the agent of the node checks before the first upgrade of a
+ * rollout starts, as JSON (see prefetch.ts).
  */
 export const DOWNLOAD_CHECK_ANNOTATION = 'upgrade.refit.dev/check-downloads';
 /**
@@ -42,8 +45,8 @@ export const DOWNLOAD_CHECK_ANNOTATION = 'upgrade.refit.dev/check-downloads';
  */
 export const CENTRAL_CORDONING_LABEL = 'autopilot.k0sproject.io/central-cordoning';
 /**
- * Returns true if the holder of a Lease is a leader of k0s. Its identity has 32 hexadecimal digits, while those of
- * Refit begin with the name of their host.
+ * Returns true if the holder of a Lease is a leader of k0s. The identity of a leader of k0s has 32 hexadecimal digits.
+ * The identity of a leader of Refit begins with the name of its host.
  */
 export function isK0sLeader(holder: string): boolean {
   return /^[0-9a-f]{32}$/.test(holder);
@@ -53,8 +56,8 @@ export function isK0sLeader(holder: string): boolean {
 export const MODE_ANNOTATION = 'autopilot.k0sproject.io/mode';
 
 /**
- * The statuses in the order of an upgrade. The two failures may end it at any point. The original autopilot does not
- * know `RollingBack`, and waits.
+ * The statuses in the order of an upgrade. The statuses `Failed` and `FailedDownload` may end the upgrade at any point.
+ * The autopilot of k0s does not know `RollingBack`, and waits while a node has this status.
  */
 export const SIGNAL_STATUSES = [
   'Downloading',

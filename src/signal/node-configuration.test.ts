@@ -1,4 +1,7 @@
-/** Pins what nobody may have changed on a node, whatever an agent allows, and what counts as a request and a report. */
+/**
+ * Tests which changes of a node are never allowed, whatever an agent allows, and what counts as a request and as a
+ * report.
+ */
 import { expect, test } from 'vitest';
 import {
   allows,

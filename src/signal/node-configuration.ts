@@ -34,7 +34,7 @@ export interface ConfigurationReport {
   readonly failure: string | undefined;
 }
 
-/** A path can be written in only one way, so that names can be compared. */
+/** Each path matches in only one spelling, so that names can be compared. */
 const PATH = /^(?:\/(?!\.\.?(?:\/|$))[\w.@+:,=-]+)+$/;
 const USER = /^user:[a-z_][a-z0-9_-]{0,31}$/;
 /** Matches paths that belong to kubeadm, k0s and Refit, or are not files on a disk. */
@@ -42,8 +42,8 @@ const RESERVED =
   /^\/(?:proc|sys|dev|run|tmp|var\/(?:run|tmp)|etc\/(?:kubernetes|k0s|refit)|var\/lib\/(?:kubelet|etcd|k0s|refit))(?:\/|$)|\/(?:kubelet|k0s|refit)[\w.@-]*\.(?:service|socket|timer|path)(?:\.d)?(?:\/|$)|\/\.[^/]+\.refit$/;
 
 /**
- * Matches the arguments of the kubelet that may be changed: they do not decide about pods, and name no file, address,
- * program or credentials. Higher levels of `v` log Secrets.
+ * Matches the arguments of the kubelet that may be changed. These arguments make no decision about pods, and contain no
+ * file name, address, program or credentials. Higher levels of `v` would log Secrets.
  */
 const ARGUMENT =
   /^kubelet:(?:v=[0-5]|(?:container-log-max-(?:files|size)|(?:event|kube-api|registry)-(?:burst|qps)|image-gc-(?:high|low)-threshold|max-open-files|serialize-image-pulls|sync-frequency)=[\w.-]{1,100})$/;

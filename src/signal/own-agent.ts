@@ -8,19 +8,19 @@ import { compareVersions, parseVersion } from '../util/version.ts';
 export const FIRST_WITH_SWITCH = 'v1.35.1+k0s.0';
 
 /**
- * Returns true if a worker of that release switches its own agent off when its worker profile says so. Returns false
- * for a version that cannot be parsed.
+ * Returns true if a worker of that release obeys a worker profile that switches its own agent off. Returns false for a
+ * version that cannot be parsed.
  */
 export function heedsSwitch(version: string | undefined): boolean {
   const found = parseVersion(version);
   const first = parseVersion(FIRST_WITH_SWITCH);
   if (found === undefined || first === undefined) return false;
-  // The version that a kubelet reports lacks the build of the release.
+  // The version that a kubelet reports does not contain the build of the release.
   return compareVersions({ ...found, build: first.build }, first) >= 0;
 }
 
 /**
- * Returns true if the worker profile does not switch k0s's own agent off. `data` is that of the ConfigMap
+ * Returns true if the worker profile does not switch k0s's own agent off. `data` is the content of the ConfigMap
  * `kube-system/worker-config-<profile>-<minor>`, which a worker reads only when it starts.
  */
 export function leavesAgentOn(data: Readonly<Record<string, unknown>> | undefined): boolean {

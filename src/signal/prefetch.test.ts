@@ -1,4 +1,4 @@
-/** Tests the annotation by which a leader asks for a version ahead: only what can be verified is read. */
+/** Tests the annotation with which a leader requests a version in advance. Only content that can be verified is read. */
 import { expect, test } from 'vitest';
 import type { SignalCommand } from './annotations.ts';
 import { DOWNLOAD_CHECK_ANNOTATION, PREFETCH_ANNOTATION } from './names.ts';
@@ -68,7 +68,7 @@ test('a check comes back with the rules for downloads; another one has another i
   });
   expect(downloadCheckId(encoded)).toMatch(/^[0-9a-f]{16}$/);
   expect(downloadCheckId(other)).not.toBe(downloadCheckId(encoded));
-  // An agent that knows only how to fetch ahead does nothing.
+  // An agent that knows only downloads in advance ignores this check.
   expect(decodePrefetch(encoded)).toBeUndefined();
 });
 

@@ -80,7 +80,10 @@ const read = onceForEach((annotations: signals.Annotations) => {
   return { prefetch: decode(prefetch), check: decode(check) };
 });
 
-/** The most commands that an agent reads from the annotation, because others may write the annotation, too. */
+/**
+ * The maximum number of commands that an agent reads from the annotation. There is a limit because others may write the
+ * annotation, too.
+ */
 export const MOST_COMMANDS = 8;
 
 function decode(text: string | undefined): DownloadCheck | undefined {

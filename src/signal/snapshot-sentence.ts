@@ -1,7 +1,7 @@
 /** Says for people which snapshot of etcd a controller has, or why it has none. */
 import type { EtcdSnapshot } from './annotations.ts';
 
-/** Returns a sentence without a full stop. `name` is the controller. */
+/** Returns a sentence without a full stop. `name` is the name of the controller. */
 export function snapshotSentence(
   name: string,
   { at, path, bytes, sha256, none, failed }: EtcdSnapshot,

@@ -1,4 +1,4 @@
-/** The first decision: a rollout starts whole, or is refused with every reason. */
+/** Tests the first decision: a rollout is started as a whole, or is refused with all reasons. */
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

@@ -1,4 +1,4 @@
-/** Tests what failed targets keep and free, and how a rollout ends. */
+/** Tests which slots failed targets keep or free, and how a rollout ends. */
 import { describe, expect, test } from 'vitest';
 import { check, NOW, POLICY, running } from '../../../test/support/builders/advances.ts';
 import { decide } from '../../../test/support/builders/decisions.ts';

@@ -1,4 +1,4 @@
-/** A running rollout whose versions change: no rule is broken, and how it ends. */
+/** Tests a running rollout whose versions change: that it breaks no version rule, and how it ends. */
 import { expect, test } from 'vitest';
 import type { Decision } from '../../../test/support/builders/decisions.ts';
 import { decide } from '../../../test/support/builders/decisions.ts';
@@ -32,7 +32,10 @@ function decided({ stages, facts, apiServers = SERVERS, policy }: Situation): [S
   return [snapshot, decide(snapshot, buildPolicy(policy), LATER)];
 }
 
-/** How the rollout stands then, target by target, and what holds it back. */
+/**
+ * Returns the phase of the rollout after the decision, the state of each target, the signals, and what makes the
+ * targets wait.
+ */
 function told(situation: Situation): string[] {
   const [snapshot, { record, signals, waits }] = decided(situation);
   const { phase, blocked, reason, stages } = record ?? snapshot.rollout;
@@ -139,7 +142,7 @@ test.each<[string, Situation, string[]]>([
 });
 
 const SECOND = 'v1.37.1+x.0';
-/** The second command, after a first one in which w3 failed. */
+/** Returns the stages of the first command, in which w3 failed, and of the second command with these states. */
 const second = (...states: readonly RecordedState[]): Stage[] => [
   buildStage('worker', [done, buildTarget('w2', 'done'), buildTarget('w3', 'failed')]),
   buildStage(

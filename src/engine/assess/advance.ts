@@ -1,4 +1,7 @@
-/** Advances a rollout by one move: it admits the rollout, follows the nodes' reports, fills free slots, or ends the rollout. */
+/**
+ * Advances a rollout by one step: admits the rollout, processes the reports of the nodes, starts targets for free
+ * slots, or ends the rollout.
+ */
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { listedSentences } from '../../util/phrases.ts';
@@ -38,7 +41,10 @@ export function advance(assessment: Assessment): Rollout {
   return withRuleForEdits(assessment, move(assessment));
 }
 
-/** Returns the rollout with `ignoresEdits` as the policy and the phase want it; the same object if the field does not change. */
+/**
+ * Returns the rollout with the value of `ignoresEdits` that the policy and the phase require; the same object if the
+ * value does not change.
+ */
 function withRuleForEdits({ snapshot, policy }: Assessment, rollout: Rollout): Rollout {
   if (rollout.unread) return rollout;
   const isWanted =
@@ -62,8 +68,8 @@ function move(assessment: Assessment): Rollout {
 }
 
 /**
- * Returns the assessment of the rollout after all moves that need no new information, so that a single record says that a target is
- * done and that the next ones are intended. Returns the same object if nothing moves.
+ * Returns the assessment of the rollout after all steps that need no new information. So one write records both that a
+ * target is done and that the next targets are intended. Returns the same object if no step is possible.
  */
 export const settle = onceForEach((assessment: Assessment): Assessment => {
   const { snapshot, policy, now } = assessment;
@@ -87,7 +93,8 @@ function follow(assessment: Assessment, stage: Stage): Rollout {
     const step = assessment.of(stage, target);
     if (!step.next) continue;
     moved.push({ ...target, state: step.next, since: sinceOf(snapshot, target, step.next, now) });
-    // The rollout has one reason. The reason of a failure that stops the rollout replaces the reason of a failure that does not.
+    // The rollout has only one reason. If a failure stops the rollout, its reason replaces the reason of a failure that
+    // does not stop it.
     if (FAILURES.includes(step.next))
       reason = stops(step.reason, policy) ? step.reason : (reason ?? step.reason);
   }
@@ -95,8 +102,9 @@ function follow(assessment: Assessment, stage: Stage): Rollout {
 }
 
 /**
- * Returns the time to record as `since` of the target. An adopted target is at work already. Its signal names its attempt by the time
- * at which that attempt was intended, so this time is recorded again. Any other target gets the present time.
+ * Returns the time to record as `since` of the target. If the leader adopts a target, the target is already working.
+ * The signal of this target identifies the attempt by the time at which it was intended, so the same time is recorded
+ * again. For any other target, the result is the current time.
  */
 function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: number): string {
   const { observation } = factsOf(snapshot, target);
@@ -130,7 +138,7 @@ function failurePhase(rollout: Rollout): RolloutPhase {
   return targetsIn(rollout, 'failed').length > 0 ? 'failed' : 'incomplete';
 }
 
-/** Returns the phase and the reason with which a rollout ends that nothing has stopped. */
+/** Returns the phase and the reason for the end of a rollout that was not stopped. */
 function withinBudget(rollout: Rollout): Pick<Rollout, 'phase' | 'reason'> {
   if (lastingFailures(rollout, ...FAILURES).length > 0)
     return {
@@ -154,7 +162,7 @@ function start(assessment: Assessment, stage: Stage): Rollout {
   if (refusal && targetsIn(rollout, 'intended').length === 0)
     return { ...rollout, phase: refusedPhase(refusal), blocked: false, reason: refusal };
   const since = rfc3339(now);
-  // If targets can never start, this move records only that. A later move starts other targets.
+  // If some targets can never start, this step records only that. A later step starts other targets.
   const moved =
     stopped.length > 0
       ? stopped.map(
@@ -179,7 +187,7 @@ function refusedPhase({ code }: Reason): RolloutPhase {
   return code === 'ControlPlaneNotReady' ? 'incomplete' : 'invalid';
 }
 
-/** Admits a rollout, or refuses a plan that cannot be completed before any node is touched. */
+/** Admits a rollout. If the plan cannot be completed, it is refused before any node is changed. */
 export function admit(context: DecisionContext): Rollout {
   const { snapshot, policy, now } = context;
   const { rollout, preconditions, controls } = snapshot;
@@ -215,7 +223,10 @@ export function admit(context: DecisionContext): Rollout {
   return { ...withTargets(rollout, refused), phase: 'incomplete', reason: refusal };
 }
 
-/** Returns every reason to refuse a plan that has not started. `admit` finds some of them only after the others are corrected. */
+/**
+ * Returns every reason to refuse a plan that has not started. In contrast, `admit` reports some of these reasons only
+ * after other problems are corrected.
+ */
 export function refusalsOf(context: DecisionContext): Reason[] {
   const { snapshot, policy } = context;
   const { rollout, preconditions = [] } = snapshot;
@@ -250,15 +261,19 @@ function stoppedTargets(context: DecisionContext) {
 /** The most reasons that one message lists. The message only counts the other reasons, so that it fits into an Event or a status. */
 const MAX_LISTED = 5;
 
-/** Joins the reasons to one, which has the code of the first reason and the messages of all. Returns undefined if there are none. */
+/**
+ * Combines the reasons into one reason, with the code of the first reason and the messages of all reasons. Returns
+ * undefined if there are no reasons.
+ */
 function together(reasons: readonly Reason[]): Reason | undefined {
   const messages = reasons.map(({ message }) => message);
   return reasons[0] && because(reasons[0].code, listedSentences(messages, MAX_LISTED));
 }
 
 /**
- * Judges for every target of the plan the step from its version to the wanted one, and compares both with the versions of the API servers.
- * Targets that are pinned to another version are left out. Returns no problem if the version skew rules do not apply.
+ * Checks the version step of every target of the plan, from its current version to the wanted version. Also compares
+ * both versions with the versions of the API servers. Targets that are pinned to another version are ignored. Returns
+ * no problem if the version skew rules do not apply.
  */
 export function versionVerdict(snapshot: Snapshot, policy: RolloutPolicy): VersionVerdict {
   const { allow, countsVirtual = false } = policy;

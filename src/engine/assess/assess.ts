@@ -13,7 +13,7 @@ import { evaluateTarget, isAtRest } from './evaluate-target.ts';
 import type { TargetEvaluation } from './evaluation.ts';
 
 export interface Assessment extends DecisionContext {
-  /** The stage whose targets may move; undefined once every stage is over. */
+  /** The stage whose targets may start or progress; undefined when every stage has ended. */
   readonly stage: Stage | undefined;
   /** True if failures stop the rollout: they use up the failure budget, or one of them always stops it. */
   readonly isOverBudget: boolean;
@@ -44,7 +44,10 @@ export function assess(snapshot: Snapshot, given: RolloutPolicy, now: number): A
   };
 }
 
-/** Returns the stage whose targets may move. A stage with a target that is tried again is not over, so that no later stage begins. */
+/**
+ * Returns the stage whose targets may start or progress. If a target of a stage is retried, the stage has not ended, so
+ * no later stage begins.
+ */
 function openStage(snapshot: Snapshot, policy: RolloutPolicy): Stage | undefined {
   const { rollout } = snapshot;
   const retried = new Set(awaitedRetries(snapshot, policy).map(({ stage }) => stage.id));

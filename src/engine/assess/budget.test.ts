@@ -1,4 +1,7 @@
-/** A node whose roll-back did not work keeps its slot while others wait, and counts against the budget. */
+/**
+ * Tests that a node whose roll-back failed keeps its slot while other nodes wait, and counts against the failure
+ * budget.
+ */
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

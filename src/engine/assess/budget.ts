@@ -32,7 +32,7 @@ export function isStopping(
   return retriesThatHold(snapshot, policy).length > 0;
 }
 
-/** The limit that stops a rollout, and what exceeds it. */
+/** The limit that stops a rollout, and the failures or nodes that exceed it. */
 type UsedUpLimit =
   | {
       readonly kind: 'skipped' | 'controllers' | 'consecutive' | 'plan';
@@ -42,8 +42,9 @@ type UsedUpLimit =
   | { readonly kind: 'drain' };
 
 /**
- * Returns the limit that the rollout has used up; undefined unless failures stop it. A failed controller always stops the rollout, because
- * the loss of another controller could cost the quorum. If several limits are used up, the first one in this order is returned.
+ * Returns the limit that the rollout has used up; undefined if failures do not stop the rollout. A failed controller
+ * always stops the rollout, because the loss of another controller could cost the quorum. If several limits are used
+ * up, the first limit in the order of this function is returned.
  */
 function usedUpLimit(snapshot: Snapshot, policy: RolloutPolicy): UsedUpLimit | undefined {
   const { rollout } = snapshot;
@@ -120,7 +121,10 @@ function overfullWave(snapshot: Snapshot, policy: RolloutPolicy): OverfullWave |
   return undefined;
 }
 
-/** Returns the failures that count against the budget of the plan: those of targets that are in no wave with its own budget. */
+/**
+ * Returns the failures that count against the budget of the plan, which are the failures of targets outside of waves
+ * with their own budget.
+ */
 function outsideOfWaves<F extends Pick<Target, 'name'>>(
   snapshot: Snapshot,
   policy: RolloutPolicy,
@@ -158,8 +162,8 @@ function isOverBlocked({ rollout }: Snapshot, { maxBlocked }: RolloutPolicy): bo
 }
 
 /**
- * Returns why skipped nodes stop the rollout; undefined if they do not. The rollout ends with this reason, because it has no failed target
- * with a reason.
+ * Returns the reason if skipped nodes stop the rollout; otherwise undefined. The rollout ends with this reason, because
+ * it has no failed target whose reason it could use.
  */
 export function tooManyBlocked(snapshot: Snapshot, policy: RolloutPolicy): Reason | undefined {
   const limit = usedUpLimit(snapshot, policy);
@@ -174,8 +178,8 @@ function describeSkipped(names: readonly string[], { maxBlocked, name }: Rollout
 }
 
 /**
- * Returns which limit the failures use up, which failures they are, and what lifts the limit; undefined unless failures stop the
- * rollout.
+ * Returns which limit is used up, which failures caused that, and how people can raise the limit; undefined if failures
+ * do not stop the rollout.
  */
 export function describeUsedUpBudget(
   snapshot: Snapshot,
@@ -265,8 +269,8 @@ function isStoppedByReason({ reason }: Rollout, policy: RolloutPolicy): boolean 
 }
 
 /**
- * Returns true if each failed target has an attempt left. The reason of a rollout does not name the target that caused it, so any
- * failed target without an attempt could be the cause.
+ * Returns true if each failed target can be retried. The reason of a rollout does not name the target that caused it.
+ * So any failed target that cannot be retried could be the cause.
  */
 function areAllRetried(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   const awaited = awaitedKeys(snapshot, policy);
@@ -278,8 +282,8 @@ function awaitedKeys(snapshot: Snapshot, policy: RolloutPolicy): ReadonlySet<str
 }
 
 /**
- * Returns the failures that count: those without an attempt left. A node counts once for each role, even if several commands of the
- * plan name it.
+ * Returns the failures of targets that will not be retried. Only these failures count. A node counts once for each
+ * role, even if several commands of the plan name it.
  */
 function countedFailures(
   snapshot: Snapshot,
@@ -315,8 +319,8 @@ function failedIn(
 }
 
 /**
- * Returns true while a node in progress reports that its roll-back did not work. If such a node is Ready, its service may still
- * restart.
+ * Returns true if a node in progress reports that its roll-back did not work. Even if such a node is Ready, its service
+ * may still restart.
  */
 export function isUnsettled(snapshot: Snapshot, target: Target): boolean {
   // The state is checked first, because most targets are not in progress, and the facts of a target are gathered only when they are read.

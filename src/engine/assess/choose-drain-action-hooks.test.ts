@@ -1,4 +1,7 @@
-/** Hooks between the drain and the restart: in which order they run, what a node waits for, and what a failure leads to. */
+/**
+ * Tests hooks between the drain and the restart: the order in which they run, what a node waits for, and the effect of
+ * a failure.
+ */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -39,7 +42,7 @@ function hook(name: string, when: HookMoment, more: Partial<Hook> = {}): Hook {
   return { name, when, action, timeoutMs: 10 * MINUTE, ...more };
 }
 
-/** In the order of the policy, which is not the order in which they run. */
+/** The hooks are in the order of the policy, which is not the order in which they run. */
 const BOTH = [hook('flush', 'beforeRestart'), hook('detach', 'afterDrain')];
 
 interface Scene {

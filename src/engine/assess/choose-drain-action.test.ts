@@ -1,4 +1,7 @@
-/** What the leader does and says for a node that delegates its drain, and what it puts into a signal about cordons. */
+/**
+ * Tests what the leader does and reports for a node that delegates its drain, and what it writes about cordons into a
+ * signal.
+ */
 import { expect, onTestFinished, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -107,7 +110,7 @@ const EXCLUDING = {
   excludes: true,
   options: { ...buildPolicy().drain.options, graceMs: 5 },
 };
-/** These are the states in which a crash can leave the Node before its drain, and those that other people leave. */
+/** Each row is a state of the Node before its drain, in which a crash or another person can leave it. */
 test.each<[string, NodeView, object]>([
   ['nothing is written', NODE, { kind: 'cordon', owner: OWNER, excludes: true }],
   ['the agent cordoned it', OURS, { kind: 'cordon', owner: OWNER, excludes: true }],

@@ -95,8 +95,8 @@ function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): T
 }
 
 /**
- * Evaluates a target whose node is drained: the leader lets the work on the node go on once the hooks between the drain and the work have
- * succeeded.
+ * Evaluates a target whose node is drained. When the hooks between the drain and the work have succeeded, the leader
+ * allows the work on the node to continue.
  */
 function goOn(
   context: TargetContext,
@@ -177,8 +177,8 @@ function uncounted({ name }: NodeView, blockedBy: string | undefined): string {
 }
 
 /**
- * Returns which cordon to remove: `ours` for a cordon that names Refit as its owner, `always` for any cordon. If an original leader or
- * agent has cordoned the node, the cordon names no owner, so any cordon is removed.
+ * Returns which cordon to remove: `ours` for a cordon that names Refit as its owner, `always` for any cordon. If
+ * the leader or the agent of another system has cordoned the node, the cordon names no owner, so any cordon is removed.
  */
 export function uncordonOf(
   { observation }: TargetFacts,
@@ -189,7 +189,10 @@ export function uncordonOf(
     : drain.uncordon;
 }
 
-/** Evaluates a target that waits for its uncordon. The node is uncordoned once the verifiers pass, because pods may come back only then. */
+/**
+ * Evaluates a target that waits for its uncordon. The node is uncordoned only after the verifiers pass, because pods
+ * may be scheduled to the node only then.
+ */
 function uncordonNode(context: TargetContext, facts: TargetFacts): TargetEvaluation {
   const { stage, target, policy } = context;
   const verdict = evaluate(AFTER_TARGET, gateInput(context, freeSlots(stage)));

@@ -1,11 +1,11 @@
-/** Decides which targets need a claim: a plan claims a Node before it starts there if other processes may start on the same Node. */
+/**
+ * Decides which targets need a claim. A plan claims a Node before it starts work on the Node, if other processes may
+ * also start work on it.
+ */
 import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
-/**
- * Returns true if the Node of the target must bear the claim of the plan before the target is
- * signalled.
- */
+/** Returns true if the Node of the target must have the claim of the plan before the target is signalled. */
 export function needsClaim(
   { claimNeed }: Pick<TargetFacts, 'claimNeed'>,
   { maxUnavailable, perDomain }: Pick<RolloutPolicy, 'maxUnavailable' | 'perDomain'>,
@@ -15,8 +15,8 @@ export function needsClaim(
 }
 
 /**
- * Returns true as long as the watch does not show the claim that the target needs. The watch may then lack newer claims of other plans,
- * too.
+ * Returns true while the watch does not yet show the claim that the target needs. In that case the watch may also lack
+ * newer claims of other plans.
  */
 export function isUnclaimed(
   { claim }: Pick<Snapshot, 'claim'>,

@@ -1,4 +1,4 @@
-/** Proves that the record of an ended rollout is not believed where the plan or the nodes say something else. */
+/** Proves that the record of an ended rollout is not trusted if the plan or the nodes contradict it. */
 import { expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';

@@ -1,6 +1,6 @@
 /**
- * Compares an ended rollout with the plan and the nodes as they are now: people may have edited the
- * plan, and nodes may run another version.
+ * Compares an ended rollout with the current plan and the current nodes. People may have edited the plan, and nodes may
+ * run another version.
  */
 import { onceForEachWith } from '../../util/memo.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
@@ -21,12 +21,13 @@ import { isStillUnverified, type RolloutPolicy } from '../policy/rollout-policy.
 export interface PlanEnd {
   readonly phase: PlanPhase;
   readonly reason?: Reason | undefined;
-  /** How the plan was edited since its rollout ended, as a clause; undefined if it was not edited. */
+  /** A clause that says how the plan was edited after the end of its rollout; undefined if it was not edited. */
   readonly edit?: string | undefined;
 }
 
 /**
- * Milliseconds after the end of its work in which a node may still report its old version, because some services restart after that end.
+ * For this number of milliseconds after the end of its work, a node may still report its old version, because some
+ * services restart after the work has ended.
  */
 const REPORT_MS = 120_000;
 const FEW = 3;
@@ -36,8 +37,8 @@ const REMEDY = `it will not run: ${ANEW}`;
 const REMEDY_OF_FAILED = `it will not run: ${ANEW}, or retry a failed node (refit retry NODE), which carries out the edited plan on all nodes that are not done`;
 
 /**
- * Returns the phase and the reason to show. These are the recorded ones, unless the plan or the nodes contradict them. `now` is in
- * milliseconds.
+ * Returns the phase and the reason to show. They are the recorded phase and reason, unless the plan or the nodes
+ * contradict them. `now` is in milliseconds.
  */
 export function planEndOf(snapshot: Snapshot, now: number): PlanEnd {
   return endAt(snapshot, String(now));
@@ -96,8 +97,8 @@ function changedSpec({ edits }: Snapshot): string | undefined {
 }
 
 /**
- * Returns how the version was edited, as a clause; undefined if it was not. The signals show which version the plan asked
- * for when it ran.
+ * Returns a clause that says how the version was edited; undefined if it was not edited. The signals show which version
+ * the plan required when it ran.
  */
 function editedVersion(snapshot: Snapshot): string | undefined {
   for (const { stage, target } of withStages(snapshot.rollout)) {
@@ -129,9 +130,9 @@ function correctedVersion({ phase, reason, stages }: Rollout): string | undefine
 }
 
 /**
- * Returns a clause which says that the plan was refused because of a download, and that it no
- * longer has this download; undefined if the plan still has it. Also undefined if the plan has no
- * downloads any more, because then nothing shows the change.
+ * Returns a clause that says that the plan was refused because of a download, and that it no longer has this download;
+ * undefined if the plan still has the download. Also undefined if the plan has no downloads any more, because then the
+ * change cannot be detected.
  */
 function correctedDownload({ phase, reason, stages }: Rollout): string | undefined {
   const isRefused = phase === 'invalid' && reason?.code === 'Unverified';

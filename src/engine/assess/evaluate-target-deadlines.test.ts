@@ -1,4 +1,4 @@
-/** When a target is late, and when to check again. */
+/** Tests when a target counts as late, and when it is checked again. */
 import { expect, test } from 'vitest';
 import { sent, working } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -20,7 +20,10 @@ const target = buildTarget('w1', 'intended', { since: later(0) });
 const policy = buildPolicy({ targetDeadlineMs: HOUR });
 const { restart, answer } = policy.stepDeadlines;
 
-/** Milliseconds of each: since the intent by the wall clock, and watched by this process. */
+/**
+ * The two times are in milliseconds: first the time since the intent by the wall clock, then the time for which this
+ * process has watched the target.
+ */
 test.each<[string, Observation, number, number | undefined, boolean, number]>([
   ['in time', working('Restart'), MINUTE, MINUTE, false, 59 * MINUTE],
   ['after its deadline', working('Restart'), HOUR, HOUR, true, 0],
@@ -45,7 +48,10 @@ test.each<[string, Observation, number, number | undefined, boolean, number]>([
   ]).toEqual([late, left]);
 });
 
-/** The leader was away for eight hours, and has seen the target at work since: its step, and its attempt. */
+/**
+ * The leader was away for eight hours and has watched the target since it returned. The two times are how long it has
+ * watched the step and how long it has watched the attempt.
+ */
 test.each<[string, Observation, number, number, boolean, number]>([
   ['the step that it is at has its own time', RESTART, MINUTE, MINUTE, false, restart - MINUTE],
   ['and ends with that', RESTART, restart, restart, true, 0],

@@ -1,4 +1,4 @@
-/** What one target's evaluation says: phase, effect, the state to record, and the sentence. */
+/** Tests what the evaluation of one target contains: the phase, the effect, the state to record, and the message. */
 import { expect, test } from 'vitest';
 import {
   failed,

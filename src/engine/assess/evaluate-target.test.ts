@@ -1,4 +1,4 @@
-/** Time in the evaluation of a target: deadlines, an absent leader, and old intents. */
+/** Tests how time affects the evaluation of a target: deadlines, an absent leader, and old intents. */
 import { describe, expect, test } from 'vitest';
 import type { Decision } from '../../../test/support/builders/decisions.ts';
 import { decide } from '../../../test/support/builders/decisions.ts';
@@ -25,10 +25,10 @@ const DOWN: EndpointHealth[] = [{ name: 'c2', ready: false, detail: '/readyz say
 interface Situation {
   readonly role?: Role;
   readonly state: RecordedState;
-  /** RFC 3339, of the recorded state. */
+  /** The time of the recorded state, in RFC 3339 format. */
   readonly since?: string;
   readonly facts: Partial<TargetFacts>;
-  /** Milliseconds after the beginning. */
+  /** The time of the decision, in milliseconds after T0. */
   readonly now: number;
   readonly controlPlane?: readonly EndpointHealth[] | 'unasked';
   readonly targetDeadlineMs?: number;
@@ -53,7 +53,7 @@ function decisionOn(situation: Situation): Decision {
   );
 }
 
-/** What is recorded of the target, and what happens to it. */
+/** Returns what the decision records for the target, and what it does with the target. */
 function stepOf(situation: Situation): object {
   const { record, signals, waits, probes, recheckAfterMs } = decisionOn(situation);
   const target = record?.stages[0]?.targets[0];
@@ -75,7 +75,7 @@ const check = (rows: [string, Situation, object][]): void => {
 };
 
 const end = later(2 * HOUR);
-/** By a leader that has been there since the beginning. */
+/** The facts of a leader that has watched the target from the start. */
 const WATCHED = { watchedMs: 2 * HOUR };
 
 describe('the deadline of a target in flight', () => {

@@ -31,14 +31,14 @@ import type { Effect, ObservedState, Row, TargetEvaluation } from './evaluation.
 import { isSupersededByRetry } from './retry.ts';
 
 /**
- * Milliseconds after which an intent that is not signalled yet is recorded again. The deadline of the target starts with the intent, so an
- * old intent would leave the agent too little time. The time that hooks may take is added to these milliseconds, because a new intent is a
- * new attempt, and its hooks would run again.
+ * If an intent has not been signalled after this number of milliseconds, it is recorded again. The deadline of the
+ * target starts with the intent, so an old intent would leave the agent too little time. The time that hooks may take
+ * is added, because a new intent is a new attempt, and its hooks would run again.
  */
 const INTENT_FRESH_MS = 60_000;
 /**
- * Milliseconds until a node that drains itself is asked again whether it delegates its drain. The node may start to delegate its drain at
- * any time, and no watch shows that.
+ * If a node drains itself, Refit asks it again after this number of milliseconds whether it delegates its drain. The
+ * node may start to delegate its drain at any time, and no watch reports that.
  */
 const DELEGATION_RECHECK_MS = 10_000;
 
@@ -66,11 +66,12 @@ const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<ObservedState,
     succeeded: { phase: 'verifying', effect: 'adopt' },
     failed: { phase: 'failed', effect: 'fail' },
     gone: { phase: 'pending', effect: 'schedule' },
-    // The target has missed a deadline, but the deadline counts only once the attempt is recorded. So the attempt is adopted first.
+    // The target has missed a deadline, but the missed deadline counts only when the attempt is recorded. So the
+    // attempt is adopted first.
     late: { phase: 'working', effect: 'adopt' },
   },
   intended: {
-    // `intend()` may also let the target wait, free its slot (`pending`), or refuse the target.
+    // `intend()` may also make the target wait, free its slot (`pending`), or refuse the target.
     none: { phase: 'intended', effect: 'signal' },
     sent: { phase: 'signalled', effect: 'none' },
     working: { phase: 'working', effect: 'none' },
@@ -102,8 +103,9 @@ export function evaluateTarget(context: EvaluationContext): TargetEvaluation {
 }
 
 /**
- * A drain of a worker that took too long is no failure if the policy skips such nodes, and if the record can hold skipped targets. A
- * controller still fails, because no worker may start before all controllers.
+ * If a drain of a worker took too long, the target is skipped instead of failed. This applies only if the policy skips
+ * such nodes, and if the record can contain skipped targets. A controller still fails, because no worker may start
+ * before all controllers.
  */
 function withSkip(evaluation: TargetEvaluation, context: TargetContext): TargetEvaluation {
   const { snapshot, stage, policy } = context;
@@ -114,8 +116,8 @@ function withSkip(evaluation: TargetEvaluation, context: TargetContext): TargetE
 }
 
 /**
- * Returns true if nothing happens to the target now: its phase stays the recorded state until a
- * gate lets it start, or a person retries it.
+ * Returns true if Refit does nothing for the target at this moment. Its phase is the recorded state until a gate lets
+ * the target start, or until a person retries it.
  */
 export function isAtRest(
   { facts, observable }: Pick<Snapshot, 'facts' | 'observable'>,
@@ -128,8 +130,8 @@ export function isAtRest(
 }
 
 /**
- * Returns each stage with the targets that a turn must look at. A target that is done, or pending
- * without work, is left out if its node bears no cordon or taint of Refit.
+ * Returns each stage with the targets that must be checked in a turn. A target that is done, or that is pending without
+ * work, is omitted if its node has no cordon or taint of Refit.
  */
 export const touchedIn = onceForEach(({ rollout, observable, fleet = [] }: Snapshot) => {
   const marked = fleet.filter((node) => (cordonOwner(node) ?? pendingOwner(node)) !== undefined);
@@ -201,7 +203,7 @@ function holdsSlot({ snapshot, target, isStopping }: EvaluationContext): boolean
   return targetsIn(snapshot.rollout, 'pending').length > 0;
 }
 
-/** Returns the state in which a target is recorded that a gate stops for this reason. */
+/** Returns the state to record for a target that a gate stops for this reason. */
 export function refusedState({ code }: Reason): RecordedState {
   if (code === 'TargetMissing') return 'missing';
   return code === 'PlatformUnsupported' || code === 'PlatformUnknown' ? 'unsupported' : 'failed';
@@ -256,17 +258,19 @@ function intend(context: TargetContext): TargetEvaluation {
         next: verdict.ofPlan ? 'pending' : refusedState(reason),
         reason,
       };
-    // The claim makes no difference for a cordoned node, which counts as unavailable in any case. A deleted Job may have left the cordon.
+    // The claim makes no difference for a cordoned node, because such a node counts as unavailable in any case. The
+    // cordon may come from a deleted Job.
     const isClaimed =
       facts.node?.unschedulable === false && facts.node.claim === (snapshot.claim ?? '');
     const { ends, recheckMs = isClaimed ? INTENT_FRESH_MS : undefined, probe, hookRun } = verdict;
-    // Other plans wait because of the claim of this target. So if the gates do not let the target start, its intent is removed, and with it
-    // the claim, except in the cases below.
+    // Other plans wait because of the claim of this target. So if the gates do not let the target start, its intent and
+    // its claim are removed, except in the cases below.
     const isKept =
       gate === 'nodes-available' || gate === 'domain-available'
         ? !mustGiveWay(input, snapshot)
         : verdict.keepsIntent === true || probe !== undefined || hookRun !== undefined;
-    // The plan continues without a target that is held, or on which another tool works, so such a target must not keep a slot.
+    // If people hold a target, or another tool works on its node, the plan continues without the target. So such a
+    // target must not occupy a slot.
     const isAside = isHolding(gate) || gate === 'others-at-work';
     const isGivenBack = (isClaimed && !isKept) || isAside;
     const back = isGivenBack ? { next: 'pending' as const } : {};
@@ -286,10 +290,11 @@ function intend(context: TargetContext): TargetEvaluation {
 }
 
 /**
- * Returns true if this plan must give its claim up for other plans, because too many nodes would be unavailable. Plans whose claims
- * come later in the alphabet give way to this plan. So their claims are left out of the count: if the limit is exceeded even then,
- * this plan gives way at once. Otherwise the later plans get time to give way first, one minute for each of them. If the limit is
- * still exceeded after that time, this plan gives way too.
+ * Returns true if this plan must remove its claim in favor of other plans, because too many nodes would be unavailable.
+ * Plans with a claim that is later in alphabetical order remove their claims before this plan. So their claims are not
+ * counted: if the limit is exceeded without them, this plan removes its claim at once. Otherwise the later plans get
+ * time to remove their claims first, one minute for each plan. If the limit is still exceeded after that time, this
+ * plan removes its claim as well.
  */
 function mustGiveWay(
   { census, ...input }: GateInput,
@@ -336,16 +341,16 @@ const HEALTHY_SO_FAR: readonly ReasonCode[] = [
 function isUnhealthyTooLong({ snapshot, target, policy, now }: TargetContext, verdict: Refusal) {
   const { watchedMs = 0 } = factsOf(snapshot, target);
   if (verdict.kind !== 'wait' || verdict.reason.code !== 'HealthCheckFailing') return false;
-  // A verdict with `until` is about a check that passes, but that has not passed for long enough yet.
+  // If a verdict has `until`, its check passes, but has not passed for long enough yet.
   if (verdict.since === undefined || verdict.until !== undefined) return false;
   return Math.min(now - Date.parse(verdict.since), watchedMs) >= policy.stepDeadlines.ready;
 }
 
-/** Returns true if the node has been not Ready without a break for at least the time of the deadline `ready`. */
+/** Returns true if the node has not been Ready for a continuous period of at least the time of the deadline `ready`. */
 function isUnreadyTooLong({ snapshot, target, policy, now }: TargetContext, { code }: Reason) {
   const { readySince = '', watchedMs = 0 } = factsOf(snapshot, target);
   if (code !== 'NodeNotReady' || Number.isNaN(Date.parse(readySince))) return false;
-  // The clock of the node may be wrong, so the time that this leader has watched limits the period.
+  // The clock of the node may be wrong. So the period is at most the time for which this leader has watched the target.
   const unreadyMs = Math.min(now - Date.parse(readySince), watchedMs);
   return unreadyMs >= policy.stepDeadlines.ready;
 }
@@ -383,8 +388,8 @@ export function failureReason(
 }
 
 /**
- * Milliseconds that a leader watches a target before the recorded time counts. Nodes thus have time to report after the leader was
- * absent or a clock has jumped.
+ * A leader must watch a target for this number of milliseconds before the recorded time counts. This gives nodes time
+ * to report after the leader was absent or the clock was changed.
  */
 const GRACE_MS = 60_000;
 
@@ -402,8 +407,8 @@ export function isLate(
 }
 
 /**
- * Returns the milliseconds until the target misses a deadline; Infinity if it has none. Only the time that this leader has watched
- * counts.
+ * Returns the number of milliseconds until the target misses a deadline; Infinity if the target has no deadline. For a
+ * leader, only the time counts in which it has watched the target.
  */
 export function timeLeft(
   target: Target,
@@ -423,8 +428,8 @@ export function timeLeft(
 }
 
 /**
- * Returns the deadline of the step by the node's own clock, in milliseconds since the epoch. Read-only commands use it. Infinity if
- * the step has no deadline; never NaN.
+ * Returns the deadline of the step according to the clock of the node, in milliseconds since the Unix epoch. Read-only
+ * commands use it. Returns Infinity if the step has no deadline; never returns NaN.
  */
 export function stepEnd(facts: TargetFacts, policy: RolloutPolicy): number {
   const { observation } = facts;
@@ -440,9 +445,11 @@ function stepDeadlineMs(
   { stepDeadlines, settleMs = 0 }: RolloutPolicy,
 ): number {
   const step = stepOf(observation);
-  // While a node settles, a short outage of an API server or of the node is no failure.
+  // While a node settles, a short outage of an API server or of the node is not a failure. So the time to settle is
+  // added to the deadline.
   if (step === 'ready') return stepDeadlines.ready + settleMs;
-  // This is the deadline of a drain by the node itself. choose-drain-action.ts has the deadline of a drain by the leader.
+  // The deadline `drain` applies here only if the node drains itself. If the leader drains the node,
+  // choose-drain-action.ts applies the deadline instead.
   const isOwn = step === 'drain' && drainDelegation !== false;
   return step === undefined || isOwn ? Number.POSITIVE_INFINITY : stepDeadlines[step];
 }

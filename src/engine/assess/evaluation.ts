@@ -1,12 +1,12 @@
-/** What the evaluation of a target says: its phase, what happens to it now, the state to record, and the reason. */
+/** The result of the evaluation of a target: its phase, the effect, the state to record, and the reason. */
 import type { Waiting } from '../gates/types.ts';
 import type { NodeAction, Observation, TargetPhase } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
 
 /**
- * What the leader observes of a target: the kind of the node's own report; `asking` if the target waits for the leader; `gone` if it does
- * not exist any more; `late` if it has missed a deadline.
+ * The state of a target that the leader observes. It is the kind of the report of the node; `asking` if the target
+ * waits for the leader; `gone` if the target does not exist any more; `late` if the target has missed a deadline.
  */
 export type ObservedState = Observation['kind'] | 'asking' | 'gone' | 'late';
 
@@ -16,9 +16,12 @@ export type Effect =
   | 'schedule'
   /** The target is signalled if the gates still pass and its intent is not too old. */
   | 'signal'
-  /** The verifiers are asked, and `done` is recorded once they pass. */
+  /** The verifiers are evaluated, and `done` is recorded when they pass. */
   | 'verify'
-  /** The leader cordons, drains or uncordons for the target, or waits for what must happen before. */
+  /**
+   * The leader cordons, drains or uncordons the node of the target, or waits until the requirements of this action are
+   * met.
+   */
   | 'node-action'
   /** The target is recorded as intended, because an earlier leader signalled it but could not record that. */
   | 'adopt'

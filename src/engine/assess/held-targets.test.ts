@@ -1,4 +1,7 @@
-/** Held nodes: the plan goes on around them, and ends without them if the policy says so. */
+/**
+ * Tests that a plan continues with other nodes while a node is held, and ends without the held nodes if the policy
+ * allows it.
+ */
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

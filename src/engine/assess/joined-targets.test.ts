@@ -1,4 +1,4 @@
-/** Tests nodes that join after their plan began: who is included, who is left out, and why. */
+/** Tests nodes that join after their plan began: which nodes are included, which nodes are left out, and why. */
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -165,6 +165,6 @@ test('to judge many joined nodes costs no more for each of them than to judge fe
     const nodes = joinedNodes(assess(snapshot, buildPolicy(INCLUDE), T0));
     expect(nodes.filter(({ isIncluded }) => isIncluded)).toHaveLength(count);
   };
-  // Work that grows with the square would take 256 times as long.
+  // With 16 times as many nodes, work that grows quadratically would take 256 times as long.
   expect(growthOf(judgeAll, 1_000, 16)).toBeLessThan(64);
 });

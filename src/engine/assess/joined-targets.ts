@@ -1,4 +1,7 @@
-/** Decides whether nodes that joined after their plan began become targets of the workers' stage, or are left out. */
+/**
+ * Decides whether nodes that joined after the start of a plan become targets of the stage of the workers, or are left
+ * out.
+ */
 import { onceForEach } from '../../util/memo.ts';
 import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
@@ -11,9 +14,9 @@ import { freeSlots } from '../schedule/slots.ts';
 export interface JoinedNode {
   readonly name: string;
   readonly role: Role;
-  /** The targets that the node would become, one in each stage that selects it. */
+  /** The targets that the node would become: one target in each stage that selects the node. */
   readonly places: readonly JoinedTarget[];
-  /** True if it becomes a target of the plan. */
+  /** True if the node becomes a target of the plan. */
   readonly isIncluded: boolean;
   /** The message says that the node joined, whether it is included, and what to do if it is not. */
   readonly reason: Reason;
@@ -39,8 +42,8 @@ export function joinedNodes(context: DecisionContext): readonly JoinedNode[] {
 }
 
 /**
- * Returns the rollout with the nodes that it takes up as further targets of their stages; the same object if there are none. A
- * rollout that starts nothing new takes up no node.
+ * Returns the rollout with the included nodes as additional targets of their stages; the same object if there are no
+ * such nodes. A rollout that starts no further work includes no node.
  */
 export function withJoinedNodes(
   context: DecisionContext & { readonly isStopping: boolean },
@@ -82,7 +85,8 @@ function causeToLeaveOut(
 ): string | undefined {
   const { snapshot, policy } = context;
   const { rollout } = snapshot;
-  // A new controller would come too late: workers may have begun, or may begin in this turn, and no worker starts before all controllers.
+  // A new controller would join too late. No worker may start before all controllers, but workers may have started
+  // already, or may start in this turn.
   if (places.some(({ role }) => role === 'controller'))
     return 'controllers are never added to a plan that runs';
   if (policy.includesNew !== true)
@@ -102,7 +106,7 @@ function causeToLeaveOut(
   return undefined;
 }
 
-/** Returns the ids of the stages that are followed by a stage which has begun. */
+/** Returns the ids of the stages before the last stage that has begun. */
 const passedStages = onceForEach(({ stages }: Pick<Rollout, 'stages'>): ReadonlySet<string> => {
   const last = stages.findLastIndex(({ targets }) =>
     targets.some(({ state }) => state !== 'pending'),

@@ -1,4 +1,7 @@
-/** Intents of targets that wait although their Node is claimed: other plans wait because of a claim, so most gates give it back. */
+/**
+ * Tests which gates release the intent of a target whose Node is claimed. A claim makes other plans wait, so most gates
+ * release the intent of a target that has to wait.
+ */
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

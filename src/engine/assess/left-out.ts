@@ -1,4 +1,7 @@
-/** Decides which targets a rollout leaves out at its end: workers that people hold or pin, and workers whose drain cannot succeed. */
+/**
+ * Decides which targets a rollout skips at its end: workers that people hold or pin, and workers whose drain cannot
+ * succeed.
+ */
 import { rfc3339 } from '../../util/clock.ts';
 import { isHolding, isTargetHeld } from '../gates/held-targets.ts';
 import { factsOf } from '../gates/types.ts';
@@ -7,10 +10,10 @@ import type { GatedTarget } from '../schedule/slots.ts';
 import type { Assessment } from './assess.ts';
 
 /**
- * Returns the targets to record as skipped now. `waiting` has the targets that a gate does not let start. The result is empty while a
- * target is in progress, and as long as a waiting target can still start later. A target can still start if it waits for a gate that is
- * asked before the gates of holds and drains, such as a pause or a window. Controllers are never left out, because no worker may start
- * before all controllers.
+ * Returns the targets to record as skipped now. `waiting` contains the targets that a gate does not let start. The
+ * result is empty while a target is in progress, and while a waiting target can still start later. A target can still
+ * start if it waits for a gate that is evaluated before the gates of holds and drains, such as a pause or a window.
+ * Controllers are never skipped, because no worker may start before all controllers.
  */
 export function targetsToLeaveOut(
   assessment: Assessment,
@@ -20,7 +23,7 @@ export function targetsToLeaveOut(
   const { snapshot, policy, now, isStopping } = assessment;
   const mayLeave = snapshot.canSkip === true && stage.role === 'worker' && !isStopping;
   if (!mayLeave || inState(stage, 'intended').length > 0) return [];
-  // The gate `order` is ignored: the targets that wait for it wait only for targets that are left out.
+  // Targets that wait for the gate `order` are ignored, because they wait only for targets that are left out.
   const asked = waiting.filter(({ gate }) => gate !== 'order');
   const isLeftOut = ({ gate, target }: GatedTarget): boolean =>
     isHolding(gate)
@@ -28,7 +31,8 @@ export function targetsToLeaveOut(
       : isHopeless(assessment, gate, target);
   if (!asked.every(isLeftOut)) return [];
   const skipped = targetsIn(snapshot.rollout, 'skipped').length;
-  // At most one skipped target more than the policy allows is recorded, because that one already stops the rollout.
+  // Targets whose drain cannot succeed are recorded only until the number of skipped targets exceeds the limit of the
+  // policy by one, because that already stops the rollout.
   const room = (policy.maxBlocked ?? Number.POSITIVE_INFINITY) + 1 - skipped;
   const held = asked.filter(({ gate }) => isHolding(gate));
   const hopeless = asked.filter(({ gate }) => !isHolding(gate)).slice(0, Math.max(0, room));
@@ -41,7 +45,10 @@ function isHeldToTheEnd(assessment: Assessment, stage: Stage, target: Target): b
   return assessment.policy.leavesOutHeld === true && isTargetHeld(assessment, stage, target);
 }
 
-/** Returns true if the drain preview has found obstacles for as long as a drain may take, while this leader watched. */
+/**
+ * Returns true if the drain preview has found obstacles for at least the maximum duration of a drain. Only the time
+ * counts in which this leader watched.
+ */
 function isHopeless({ snapshot, policy }: Assessment, gate: string, target: Target): boolean {
   const { drain, stepDeadlines } = policy;
   if (gate !== 'drain-possible' || drain.onDeadline !== 'skipNode') return false;

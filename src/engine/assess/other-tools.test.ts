@@ -1,4 +1,4 @@
-/** The work of other tools: the plan goes on around their nodes. */
+/** Tests that a plan continues with other nodes while other tools work on a node. */
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

@@ -1,4 +1,7 @@
-/** Describes in one sentence how far a rollout came. The sentence is a part of the reason for the end of the rollout. */
+/**
+ * Describes in one sentence how many targets of a rollout were completed. The sentence is a part of the reason for the
+ * end of the rollout.
+ */
 import { listed } from '../../util/phrases.ts';
 import {
   isUpgradedByLaterStage,

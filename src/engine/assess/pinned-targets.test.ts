@@ -1,4 +1,7 @@
-/** Pinned nodes: the plan goes on around them, ends without them if the policy says so, and its rules do not judge them. */
+/**
+ * Tests pinned nodes: the plan continues with other nodes, ends without the pinned nodes if the policy allows it, and
+ * does not apply its rules to them.
+ */
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

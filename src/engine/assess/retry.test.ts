@@ -1,4 +1,4 @@
-/** Which failed targets are tried again, from when, and which reports are those of the attempt before. */
+/** Tests which failed targets are tried again, from when on, and which reports belong to the earlier attempt. */
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import {

@@ -15,8 +15,8 @@ import {
 } from '../model/rollout.ts';
 
 /**
- * The codes of the reasons that a retry removes from the rollout. The targets that these reasons name start again, or the reason would end
- * the rollout at once. Any other reason stays as long as a failed target is left.
+ * The codes of the reasons that a retry removes from the rollout. The targets that caused these reasons start again,
+ * and a reason that stayed would end the rollout at once. Any other reason stays as long as a failed target is left.
  */
 const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set([
   'DoneWithFailures',
@@ -25,8 +25,8 @@ const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set([
 ]);
 
 /**
- * Returns the rollout with its failed or skipped targets pending again; the same object if there is nothing to retry. A target whose work
- * has not ended yet is retried after its end.
+ * Returns the rollout in which the failed or skipped targets to retry are pending again; the same object if there is
+ * nothing to retry. A target whose work has not ended yet is retried after the end of its work.
  */
 export function withRetries(snapshot: Snapshot, now: number): Rollout {
   const { rollout, controls } = snapshot;
@@ -70,8 +70,8 @@ export function isSupersededByRetry(snapshot: Snapshot, target: Target): boolean
 }
 
 /**
- * Returns the time to record as `since` of a target. The time is later than a request to retry the target, so that the next attempt has
- * another name than the one before.
+ * Returns the time to record as `since` of a target. The time is later than the request to retry the target, so that
+ * the name of the next attempt differs from the name of the previous attempt.
  */
 export function momentOf(
   { controls }: Pick<Snapshot, 'controls'>,

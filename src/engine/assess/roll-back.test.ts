@@ -1,4 +1,7 @@
-/** When the leader takes a failed run back by itself, and when a policy that asks for it acts as Stop. */
+/**
+ * Tests when the leader rolls a failed run back by itself, and when a policy that requests a roll-back has the same
+ * effect as Stop.
+ */
 import { expect, test } from 'vitest';
 import { buildPlan } from '../../../test/support/builders/plans.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

@@ -10,10 +10,10 @@ import { describeUsedUpBudget } from './budget.ts';
 import { planEndOf } from './ended.ts';
 
 /**
- * Says whether the leader rolls back the run. ahead: the rollout goes on, and would be rolled back if it failed · ask: the NodeRollout must
- * be read · wait: the end of the run is not recorded yet, or the API server did not answer · delayed: it is unknown which versions the
- * targets run · paused: people paused plan or policy · due: the plan is written now · refused: the leader must not roll the run back, so
- * the plan has stopped.
+ * Whether the leader rolls back the run. ahead: the rollout continues, and would be rolled back if it failed · ask: the
+ * NodeRollout must be read · wait: the end of the run is not recorded yet, or the API server did not answer · delayed:
+ * it is unknown which versions the targets run · paused: people paused the plan or the policy · due: the plan must be
+ * written now · refused: the leader must not roll the run back, so the plan has stopped.
  */
 export type RollBackVerdict =
   | { readonly kind: 'ahead' | 'ask' | 'wait' | 'paused' }
@@ -23,7 +23,10 @@ export type RollBackVerdict =
 
 const MOST_NAMES = 8;
 
-/** Returns undefined if the policy does not ask for a roll-back, or if the rollout did not end by its failures. */
+/**
+ * Returns the verdict; undefined if the policy does not request a roll-back, or if the rollout did not end because of
+ * its failures.
+ */
 export function rollBackVerdict(
   snapshot: Snapshot,
   policy: RolloutPolicy,

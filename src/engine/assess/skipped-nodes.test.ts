@@ -1,4 +1,4 @@
-/** `drain.onDeadline: SkipNode`: a node that cannot be drained is left out, and the plan goes on. */
+/** Tests `drain.onDeadline: SkipNode`: a node that cannot be drained is left out, and the plan continues. */
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { working } from '../../../test/support/builders/observations.ts';
@@ -20,7 +20,7 @@ const NODE: NodeView = {
 const { drain } = buildPolicy();
 const POLICY = buildPolicy({ name: 'nightly', drain: { ...drain, onDeadline: 'skipNode' } });
 
-/** A node whose drain began at the start and is blocked. */
+/** The facts of a node whose drain began at T0 and is blocked. */
 const BLOCKED: Partial<TargetFacts> = {
   node: NODE,
   drainDelegation: true,

@@ -1,4 +1,7 @@
-/** The optional features of a dialect, one interface for each. The engine does without a feature that a dialect lacks. */
+/**
+ * The optional features of a dialect, with one interface for each feature. If a dialect lacks a feature, the engine
+ * works without it.
+ */
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { KubeClient, Selection } from '../../kube/client.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
@@ -25,16 +28,24 @@ export interface Features<P extends KubeObject> {
   readonly statusRecord?: StatusRecord<P>;
   /** Lets an ended plan run again. Without it, `resolve` itself returns a new rollout after an edit. */
   readonly reruns?: Reruns<P>;
-  /** True if the record can keep that a target was skipped. Without it, the plan does not end while a target is held. */
+  /**
+   * True if the record can contain skipped targets. Without this feature, the plan does not end while a target is held.
+   */
   readonly recordsSkips?: true;
   /**
-   * Returns the targets that the plan selects or lists, while it runs, and that its record lacks. Their state is `pending` since `now`
-   * (ms). Without it, `resolve` itself adds such targets, or they are unknown.
+   * Returns the targets that the running plan selects or lists, but that its record lacks. Their state is `pending`
+   * since `now` (ms). Without this feature, `resolve` itself adds such targets, or they are unknown.
    */
   joinedTargets?(plan: P, world: World, now: number): readonly JoinedTarget[];
-  /** True if the leader may try failed targets again by itself, as a policy says. Without it, only a person does. */
+  /**
+   * True if the leader may retry failed targets by itself, if a policy requests that. Without this feature, only people
+   * can retry targets.
+   */
   readonly ordersRetries?: true;
-  /** Adds to what users read about plans. Without it, users read only what the engine says about the plans of every dialect. */
+  /**
+   * Adds dialect-specific texts to the texts that users read about plans. Without this feature, users read only the
+   * texts that the engine writes for plans of every dialect.
+   */
   readonly reporting?: Reporting<P>;
   /** Compares versions of nodes with those of the plan. Without it, the engine compares none. */
   readonly versions?: Versions<P>;
@@ -44,27 +55,36 @@ export interface Features<P extends KubeObject> {
   readonly preconditions?: Preconditions<P>;
   /** Lets the leader cordon, drain and uncordon. Without it, every target does that itself. */
   readonly drainDelegation?: DrainDelegation<P>;
-  /** Keeps two plans from working on one Node. Without it, other plans on a Node do not matter, and no Node is claimed. */
+  /**
+   * Prevents two plans from working on the same Node at a time. Without this feature, other plans on a Node are
+   * ignored, and no Node is claimed.
+   */
   readonly nodeSharing?: NodeSharing<P>;
   /** Counts nodes that work for other plans. Without it, their work does not count against the limits of this plan. */
   readonly foreignWork?: ForeignWorkFinder;
   /** Describes the agents on nodes. Without it, the signals need no agent. */
   readonly agents?: Agents;
-  /** Says where the NodeRollout of a plan is. Without it, it is beside its plan, and a plan without a namespace has none. */
+  /**
+   * Returns the namespace and the subject of the NodeRollout of a plan. Without this feature, the NodeRollout is in the
+   * namespace of its plan, and a plan without a namespace has no NodeRollout.
+   */
   readonly nodeRollouts?: NodeRolloutPlace<P>;
   /**
-   * Takes the targets of a failed run back to their earlier versions. Without it, only people do that, and a policy that asks for a
-   * roll-back only stops the plan.
+   * Rolls the targets of a failed run back to their earlier versions. Without this feature, only people do that, and a
+   * policy that requests a roll-back only stops the plan.
    */
   readonly rollBack?: RollBack<P>;
-  /** Finds work whose plan was deleted. Without it, a deleted plan leaves no work that the leader must end. */
+  /**
+   * Finds work whose plan was deleted. Without this feature, the leader assumes that a deleted plan leaves no work that
+   * it must end.
+   */
   readonly orphanedWork?: OrphanedWork<P>;
 }
 
 /** Selects which objects of the kind are plans, and states what is special about these objects. */
 export interface PlanObjects<P extends KubeObject>
   extends Pick<Selection, 'namespace' | 'fieldSelector'> {
-  /** Returns true if the object is a plan. Without this member, every selected object is one. */
+  /** Returns true if the object is a plan. Without this member, every selected object is a plan. */
   isPlan?(object: P): boolean;
   /**
    * The prefix of the annotation keys that pause, resume, abort or retry a plan; set if other software reads the plan's annotations,
@@ -85,7 +105,7 @@ export interface StatusRecord<P extends KubeObject> {
 
 /** Spreads the record of a large rollout over several objects; `resolve` reads them through the world. */
 export interface StatusSharding<P extends KubeObject> {
-  /** Returns how to write `record`, which is what `project` made of the plan at `now` (ms). */
+  /** Returns how to write `record`, which is the result of `project` for the plan at `now` (ms). */
   spread(plan: P, record: P, world: World, now: number): ShardedRecord<P>;
   /** Returns the status shards that hold these targets; empty if the plan holds everything. */
   holding(plan: P, targets: readonly Target[], world: World): readonly WorldObject[];
@@ -95,40 +115,52 @@ export interface StatusSharding<P extends KubeObject> {
 export interface ShardedRecord<P extends KubeObject> {
   /** The plan as it must be written, without what the shards hold. */
   readonly plan: P;
-  /** The writes of changed status shards. They come first, so that a finished target is always recorded somewhere. */
+  /**
+   * The writes of changed status shards. They are carried out before the plan is written, so that a finished target is
+   * always recorded in at least one object.
+   */
   readonly writes: readonly Instruction[];
   /**
-   * The plan with the counts that people read in its metadata. It is written before the status.
-   * Undefined if no counts are due.
+   * The plan with the counts that people read in its metadata. It is written before the status. Undefined if no counts
+   * have to be written.
    */
   readonly counted?: P | undefined;
 }
 
 /**
- * Lets an ended plan run again. An edit starts a new run only if a policy allows it. If a rollout
- * has `ignoresEdits`, its record keeps the spec that it started with, and `resolve` uses that spec
- * instead of the one in the plan.
+ * Lets an ended plan run again. An edit starts a new run only if a policy allows it. If a rollout has `ignoresEdits`,
+ * its record contains the spec with which it started, and `resolve` uses that spec instead of the spec in the plan.
  */
 export interface Reruns<P extends KubeObject> {
   /** Returns the run that the plan records; undefined if the plan records its first run. */
   recordOf(plan: P): RecordedRun | undefined;
   /** Returns the plan without the record of its runs, but with everything that people have written into it. */
   withoutRecord(plan: P): P;
-  /** Returns the version that the last signal of this rollout asked the target for; undefined if the target has no such signal. */
+  /**
+   * Returns the version that the last signal of this rollout requested from the target; undefined if the target has no
+   * such signal.
+   */
   askedOf(world: World, rollout: Rollout, stage: Stage, target: Target): string | undefined;
 }
 
-/** What users read about plans. No decision of the leader depends on these members. */
+/** The texts that users read about plans. No decision of the leader depends on these members. */
 export interface Reporting<P extends KubeObject> {
-  /** Returns the name of the Cluster that the plan belongs to; undefined if the plan names none. */
+  /** Returns the name of the Cluster to which the plan belongs; undefined if the plan names no Cluster. */
   clusterOf?(plan: P): string | undefined;
-  /** Returns one sentence about what the controller could not find out, from the plan's status; undefined if it found out everything. */
+  /**
+   * Returns one sentence, from the status of the plan, about the facts that the controller could not find out;
+   * undefined if it found out everything.
+   */
   unknownOf?(plan: P): string | undefined;
-  /** Returns sentences about the plan that people should read; empty if there are none. `plans` are all plans to compare it with. */
+  /**
+   * Returns warnings about the plan that people should read; an empty list if there are no warnings. `plans` contains
+   * all plans with which this plan is compared.
+   */
   warnings?(plan: P, world: World, plans: readonly KubeObject[]): readonly string[];
   /**
-   * Returns the Events about the change from `before` to `after`, in the words of another tool that users know. They replace
-   * `ours`, which are the engine's Events about the recorded `rollout`. The engine then sends no Events about targets.
+   * Returns the Events about the change from `before` to `after`, with the texts of another tool that users know. They
+   * replace `ours`, which are the Events of the engine about the recorded `rollout`. In this case the engine sends no
+   * Events about targets.
    */
   planEvents?(
     before: P,
@@ -145,19 +177,25 @@ export interface Reporting<P extends KubeObject> {
 /** Shows in the status of a plan why its targets make no progress. */
 export interface StallRecord<P extends KubeObject> {
   /**
-   * Returns the plan with these stalls in its status, or the same object if nothing changes. `stalls` has one entry for each
-   * message; its value is true if the stall has lasted for a while. `now` is in milliseconds.
+   * Returns the plan with these stalls in its status, or the same object if nothing changes. `stalls` has one entry for
+   * each message. The value of an entry is true if the stall has lasted for some time. `now` is in milliseconds.
    */
   record(plan: P, stalls: ReadonlyMap<string, boolean>, now: number): P;
-  /** Returns what `record` wrote, for read-only commands; undefined if nothing stalls. */
+  /** Returns the text that `record` wrote, for read-only commands; undefined if no target is stalled. */
   of(plan: P): string | undefined;
 }
 
 /** Compares the versions of nodes with those of the plan. */
 export interface Versions<P extends KubeObject> {
-  /** Returns true if the object of a target shows that it runs an older version than its stage upgrades to. */
+  /**
+   * Returns true if the object of a target shows an older version than the version to which the stage upgrades the
+   * target.
+   */
   isBehind(object: KubeObject, stage: Stage, plan: P): boolean;
-  /** The plan's versions are Kubernetes versions, and the version skew rules apply to them. Without it, they do not apply. */
+  /**
+   * This member is present if the versions of the plan are Kubernetes versions, so that the version skew rules apply to
+   * them. Without this member, the rules do not apply.
+   */
   readonly skewRules?: SkewRules;
 }
 
@@ -169,7 +207,7 @@ export interface SkewRules {
   runs(object: KubeObject, version: string): boolean;
 }
 
-/** Rules that the plan itself states, or that follow from how its work is done. */
+/** Rules that the plan itself contains, or that result from the way in which its work is done. */
 export interface PlanRules<P extends KubeObject> {
   /**
    * Returns the policy, changed by these rules. The controller passes no `world`. Read-only commands pass it, and the dialect
@@ -184,9 +222,12 @@ export interface Preconditions<P extends KubeObject> {
   unmet(client: KubeClient, plan: P, abort?: AbortSignal): Promise<readonly Reason[]>;
 }
 
-/** The leader cordons, drains and uncordons for targets. A dialect with this feature must watch Nodes. */
+/** Lets the leader cordon, drain and uncordon for targets. A dialect with this feature must watch Nodes. */
 export interface DrainDelegation<P extends KubeObject = KubeObject> {
-  /** Returns the Node that the target's pods run on; undefined if the leader must not drain that Node for the target. */
+  /**
+   * Returns the Node on which the pods of the target run; undefined if the leader must not drain that Node for the
+   * target.
+   */
   nodeOf(stage: Stage, target: Target, world: World): Node | undefined;
   /** True if every target leaves its drain to the leader. Then `isDelegated` is not called. */
   readonly always?: boolean;
@@ -199,8 +240,8 @@ export interface DrainDelegation<P extends KubeObject = KubeObject> {
     abort?: AbortSignal,
   ): Promise<boolean>;
   /**
-   * Returns who cordoned the Node of the target, for a cordon that names no owner itself; undefined
-   * if that is unknown. A dialect lacks this member if all of its cordons name their owner.
+   * Returns who cordoned the Node of the target, if the cordon itself names no owner; undefined if that is unknown. A
+   * dialect lacks this member if all of its cordons name their owners.
    */
   unnamedCordon?(
     world: World,
@@ -214,9 +255,9 @@ export interface DrainDelegation<P extends KubeObject = KubeObject> {
 /** How plans share Nodes with other plans and with other processes. */
 export interface NodeSharing<P extends KubeObject> {
   /**
-   * Returns what keeps the target from starting: another plan that works on its Node, by name, or
-   * another obstacle. Only dialects whose Nodes take one plan at a time name a plan. Undefined if
-   * the target may start.
+   * Returns what prevents the target from starting: the name of another plan that works on the Node of the target, or
+   * another obstacle. Only dialects that allow one plan at a time on a Node return the name of a plan. Undefined if the
+   * target may start.
    */
   occupantOf(world: World, target: Target, plan: P): string | Obstacle | undefined;
   /** Returns the name of another plan that must end before the targets of `plan` can do their work; undefined if there is none. */
@@ -225,13 +266,16 @@ export interface NodeSharing<P extends KubeObject> {
   readonly claims?: NodeClaims;
 }
 
-/** When a Node is claimed, and how long the claim stays. */
+/** Rules for claims: under which policies a Node is claimed, and how long the claim stays. */
 export interface NodeClaims {
-  /** Returns when the leader must claim the Node before a target starts on it; undefined if the Node needs no claim. */
+  /**
+   * Returns under which policies the leader must claim the Node before a target starts on it; undefined if the Node
+   * needs no claim.
+   */
   needOf(node: Node): ClaimNeed | undefined;
   /**
-   * Returns true if any plan works on the Node, even if that plan was deleted or its record says
-   * otherwise. The claim stays as long as this is true.
+   * Returns true if any plan works on the Node, even if that plan was deleted or if its record does not show the work.
+   * The claim stays while the result is true.
    */
   isAtWork(world: World, node: Node): boolean;
 }
@@ -240,34 +284,49 @@ export interface NodeClaims {
 export interface ForeignWorkFinder {
   /** Returns the work of other plans that counts against the limits of this rollout. */
   list(world: World, rollout: Rollout): readonly ForeignWork[];
-  /** Returns the names of nodes with a signal that no leader sent: their work does not count, but people should know. */
+  /**
+   * Returns the names of nodes with a signal for which there is no proof that a leader sent it. The work of these nodes
+   * does not count, but people should be informed about it.
+   */
   unproven?(world: World, rollout: Rollout): readonly string[];
 }
 
-/** Agents on nodes carry out the signals. */
+/** Describes the agents on nodes, which carry out the signals. */
 export interface Agents {
-  /** Returns what the object of a target says about the agent on its node. */
+  /** Returns the facts about the agent on the node of a target, as the object of the target shows them. */
   of(object: KubeObject): NodeAgent;
-  /** Returns why the host cannot run the version, as the object says; undefined if it can, or if nothing is known. */
+  /**
+   * Returns why the host cannot run the version, according to the object; undefined if the host can run it, or if
+   * nothing is known.
+   */
   unfitFor?(object: KubeObject, version: string): string | undefined;
 }
 
-/** Says in which namespace the NodeRollout of a plan is, and which object it is about, for plans whose kind has no namespace. */
+/**
+ * Describes, for plans whose kind has no namespace, the namespace of the NodeRollout of a plan and the object to which
+ * the NodeRollout refers.
+ */
 export interface NodeRolloutPlace<P extends KubeObject> {
   /** The namespace for plans that have none. */
   readonly namespace?: string;
-  /** Returns the object that people know as the plan, if `plan` is not that object itself; undefined for an object that is no plan. */
+  /**
+   * Returns the object that people regard as the plan, if that is another object than `plan`; undefined if `plan` is
+   * not a plan.
+   */
   subjectOf?(plan: P): Readonly<Record<'namespace' | 'name', string>> | undefined;
 }
 
-/** Takes the targets of a failed run back to their earlier versions without a person, or says what people do instead. */
+/**
+ * Rolls the targets of a failed run back to their earlier versions automatically, or describes what people must do
+ * instead.
+ */
 export type RollBack<P extends KubeObject> = RollBackByLeader<P> | RollBackByHand;
 
-/** The leader rolls the run back by a new run of the same plan, so the dialect must have `reruns`. */
+/** The leader rolls a run back with a new run of the same plan, so the dialect must have `reruns`. */
 export interface RollBackByLeader<P extends KubeObject> {
   /**
-   * Returns the plan with the spec that rolls the run back, what the leader waits for before it can roll back, or why it must never roll
-   * back. `now` is in milliseconds.
+   * Returns the plan with the spec that rolls the run back. If that is not possible, returns what the leader must wait
+   * for before it can roll back, or why it must never roll back. `now` is in milliseconds.
    */
   planBack(
     scene: RollBackScene<P>,
@@ -276,7 +335,7 @@ export interface RollBackByLeader<P extends KubeObject> {
 }
 
 export interface RollBackByHand {
-  /** Two clauses: why the leader cannot roll the run back, and what people do instead. */
+  /** Two clauses. They say why the leader cannot roll the run back, and what people must do instead. */
   readonly byHand: string;
 }
 
@@ -297,15 +356,18 @@ export interface RollBackPlan<P extends KubeObject> {
   readonly names: readonly string[];
 }
 
-/** The roll-back cannot begin yet. The leader decides again after `leftMs`, and when an object that it watches changes. */
+/**
+ * The roll-back cannot begin yet. The leader decides again after `leftMs`, and also when an object that it watches
+ * changes.
+ */
 export interface RollBackDelay {
-  /** A sentence without a full stop: what is not known about the targets yet. */
+  /** A sentence without a full stop that says which facts about the targets are not known yet. */
   readonly awaits: string;
   readonly leftMs: number;
 }
 
 export interface RollBackObstacle {
-  /** A sentence without a full stop: why the leader must not roll the run back. */
+  /** A sentence without a full stop that says why the leader must not roll the run back. */
   readonly obstacle: string;
 }
 
@@ -318,6 +380,6 @@ export interface OrphanedWork<P extends KubeObject> {
 /** Work whose plan was deleted. */
 export interface OrphanedPlan<P extends KubeObject = KubeObject> {
   readonly rollout: Rollout;
-  /** A stand-in for the deleted plan, with its name and uid. */
+  /** A substitute for the deleted plan, with its name and uid. */
   readonly plan: P;
 }

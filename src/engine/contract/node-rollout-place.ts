@@ -11,11 +11,11 @@ export interface Place {
   readonly namespace: string;
   /** The name of the NodeRollout. */
   readonly name: string;
-  /** The plan as people know it. */
+  /** The object that people regard as the plan. */
   readonly subject: { readonly name: string; readonly namespace?: string };
 }
 
-/** Returns where the NodeRollout of the plan is; undefined if the plan has none. */
+/** Returns the place of the NodeRollout of the plan; undefined if the plan has no NodeRollout. */
 export function placeOf(dialect: Dialect, plan: KubeObject): Place | undefined {
   const { nodeRollouts: feature } = dialect;
   const subject = feature?.subjectOf ? feature.subjectOf(plan) : plan.metadata;

@@ -7,15 +7,24 @@ import type { Rollout, Stage, Target } from '../model/rollout.ts';
 import type { World, WorldObject } from './world.ts';
 
 /**
- * How a target is signalled, and how its report is read. A member that returns an instruction writes nothing itself: the engine carries the
- * instruction out. It returns undefined if nothing needs to be written, for example because the target's object does not exist.
+ * How a target is signalled, and how its report is read. If a member returns an instruction, it writes nothing itself;
+ * the engine carries the instruction out. The member returns undefined if nothing needs to be written, for example
+ * because the object of the target does not exist.
  */
 export interface Signal<P extends KubeObject = KubeObject> {
-  /** Returns what the target does about its last signal of this rollout; the kind of the result is `none` if there is no such signal. */
+  /**
+   * Returns the reaction of the target to its last signal of this rollout. The kind of the result is `none` if there is
+   * no such signal.
+   */
   read(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Observation;
-  /** Returns the write that signals the target, and so starts the attempt that the target's `since` names. */
+  /**
+   * Returns the write that signals the target, and so starts an attempt. The `since` of the target identifies this
+   * attempt.
+   */
   send(world: World, rollout: Rollout, signalling: Signalling, plan: P): Instruction | undefined;
-  /** Returns the object that shows whether the target has its signal; undefined if the signal writes no object. */
+  /**
+   * Returns the object that shows whether the target has received its signal; undefined if the signal writes no object.
+   */
   touches(
     world: World,
     rollout: Rollout,
@@ -24,13 +33,14 @@ export interface Signal<P extends KubeObject = KubeObject> {
     plan: P,
   ): TouchedObject | undefined;
   /**
-   * Returns the names of the Nodes with work, for dialects whose targets are Nodes that report nothing themselves. Every other
-   * target counts as one that exists and does nothing. Without this member, the engine reads every target.
+   * Returns the names of the Nodes with work. This member is for dialects whose targets are Nodes that report nothing
+   * themselves. The engine assumes that every other target exists and does no work. Without this member, the engine
+   * reads every target.
    */
   observable?(world: World): Pick<ReadonlyMap<string | undefined, unknown>, 'has'>;
   /**
-   * Returns the write that tells the target that the leader has done what the target waits for. `now` is in milliseconds. A dialect lacks
-   * this member if its targets never wait for the leader.
+   * Returns the write that informs the target that the leader has completed the action for which the target waits.
+   * `now` is in milliseconds. A dialect lacks this member if its targets never wait for the leader.
    */
   acknowledge?(
     world: World,
@@ -40,8 +50,8 @@ export interface Signal<P extends KubeObject = KubeObject> {
     now: number,
   ): Instruction | undefined;
   /**
-   * Returns the write that ends the attempt before the target touches the service. `now` is in milliseconds. A dialect without this member
-   * cannot cancel attempts.
+   * Returns the write that ends the attempt before the target changes or stops the service. `now` is in milliseconds. A
+   * dialect without this member cannot cancel attempts.
    */
   cancel?(
     world: World,
@@ -52,8 +62,8 @@ export interface Signal<P extends KubeObject = KubeObject> {
     now: number,
   ): Instruction | undefined;
   /**
-   * Returns what must be written before a target is recorded as intended or failed. It is also written for an intended target that
-   * another version of Refit has recorded.
+   * Returns the write that must be done before a target is recorded as intended or failed. It is also done for an
+   * intended target that another version of Refit has recorded.
    */
   remember?(
     world: World,
@@ -62,7 +72,7 @@ export interface Signal<P extends KubeObject = KubeObject> {
     target: Target,
     plan: P,
   ): Instruction | undefined;
-  /** Returns what must be written after the target is verified and before it is recorded as done. */
+  /** Returns the write that must be done after the target is verified and before it is recorded as done. */
   finish?(
     world: World,
     rollout: Rollout,
@@ -71,24 +81,31 @@ export interface Signal<P extends KubeObject = KubeObject> {
     plan: P,
   ): Instruction | undefined;
   /**
-   * Returns the milliseconds that the target took for its last successful attempt, if that attempt belongs to an earlier stage or rollout;
-   * undefined if nothing trustworthy shows it. Without this member, only the targets of a stage show how long the other targets take.
+   * Returns how many milliseconds the last successful attempt of the target took, if that attempt belongs to an earlier
+   * stage or rollout; undefined if no trustworthy data show it. Without this member, the duration is estimated only
+   * from other targets of the same stage.
    */
   earlierMs?(world: World, rollout: Rollout, stage: Stage, target: Target): number | undefined;
-  /** Lets targets download ahead. Without it, targets download only once they are signalled. */
+  /** Lets targets download before they are signalled. Without this member, targets download only after their signal. */
   readonly downloads?: DownloadRequests;
 }
 
-/** Asks targets to download before their signal, or to check whether they could. A signal replaces both requests. */
+/**
+ * Asks targets to download before their signal, or to check whether they could download. A signal replaces both
+ * requests.
+ */
 export interface DownloadRequests {
-  /** Returns whether the target can be asked to fetch its payload ahead, or was asked already; undefined if it cannot fetch ahead. */
+  /**
+   * Returns whether the target can be asked to download its payload in advance, or was already asked; undefined if the
+   * target cannot download in advance.
+   */
   prefetchOf(
     world: World,
     rollout: Rollout,
     stage: Stage,
     target: Target,
   ): PrefetchState | undefined;
-  /** Returns the write that asks the target to fetch its payload ahead. */
+  /** Returns the write that asks the target to download its payload in advance. */
   prefetch(
     world: World,
     rollout: Rollout,
@@ -114,9 +131,9 @@ export interface DownloadRequests {
 export type Instruction =
   /** Writes the object only if it is unchanged on the server. */
   | { readonly kind: 'replace'; readonly resource: Resource; readonly object: KubeObject }
-  /** Creates the object. An existing object of that name counts as created. */
+  /** Creates the object. If an object with that name already exists, the instruction counts as successful. */
   | { readonly kind: 'create'; readonly resource: Resource; readonly object: KubeObject }
-  /** Deletes the object in the background, only if it is unchanged on the server. */
+  /** Deletes the object with background propagation, but only if it is unchanged on the server. */
   | { readonly kind: 'delete'; readonly resource: Resource; readonly object: KubeObject }
   /** Starts work outside the API, unless it runs already. The promise resolves once the work runs. */
   | { readonly kind: 'begin'; begin(): Promise<void> };

@@ -2,15 +2,16 @@
 import type { Selection } from '../../kube/client.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 
-/** The objects that a decision may look at, as watches show them. Only watched kinds can be read. */
+/** The objects that a decision may read, in the state that the watches show. Only watched kinds can be read. */
 export interface World {
   /** Returns all objects of a watched kind; empty if there are none, or if the kind is not readable. */
   list<T extends KubeObject>(resource: Resource<T>): readonly T[];
   /** Returns one object of a watched kind; undefined if the watch does not show it. */
   get<T extends KubeObject>(resource: Resource<T>, name: string, namespace?: string): T | undefined;
   /**
-   * Returns the names of objects that this process wrote and whose write the watch has not shown yet. The watch may then lack
-   * earlier writes of others, too. Read-only commands have no such member: they write nothing.
+   * Returns the names of objects that this process has written and whose new version the watch does not show yet. In
+   * this case the watch may also lack earlier writes of other processes. Read-only commands do not have this member,
+   * because they write nothing.
    */
   outdated?(resource: Resource): ReadonlySet<string>;
 }
@@ -21,7 +22,7 @@ export interface WorldObject {
   readonly object: KubeObject;
 }
 
-/** A kind that is watched, and which of its objects and changes matter. */
+/** A kind that is watched, with the selection of its objects and changes that decisions need. */
 export interface Watched extends Selection {
   readonly resource: Resource;
   /**
@@ -29,7 +30,10 @@ export interface Watched extends Selection {
    * them.
    */
   readonly namesIn?: (plan: KubeObject) => readonly string[];
-  /** True if read-only commands work without the kind, when it or the right to read it is missing. */
+  /**
+   * True if read-only commands also work if the API server does not serve the kind, or if the permission to read it is
+   * missing.
+   */
   readonly optional?: boolean;
   /**
    * True if the kind only adds to what people read, and no decision depends on it. The leader then also works without the right to read the

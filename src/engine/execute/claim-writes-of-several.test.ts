@@ -1,4 +1,7 @@
-/** Three leaders in different processes share one limit: whatever is refused, one of them always goes on, and no claim is in vain. */
+/**
+ * Tests three leaders in different processes that share one limit. Whatever the API server refuses, one of them always
+ * makes progress, and no claim stays unused.
+ */
 import { expect, test } from 'vitest';
 import { pick, seededRandom } from '../../../test/faults/random.ts';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
@@ -23,12 +26,15 @@ import type { Prober } from '../snapshot/probes.ts';
 
 interface Shape {
   readonly limit: number;
-  /** Names of its workers. */
+  /** The names of the workers of the plan. */
   readonly own: readonly string[];
   readonly maxInFlight?: number;
 }
 
-/** By dialect. `meet` is called with each write before it is carried out; `refused` says why a node cannot be drained. */
+/**
+ * Builds one leader for each dialect. `meet` is called with each object before it is written; `refused` returns why a
+ * node cannot be drained.
+ */
 function scene(
   shapes: Readonly<Record<string, Shape>>,
   meet: (object: KubeObject) => void = () => undefined,
@@ -80,7 +86,10 @@ function scene(
       leaders.every(
         ({ dialect }) => api.read<TablePlan>(dialect.plans, 'plan').status?.phase === 'done',
       ),
-    /** Caches catch up at the same moments: nobody sees what the others write meanwhile. */
+    /**
+     * Runs turns in which all caches catch up at the same time, so that no leader sees what the other leaders write in
+     * the same turn.
+     */
     lockstep: async (times: number, names = Object.keys(shapes)): Promise<void> => {
       const those = leaders.filter(({ name }) => names.includes(name));
       for (let turn = 0; turn < times; turn++) {
@@ -183,7 +192,7 @@ test.each([1, 45])(
     await lockstep(1, ['a']);
     api.change(nodes, 'z1', (node) => withClaim(node, 'z//plan/z-uid'));
     await lockstep(looks, ['a']);
-    // What was at work there does not come back.
+    // The other work on this Node has ended, and the Node is not Ready any more.
     api.put(nodes, buildNode('z1', {}, 'False'));
     await lockstep(10);
     expect(atWork()).toEqual(['b1']);

@@ -1,4 +1,7 @@
-/** Two leaders in different processes, whose caches lag, share one limit: never more nodes at work, and both get done. */
+/**
+ * Tests two leaders in different processes with outdated caches that share one limit: no more nodes than the limit are
+ * in progress, and both plans are completed.
+ */
 import { expect, test } from 'vitest';
 import { pick, seededRandom } from '../../../test/faults/random.ts';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
@@ -78,7 +81,7 @@ test.each(SEEDS)('whatever happens in between: %i', async (seed) => {
   expect(read().map(claimOn)).toEqual(NAMES.map(() => undefined));
 });
 
-/** A leader of the patient dialect alone, with what the server has. */
+/** Returns the only leader in the scene, which has the patient dialect, and functions that read from the API server. */
 function leaderOf(
   stages: Parameters<typeof buildRollout>[0],
   phase: RolloutPhase,

@@ -1,6 +1,7 @@
 /**
- * Claims Nodes for a plan. Also removes from Nodes what plans have left there: claims, marks for other tools and lifecycle conditions. If
- * two plans claim Nodes at once, in one process or in two, at least one of them sees the other's claim before it starts.
+ * Claims Nodes for a plan. Also removes from Nodes what plans have left there: claims, marks for other tools and
+ * lifecycle conditions. If two plans claim Nodes at the same time, in one process or in two processes, at least one of
+ * the plans observes the claim of the other plan before it starts.
  */
 import { marksOn, withoutMarks } from '../../coordination/node-marks.ts';
 import { lifecycleChange, lifecycleOn } from '../../drain/lifecycle-conditions.ts';
@@ -37,15 +38,15 @@ type Knowledge = Pick<Effects, 'dialect' | 'world' | 'refusals'>;
 export function claimsFor(on: Knowledge, { plan, policy, after }: RecordChange): Accompanying[] {
   const { dialect, refusals } = on;
   const claim = claimOf(dialect.name, plan);
-  // This plan waits for the plan that `awaits` names, and that plan needs the places that maxUnavailable leaves. So this plan claims no
-  // Node.
+  // This plan waits for the plan that `awaits` names. That plan may need all the Nodes that maxUnavailable still
+  // allows. So this plan claims no Node.
   if (policy.maxUnavailable && dialect.nodeSharing?.awaits?.(plan, on.world) !== undefined)
     return [];
   return claimable(on, after, 'intended').flatMap(({ node, ...at }) => {
     const isClaimed = claimOn(node) === claim || otherClaimantOn(node, plan) !== undefined;
     const isNeeded = needsClaim({ claimNeed: dialect.nodeSharing?.claims?.needOf(node) }, policy);
     if (isClaimed || !isNeeded || refusals?.of(after, at.target)) return [];
-    // `mayLack` is set because the target waits anyway if the API server refuses its claim.
+    // `mayLack` is set because, if the API server refuses the claim, the target waits in any case.
     return { ...at, instruction: replaced(withClaim(node, claim)), mayLack: true };
   });
 }
@@ -65,7 +66,7 @@ function claimable(
 
 const replaced = (object: Node): Instruction => ({ kind: 'replace', resource: nodes, object });
 
-/** What a plan has left on a Node: its claim, its marks or its lifecycle conditions. */
+/** An entry for a Node on which a plan has left its claim, its marks or its lifecycle conditions. */
 export interface LeftOnNode {
   readonly node: Node;
   /** The plan, as its claim names it: `<dialect>/<namespace>/<name>/<uid>`. */
@@ -84,8 +85,8 @@ export function claimsLeft(
 }
 
 /**
- * Returns the marks for other tools that deleted plans have set, and those of the plan with this key on Nodes that the plan does not work
- * on.
+ * Returns the marks for other tools that deleted plans have set. Also returns the marks of the plan with this key, if
+ * they are on Nodes on which the plan does not work.
  */
 export function marksLeft(
   on: Knowledge,
@@ -97,8 +98,8 @@ export function marksLeft(
 }
 
 /**
- * Returns the lifecycle conditions of deleted plans, and those of the plan with this key on Nodes that the plan no longer lists. On the
- * Nodes that a plan lists, its turns clear the conditions.
+ * Returns the lifecycle conditions of deleted plans. Also returns the conditions of the plan with this key, if they are
+ * on Nodes that the plan no longer lists. On the Nodes that a plan lists, the turns of the plan clear the conditions.
  */
 export function conditionsLeft(
   on: Knowledge,
@@ -167,8 +168,8 @@ function watchesNodes({ watched }: Knowledge['dialect']): boolean {
 }
 
 /**
- * Returns a function that finds in a list of Nodes those on which plans have left something, with one entry for each Node and owner. Each
- * list is searched once.
+ * Returns a function that searches a list of Nodes for Nodes on which plans have left something. The result has one
+ * entry for each Node and owner. Each list is searched only once.
  */
 function ownersAmong(of: (node: Node) => readonly { readonly owner?: string | undefined }[]) {
   return onceForEach((all: readonly Node[]): readonly LeftOnNode[] =>
@@ -191,12 +192,14 @@ export async function dropClaim(effects: Effects, { node, owner }: LeftOnNode): 
   return await isAccepted(carryOut(effects, replaced(withoutClaim(node, owner))));
 }
 
-/** Removes the marks of one owner from a Node. The result is that of `dropClaim`. */
+/** Removes the marks of one owner from a Node. The result has the same meaning as the result of `dropClaim`. */
 export async function dropMarks(effects: Effects, { node, owner }: LeftOnNode): Promise<boolean> {
   return await isAccepted(carryOut(effects, replaced(withoutMarks(node, owner))));
 }
 
-/** Clears the lifecycle conditions of one owner on a Node. The result is that of `dropClaim`. */
+/**
+ * Clears the lifecycle conditions of one owner on a Node. The result has the same meaning as the result of `dropClaim`.
+ */
 export async function dropConditions(
   effects: Effects,
   { node, owner }: LeftOnNode,

@@ -1,4 +1,7 @@
-/** Proves whose work is cleaned up, that the API server is asked before, and when it is looked at again. */
+/**
+ * Proves whose work is cleaned up, that the leader reads from the API server before the cleanup, and when it checks the
+ * work again.
+ */
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -48,7 +51,7 @@ class Scene {
     this.api.put(nodes, withCordon(buildNode('w1'), ownerOf(rollout, target)));
   }
 
-  /** `cached`: the plans that a cache shows, which may lag behind. */
+  /** Cleans up once. `cached` are the plans in the cache, which may be outdated. */
   async cleanUp(key = 'plan', cached: readonly TablePlan[] = [], hasReporter = true) {
     const { api } = this;
     const dialect: Dialect<TablePlan> = {

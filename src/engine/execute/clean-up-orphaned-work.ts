@@ -1,6 +1,6 @@
 /**
- * Ends orphaned work: cancels the signals of plans that were deleted, and removes the cordons of Refit. Until nodes have ended such
- * work, the locks that are shared with other tools stay taken.
+ * Ends orphaned work: cancels the signals of deleted plans, and removes the cordons of Refit. While nodes still do such
+ * work, Refit keeps the locks that it shares with other tools.
  */
 import type { LockKeeper } from '../../coordination/lock-keeper.ts';
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
@@ -37,7 +37,7 @@ interface Parts extends Effects {
   policyFor(plan: KubeObject): RolloutPolicy;
 }
 
-/** Milliseconds until the next clean-up after a conflicting write, or while a node has yet to answer. */
+/** Milliseconds until the next clean-up after a conflicting write, or while a node has not answered yet. */
 const RECHECK_MS = 1000;
 /** Milliseconds until the next clean-up if the API server refused to remove claims, and removed none. */
 const REFUSED_MS = 60_000;

@@ -1,4 +1,4 @@
-/** Tests which drains of this leader go on, and which end because nobody asks for them any more. */
+/** Tests which drains of this leader continue, and which drains end because no target needs them any more. */
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -24,7 +24,10 @@ describe('a drain that runs', () => {
     since: later(0),
   };
 
-  /** Which of the drains of `w1` and of another rollout on `w1` and `w2` stay. */
+  /**
+   * Returns which of these drains are kept: the drains of the own rollout on `w1` and `w2`, and the drain of another
+   * rollout on `w2`.
+   */
   function kept(observation: Observation, state: Target['state'] = 'intended', heldBy?: string) {
     const one = buildTarget('w1', state);
     const running = buildRollout([buildStage('worker', [one])]);

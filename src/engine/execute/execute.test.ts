@@ -1,4 +1,4 @@
-/** Proves what the commands of one turn lead to: which outcome, what is reported, and what stays unwritten. */
+/** Proves what the commands of one turn cause: the outcome, the reports, and which writes are not done. */
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -40,7 +40,7 @@ const ORDER = { retries: [], moments: new Map([['w1', later(5)]]), counts: { w1:
 const SIGNALS = STAGE.targets.map((target): Signalling => ({ stage: STAGE, target, agent: {} }));
 const SIGNAL_COMMANDS = SIGNALS.map((signalling): Command => ({ kind: 'signal', signalling }));
 
-/** Returns the command that taints the Node of the target, as of one that is pending. */
+/** Returns the command that adds the taint of a pending target to the Node. */
 function taint(name: 'w1' | 'w2'): Command {
   const at = SIGNALS.find(({ target }) => target.name === name);
   if (!at) throw new Error(`there is no target ${name}`);
@@ -51,7 +51,7 @@ function taint(name: 'w1' | 'w2'): Command {
 class Scene {
   readonly api = new MemoryApi();
   readonly clock = new FakeClock(T0);
-  /** What the reporter was told, in order. */
+  /** What the reporter received, in order. */
   readonly told: string[] = [];
   readonly refused: string[] = [];
   readonly followed: HooksCommand[] = [];
@@ -63,7 +63,7 @@ class Scene {
   client: KubeClient = this.api.client;
   /** The milliseconds after which the reporter has more to report. */
   reportMs: number | undefined;
-  /** Why a probe has no answer. */
+  /** The reasons why probes have no answer. */
   unanswered: readonly ReturnType<typeof because>[] = [];
 
   constructor() {
@@ -76,14 +76,14 @@ class Scene {
     return this.api.read(tableDialect.plans, 'plan');
   }
 
-  /** The next call that begins with `prefix` meets this answer of the API server. */
+  /** Makes the API server answer the next call that begins with `prefix` with this error. */
   answer(prefix: string, code: number, reason: string, message?: string): void {
     this.api.before(prefix, () => {
       throw refusal(code, reason, message);
     });
   }
 
-  /** Carries out the commands. With `isAlone`, there is neither a reporter nor anything that carries out hooks. */
+  /** Carries out the commands. With `isAlone`, there is no reporter, and nothing that carries out hooks. */
   async execute(
     commands: readonly Command[],
     { rollout = RUNNING, isAlone = false }: { rollout?: Rollout; isAlone?: boolean } = {},
@@ -327,7 +327,7 @@ describe('signals that are refused for good', () => {
       ],
     });
     expect(scene.told).toEqual(['w1 invalid', 'w2 invalid', 'recorded running']);
-    // The pause for a refusal of the moment is not for these.
+    // The pause after a temporary refusal does not apply to permanent refusals.
     expect(scene.refused).toEqual([]);
   });
 
@@ -388,7 +388,7 @@ describe('node actions', () => {
     const scene = new Scene();
     scene.answer('replace nodes/w1', 500, 'InternalError');
     const replace: KubeClient['replace'] = async (resource, object, options) => {
-      // The Node of the action takes longer than the signal.
+      // The write of the node action on w2 takes longer than the signal for w1.
       if (object.metadata.name === 'w2')
         for (let turns = 0; turns < 20; turns++) await Promise.resolve();
       return await scene.api.client.replace(resource, object, options);

@@ -29,15 +29,16 @@ export interface ExecuteParts extends Effects {
 }
 
 /**
- * What the commands of a turn led to. With `recorded` or `changed` the next turn can follow at once; after `recorded` this process
- * knows the plan as it was written. With `outdated` an object has changed since it was observed, and the watch will show the change.
- * Any other outcome says when to take the next turn.
+ * The result of the commands of a turn. `recorded`: the next turn can follow at once, and this process knows the plan
+ * as it was written. `changed`: a write, a refusal or a new drain changes the next decision, so the next turn can
+ * follow at once. `outdated`: an object has changed since it was observed, and the watch will show the change. Any
+ * other result says when the next turn must be taken.
  */
 export type Outcome = 'recorded' | 'changed' | 'outdated' | ReconcileResult;
 
 /**
- * After a conflict the watch usually shows the other write soon. If the watch is late, the next
- * turn starts after this pause.
+ * Milliseconds after which the next turn starts if the watch is late after a conflict. Usually the watch shows the
+ * other write earlier.
  */
 const RECHECK_MS = 1000;
 export const RECHECK_SOON: ReconcileResult = { requeueAfterMs: RECHECK_MS };
@@ -63,7 +64,8 @@ export async function execute(
   if (retry) return await retryTargets(parts, turn, retry.order);
   const probes = only(commands, 'probe').map(({ probe }) => probe);
   if (probes.length > 0) {
-    // A probe without an answer blocks only the targets that need the answer. It is reported once and repeated later.
+    // A probe without an answer blocks only the targets that need the answer. The missing answer is reported once, and
+    // the probe is repeated later.
     const [failure] = await answers.add(
       probes,
       turn.plan,
@@ -149,21 +151,22 @@ async function act(
     const outcome = await recordRollout(parts, turn, refused);
     return outcome === 'recorded' ? 'changed' : 'outdated';
   }
-  // The API server has refused the writes for these targets, so nothing is written for them until a pause is over. The next decision knows
-  // that.
+  // The API server has refused the writes for these targets. Until a pause is over, the leader writes nothing for them,
+  // and the next decision takes that into account.
   const refusedForNow = sent.filter(({ result }) => result === 'refused');
   for (const { signalling, refusal = '' } of refusedForNow)
     parts.refusals.add(rollout, signalling, refusal);
   if (sent.some(({ result }) => result === 'outdated')) return 'outdated';
   if (isChanged || refusedForNow.length > 0) return 'changed';
-  // A watch will show the answers to the written signals, so the next turn waits for it. If the turn has decided node actions and none of
-  // them did anything, the plan or an object has changed since the decision. So the next decision must come soon.
+  // A watch will show the answers of the nodes to the written signals, so the next turn waits for the watch. If the
+  // turn has decided on node actions and all of them had no effect, then the plan or an object has changed since the
+  // decision. In this case the next decision must follow soon.
   return nodeActions.length === 0 ? undefined : 'outdated';
 }
 
 /**
- * Records the targets whose signals were refused for good as unsupported, so that they free their
- * slots. Returns the same object if no signal was refused.
+ * Records targets as unsupported if the API server rejected their signals permanently, so that these targets free their
+ * slots. Returns the same object if no signal was rejected permanently.
  */
 function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): Rollout {
   const refused = sent.filter(({ result }) => result === 'invalid');

@@ -46,7 +46,7 @@ function rolloutOf(state: RecordedState, more: Partial<Rollout> = {}): Rollout {
   return buildRollout([buildStage('worker', [buildTarget('w1', state)])], more);
 }
 
-/** Refuses each write, or none. */
+/** Returns a memory of refused writes that contains every write if `isRefused`, otherwise none. */
 function refusals(isRefused: boolean) {
   const of = () =>
     isRefused ? { unanswered: because('TargetRefused', 'no'), recheckMs: 1 } : undefined;
@@ -63,7 +63,7 @@ describe('the claims that come before a record', () => {
     readonly isRefused?: boolean;
   }
 
-  /** The claims that are written for w1. */
+  /** Returns the claims that are written for w1. */
   function claimsOf({
     spoken = dialect,
     node = buildNode('w1'),
@@ -137,7 +137,7 @@ const find = { claim: claimsLeft, marks: marksLeft, conditions: conditionsLeft }
 type What = keyof typeof find;
 const ALL: readonly What[] = ['claim', 'marks', 'conditions'];
 
-/** What differs from a plan that is done with w1 and looks at what it has left there itself. */
+/** The differences from the default case, in which a plan that is done with w1 looks for what it has left on w1. */
 interface Sight {
   readonly owner?: string;
   readonly rollout?: Rollout;
@@ -148,7 +148,7 @@ interface Sight {
   readonly spoken?: Dialect<TablePlan>;
 }
 
-/** The owners that have left something on w1. */
+/** Returns the owners that have left something of this kind on w1. */
 function ownersLeft(what: What, sight: Sight = {}): readonly string[] {
   const { owner = OWN, rollout = rolloutOf('done'), answer = NONE, spoken = dialect } = sight;
   const plan: TablePlan = { ...buildTablePlan({}), status: rollout };

@@ -1,4 +1,7 @@
-/** Locks that are shared with other tools: no node is signalled before Refit holds them, and they are held while nodes are at work. */
+/**
+ * Tests locks that are shared with other tools: Refit signals a node only while it holds the locks, and it holds them
+ * as long as nodes are in progress.
+ */
 import { expect, onTestFinished, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -25,7 +28,7 @@ import type { Observation } from '../model/decision.ts';
 const LOOK_MS = 10_000;
 const KURED = 'weave.works/kured-node-lock';
 const OURS = 'refit/table';
-/** Its deleted plans are known by the Nodes that still work, as with real dialects. */
+/** If the plan is deleted, this dialect finds it by the Nodes that are still in progress, as real dialects do. */
 const dialect: Dialect<TablePlan> = {
   ...claimingDialect('table'),
   orphanedWork: {
@@ -65,7 +68,7 @@ function scene(tool: 'Kured' | 'DisruptionLease', former?: MemoryApi) {
   };
   const holder = (): string | undefined =>
     api.read<Lease>(leases, 'disruption').spec?.holderIdentity;
-  /** Lets the keeper look, and the leader after it. */
+  /** Advances the clock, so that the lock keeper reads the locks, and then runs a turn of the leader. */
   const turn = async (ms = 0): Promise<void> => {
     await clock.advance(ms);
     await look();

@@ -1,4 +1,7 @@
-/** Marks for other tools: they are there while a node is at work, and gone at the end, wherever leaders crash. */
+/**
+ * Tests the annotations for other tools: a node has them while it is in progress, and they are removed at the end,
+ * wherever the leader crashes.
+ */
 import { expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -29,7 +32,7 @@ const policyFor = () => buildPolicy({ coordinate: ['ClusterAutoscaler', 'Karpent
 
 class Crash extends Error {}
 
-/** Two nodes; people had protected n2 from Karpenter before. */
+/** A scene with two nodes. Users had already protected n2 from Karpenter. */
 function scene(coordinates = policyFor) {
   const api = new MemoryApi();
   api.put(nodes, buildNode('n1'));
@@ -40,7 +43,7 @@ function scene(coordinates = policyFor) {
     api.read(nodes, name).metadata.annotations ?? {};
   const isAtWork = (name: string): boolean =>
     annotationsOf(name)['example.com/answer']?.includes('sent') === true;
-  /** What is left on the Nodes, without their answers. */
+  /** Returns the annotations that remain on the Nodes, without the answers of the nodes. */
   const left = () =>
     NAMES.map((name) =>
       Object.keys(annotationsOf(name)).filter((key) => key !== 'example.com/answer'),
@@ -61,7 +64,10 @@ function scene(coordinates = policyFor) {
 
 const LEFT = [[], [DISRUPT]];
 
-/** Takes turns until the plan has ended. The call with this number crashes the leader, and another one follows. */
+/**
+ * Runs turns until the plan has ended. The leader crashes at the call with number `crashAt`, and another leader
+ * continues.
+ */
 async function runWithCrash(
   crashAt: number,
   isLost: boolean,

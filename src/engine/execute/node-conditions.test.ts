@@ -1,4 +1,7 @@
-/** Lifecycle conditions on Nodes: they are there while a node is at work, and False at the end, wherever leaders crash. */
+/**
+ * Tests lifecycle conditions on Nodes: they are True while a node is in progress and False at the end, wherever the
+ * leader crashes.
+ */
 import { expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -31,7 +34,7 @@ function scene() {
     const { kind, attempt } = JSON.parse(text) as { kind?: string; attempt?: string };
     return kind === 'sent' ? attempt : undefined;
   };
-  /** The conditions that are True, beside Ready. */
+  /** Returns the types of the conditions that are True, without Ready. Checks that Ready is True. */
   const shown = (name: string): readonly string[] => {
     const { conditions = [] } = api.read(nodes, name).status ?? {};
     expect(conditions.find(({ type }) => type === 'Ready')?.status).toBe('True');
@@ -51,7 +54,10 @@ function scene() {
   return { api, newLeader, attemptOf, shown, answer, phase };
 }
 
-/** Takes turns until the plan has ended. The write with this number crashes the leader, and another one follows. */
+/**
+ * Runs turns until the plan has ended. The leader crashes at the write with number `crashAt`, and another leader
+ * continues.
+ */
 async function runWithCrash(
   crashAt: number,
   isLost: boolean,
@@ -135,7 +141,7 @@ test('without the right, the plan goes on without conditions', async () => {
     }
   }
   expect(phase()).toBe('done');
-  // The clock stands still, so each Node was tried once.
+  // The clock does not advance, so each Node was tried only once.
   expect(api.calls.filter((call) => call.startsWith('patch nodes'))).toHaveLength(2);
 });
 
@@ -154,6 +160,6 @@ test('a missing right is tried on no further Node', async () => {
     policyFor: () => buildPolicy({ nodeConditions: true }),
   });
   for (let looks = 0; looks < 5; looks++) await leader.look();
-  // The first turn writes one Node in progress and twenty that are planned.
+  // The first turn writes the conditions of one Node in progress and of twenty planned Nodes.
   expect(api.calls.filter((call) => call.startsWith('patch nodes'))).toHaveLength(21);
 });

@@ -1,4 +1,7 @@
-/** Proves in which order a decision is recorded: what stands on the targets' objects, then the status shards, then the plan. */
+/**
+ * Proves the order in which a decision is recorded: first the notes on the objects of the targets, then the status
+ * shards, then the plan.
+ */
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -34,12 +37,12 @@ function rolloutOf(states: States, more: Partial<Rollout> = {}): Rollout {
 class Scene {
   readonly api = new MemoryApi();
   readonly ownWrites = new OwnWrites();
-  /** Targets whose objects are refused, in the words of the API server. */
+  /** The refusals of writes to the objects of targets, in the words of the API server. */
   readonly refused: string[] = [];
   dialect: Dialect<TablePlan> = tableDialect;
   readonly plan = this.api.put(tableDialect.plans, buildTablePlan({ workers: ['w1'] }));
 
-  /** What the dialect notes about a target, each on an object of its own. */
+  /** Makes the dialect write notes about a target. Each note is an object of its own. */
   noting(): void {
     const note =
       (what: string) =>
@@ -53,7 +56,10 @@ class Scene {
     this.dialect = { ...tableDialect, signal };
   }
 
-  /** Two shards; `written` are the names of those that change, `holding` of those that the record rests on. */
+  /**
+   * Makes the dialect use two shards. `written` are the names of the shards that change; `holding` are the names of the
+   * shards on which the record depends.
+   */
   sharding(written: readonly string[], holding: readonly string[] = [], isCounted = false): void {
     const shards = new Map(
       ['s1', 's2'].map((name) => [name, this.api.put(SHARDS, { metadata: { name } })]),

@@ -1,4 +1,4 @@
-/** Which targets an abort may release: those without a signal, as the API server says. */
+/** Tests which targets an abort may release: only targets that have no signal on the API server. */
 import { expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';

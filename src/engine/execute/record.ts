@@ -43,8 +43,8 @@ export async function record(
 }
 
 /**
- * Writes the changed status shards. They come before the plan, so that the record of a target that ended is never lost. Nothing is
- * written unless the plan and the shards that the change depends on are unchanged at the API server.
+ * Writes the changed status shards. They are written before the plan, so that the record of an ended target is never
+ * lost. Writes nothing if the plan, or a shard that the change depends on, has changed at the API server.
  */
 async function writeShards(
   effects: Effects,
@@ -65,9 +65,10 @@ async function writeShards(
 }
 
 /**
- * Writes the plan with its record. Resolves with false if the plan has changed since it was observed. The counts for people stand in the
- * metadata of the plan, which a write of the status does not change. So if counts are due, one write of the metadata comes first, and
- * the record follows with the resourceVersion of that write.
+ * Writes the plan with its record. Resolves with false if the plan has changed since it was observed. The counts that
+ * people read are in the metadata of the plan, and a write of the status does not change the metadata. So if the counts
+ * must change, the first write changes the metadata, and the second write, with the resourceVersion of the first one,
+ * writes the record.
  */
 async function writePlan(
   effects: Effects,
@@ -87,7 +88,10 @@ async function writePlan(
   return written !== undefined;
 }
 
-/** Returns what must be written to the objects of targets before the record says that they start, have failed or are done. */
+/**
+ * Returns the writes to the objects of targets that must come before the record. They are needed if the record says
+ * that a target starts, has failed or is done.
+ */
 function accompanying(
   { dialect: { signal }, world }: Effects,
   { plan, before, after }: RecordChange,
@@ -129,8 +133,8 @@ async function carryOutFor(
 }
 
 /**
- * Checks the targets that an abort returns to pending. Resolves with false if one of them may have its signal already: the cache of the
- * leader may be too old to show that signal.
+ * Checks the targets that an abort returns to pending. Resolves with false if a target may already have its signal. The
+ * cache of the leader may be too old to show that signal.
  */
 export async function areNotYetSignalled(effects: Effects, change: RecordChange): Promise<boolean> {
   const { dialect, world } = effects;

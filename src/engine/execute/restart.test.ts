@@ -1,4 +1,4 @@
-/** Proves which order lets an ended plan start again, and what is written to the plan with such an order. */
+/** Proves which order allows an ended plan to start again, and what is written to the plan together with the order. */
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -27,7 +27,7 @@ const ENDED = buildRollout([buildStage('worker', [buildTarget('w1', 'done')])], 
   phase: 'done',
 });
 
-/** Where this dialect records the last run. */
+/** The annotation in which this dialect records the last run. */
 const RECORD = 'example.com/record';
 
 function withoutRecord(plan: TablePlan): TablePlan {
@@ -41,7 +41,7 @@ function rerunning(recorded?: RecordedRun): Dialect<TablePlan> {
   };
 }
 
-/** A plan of the third generation that has ended. */
+/** Returns an ended plan whose generation is 3. */
 function endedPlan(status: Rollout = ENDED): TablePlan {
   const plan = buildTablePlan({ workers: ['w1'] });
   const metadata = { ...plan.metadata, generation: 3, annotations: { [RECORD]: 'kept' } };
@@ -124,7 +124,7 @@ class Scene {
     return this.plan.metadata.annotations;
   }
 
-  /** Somebody else writes the plan first. */
+  /** Lets another client write the plan first. */
   conflict(): void {
     this.api.before('replace plans', () => {
       throw refusal(409, 'Conflict');

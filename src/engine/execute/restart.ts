@@ -1,8 +1,9 @@
 /**
- * Lets a plan that has ended and was edited start again. That takes two writes: an annotation orders the new run, and then the first record
- * of the new run replaces the record of the run before. Each write carries the resourceVersion that was read. So the next leader continues
- * after a crash, and if two leaders write, one of them fails. Until the second write, the order can be cancelled: the order counts only
- * while the policy lets edits start a run and nobody has aborted the plan.
+ * Starts an ended plan again after somebody has edited it. This takes two writes. The first write adds an annotation
+ * that orders the new run. The second write replaces the record of the earlier run with the first record of the new
+ * run. Each write carries the resourceVersion that was read, so the next leader continues after a crash, and if two
+ * leaders write, one write fails. Until the second write, the order can be cancelled: it counts only while the policy
+ * lets edits start a run and nobody has aborted the plan.
  */
 import { annotated, type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
@@ -18,7 +19,7 @@ import { orderedRollBack, orderedRun, withOrder } from '../model/runs.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Effects } from './writes.ts';
 
-/** Returns the plan as decisions see it. If a run is ordered but has not begun, the plan comes without its record. */
+/** Returns the plan as decisions see it. If a run is ordered but has not begun, the returned plan has no record. */
 export function withRunBegun(
   { dialect, world }: Pick<Effects, 'dialect' | 'world'>,
   plan: KubeObject,
@@ -28,7 +29,8 @@ export function withRunBegun(
   const { reruns } = dialect;
   const ordered = orderedRun(plan);
   if (!reruns || ordered === undefined || !allowsOrder(plan, policy)) return plan;
-  // An order counts only for the present generation. If it is for an older one, its run has begun already, or the plan was edited again.
+  // An order counts only for the present generation. An order for an older generation is used up: either its run has
+  // begun already, or the plan was edited again.
   if (ordered !== plan.metadata.generation || reruns.recordOf(plan)?.run === ordered) return plan;
   if (controlsOn(plan, dialect.planObjects?.controlPrefix).abort !== undefined) return plan;
   const rollout = dialect.resolve(plan, world, now);
@@ -36,7 +38,8 @@ export function withRunBegun(
 }
 
 /**
- * Returns true if the policy lets the leader order a run of this plan: after an edit, or because the plan rolls back its own earlier run.
+ * Returns true if the policy lets the leader order a run of this plan. The leader may do so after an edit, or if the
+ * plan rolls back its own earlier run.
  */
 function allowsOrder(plan: KubeObject, policy: RolloutPolicy): boolean {
   if (policy.restartsEdited) return true;
@@ -45,9 +48,9 @@ function allowsOrder(plan: KubeObject, policy: RolloutPolicy): boolean {
 }
 
 /**
- * Writes the plan that rolls back the run `failed`, and orders a run of this plan, in one write. So a leader that ends before the write has
- * changed nothing, and after the write the next leader begins the ordered run. Resolves with false, and writes nothing, if the plan has
- * changed.
+ * Writes the plan that rolls back the run `failed`, and orders a run of this plan, in one write. If the leader ends
+ * before the write, nothing has changed. If it ends after the write, the next leader begins the ordered run. Resolves
+ * with false, and writes nothing, if the plan has changed.
  */
 export async function orderRollBack(
   { dialect, client, ownWrites, abort }: Effects,
@@ -88,8 +91,8 @@ export async function orderRestart(
 }
 
 /**
- * Returns the plan without the annotations that the leader wrote when it ordered a roll-back as the last run. The new run follows an edit,
- * and rolls nothing back. Annotations that somebody else has written since stay.
+ * Returns the plan without the annotations of the last roll-back if the leader ordered that roll-back. The new run
+ * follows an edit and rolls nothing back. Annotations that somebody else has written since then stay.
  */
 function withoutLedRollBack(plan: KubeObject): KubeObject {
   const led = orderedRollBack(plan);

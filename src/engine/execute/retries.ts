@@ -1,6 +1,7 @@
 /**
- * Orders the next attempts of failed targets. One write of the plan contains both the order and the numbers of the attempts, with the
- * resourceVersion that was read, so that neither a crash nor a second leader counts an attempt twice or not at all.
+ * Orders the next attempts of failed targets. One write of the plan contains both the order and the numbers of the
+ * attempts, and it carries the resourceVersion that was read. So an attempt is counted exactly once, even after a crash
+ * or with a second leader.
  */
 import { annotated, type KubeObject } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';

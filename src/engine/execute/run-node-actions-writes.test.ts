@@ -1,4 +1,4 @@
-/** Proves what each node action writes on which object, when it ends a drain, and what happens where a write fails. */
+/** Proves what each node action writes and on which object, when it ends a drain, and what happens if a write fails. */
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -37,12 +37,12 @@ const NOW = 1234;
 
 class Scene {
   readonly api = new MemoryApi();
-  /** What is done with drains, in order, beside the writes. */
+  /** The calls that begin or forget drains, in order. */
   readonly story: string[] = [];
   readonly refused: string[] = [];
   signal: Partial<Signal> = {};
   isDrainTaken = true;
-  /** Answers of `isCurrent`, one for each batch; true at the end. */
+  /** The results of `isCurrent`, one for each batch. After the last entry, the result is true. */
   readonly current: boolean[] = [];
   readonly batches: string[][] = [];
 
@@ -62,7 +62,7 @@ class Scene {
     } as unknown as Drains;
   }
 
-  /** The kinds of those that are done. */
+  /** Carries out the actions, and returns the kinds of the completed actions. */
   async run(
     actions: readonly NodeAction[],
     more: { drains?: Drains | undefined } = { drains: this.#drains },

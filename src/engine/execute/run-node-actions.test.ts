@@ -1,4 +1,4 @@
-/** Proves how node actions are carried out: in batches, and each on its object as it was decided on. */
+/** Proves how node actions are carried out: in batches, and each action only on its object as it was at the decision. */
 import { setImmediate as nextMacrotask } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { refusal } from '../../../test/support/builders/memory-api.ts';

@@ -18,7 +18,10 @@ import {
 } from '../model/rollout.ts';
 import { areUnchanged, carryOut, type Effects } from './writes.ts';
 
-/** The most node actions in one batch. Each takes one or two writes, and the abort of a large plan needs thousands of node actions. */
+/**
+ * The maximum number of node actions in one batch. Each node action takes one or two writes, and the abort of a large
+ * plan needs thousands of node actions.
+ */
 const NODE_ACTIONS_AT_ONCE = 100;
 
 export interface NodeActionHooks {
@@ -29,15 +32,19 @@ export interface NodeActionHooks {
   readonly onRefused: (nodeAction: NodeAction, words: string) => void;
 }
 
-/** What the functions that carry out node actions share: the rollout, the time, and how they write. `now` is in milliseconds. */
+/**
+ * The data that all functions for node actions need: the rollout, the time, and the way to write. `now` is in
+ * milliseconds.
+ */
 interface Scene extends Effects {
   readonly rollout: Rollout;
   readonly now: number;
 }
 
 /**
- * Carries out the node actions in batches, each after one check of the plan. All writes are prepared first, with the resourceVersions
- * that the decision has read. So if an object changes while earlier batches run, its write ends in a conflict.
+ * Carries out the node actions in batches, and checks the plan before each batch. All writes are prepared first, with
+ * the resourceVersions that the decision has read. So if an object changes while earlier batches run, the write of this
+ * object ends in a conflict.
  */
 export async function runNodeActions(
   scene: Scene,
@@ -82,7 +89,7 @@ function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<
   return async () => {
     // Pods may only be evicted from a cordoned node, so the drain has ended before the uncordon is written.
     if (uncordons && nodeAction.node !== undefined) await scene.drains?.forget(nodeAction.node);
-    // The writes are made one after the other, because each is correct only after the one before it.
+    // The writes are made one after another, because each write is correct only if the previous write succeeded.
     for (const instruction of instructions) if (!(await carryOut(scene, instruction))) return false;
     return instructions.length > 0;
   };
@@ -127,8 +134,8 @@ async function beginDrain(
 }
 
 /**
- * Ends the drains of this rollout that no target needs any more, for example because its target failed or its Node was deleted. A
- * node that is not cordoned must keep its pods.
+ * Ends the drains of this rollout that no target needs any more. For example, the target has failed, or its Node was
+ * deleted. If a node is not cordoned, its pods must stay.
  */
 export function endIdleDrains(
   { drains }: Pick<Effects, 'drains'>,
@@ -144,7 +151,7 @@ export function endIdleDrains(
   drains?.keep((node, owner) => wanted.includes(node) || !isOwnedBy(snapshot.rollout, owner));
 }
 
-/** Returns the writes of a node action, as few as possible. */
+/** Returns the writes that carry out a node action, with as few writes as possible. */
 function instructionsFor(
   scene: Scene,
   nodeAction: Exclude<NodeAction, DrainAction | Announcement>,
@@ -206,7 +213,10 @@ function changed(node: Node | undefined, change: Change): Instruction[] {
   return after === node ? [] : [{ kind: 'replace', resource: nodes, object: after }];
 }
 
-/** Returns one write if the acknowledgement is written to the Node itself, or else the uncordon and then the acknowledgement. */
+/**
+ * Returns the writes that uncordon the Node and write the acknowledgement. If the acknowledgement is written to the
+ * Node itself, one write does both. Otherwise the uncordon is written first.
+ */
 function uncordonAndAcknowledge(node: Node | undefined, uncordon: Change, answer?: Instruction) {
   const isSame =
     answer?.kind === 'replace' &&

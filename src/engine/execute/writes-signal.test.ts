@@ -1,4 +1,4 @@
-/** Proves that a signal is written only on an object that is as decided on. */
+/** Proves that a signal is written only if its object is the same as at the decision. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -36,11 +36,11 @@ const refusal = (code: number, reason: string): StatusError =>
 
 interface Server {
   readonly plan: KubeObject | StatusError;
-  /** Answer to a write, by name of the object; the object itself where absent. */
+  /** The error that answers the write of an object, by the name of the object. Without an entry, the write succeeds. */
   readonly answers?: Readonly<Record<string, StatusError>>;
 }
 
-/** Sends the signals in a cluster that knows these objects at resourceVersion 1; tells every request in order. */
+/** Sends the signals in a cluster whose cache has these objects at resourceVersion 1. Returns all requests in order. */
 async function sendAll(
   server: Server,
   objects: readonly KubeObject[],
@@ -104,7 +104,7 @@ test.each([100, 101, 250])('each of %i signals is written once, 100 at a time', 
   const written = asked.filter((each) => each.startsWith('put'));
   expect(written).toEqual(names.map((name) => `put nodes/${name} at 1`));
   expect(results).toEqual(names.map((name) => `${name} written`));
-  // The plan is read before each hundred.
+  // The plan is read before each batch of 100 signals.
   expect(asked.length - written.length).toBe(Math.ceil(count / 100));
 });
 

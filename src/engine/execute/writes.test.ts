@@ -1,4 +1,7 @@
-/** Proves what one write says, when it counts as written, and that each batch of signals rests on a look at the plan. */
+/**
+ * Proves which request one write sends, when it counts as written, and that the plan is read before each batch of
+ * signals.
+ */
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -256,7 +259,8 @@ describe('hundreds of signals', () => {
     );
     const looks = scene.api.calls.flatMap((call, index) => (call.startsWith('get') ? index : []));
     expect(looks).toEqual([0, 101, 202]);
-    // All are prepared before the first look, so an object that changes later is not written.
+    // All signals are prepared before the plan is read for the first time. So the write of an object that changes later
+    // is refused.
     expect([...new Set(prepared)]).toEqual([0]);
   });
 

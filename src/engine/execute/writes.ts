@@ -1,4 +1,7 @@
-/** Carries out the writes of the engine, signals among them. Each write has a precondition and can be repeated without harm. */
+/**
+ * Carries out the writes of the engine, including signals. Each write has a precondition and can be repeated without
+ * harm.
+ */
 import type { Drains } from '../../drain/running-drains.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
@@ -33,8 +36,8 @@ export interface RecordChange {
 }
 
 /**
- * A write to the object of a target that must come before the record. With `mayLack`, the record is written even if this write is
- * refused, because the record holds the same fact.
+ * A write to the object of a target that must come before the record. If `mayLack` is true, the record is written even
+ * if this write is refused, because the record contains the same fact.
  */
 export type Accompanying = Pick<Signalling, 'stage' | 'target'> & {
   readonly instruction: Instruction;
@@ -133,14 +136,14 @@ export interface Sent {
 }
 
 /**
- * The most signals that are sent at once. So many requests keep the API server busy, but end soon after the check that the plan is
- * unchanged.
+ * The maximum number of signals that are sent at once. This many requests keep the API server busy, but they end soon
+ * after the check that the plan is unchanged.
  */
 const SIGNALS_AT_ONCE = 100;
 
 /**
- * Sends the signals. If an object has changed, its signal is not written: the watch will show the change, and the decision is taken
- * again.
+ * Sends the signals. If an object has changed, its signal is not written. The watch will show the change, and the
+ * leader then decides again.
  */
 export async function send(
   effects: Effects,
@@ -158,8 +161,8 @@ export async function send(
   for (let first = 0; first < all.length; first += SIGNALS_AT_ONCE) {
     const prepared = all.slice(first, first + SIGNALS_AT_ONCE);
     const targets = prepared.map(({ signalling }) => signalling.target);
-    // A cache may show an old plan beside a new object that a later command has signalled. While plan and shards are
-    // unchanged at the API server, nobody can have signalled an object that is unchanged too.
+    // A cache may contain an old plan together with a new object that was already signalled for a later command. If the
+    // plan and the shards are unchanged at the API server, then an unchanged object has got no signal meanwhile.
     const isPlanCurrent = await isCurrent(effects, plan, targets);
     const results = prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
       try {

@@ -1,4 +1,4 @@
-/** Why skipped targets wait, by every gate of a single target. */
+/** Tests why skipped targets wait, for each gate that checks single targets. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { working } from '../../../test/support/builders/observations.ts';
@@ -25,7 +25,10 @@ interface Situation {
   readonly policy?: Partial<RolloutPolicy>;
 }
 
-/** Who is told to be held, by which gate; `*` where it holds others as well. */
+/**
+ * Returns the targets that are reported as held, each with its gate. A `*` means that the gate holds other targets of
+ * the stage as well.
+ */
 function told({
   stages = [buildStage('worker', ['w1', 'w2', moving, 'w4'])],
   facts,

@@ -1,4 +1,7 @@
-/** Each wait as commands show it, whole: gate, reason, what ends it, since when, and whether it is of the whole stage. */
+/**
+ * Tests each wait completely, as commands show it: the gate, the reason, what ends it, since when it lasts, and whether
+ * it affects the whole stage.
+ */
 import { expect, test } from 'vitest';
 import { NONE, sent, succeeded, working } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

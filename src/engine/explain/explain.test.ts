@@ -1,4 +1,4 @@
-/** What waits, for what, since when, until when, and what ends it. */
+/** Tests what waits, what it waits for, since when, until when, and what ends the wait. */
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { failed, sent, succeeded, working } from '../../../test/support/builders/observations.ts';
@@ -31,7 +31,7 @@ function waitsOf(
   return decide(buildSnapshot(rollout, facts, controlPlane), POLICY, NOW).waits;
 }
 
-/** As one line: who (gate) since when: why; until when. */
+/** Returns one line for each wait: target and gate, start of the wait, reason, and end. */
 function linesOf(waits: readonly Wait[]): string[] {
   return waits.map(({ target, gate, reason, since, until: end }) => {
     const who = target === undefined ? gate : `${target} (${gate})`;

@@ -27,10 +27,11 @@ import { keptCordons } from './kept-cordons.ts';
 
 export interface Explanation {
   readonly waits: readonly Wait[];
-  /** The probes that are needed, because no watch shows their answers and the assessment lacks them. */
+  /** The probes that the assessment needs. Their answers are missing, and no watch shows them. */
   readonly probes: readonly Probe[];
   /**
-   * Milliseconds after which the plan must be assessed again even if no watched object changes; undefined if only such a change matters.
+   * Milliseconds after which the plan must be assessed again even if no watched object changes; undefined if only a
+   * change of a watched object matters.
    */
   readonly recheckAfterMs: number | undefined;
 }
@@ -63,7 +64,7 @@ function explanationOf(assessment: Assessment, counted: Counted): Explanation {
   const deadlines = all.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
   const soonest = Math.min(...rechecks, ...deadlines);
   return {
-    // The targets of a new rollout have no recorded time, so the wait begins with the plan.
+    // The targets of a new rollout have no recorded time, so their wait begins when the plan was created.
     waits: all.map(({ wait }) =>
       rollout.phase === 'new' ? { ...wait, since: rollout.source.created } : wait,
     ),
@@ -72,7 +73,7 @@ function explanationOf(assessment: Assessment, counted: Counted): Explanation {
   };
 }
 
-/** Returns the wait of a new plan that rolls a run back, until the record of that run is read. */
+/** Returns the wait of a new plan that rolls a run back and has not yet read the record of that run. */
 function earlierVersionsWait({ snapshot }: DecisionContext): ExplainedWait | undefined {
   const { rollout, decisions } = snapshot;
   if (rollout.phase !== 'new' || !asksForEarlierVersions(snapshot)) return undefined;
@@ -132,7 +133,7 @@ function inFlightWaits(assessment: Assessment, stage: Stage): ExplainedWait[] {
     } = evaluation;
     const facts = factsOf(snapshot, target);
     const { observation } = facts;
-    // The time of the node's report, and the deadline, count only once the target is signalled.
+    // The time that the node reports, and the deadline, count only after the target was signalled.
     const isSignalled = observation.kind !== 'none';
     // The time that the node reports may be in the future, or may be no valid time.
     const latest = now - (facts.watchedMs ?? 0);
@@ -178,7 +179,8 @@ function pendingWaits(
   if (assessment.isStopping) return [{ wait: { ...stopOf(assessment), since, ofStage: true } }];
   if (!stage) return [];
   const free = assessment.openSlots;
-  // A gate that holds every target up is named even if no slot is free, because a free slot would not end that wait.
+  // If a gate blocks every target, the wait names this gate even if no slot is free, because a free slot would not end
+  // that wait.
   const blocked = free === 0 ? blockedAsOne(assessment, stage) : undefined;
   const { waiting, chosen } = blocked ?? choose(assessment, stage);
   const gated = waiting.map((each) => ({
@@ -186,8 +188,8 @@ function pendingWaits(
     since: waitingSince(assessment, stage, each) ?? since,
   }));
   const isBlockedAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
-  // If slots are free and the first targets wait for a gate, that gate was not evaluated for the
-  // targets behind them. Those targets do not wait for a slot.
+  // If slots are free and the first targets wait for a gate, the gate was not evaluated for the later targets. These
+  // later targets do not wait for a slot.
   const isTaken = chosen.length > 0 || free < slots.limitOf(stage);
   const told = new Set([...chosen, ...waiting.map(({ target }) => target)]);
   const unslotted =
@@ -200,7 +202,7 @@ function pendingWaits(
 
 function blockedAsOne(context: DecisionContext, stage: Stage) {
   const [first] = inState(stage, 'pending');
-  // The order and the waves are not asked: while no slot is free, the target waits for nodes in progress anyway.
+  // The order and the waves are ignored here: while no slot is free, the target waits for nodes in progress anyway.
   const gated = first && slots.gatedTarget(context, stage, first);
   return gated?.ofRollout === true && !gated.probe ? { waiting: [gated], chosen: [] } : undefined;
 }
@@ -247,8 +249,8 @@ function stopOf({ snapshot, policy }: DecisionContext): Pick<Wait, 'gate' | 'rea
 }
 
 /**
- * Returns since when the target waits; undefined if the gate does not know. The wait begins no earlier than the moment at which the
- * target could have started, although its cause may be older.
+ * Returns the time since which the target waits; undefined if the gate does not know it. The wait begins no earlier
+ * than the time at which the target could have started, even if its cause is older.
  */
 function waitingSince(
   context: DecisionContext,
@@ -341,7 +343,7 @@ export function groupWaits(
   return [...alike.values()].flatMap(([first, ...others]) => {
     if (!first) return [];
     const { target, gate, reason, ends, since, until, unapproved, recheckMs, probe } = first;
-    // A waiting controller also blocks the controllers behind it.
+    // A waiting controller also blocks the controllers after it.
     const isOfAll = first.ofRollout === true || others.length > 0 || stage.role === 'controller';
     const more = {
       ...(until === undefined ? {} : { until }),
@@ -353,8 +355,8 @@ export function groupWaits(
 }
 
 /**
- * Returns the latest time at which a target of these stages began or was recorded. It counts as the start of a wait whose own start
- * is unknown.
+ * Returns the latest time at which a target of these stages began or was recorded. If the start of a wait is unknown,
+ * this time is used instead.
  */
 function lastProgress(
   { snapshot: { facts, rollout }, now }: DecisionContext,
@@ -375,9 +377,10 @@ function lastProgress(
 const MAX_TARGETS = 10;
 
 /**
- * Returns the explanation for people. It adds to the result of `explain` what the targets that the scheduler passed over would wait for if
- * a slot were free, and which nodes stay cordoned. Held targets do not count as waiting for a slot. In the result of `explain` they do,
- * because `explain` would have to read each target to know its hold.
+ * Returns the explanation for people. It contains the result of `explain`, the waits of the targets that the scheduler
+ * passed over, and the nodes that stay cordoned. The waits of passed-over targets are the waits that they would have if
+ * a slot were free. Here, held targets do not count as waiting for a slot. In the result of `explain` they do, because
+ * `explain` would have to read each target to know whether it is held.
  */
 export function explainToPeople(assessment: Assessment): FullExplanation {
   const explanation = explanationOf(assessment, (stage, state) =>
@@ -397,8 +400,8 @@ export function explainToPeople(assessment: Assessment): FullExplanation {
 }
 
 /**
- * Returns the waits of targets that the scheduler has passed over: they are still pending, although a target later in the list has
- * started. They have nothing to do with targets in the state `skipped`.
+ * Returns the waits of targets that the scheduler has passed over. Such a target is still pending, although a target
+ * later in the list has started. The state `skipped` is something else.
  */
 function passedOverWaits(assessment: Assessment): ExplainedWait[] {
   const { snapshot, stage, isStopping } = assessment;

@@ -1,13 +1,15 @@
 /**
- * Finds the nodes that Refit did not cordon. They stay cordoned, and people should know that they get no pods until somebody
- * uncordons them.
+ * Finds the cordoned nodes that Refit did not cordon. They stay cordoned, so people should know that these nodes get no
+ * pods until somebody uncordons them.
  */
 import { type DecisionContext, factsOf } from '../gates/types.ts';
 import type { Cordoned, Snapshot } from '../model/decision.ts';
 import { isFinal, type Target, withStages } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
-/** Returns one entry for each node that Refit did not cordon and whose target is done, in progress or pending. */
+/**
+ * Returns one entry for each cordoned node that Refit did not cordon and whose target is done, in progress or pending.
+ */
 export function keptCordons({
   snapshot,
   policy,
@@ -25,12 +27,12 @@ function messageFor(snapshot: Snapshot, policy: RolloutPolicy, target: Target): 
   const { node, observation, agent } = facts;
   const { name, state } = target;
   if (node?.unschedulable !== true || node.cordonOwner !== undefined) return undefined;
-  // `unnamedCordon` is computed when it is read, which takes time in some dialects. So it is read only for nodes that pass the checks
-  // above.
+  // Some dialects need time to compute `unnamedCordon`, and compute it only when it is read. So it is read only for
+  // nodes that pass the checks above.
   const { unnamedCordon } = facts;
   const before = `${name} stays cordoned after the upgrade: it was cordoned before the upgrade, and not by Refit`;
-  // If the dialect does not say who set such a cordon, only Refit cordons its Nodes, and the
-  // cordons of Refit name their owner.
+  // If the dialect does not say who set the cordon, then only Refit itself cordons its Nodes, and a cordon by Refit
+  // always names its owner. So somebody else set this cordon.
   const whose = unnamedCordon ?? 'found';
   if (state === 'done' && whose === 'found' && unnamedCordon !== undefined) return before;
   if (state === 'done')

@@ -1,10 +1,13 @@
-/** Says for people whether the leader rolls a plan back by itself. No decision depends on it. */
+/** Explains to people whether the leader rolls a plan back by itself. No decision depends on this explanation. */
 import type { Assessment } from '../assess/assess.ts';
 import { rollBackVerdict } from '../assess/roll-back.ts';
 import { runIdIn } from '../model/earlier-versions.ts';
 import { isFinal } from '../model/rollout.ts';
 
-/** Returns one sentence; undefined if the leader neither rolls the plan back now nor would do so after failures. */
+/**
+ * Returns one sentence; undefined if the leader does not roll the plan back now and would not roll it back after
+ * failures.
+ */
 export function rollBackSentence({
   snapshot,
   policy,

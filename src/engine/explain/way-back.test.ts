@@ -1,4 +1,4 @@
-/** Whether the way back of a rollout is open, as people read it, in each situation that a cluster can be in. */
+/** Tests whether a rollout can be rolled back, as the report for users says it, in each situation of a cluster. */
 import { describe, expect, test } from 'vitest';
 import { succeeded } from '../../../test/support/builders/observations.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -21,12 +21,12 @@ type Kept = NonNullable<NodeAgent['kept']>;
 interface Situation {
   readonly role: Role;
   readonly state: RecordedState;
-  /** The version before; undefined if the agent has reported none. */
+  /** The earlier version; undefined if the agent has not reported one. */
   readonly from: string | undefined;
   readonly to: string;
   readonly kept: Kept | undefined;
   readonly keptBundle?: NodeAgent['keptBundle'];
-  /** Undefined if the dialect knows no API servers. */
+  /** The versions of the API servers; undefined if the dialect knows no API servers. */
   readonly servers: readonly (string | undefined)[] | undefined;
   readonly stage: Partial<Stage>;
 }

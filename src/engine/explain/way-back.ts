@@ -1,4 +1,7 @@
-/** Says for people whether the upgraded nodes of a rollout can go back to their earlier versions. No decision depends on it. */
+/**
+ * Explains to people whether the upgraded nodes of a rollout can go back to their earlier versions. No decision depends
+ * on this explanation.
+ */
 import {
   lacksBundle,
   pointOfNoReturn,
@@ -13,13 +16,13 @@ import { inState, type Stage, type Target } from '../model/rollout.ts';
 
 type Context = Pick<DecisionContext, 'snapshot' | 'now'>;
 
-/** Returns whether one target can go back; undefined if it was not upgraded, or if nothing is known about that. */
+/** Returns whether one target can go back; undefined if the target was not upgraded, or if this is unknown. */
 export function wayBackOf(context: Context, stage: Stage, target: Target): WayBack | undefined {
   const node = upgradedNode(context, stage, target);
   return node?.from === undefined ? undefined : wayOf(context, node);
 }
 
-/** Returns whether all upgraded targets can go back; undefined if nothing is known about any of them. */
+/** Returns whether all upgraded targets can go back; undefined if this is unknown for every target. */
 export function wayBackOfRollout(context: Context): WayBack | undefined {
   if (!context.snapshot.apiServers) return undefined;
   const upgraded = context.snapshot.rollout.stages.flatMap((stage) =>
@@ -44,7 +47,8 @@ function upgradedNode(
     return undefined;
   const { agent, observation } = factsOf(snapshot, target);
   const from = observation.kind === 'none' ? undefined : observation.report?.from;
-  // A target that had the version of its stage before was not upgraded, so there is no way back to speak of.
+  // If a target already had the version of its stage before, it was not upgraded, so it has no earlier version to go
+  // back to.
   if (from === stage.version) return undefined;
   const { kept, keptBundle } = agent ?? {};
   return { name: target.name, role: stage.role, from, to: stage.version, kept, keptBundle };

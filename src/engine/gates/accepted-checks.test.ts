@@ -1,4 +1,4 @@
-/** Accepted risks: which entries of a NodeRollout let a plan go on although a health check fails. */
+/** Tests accepted risks: which entries of a NodeRollout allow a plan to continue although a health check fails. */
 import { describe, expect, test } from 'vitest';
 import { input, resting } from '../../../test/support/builders/gate-inputs.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

@@ -14,8 +14,8 @@ export function unlessAccepted(
 ): Waiting | undefined {
   // If the decisions of people could not be read, no failure counts as accepted, and the plan waits for the check.
   if (decisions === undefined || isUnanswered(decisions)) return verdict;
-  // Until it is read which failures people have accepted, the verdict has no `since`. Otherwise the target could miss its deadline because
-  // of a check whose failure is accepted.
+  // Until Refit has read which failures people have accepted, the verdict has no `since`. Otherwise the target could
+  // miss its deadline because of a check whose failure is accepted.
   if (decisions === 'unasked')
     return { ...verdict, since: undefined, isPassing: true, probe: { kind: 'decisions' } };
   if (acceptanceOf(decisions, run, check, now)) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Gate: the agent on the host must know whether another agent acts there, too. An agent in doubt carries out no signal, so the
- * target would miss its deadline.
+ * Gate: the agent on the host must know whether another agent also acts on this host. An agent that does not know this
+ * carries out no signal, so the target would miss its deadline.
  */
 import { type Gate, PASS, wait } from './types.ts';
 

@@ -1,4 +1,4 @@
-/** What the gate answers with a policy that ends the plan if an API server is not ready, and without. */
+/** Tests the verdict of the gate if an API server is not ready: with a policy that ends the plan then, and without it. */
 import { expect, test } from 'vitest';
 import { DOWN, input } from '../../../test/support/builders/gate-inputs.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

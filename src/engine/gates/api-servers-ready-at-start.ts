@@ -1,6 +1,6 @@
 /**
- * Gate: every API server must be ready before a controller starts, as in api-servers-ready.ts. A
- * policy may end the plan instead of letting it wait.
+ * Gate: every API server must be ready before a controller starts, as in api-servers-ready.ts. If a policy says so, the
+ * plan ends instead of waiting.
  */
 import { apiServersReady } from './api-servers-ready.ts';
 import type { Gate } from './types.ts';

@@ -1,6 +1,6 @@
 /**
- * Gate and verifier: before and after a controller moves, every API server of the cluster must be ready, whether the plan lists it
- * or not.
+ * Gate and verifier: before and after the upgrade of a controller, every API server of the cluster must be ready, even
+ * if the plan does not list it.
  */
 import { isUnanswered, untilAsked } from '../model/decision.ts';
 import { type Gate, PASS, wait } from './types.ts';

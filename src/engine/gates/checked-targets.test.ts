@@ -1,4 +1,7 @@
-/** Tests which targets are asked before the first one starts whether they can download: some, all or none of them. */
+/**
+ * Tests which targets are checked for a possible download before the first target starts: some of them, all of them, or
+ * none.
+ */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -17,7 +20,7 @@ import { targetsToCheck } from './checked-targets.ts';
 
 const WORKERS = ['w1', 'w2', 'w3', 'w4'];
 const ROOM = 1_000;
-/** Answered, or not. */
+/** Returns the facts of a target with this answer about its download. */
 const said = (
   answer: DownloadState['answer'],
   more: Partial<DownloadState> = {},
@@ -124,7 +127,7 @@ function asked(given: Given, more: Partial<Snapshot> = {}): string[] {
 test('only those that were not asked yet, while the plan is to go on', () => {
   const facts = { c1: said('asked'), c2: said('impossible', { problem: '404' }) };
   expect(asked({ facts })).toEqual(['w1', 'w2']);
-  // The policy has changed since.
+  // The policy has changed since w1 was asked.
   const older = {
     w1: said('possible', { policy: { diskReserveBytes: 5 } }),
     w2: said('possible', { policy: {} }),

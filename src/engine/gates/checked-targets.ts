@@ -1,4 +1,7 @@
-/** Chooses which targets are asked, before the first one starts, whether they can download what the plan names. */
+/**
+ * Chooses the targets that must report, before the first target starts, whether they can download the files that the
+ * plan names.
+ */
 import { forDownloads } from '../../signal/prefetch.ts';
 import { sameJson } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
@@ -11,7 +14,10 @@ export interface CheckedTarget extends Pick<Signalling, 'stage' | 'target'> {
   readonly downloads: DownloadState;
 }
 
-/** The most targets of each stage and platform that are asked about their downloads, because each check costs two writes. */
+/**
+ * The maximum number of targets of each stage and platform that are asked about their downloads. Each check costs two
+ * writes.
+ */
 const MOST_CHECKED = 2;
 
 export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>

@@ -6,8 +6,8 @@ import { counted, listedSentences } from '../../util/phrases.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
 /**
- * Milliseconds that the gate waits for answers, counted from when plan and policy first ask for these payloads. An agent that is
- * down never answers.
+ * Milliseconds that the gate waits for answers, counted from the time at which plan and policy first ask for these
+ * payloads. An agent that is down never answers.
  */
 const PATIENCE_MS = 10_000;
 /**
@@ -32,7 +32,7 @@ export const downloadsPossible: Gate = {
     const silent = checked.filter(
       ({ downloads: { answer } }) => answer === 'asked' || answer === 'unasked',
     );
-    // Read-only commands count the time for answers as over, because they watch nothing.
+    // For read-only commands the time for answers counts as over, because these commands watch nothing.
     const leftMs = PATIENCE_MS - (payloadsWatchedMs ?? PATIENCE_MS);
     if (silent.length === 0 || leftMs <= 0) return PASS;
     const message = `${counted(silent.length, 'agent')} did not say yet whether the files of the plan can be downloaded`;

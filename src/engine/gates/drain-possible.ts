@@ -1,4 +1,4 @@
-/** Gate: a target whose drain cannot end does not start, so that no node is cordoned in vain. */
+/** Gate: a target does not start if its drain cannot end, so that no node is cordoned without need. */
 import { BUDGET_ENDS, describeBlockingBudget } from '../../drain/budgets.ts';
 import { describeRefusedPods, liftsOf } from '../../drain/pods.ts';
 import { isUnanswered, untilAsked } from '../model/decision.ts';

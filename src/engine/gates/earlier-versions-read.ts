@@ -1,4 +1,7 @@
-/** Explains the wait of a plan that rolls a run back, until the leader has read which versions nodes ran before that run. */
+/**
+ * Explains the wait of a plan that rolls a run back. The plan waits until the leader has read which versions the nodes
+ * ran before that run.
+ */
 import { isUnanswered, type Snapshot, untilAsked } from '../model/decision.ts';
 import { type Waiting, wait } from './types.ts';
 

@@ -1,4 +1,4 @@
-/** Health checks of a policy: they keep targets from starting, and keep the slot of an upgraded target. */
+/** Tests the health checks of a policy: they prevent targets from starting, and make an upgraded target keep its slot. */
 import { expect, test } from 'vitest';
 import { succeeded } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -41,7 +41,7 @@ function assessed({ state = 'pending', health, rules, policy, watchedMs = 0 }: S
   return assess(snapshot, buildPolicy(settings), NOW);
 }
 
-/** Returns what a target waits for before its start, as its code and sentence. */
+/** Returns the code and the message of the reason why a target does not start yet. */
 function before(scene: Scene): string | undefined {
   const [wait] = explain(assessed(scene)).waits;
   return wait && `${wait.reason.code}: ${wait.reason.message}`;

@@ -1,6 +1,6 @@
 /**
- * Gate and verifier: the health checks of the policy must pass before a target starts, and after its upgrade, while its node works
- * uncordoned.
+ * Gate and verifier: the health checks of the policy must pass before a target starts. They must also pass after its
+ * upgrade, when its node is uncordoned and works again.
  */
 import type { CheckResult, HealthCheck } from '../../health/checks.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -23,7 +23,8 @@ export const healthyAfter: Gate = {
     const { target, facts, now } = input;
     if (facts.observation.kind !== 'succeeded') return PASS;
     const node = nodeNameOf(target, facts);
-    // An answer from before the upgrade says nothing about the upgraded node. Read-only commands watch nothing, so they take every answer.
+    // An answer from before the upgrade says nothing about the upgraded node. Read-only commands watch nothing, so for
+    // them every answer counts.
     const earliest = facts.watchedMs === undefined ? -Infinity : now - facts.watchedMs;
     return firstWait(input, (result) => {
       if (result.at < earliest) return undefined;

@@ -21,7 +21,7 @@ export function isTargetHeld(
   return pin !== undefined && pin.conflict === undefined;
 }
 
-/** Returns true if this is a gate through which people hold targets back. A target that such a gate stops keeps no slot. */
+/** Returns true if people hold targets back with this gate. A target that waits for such a gate keeps no slot. */
 export function isHolding(gate: string | undefined): boolean {
   return gate === notHeld.name || gate === notPinned.name;
 }

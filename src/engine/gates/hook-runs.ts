@@ -94,8 +94,8 @@ function nameOf({ name }: Hook, identity: readonly unknown[]): string {
 }
 
 /**
- * Returns the time that names the attempt. A retry of a node that has already succeeded keeps the time of its signal, so the time of the
- * request to retry is returned if that is later.
+ * Returns the time that names the attempt. If a node that has already succeeded is retried, its target keeps the time
+ * of its signal. So this function returns the time of the request to retry if that time is later.
  */
 function attemptOf({ since }: Target, retriedAt: number | undefined): string {
   if (retriedAt === undefined || !(retriedAt > Date.parse(since))) return since;

@@ -1,4 +1,7 @@
-/** Hooks of a policy: which runs are due, what a target says meanwhile, and what their results lead to. */
+/**
+ * Tests the hooks of a policy: which runs are due, what a target reports while it waits, and the effects of their
+ * results.
+ */
 import { expect, test } from 'vitest';
 import { succeeded } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -34,7 +37,7 @@ interface Scene {
   readonly hooks?: readonly Hook[];
   readonly targets?: readonly Target[];
   readonly facts?: Readonly<Record<string, Partial<TargetFacts>>>;
-  /** What is known of the run of each hook for w1; undefined for a process that carries out none. */
+  /** The state of the run of each hook for w1; undefined for a process that carries out no hooks. */
   readonly results?: Readonly<Record<string, HookState>>;
   readonly isLeader?: boolean;
   readonly policy?: Partial<RolloutPolicy>;

@@ -13,7 +13,8 @@ export const hooksBefore: Gate = {
   name: 'hooks-before',
   evaluate(input) {
     const verdict = firstUnmet(input, 'beforeDrain');
-    // If the work on the node never waits for the leader, it begins with the signal, so these hooks are the last ones before it.
+    // If the work on the node never waits for the leader, it begins with the signal. In this case the hooks
+    // `beforeRestart` must also succeed before the signal.
     const isLast = input.policy.drain.unheld === 'withoutDrain';
     return verdict.kind === 'pass' && isLast ? firstUnmet(input, 'beforeRestart') : verdict;
   },

@@ -1,4 +1,4 @@
-/** A plan starts nowhere while one of its hosts is known to be unable to run its version. */
+/** Tests that a plan starts no target while one of its hosts is known to be unable to run the version of the plan. */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

@@ -1,4 +1,7 @@
-/** Gate: no target starts while another tool that the policy coordinates with holds a lock that keeps others from disrupting nodes. */
+/**
+ * Gate: no target starts while another tool holds a lock that forbids others to disrupt nodes. The policy names the
+ * tools that Refit coordinates with.
+ */
 import { locksOf } from '../../coordination/locks.ts';
 import type { OtherLock } from '../../coordination/tool.ts';
 import { type Gate, PASS, type Verdict, wait } from './types.ts';

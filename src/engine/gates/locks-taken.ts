@@ -1,4 +1,7 @@
-/** Gate: Refit must hold the locks of the policy before it signals a target. A recorded intent makes the leader take them. */
+/**
+ * Gate: Refit must hold the locks of the policy before it signals a target. The leader takes the locks when it finds a
+ * recorded intent.
+ */
 import { locksOf } from '../../coordination/locks.ts';
 import { type Gate, PASS, wait } from './types.ts';
 

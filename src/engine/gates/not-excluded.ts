@@ -1,4 +1,7 @@
-/** Gate: the leader or the agent of a node may exclude it from plans. A plan that includes such a node ends. */
+/**
+ * Gate: the leader, or the agent of a node, may exclude the node from plans. A plan that includes an excluded node
+ * ends.
+ */
 import { type Gate, PASS } from './types.ts';
 
 export const notExcluded: Gate = {

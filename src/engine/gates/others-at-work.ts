@@ -1,4 +1,4 @@
-/** Gate: another tool that the policy coordinates with may be at work on the node. */
+/** Gate: a target waits while another tool works on its node, if the policy coordinates with that tool. */
 import { type Gate, PASS, wait } from './types.ts';
 
 export const othersAtWork: Gate = {

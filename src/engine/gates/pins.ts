@@ -1,19 +1,26 @@
-/** Reads the pins of a policy: to which version a node is pinned, and whether a stage would move it to another one. */
+/**
+ * Reads the pins of a policy: the version to which a node is pinned, and whether a stage would change the node to
+ * another version.
+ */
 import { matchesLabels } from '../../kube/selectors.ts';
 import { compareVersionTexts, parseVersion, withPlusSign } from '../../util/version.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import type { Stage } from '../model/rollout.ts';
 import type { Pin, RolloutPolicy } from '../policy/rollout-policy.ts';
 
-/** A pin of the policy that forbids the version of a stage. `index` is the place of the pin in the list of the policy, from 0. */
+/**
+ * A pin of the policy that forbids the version of a stage. `index` is the index of the pin in the list of the policy,
+ * starting with 0.
+ */
 export interface Pinned extends Pick<Pin, 'version'> {
   readonly index: number;
-  /** The place of another pin that selects the same node with a different version; undefined if the pins agree. */
+  /** The index of another pin that selects the same node with a different version; undefined if the pins agree. */
   readonly conflict?: number | undefined;
 }
 
 /**
- * Returns the pin that forbids the target the version of the stage, or a pin that contradicts another one; undefined if there is neither.
+ * Returns the pin that forbids the version of the stage for the target, or a pin that contradicts another pin;
+ * undefined if there is no such pin.
  */
 export function pinAgainst(
   { pins = [] }: Pick<RolloutPolicy, 'pins'>,

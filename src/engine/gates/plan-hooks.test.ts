@@ -1,4 +1,7 @@
-/** Hooks for the whole plan: which runs are due before its first node and after its end, and what their results lead to. */
+/**
+ * Tests hooks for the whole plan: which runs are due before its first node and after its end, and the effects of their
+ * results.
+ */
 import { expect, test } from 'vitest';
 import { succeeded } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -29,7 +32,7 @@ interface Scene {
   readonly phase?: RolloutPhase;
   readonly targets?: readonly Target[];
   readonly facts?: Readonly<Record<string, Partial<TargetFacts>>>;
-  /** What is known of the run of each hook. */
+  /** The known state of the run of each hook. */
   readonly results?: Readonly<Record<string, HookState>>;
   readonly controls?: Partial<Controls>;
   readonly policy?: Partial<RolloutPolicy>;
@@ -63,7 +66,10 @@ function scene({
   return assess({ ...snapshot, hooks: found }, settings, now);
 }
 
-/** Returns the first commands of two turns: the first one may only record that a gate blocks the plan. */
+/**
+ * Returns the commands of the first turn. If that turn records something, for example that a gate blocks the plan,
+ * returns the commands of the second turn instead.
+ */
 function commands(given: Scene) {
   const assessment = scene(given);
   const all = commandsFor(assessment);

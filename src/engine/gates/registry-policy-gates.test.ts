@@ -1,4 +1,4 @@
-/** The gates of a policy, with their sentences. */
+/** Tests the gates of a policy and their messages. */
 import { expect, test } from 'vitest';
 import { said } from '../../../test/support/builders/gate-inputs.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -55,7 +55,10 @@ test('whoever holds up the plan is named', () => {
   expect(said(evaluated)).toBe('wait Paused: Machine default/m1 is paused: nothing new starts');
 });
 
-/** From 07:00 to 09:00 in UTC, an hour before and after the beginning of the test. */
+/**
+ * The window lasts from 07:00 to 09:00 UTC: it opens one hour before the start of the test and closes one hour after
+ * it.
+ */
 const WINDOW: MaintenanceWindow = {
   days: [],
   startMinute: 7 * 60,
@@ -239,7 +242,7 @@ test('a node that takes longer than every window waits for a longer one, not for
 });
 
 interface Cluster {
-  /** Names of ten nodes, `w1` to `w10`, by what is wrong with them. */
+  /** The nodes with each problem. The names of the ten nodes are `w1` to `w10`. */
   readonly notReady?: readonly string[];
   readonly cordoned?: readonly string[];
   readonly inFlight?: readonly string[];

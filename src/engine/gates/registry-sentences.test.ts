@@ -1,4 +1,4 @@
-/** Every gate and verifier, with its sentences. */
+/** Tests every gate and every verifier, with their messages. */
 import { expect, test } from 'vitest';
 import { COORDINATION_ROWS } from '../../../test/support/builders/coordination-rows.ts';
 import {

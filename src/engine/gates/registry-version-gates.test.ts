@@ -1,4 +1,4 @@
-/** The version gates before each target: their sentences, and waits that pass by themselves. */
+/** Tests the version gates before each target: their messages, and waits that end by themselves. */
 
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -23,7 +23,9 @@ const workers = (version: string, more: Partial<Stage> = {}): Stage =>
   buildStage('worker', ['n1', 'n2'], { command: 1, version, ...more });
 const controllers = (version: string): Stage =>
   buildStage('controller', ['n1', 'c2'], { command: 1, version });
-/** A stage of the command before, over since the beginning. */
+/**
+ * Returns a function that builds a stage of the earlier command, whose targets have been in this state since the start.
+ */
 const over =
   (state: 'done' | 'failed') =>
   (role: Stage['role'], version: string, more: Partial<Stage> = {}): Stage => {
@@ -76,7 +78,7 @@ function input({
   };
 }
 
-/** As one line: pass, or how it holds the target back, with the code and the sentence. */
+/** Returns one line: `pass`, or the effect on the target, with the code and the message. */
 function said(verdict: Verdict): string {
   if (verdict.kind === 'pass') return 'pass';
   const kind = verdict.kind === 'stop' && verdict.ofPlan ? 'end' : verdict.kind;

@@ -1,4 +1,4 @@
-/** Versions that could not be checked are reported when the plan starts. */
+/** Tests that versions which could not be checked are reported when the plan starts. */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

@@ -1,4 +1,7 @@
-/** What ends each wait of a gate, in words for people; when the gate is asked again; and since when it waits. */
+/**
+ * Tests, for each wait of a gate, the text that says what ends it, the time until the gate is evaluated again, and the
+ * start of the wait.
+ */
 import { expect, test } from 'vitest';
 import {
   among,

@@ -1,4 +1,4 @@
-/** Tests which gates are asked, and in which order. */
+/** Tests which gates are evaluated, and in which order. */
 import { describe, expect, test } from 'vitest';
 import { input } from '../../../test/support/builders/gate-inputs.ts';
 import type { EndpointHealth } from '../model/decision.ts';

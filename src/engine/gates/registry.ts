@@ -72,8 +72,9 @@ export const BEFORE_TARGET: readonly Gate[] = [
 ];
 
 /**
- * These gates are asked before a target whose intent is recorded is signalled. The locks and the hooks come last, and only such
- * targets have any: a target that takes a lock or runs its hooks holds a slot, and its intent names its attempt for every leader.
+ * These gates are evaluated after the intent of a target is recorded and before the target is signalled. The locks and
+ * the hooks come last, and only here. The reason is that a target holds a slot while it takes a lock or runs its hooks,
+ * and that the recorded intent gives its attempt the same name for every leader.
  */
 export const BEFORE_SIGNAL: readonly Gate[] = [...BEFORE_TARGET, locksTaken, hooksBefore];
 

@@ -1,4 +1,4 @@
-/** `settle` of a policy: an upgraded node keeps its slot while it works uncordoned. */
+/** Tests `settle` of a policy: an upgraded node keeps its slot until it has worked uncordoned for this time. */
 import { expect, test } from 'vitest';
 import { succeeded } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -11,7 +11,10 @@ import { assess } from '../assess/assess.ts';
 import type { TargetEvaluation } from '../assess/evaluation.ts';
 import type { TargetFacts } from '../model/decision.ts';
 
-/** Returns the evaluation of a node that succeeded at the start and settles for an hour, watched all the time. */
+/**
+ * Returns the evaluation of a node that succeeded at T0 and has to settle for one hour. The leader has watched it all
+ * the time.
+ */
 function settling(now: number, facts: Partial<TargetFacts> = {}, restMs = 0): TargetEvaluation {
   const stage = buildStage('worker', [buildTarget('w1', 'intended')], { restMs });
   const known = { observation: succeeded(), watchedMs: now, ...facts };

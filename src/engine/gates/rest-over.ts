@@ -13,8 +13,8 @@ export const restOver: Gate = {
     if (restMs === 0 || observation.kind !== 'succeeded') return PASS;
     const seen = now - (watchedMs ?? 0);
     const said = Date.parse(observation.since);
-    // The clock of the node may be wrong. If `settle` of the policy decides, a report from before the attempt does not count, so that a
-    // node never settles for too short a time.
+    // The clock of the node may be wrong. If `settle` of the policy decides, a reported time from before the attempt
+    // does not count. Otherwise the node could settle for too short a time.
     const isPossible = said >= Date.parse(target.since) || settleMs < restMs;
     // The leader's own clock also limits the rest, because the clock of the node may be ahead.
     const until = (isPossible ? Math.min(said, seen) : seen) + restMs;

@@ -1,4 +1,7 @@
-/** What gates are asked is made of the snapshot, and of nothing else that a decision holds; how long a target is expected to take. */
+/**
+ * Tests that the input of gates consists only of the snapshot and not of other parts of a decision, and how long a
+ * target is expected to take.
+ */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

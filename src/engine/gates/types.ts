@@ -36,7 +36,7 @@ export interface GateInput
     > {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];
-  /** The name of the run of the plan. The approvals and acceptances of people name the run that they are for. */
+  /** The name of the run of the plan. Approvals and acceptances by people contain the name of their run. */
   readonly run: string;
   /** True once a target of the run was signalled or is about to be; false if the policy has no hook before the plan. */
   readonly isBegun: boolean;
@@ -45,11 +45,14 @@ export interface GateInput
   readonly census: NodeCensus | undefined;
   /** The targets that are asked whether they can download what the plan names; empty once a target has started. */
   readonly checked: readonly CheckedTarget[];
-  /** The names of targets whose hosts cannot run the version, by the problem of the host; empty once a target has started. */
+  /**
+   * Maps each problem of a host to the names of the targets whose hosts have this problem and so cannot run the
+   * version; empty after the first target has started.
+   */
   readonly unfit: ReadonlyMap<string, ReadonlySet<string>>;
   /**
-   * Milliseconds that the target is expected to take: what the targets of this rollout took, or else what this target, or its stage, took
-   * the last time. Undefined if no such time is known.
+   * The expected duration of the target in milliseconds. It is computed from the targets of this rollout, or else from
+   * the last upgrade of this target, or else of its stage. Undefined if no such duration is known.
    */
   readonly expectedMs: number | undefined;
 }
@@ -57,7 +60,10 @@ export interface GateInput
 export type Verdict =
   | { readonly kind: 'pass' }
   | Waiting
-  /** Waiting cannot help. With `ofPlan` the plan is wrong, not the target: the rollout ends once nothing is in flight. */
+  /**
+   * The target cannot start, and waiting does not help. If `ofPlan` is set, the plan is wrong, not the target: the
+   * rollout ends when no target is in flight any more.
+   */
   | { readonly kind: 'stop'; readonly reason: Reason; readonly ofPlan?: true };
 
 /** A wait. The gate is asked again when something changes, or after `recheckMs` if no watch shows the change. */
@@ -67,7 +73,7 @@ export interface Waiting {
   /** A clause that follows "when". It says what ends the wait, and what people can do about it. */
   readonly ends: string;
   readonly recheckMs?: number | undefined;
-  /** True if only this target waits, although a wait of the gate usually holds up the whole rollout (`ofRollout`). */
+  /** True if only this target waits, although a wait of this gate usually blocks the whole rollout (`ofRollout`). */
   readonly isOfThisTarget?: true;
   /** True if an intended target stays recorded as intended while it waits, and so keeps its claim on the Node. */
   readonly keepsIntent?: true;
@@ -87,8 +93,9 @@ export interface Waiting {
 export interface Gate {
   readonly name: string;
   /**
-   * True if a wait of this gate holds up every target that could start now, and so the whole rollout. It is then enough to ask the gate
-   * for one target. The answer may depend on the stage, because only the active stage starts targets.
+   * True if a wait of this gate blocks every target that could start now, and so the whole rollout. Then it is enough
+   * to evaluate the gate for one target. The answer may depend on the stage, because only the active stage starts
+   * targets.
    */
   readonly ofRollout?: boolean;
   /**
@@ -157,8 +164,8 @@ export interface TargetContext extends DecisionContext {
 }
 
 /**
- * Returns what the gates read about one target. `room` is the number of targets that may still start, the target itself included. `known`
- * is the census to use in place of the present one.
+ * Returns the facts that the gates read about one target. `room` is the number of targets that may still start,
+ * including this target. `known` is a census that replaces the present census.
  */
 export function gateInput(context: TargetContext, room: number, known?: NodeCensus): GateInput {
   const { snapshot, stage, target, policy, now } = context;
@@ -194,8 +201,8 @@ function hasHookBeforePlan({ hooks = [] }: RolloutPolicy): boolean {
 }
 
 /**
- * Returns true once a target was signalled for this run, or is about to be. A target that was refused, or that had the version before,
- * was never signalled.
+ * Returns true if a target was signalled for this run, or will be signalled next. A target that was refused, or that
+ * already had the version, was never signalled.
  */
 export const isRunBegun = onceForEach(
   ({ rollout, facts }: Snapshot) =>
@@ -218,8 +225,8 @@ export function censusFor(
 }
 
 /**
- * Returns the census for an intended target. Intended targets after it that are not signalled yet do not count as busy: they wait for this
- * target, so it must not wait for them. Undefined if the policy has no limit.
+ * Returns the census for an intended target; undefined if the policy has no limit. Later intended targets that are not
+ * signalled yet do not count as busy: they wait for this target, so this target must not wait for them.
  */
 export function censusOfIntent({ snapshot, stage: { targets }, target, policy }: TargetContext) {
   const census = censusFor(snapshot, policy);
@@ -264,9 +271,9 @@ export interface NodeCensus {
 }
 
 /**
- * Returns which Nodes count, and which of them are unavailable or busy. `inFlight` has the names of targets in flight; names that
- * belong to no Node do not count. `claim` is the claim of the plan that asks. Virtual Nodes count only with `countsVirtual`, or
- * while a plan works on them.
+ * Returns the Nodes that count, the unavailable Nodes and the busy Nodes. `inFlight` contains the names of targets in
+ * flight; names without a Node do not count. `claim` is the claim of the plan that asks. Virtual Nodes count only if
+ * `countsVirtual` is true, or while a plan works on them.
  */
 export function censusOf(
   fleet: readonly Node[],
@@ -291,8 +298,8 @@ export function censusOf(
 }
 
 /**
- * Returns how many of `nodes` nodes the limit lets be unavailable. A percentage allows at least one node, because otherwise nothing could
- * ever start.
+ * Returns the number of nodes that may be unavailable under the limit. `nodes` is the number of all nodes. A percentage
+ * allows at least one node, because otherwise no target could ever start.
  */
 export function nodesAllowedAway(limit: NodeLimit, nodes: number): number {
   return 'nodes' in limit ? limit.nodes : Math.max(1, Math.floor((nodes * limit.percent) / 100));

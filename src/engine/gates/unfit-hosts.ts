@@ -1,4 +1,7 @@
-/** Finds the targets of a plan that has not started whose hosts are known to be unable to run its version. */
+/**
+ * Finds the targets of a plan whose hosts are known to be unable to run its version, as long as no target of the plan
+ * has started.
+ */
 import { onceForEach } from '../../util/memo.ts';
 import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import { hasStarted, withStages } from '../model/rollout.ts';
@@ -6,8 +9,9 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { pinAgainst } from './pins.ts';
 
 /**
- * Returns the names of targets by the problem of their hosts; empty once a target has started, because each host then refuses by
- * itself. Targets that are pinned to another version do not count, because the plan does not move them.
+ * Maps each problem of a host to the names of the targets whose hosts have this problem. The map is empty after the
+ * first target has started, because then each host itself refuses the work. Targets that are pinned to another version
+ * do not count, because the plan does not upgrade them.
  */
 export const unfitHosts = onceForEach(({ rollout, facts }: Snapshot) =>
   onceForEach((policy: RolloutPolicy): ReadonlyMap<string, ReadonlySet<string>> => {

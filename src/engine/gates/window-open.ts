@@ -1,6 +1,6 @@
 /**
- * Gate: a target starts only in a maintenance window and outside of blackouts, and only if it can be done before the window closes. A
- * person can open the window once (`refit start`).
+ * Gate: a target starts only in a maintenance window and outside of blackouts, and only if its upgrade can finish
+ * before the window closes. A person can open the window once (`refit start`).
  */
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -45,8 +45,8 @@ export const windowOpen = {
         : `it may start at ${timeIn(policy.windows, start)}`;
     const message = `${target.name} takes about ${formatDuration(expectedMs)}, and the window closes at ${timeIn(policy.windows, opening.until)}: ${then}`;
     const longer = `a window of UpgradePolicy ${policy.name} is made longer`;
-    // Until nodes of this plan have been measured, the expected time is that of the target's own last upgrade, so other targets need not
-    // wait.
+    // Until the duration of nodes of this plan is known, the expected duration is that of the last upgrade of this
+    // target. So only this target waits, not the others.
     const ofWhom = paceMs === undefined ? { isOfThisTarget: true as const } : {};
     const verdict =
       start === undefined
@@ -63,8 +63,8 @@ export const windowOpen = {
 };
 
 /**
- * Returns the opening that lets targets start at `now`, whatever the windows say; undefined if there is none, if it is over, or during a
- * blackout in which the opening does not count.
+ * Returns the opening of the window that lets targets start at `now`, independent of the windows. Undefined if there is
+ * no opening, if the opening is over, or during a blackout in which the opening does not count.
  */
 export function openingFor(
   { blackouts }: Pick<RolloutPolicy, 'blackouts'>,
@@ -89,7 +89,7 @@ export function endOfOpening(
   return timeWithZone(Date.parse(until), zoneOf([...windows, ...planWindows]));
 }
 
-/** Returns a clause that says who opened the window until when. */
+/** Returns a clause that says who opened the window, and until when it is open. */
 export function describeOpening(
   opening: OpenWindow,
   policy: Pick<RolloutPolicy, 'windows' | 'planWindows'>,
@@ -118,7 +118,10 @@ function closed(
   return waiting('Blackout', message, `the blackout is over, at ${at}`, now, opensAt);
 }
 
-/** Returns the time in UTC and in the time zone of the windows. Thousands of targets may wait for the same time. */
+/**
+ * Returns the time in UTC and in the time zone of the windows. The text is kept, because thousands of targets may wait
+ * for the same time.
+ */
 function timeIn(windows: Timetable['windows'], time: number): string {
   return knownTimeIn(windows, String(time));
 }

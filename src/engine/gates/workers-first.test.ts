@@ -1,4 +1,7 @@
-/** On the way back, no controller passes a worker that is newer, also if the plan does not list that worker. */
+/**
+ * Tests that a roll-back never moves a controller below the version of a worker, even if the plan does not list that
+ * worker.
+ */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

@@ -1,4 +1,4 @@
-/** Gate: on the way back to an older version, no controller moves before every worker has gone back. */
+/** Gate: when a plan goes back to an older version, no controller goes back before every worker has gone back. */
 import type { Node } from '../../kube/resources.ts';
 import { installedVersion } from '../../signal/annotations.ts';
 import { isOlder } from '../../versions/release-parts.ts';
@@ -7,9 +7,9 @@ import { inState, type Rollout, type Stage } from '../model/rollout.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
 /**
- * This gate waits for the workers of the plan, because they can still go back. This gate stops the plan if a worker that the plan does not
- * list has a newer version, because no plan takes that worker back. Such a worker finished the work of an earlier plan after this plan was
- * made.
+ * This gate waits for the workers of the plan, because they can still go back. It stops the plan if a worker that the
+ * plan does not list has a newer version, because then no plan takes that worker back. Such a worker has finished the
+ * work of an earlier plan after this plan was created.
  */
 export const workersFirst: Gate = {
   name: 'workers-first',
@@ -45,9 +45,9 @@ function isBack({ rollsBack }: Rollout, { goesBack }: Stage): boolean {
 }
 
 /**
- * Returns a worker whose agent reported a newer version than that of the stage. The report counts and not the version that the Node shows,
- * because its kubelet shows a new version only later. A worker that the plan lists is not returned, because the cache may still show its
- * state before it went back.
+ * Returns a worker whose agent reported a newer version than the version of the stage. The version that the agent
+ * reported counts, because the kubelet shows a new version in the Node only later. Workers that the plan lists are
+ * ignored, because the cache may still show their state from before they went back.
  */
 function newerWorker(
   { version }: Stage,

@@ -1,4 +1,4 @@
-/** Reads pause, abort and retry from a plan; a retry clears only earlier failures. */
+/** Tests that pause, abort and retry are read from a plan, and that a retry clears only earlier failures. */
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { failed, succeeded, working } from '../../../test/support/builders/observations.ts';
@@ -107,7 +107,7 @@ test('nothing is retried while part of the record is unread', () => {
   expect(decide({ ...snapshot, controls }, buildPolicy(), T0 + MINUTE).record).toBeUndefined();
 });
 
-/** A second is the finest that is recorded: everything here happens within one. */
+/** Times are recorded with a precision of one second. Everything in this test happens within one second. */
 test('a retry in the second of the failure is a new attempt', () => {
   const controls = { ...NO_CONTROLS, retries: new Map([['w1', T0]]) };
   const decided = (state: 'failed' | 'intended', since: string, observation: Observation) => {

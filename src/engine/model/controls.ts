@@ -9,31 +9,35 @@ import { momentIn, textIn } from '../../util/written-values.ts';
 import { because, type Reason } from './reasons.ts';
 
 export const COMMON_PREFIX = 'upgrade.refit.dev/';
-/** The annotation that pauses a plan. Its value is the time of the pause in RFC 3339. Any value but `false` pauses. */
+/**
+ * The annotation that pauses a plan. Its value is the time of the pause in RFC 3339. Every value except `false` pauses
+ * the plan.
+ */
 export const PAUSE_ANNOTATION = `${COMMON_PREFIX}pause`;
 /** The annotation that aborts a plan. Its value is the reason, in the user's words. */
 export const ABORT_ANNOTATION = `${COMMON_PREFIX}abort`;
 /**
- * The annotation that retries targets. Its value is a list of `<target>@<RFC 3339>`, separated by commas. Each entry retries a
- * failure from before that time.
+ * The annotation that retries targets. Its value is a list of `<target>@<RFC 3339>`, separated by commas. An entry
+ * retries the target if it failed before that time.
  */
 export const RETRY_ANNOTATION = `${COMMON_PREFIX}retry`;
 /** The annotation that runs the hooks of the whole plan again. Its value is the time of the request in RFC 3339. */
 export const RETRY_HOOKS_ANNOTATION = `${COMMON_PREFIX}retry-hooks`;
 /**
- * The annotation in which the leader counts attempts of targets that it tries again by itself. Its value is a JSON object with `run`,
- * the run that is counted, and `attempts`, the number of the last attempt by key of the target.
+ * The annotation in which the leader counts the attempts that it ordered by itself. Its value is a JSON object. `run`
+ * is the run whose attempts are counted, and `attempts` has the number of the last attempt for each key of a target.
  */
 export const ATTEMPTS_ANNOTATION = `${COMMON_PREFIX}attempts`;
 /**
- * The annotation that opens the maintenance window once. Its value is a JSON object with `until`, `since`, `by` and `reason`, and
- * with `blackouts: true` if blackouts do not count either. Without a readable `until` it opens nothing.
+ * The annotation that opens the maintenance window once. Its value is a JSON object with `until`, `since`, `by` and
+ * `reason`, and with `blackouts: true` if the opening also applies during blackouts. If `until` is missing or cannot be
+ * read, the annotation opens nothing.
  */
 export const OPEN_WINDOW_ANNOTATION = `${COMMON_PREFIX}open-window`;
 
 /** One opening of the maintenance window by a person. It ends by itself. */
 export interface OpenWindow {
-  /** The end in RFC 3339. It is exclusive. */
+  /** The end in RFC 3339. This time itself is no longer part of the opening. */
   readonly until: string;
   readonly since?: string | undefined;
   /** The name of the person, as that person wrote it. */
@@ -49,10 +53,13 @@ export interface Controls {
   readonly pausedSince?: string | undefined;
   readonly abort?: string | undefined;
   readonly openWindow?: OpenWindow | undefined;
-  /** The time at which somebody asked to retry a target, in milliseconds since the Unix epoch, by the name of the target. */
+  /** For each name of a target, the time at which somebody asked to retry it, in milliseconds since the Unix epoch. */
   readonly retries: ReadonlyMap<string, number>;
   readonly attempts?: CountedAttempts | undefined;
-  /** When somebody last asked to run the hooks of the whole plan again, in RFC 3339. This time names the attempt of the hooks. */
+  /**
+   * The time at which somebody last asked to run the hooks of the whole plan again, in RFC 3339. This time names the
+   * attempt of the hooks.
+   */
   readonly hooksRetried?: string | undefined;
 }
 
@@ -95,7 +102,10 @@ export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls 
   };
 }
 
-/** Returns the opening that holds at `now`, in milliseconds since the Unix epoch; undefined if there is none or it is over. */
+/**
+ * Returns the opening that applies at `now`, in milliseconds since the Unix epoch; undefined if there is no opening or
+ * the opening is over.
+ */
 export function openingAt({ openWindow }: Controls, now: number): OpenWindow | undefined {
   return openWindow !== undefined && now < Date.parse(openWindow.until) ? openWindow : undefined;
 }

@@ -30,8 +30,8 @@ import {
 /** What the node itself reports about the signal of this rollout. `attempt` and `since` are in RFC 3339. */
 export type Observation =
   /**
-   * `begun` is set if an earlier process has changed the node and then ended. No gate may leave
-   * such a node half upgraded.
+   * `begun` is set if an earlier process has changed the node and then ended. No gate may stop such a node, because it
+   * would stay half upgraded.
    */
   | { readonly kind: 'none'; readonly begun?: true }
   | (Attempted & { readonly kind: 'sent' })
@@ -64,19 +64,21 @@ interface Working {
   readonly ownsCordon?: boolean | undefined;
   /** The reason why the work does not continue; undefined if no reason is known. */
   readonly stalled?: string | undefined;
-  /** True as long as the service is untouched, so that the signal can be cancelled. */
+  /** True as long as the service on the node was not changed, so that the signal can still be cancelled. */
   readonly cancellable?: boolean | undefined;
 }
 
-/** Details of a node's report. Of all decisions, only the expected duration of other targets depends on these details. */
+/**
+ * Details from the report of a node. The only decision that uses them computes the expected duration of other targets.
+ */
 export interface TargetReport {
   readonly from?: string | undefined;
   /** Milliseconds spent in each finished step. */
   readonly spent?: Readonly<Record<string, number>> | undefined;
   readonly rolledBack?: boolean | undefined;
-  /** The version of the kept binary that made room for the download. */
+  /** The version of the kept binary that was removed to make room for the download. */
   readonly removed?: string | undefined;
-  /** The version whose airgap bundles made room for the download. */
+  /** The version whose airgap bundles were removed to make room for the download. */
   readonly removedBundle?: string | undefined;
   /** The snapshot that the target took of its data before it was changed. */
   readonly etcdSnapshot?: EtcdSnapshot | undefined;
@@ -89,30 +91,44 @@ export interface TargetFacts {
   /** `<os>-<architecture>`; undefined if the object lacks the labels. */
   readonly platform?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** What shows that the target's object is a virtual Node, in words for people; undefined if the object may be a host. */
+  /**
+   * The sign that shows that the target's object is a virtual Node, in words for people; undefined if the object may be
+   * a host.
+   */
   readonly virtual?: string | undefined;
   /** The status of the node's Ready condition; undefined for objects without conditions. */
   readonly ready?: boolean | undefined;
   /** The last transition of the Ready condition, in RFC 3339. */
   readonly readySince?: string | undefined;
   readonly version?: string | undefined;
-  /** When the object was created, in RFC 3339. */
+  /** The time at which the object was created, in RFC 3339. */
   readonly created?: string | undefined;
   /** True if the object proves that the target already runs the version of its stage, and the upgrade is not forced. */
   readonly isThere?: boolean | undefined;
-  /** The uid of the plan that the leader signalled the target for last; undefined if none did. */
+  /**
+   * The uid of the plan for which the leader last signalled the target; undefined if the leader never signalled the
+   * target.
+   */
   readonly signalledBy?: string | undefined;
-  /** The version that the last signal of this rollout asked for; undefined if the object has no such signal. */
+  /**
+   * The version that the last signal of this rollout requested; undefined if the object has no signal of this rollout.
+   */
   readonly asked?: string | undefined;
-  /** True if the target is recorded as done, but its object shows an older version than its stage upgrades to. */
+  /** True if the target is recorded as done, but its object shows an older version than the version of its stage. */
   readonly isBehind?: boolean | undefined;
-  /** The Node that the target's pods run on; undefined if the leader must not cordon it. */
+  /** The Node on which the pods of the target run; undefined if the leader must not cordon it. */
   readonly node?: NodeView | undefined;
-  /** When the Node needs the claim of the plan before its target starts; undefined if never. */
+  /**
+   * The policies under which the Node must carry the claim of the plan before its target starts; undefined if the Node
+   * never needs a claim.
+   */
   readonly claimNeed?: ClaimNeed | undefined;
-  /** True while the watch does not yet show our own last write of the Node. The watch may then lack earlier writes of others, too. */
+  /**
+   * True while the watch does not show the last write of this process to the Node. In this case the watch may also lack
+   * earlier writes of others.
+   */
   readonly isNodeOutdated?: boolean | undefined;
-  /** Who set a cordon that names no owner; undefined if every cordon of this dialect names its owner. */
+  /** Says who set a cordon that names no owner; undefined if every cordon of this dialect names its owner. */
   readonly unnamedCordon?: UnnamedCordon | 'unknown' | undefined;
   readonly drainDelegation?: boolean | 'unasked' | Unanswered | undefined;
   /** The preview of the target's drain; undefined if there is nothing to drain. */
@@ -149,7 +165,10 @@ export interface TargetFacts {
    * next try.
    */
   readonly announcementRefusal?: Unanswered | undefined;
-  /** Milliseconds that the target took in its last successful upgrade by an earlier stage or plan; undefined if they are unknown. */
+  /**
+   * The duration of the last successful upgrade of the target by an earlier stage or plan, in milliseconds; undefined
+   * if it is unknown.
+   */
   readonly earlierMs?: number | undefined;
   readonly observation: Observation;
 }
@@ -158,12 +177,13 @@ export interface TargetFacts {
 export type Obstacle = Readonly<Record<'message' | 'ends', string>>;
 
 /**
- * Whether a target downloads ahead. possible: it was not asked yet · asked: it was asked for the present payload · outdated: an earlier
- * request of this rollout to it is not wanted any more.
+ * Says whether a target downloads its files before it starts. possible: the target was not asked yet · asked: the
+ * target was asked for the present payload · outdated: the target has an earlier request of this rollout that is no
+ * longer wanted.
  */
 export type PrefetchState = 'possible' | 'asked' | 'outdated';
 
-/** What the agent says about whether the target can download what it needs. */
+/** The answer of the agent to the question whether the target can download the files that it needs. */
 export interface DownloadState {
   readonly answer: 'unasked' | 'asked' | 'possible' | 'impossible';
   readonly policy?: AgentPolicy | undefined;
@@ -175,14 +195,14 @@ export interface DownloadState {
 }
 
 /**
- * When a target needs a claim on its Node. `always`: under any policy · `with-limit`: only if the policy limits how many nodes may be
- * unavailable.
+ * Says under which policies a target needs a claim on its Node. `always`: under any policy · `with-limit`: only if the
+ * policy limits how many nodes may be unavailable.
  */
 export type ClaimNeed = 'always' | 'with-limit';
 
 /**
- * Who set a cordon that names no owner. `found`: the node was cordoned before the attempt, and stays cordoned. `ours`: the cordon was set
- * for the attempt and ends with it.
+ * Says who set a cordon that names no owner. `found`: the node was already cordoned before the attempt, and stays
+ * cordoned. `ours`: the cordon was set for the attempt and is removed with it.
  */
 export type UnnamedCordon = 'found' | 'ours';
 
@@ -197,11 +217,11 @@ export interface NodeView {
   readonly name: string;
   readonly unschedulable: boolean;
   readonly cordonOwner: string | undefined;
-  /** The rollout that our taint belongs to; undefined if the Node has no such taint. */
+  /** The rollout that owns the Refit taint of the Node; undefined if the Node has no such taint. */
   readonly taintOwner: string | undefined;
-  /** The annotations by which other tools leave the Node alone; undefined in tests that know none. */
+  /** The annotations that make other tools leave the Node alone; undefined in tests without such annotations. */
   readonly marks?: readonly MarkState[] | undefined;
-  /** The lifecycle conditions of the Node that are True; undefined in tests that know none. */
+  /** The lifecycle conditions of the Node that are True; undefined in tests without such conditions. */
   readonly lifecycle?: readonly LifecycleState[] | undefined;
   /** Who excluded the Node from external load balancers; undefined if nobody did. */
   readonly exclusion?: 'ours' | 'others' | undefined;
@@ -239,42 +259,54 @@ export interface ObservedForeignWork extends ForeignWork {
 
 /** A target that a running plan selects or lists, but that its record lacks, because it joined after the plan began. */
 export interface JoinedTarget {
-  /** The id of the stage that the target would belong to. */
+  /** The id of the stage to which the target would belong. */
   readonly stage: string;
   readonly role: Role;
   readonly target: Target;
-  /** Why the record cannot include the target, as a clause; undefined if it can. */
+  /** The reason why the record cannot include the target, as a clause; undefined if the record can include it. */
   readonly obstacle?: string;
 }
 
 export interface Snapshot {
   readonly rollout: Rollout;
-  /** The targets that joined after the plan began; undefined if the dialect takes up such targets by itself. */
+  /** The targets that joined after the plan began; undefined if the dialect itself adds such targets to the plan. */
   readonly joined?: readonly JoinedTarget[] | undefined;
   readonly facts: Pick<ReadonlyMap<string, TargetFacts>, 'get'> & {
-    /** Returns the labels of one target without its other facts; undefined if it has no object. A snapshot that was read back has none. */
+    /**
+     * Returns the labels of one target without its other facts; undefined if the target has no object. A snapshot that
+     * was read back from stored data does not have this function.
+     */
     readonly labelsOf?: (key: string) => Readonly<Record<string, string>> | undefined;
-    /** Returns the name of one target's Node without its other facts; undefined if the Node is unknown, or named like the target. */
+    /**
+     * Returns the name of one target's Node without its other facts; undefined if the Node is unknown, or has the same
+     * name as the target.
+     */
     readonly nodeNameOf?: (key: string) => string | undefined;
   };
-  /** The names of pending targets that may already be doing something. If it is undefined, every pending target may. */
+  /**
+   * The names of pending targets that may already be doing something. If this member is undefined, every pending target
+   * may already be doing something.
+   */
   readonly observable?: Pick<ReadonlyMap<string | undefined, unknown>, 'has'> | undefined;
   /** The health of every API server of the cluster, whether the plan lists its controller or not; undefined before the probe. */
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
-  /** What the health checks of the policy found last; undefined for processes that ask none. */
+  /** The last results of the health checks of the policy; undefined for processes that run no health checks. */
   readonly health?: readonly CheckResult[] | undefined;
   /**
-   * What people decided about the plan in its NodeRollout, about any run; undefined for processes that do not read it. It is read only
-   * when a decision depends on it.
+   * The decisions of people about all runs of the plan, from its NodeRollout; undefined for processes that do not read
+   * them. The NodeRollout is read only when a decision depends on it.
    */
   readonly decisions?: DecisionsOfPeople | 'unasked' | Unanswered | undefined;
-  /** What is known of the locks of other tools. A lock that was not read yet is missing. Undefined for processes that read none. */
+  /**
+   * What is known about the locks of other tools. A lock that was not read yet is missing from the list. Undefined for
+   * processes that read no locks.
+   */
   readonly locks?: readonly KnownLock[] | undefined;
-  /** What is known of the runs of hooks; undefined for processes that carry out none. */
+  /** What is known about the runs of hooks; undefined for processes that carry out no hooks. */
   readonly hooks?: readonly HookResult[] | undefined;
   /**
-   * The pods that PodDisruptionBudgets cover, for policies that put targets in order by them; undefined for processes that do not count
-   * them.
+   * The pods that PodDisruptionBudgets cover, for policies that sort targets by these pods; undefined for processes
+   * that do not count them.
    */
   readonly budgetPods?: BudgetPods | 'unasked' | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];
@@ -284,9 +316,9 @@ export interface Snapshot {
    * has begun with that change yet.
    */
   readonly edits?: Readonly<Record<'isAfterEnd' | 'isNew', boolean>> | undefined;
-  /** True if the record of the rollout can keep the spec that it started with. */
+  /** True if the record of the rollout can store the spec with which the rollout started. */
   readonly canIgnoreEdits?: boolean | undefined;
-  /** True if the record of the rollout can keep that a target was skipped. */
+  /** True if the record of the rollout can store that a target was skipped. */
   readonly canSkip?: boolean | undefined;
   /** True if the leader may order retries of failed targets by itself. */
   readonly canRetry?: boolean | undefined;
@@ -310,15 +342,19 @@ export interface Snapshot {
    * not watched.
    */
   readonly fleet?: readonly Node[] | undefined;
-  /** Milliseconds within which 90 % of the finished targets were done; undefined before the first target is done. */
+  /**
+   * Milliseconds within which 90 % of the finished targets were done; undefined before two targets have reported their
+   * times.
+   */
   readonly paceMs?: number | undefined;
   /** Milliseconds within which 50 % of the finished targets were done. No decision depends on this value. */
   readonly usualMs?: number | undefined;
   /** Milliseconds within which 10 % of the finished targets were done. No decision depends on this value. */
   readonly fastMs?: number | undefined;
   /**
-   * Milliseconds within which 90 % of the targets of each stage were done the last time, by id of the stage. This time is expected of
-   * targets whose own last time is unknown. Undefined once `paceMs` is known.
+   * For each id of a stage, the duration in milliseconds within which 90 % of its targets were done the last time. It
+   * is the expected duration of a target if the last duration of that target is unknown. Undefined when `paceMs` is
+   * known.
    */
   readonly earlierMs?: Readonly<Record<string, number>> | undefined;
   /** Milliseconds for which this leader has watched plan and policy ask for the same payloads; undefined for read-only commands. */
@@ -358,9 +394,9 @@ export interface Wait {
 }
 
 /**
- * The phase of a plan that people see. An ended plan may have a phase that is not recorded, because something has changed since.
- * edited: the plan no longer says what was carried out · differs: a target that is done runs an older version · empty: the plan had
- * no target.
+ * The phase of a plan that people see. An ended plan may have a phase that is not recorded, because something has
+ * changed since the end. edited: the plan was edited and no longer describes the work that was carried out · differs: a
+ * target that is done runs an older version · empty: the plan had no target.
  */
 export const PLAN_PHASES = [...ROLLOUT_PHASES, 'edited', 'differs', 'empty'] as const;
 export type PlanPhase = (typeof PLAN_PHASES)[number];
@@ -431,7 +467,10 @@ export type Probe =
   | { readonly kind: 'drain-preview'; readonly node: string }
   | { readonly kind: 'drain-delegation'; readonly stage: Stage; readonly target: Target };
 
-/** Stands for the answer of a probe that got none. The targets that need the answer wait until the probe is repeated. */
+/**
+ * The value that replaces the answer of a probe if there was no answer. The targets that need the answer wait until the
+ * probe is repeated.
+ */
 export interface Unanswered {
   readonly unanswered: Reason;
   readonly recheckMs: number;

@@ -7,7 +7,7 @@ import type { Rollout } from './rollout.ts';
 interface DecisionOfPerson {
   /** The user who made the decision, as the entry says. Only the admission policy of NodeRollouts makes sure that this is the real user. */
   readonly by: string;
-  /** The run that the entry is about, as `runOf` names it. */
+  /** The run to which the entry applies, as `runOf` names it. */
   readonly run: string;
   /** The time in RFC 3339 format. */
   readonly at?: string;
@@ -22,12 +22,12 @@ export interface Approval extends DecisionOfPerson {
 export interface Acceptance extends DecisionOfPerson {
   /** The name of the health check. */
   readonly check: string;
-  /** When the acceptance ends, in RFC 3339; undefined if it ends with the run. */
+  /** The time at which the acceptance ends, in RFC 3339; undefined if the acceptance ends with the run. */
   readonly until?: string;
 }
 
 export interface DecisionsOfPeople {
-  /** The reference of the plan, as commands take it. */
+  /** The reference of the plan, as commands accept it. */
   readonly plan: string;
   /** The namespace and the name of the NodeRollout. */
   readonly place: string;
@@ -35,14 +35,15 @@ export interface DecisionsOfPeople {
   readonly approvals: readonly Approval[];
   readonly accepted: readonly Acceptance[];
   /**
-   * Which versions nodes ran before earlier runs, as leaders recorded it in the status of the NodeRollout; absent if nothing is recorded.
+   * The versions that nodes ran before earlier runs. Leaders recorded them in the status of the NodeRollout. Absent if
+   * nothing is recorded.
    */
   readonly earlierRuns?: readonly EarlierRun[];
   /** The recorded runs, the newest first; absent if there are none. */
   readonly history?: readonly NodeRolloutRun[];
 }
 
-/** Returns the name of the run. It differs from the names of all other runs, also of a plan that is created again. */
+/** Returns the name of the run. No other run has this name, even if the plan is deleted and created again. */
 export function runOf({ source, id, run }: Pick<Rollout, 'source' | 'id' | 'run'>): string {
   return [source.uid, id, run].filter((part) => part !== undefined).join('/');
 }

@@ -1,4 +1,7 @@
-/** What the leader recorded in the NodeRollout about the versions that nodes ran before a run of a plan. */
+/**
+ * The types for the versions that nodes ran before a run of a plan. The leader recorded these versions in the
+ * NodeRollout.
+ */
 import type { Role } from './rollout.ts';
 
 /** Nodes that ran one version before the run. */

@@ -1,4 +1,7 @@
-/** Tests which targets a record lets go back to an older version, and that nothing but the record does. */
+/**
+ * Tests which targets may go back to an older version according to a record, and that nothing except the record allows
+ * it.
+ */
 import { expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
@@ -64,7 +67,7 @@ test.each<[string, string, Case, boolean]>([
 test.each([
   ['uid/id1', 'id1'],
   ['uid/release/1.37', 'release/1.37'],
-  // Anybody who may write the Plan can write these. Nobody can name a run by an empty text.
+  // Everybody who can write the Plan can write these values. The id of a run is never empty.
   ['id1', 'id1'],
   ['uid/', 'uid/'],
 ])('the run %j has the id %j', (named, id) => {

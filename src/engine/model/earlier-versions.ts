@@ -1,6 +1,7 @@
 /**
- * Which versions nodes ran before a run of a plan, as the leader recorded it in the NodeRollout. A Plan that rolls a run back names
- * that run in an annotation. Anybody who may write the Plan can write the annotation, so only the record proves what nodes ran.
+ * The versions that nodes ran before a run of a plan. The leader recorded them in the NodeRollout. A Plan that rolls a
+ * run back names that run in an annotation. Anybody who may write the Plan can write the annotation, so only the record
+ * in the NodeRollout proves the earlier versions.
  */
 import type { KubeObject } from '../../kube/resources.ts';
 import { isText, recordsIn } from '../../util/json.ts';
@@ -13,16 +14,19 @@ import { type Role, type Rollout, type Stage, stagesBefore, type Target } from '
 /** The annotation on a Plan that rolls a run back. Its value is `<uid of the plan>/<id of the run>`. */
 export const ROLLS_BACK_ANNOTATION = 'upgrade.refit.dev/rolls-back';
 
-/** The annotation with who rolled back, and why, for people. */
+/** The annotation that says, for people, who rolled back, and why. */
 export const ROLLS_BACK_REASON_ANNOTATION = 'upgrade.refit.dev/rolls-back-reason';
 
-/** Returns the run that the Plan says it rolls back; undefined if it does not say so. */
+/** Returns the run that the Plan rolls back, according to its annotation; undefined if the annotation names no run. */
 export function rolledBackBy({ metadata }: KubeObject): string | undefined {
   const named = metadata.annotations?.[ROLLS_BACK_ANNOTATION];
   return named === undefined || named === '' ? undefined : named;
 }
 
-/** Returns who rolls the run back, and why; undefined if the Plan does not say so. Only people read it. */
+/**
+ * Returns the text that says who rolls the run back, and why; undefined if the Plan does not say so. The text is only
+ * for people.
+ */
 export function rollBackReasonOn({ metadata }: KubeObject): string | undefined {
   const said = metadata.annotations?.[ROLLS_BACK_REASON_ANNOTATION];
   return said === undefined || said === '' ? undefined : said;
@@ -50,7 +54,10 @@ export function runIdIn(named: string): string {
   return named.split('/').slice(1).join('/') || named;
 }
 
-/** Returns the runs in this history that record which versions nodes ran before. `history` is the unchecked value from the API server. */
+/**
+ * Returns the runs in this history that contain the versions that nodes ran before the run. `history` is the unchecked
+ * value from the API server.
+ */
 export function earlierRunsIn(history: unknown): EarlierRun[] {
   return recordsIn(history).flatMap(({ id, planUid, before }) => {
     const entries = recordsIn(before).flatMap(entryOf);
@@ -67,8 +74,8 @@ function entryOf(entry: Record<string, unknown>): VersionBefore[] {
 }
 
 /**
- * Returns the version that the node ran before the run; undefined if the record does not say it. An entry for all other nodes counts
- * only with `isMember`, because it does not say which nodes the run had.
+ * Returns the version that the node ran before the run; undefined if the record does not contain it. An entry for all
+ * other nodes counts only if `isMember` is true, because the entry does not say which nodes belonged to the run.
  */
 export function versionBefore(
   { before }: Pick<EarlierRun, 'before'>,
@@ -109,7 +116,8 @@ export function goesBack(
     return false;
   const run = decisions.earlierRuns?.find((each) => each.run === rollsBack);
   if (run === undefined) return false;
-  // The leader writes the uid of the plan to each node that it signals. After a failed attempt, it is the uid of this plan.
+  // The leader writes the uid of the plan to each node that it signals. If this plan has already signalled the node in
+  // a failed attempt, the node has the uid of this plan.
   const isMember = signalledBy === rollsBack.split('/')[0] || signalledBy === source.uid;
   const before = versionBefore(run, stage.role, name, isMember);
   if (before === undefined || !mayBePartOf(before, stage.version)) return false;
@@ -121,7 +129,7 @@ export function goesBack(
   );
 }
 
-/** Returns true if no worker of the plan comes in this stage or after it. */
+/** Returns true if neither this stage nor a later stage has a worker of the plan. */
 function comesLast(rollout: Pick<Rollout, 'stages'>, stage: Stage): boolean {
   const earlier = new Set(stagesBefore(rollout, stage).map(({ id }) => id));
   return rollout.stages.every(

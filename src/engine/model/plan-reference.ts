@@ -1,4 +1,4 @@
-/** Names a plan among the plans of all dialects. */
+/** Computes the names that identify a plan among the plans of all dialects. */
 
 interface NamedPlan {
   /** The name of the dialect. */
@@ -12,7 +12,7 @@ export function planReference({ dialect, namespace, name }: NamedPlan): string {
   return [dialect, namespace, name].filter((part) => part !== undefined).join('/');
 }
 
-/** Returns the name under which parts of this process that serve several dialects know the plan with this key. */
+/** Returns the name of the plan with this key for the parts of this process that serve several dialects. */
 export function titleOf({ name }: { readonly name: string }, key: string): string {
   return `${name}/${key}`;
 }

@@ -115,8 +115,9 @@ export const REASONS = {
 export type ReasonCode = keyof typeof REASONS;
 
 /**
- * What ends the effect of a reason. `act` is an instruction to a person. `ends` names the moment at which the effect ends by itself, and
- * completes "this ends by itself when …". `null` is for a reason that neither stops nor delays anything.
+ * Says how the effect of a reason ends. `act` is an instruction to a person. `ends` is the event that ends the effect
+ * without a person, and completes "this ends by itself when …". `null` is for a reason that neither stops nor delays
+ * anything.
  */
 type Remedy = { readonly act: string } | { readonly ends: string } | null;
 

@@ -1,4 +1,4 @@
-/** Reads and replaces parts of a rollout without changing the original. */
+/** Tests that parts of a rollout are read and replaced without changing the original. */
 import { describe, expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';

@@ -23,8 +23,8 @@ export interface Payload {
 }
 
 /**
- * The states of a target that are recorded. Any further detail is read from the node when it is needed. skipped: the rollout went on
- * without the target, which keeps its version and is no failure.
+ * The states of a target that are recorded. All other details are read from the node when they are needed. skipped: the
+ * rollout continued without the target. The target keeps its version and does not count as a failure.
  */
 export const RECORDED_STATES = [
   'pending',
@@ -45,15 +45,18 @@ export interface Target {
   readonly since: string;
 }
 
-/** A group of targets that may move together. Stages run one after the other. */
+/** A group of targets that may be upgraded at the same time. Stages run one after another. */
 export interface Stage {
   readonly id: string;
-  /** The index of the command in the plan that this stage belongs to. */
+  /** The index of the command in the plan to which this stage belongs. */
   readonly command: number;
   readonly role: Role;
-  /** The number of targets that may move at once. At most one controller moves at once, whatever this number is. */
+  /**
+   * The maximum number of targets that may be upgraded at the same time. For controllers, the maximum is always one,
+   * whatever this number is.
+   */
   readonly maxInFlight: number;
-  /** The version of each target when it is done, as the plan writes it. */
+  /** The version that each target has when it is done, in the spelling of the plan. */
   readonly version: string;
   /** The downloads by platform, `<os>-<architecture>`; undefined if the targets need no download. */
   readonly payloads?: Readonly<Record<string, Payload>>;
@@ -62,7 +65,10 @@ export interface Stage {
   /** What the target must do with the payload. Only the dialect reads it. */
   readonly procedure?: string;
   readonly keepsVersion?: boolean;
-  /** True if the version of the stage is older than what the targets run. Workers then come before controllers. */
+  /**
+   * True if the version of the stage is older than the version that the targets run. Then workers are changed before
+   * controllers.
+   */
   readonly goesBack?: boolean;
   /** True if a target is upgraded even if it already has the version. */
   readonly forced: boolean;
@@ -92,8 +98,8 @@ export interface Source
   readonly namespace?: string;
   readonly created: string;
   /**
-   * The owner that the cordons of this rollout name. If it is undefined, they name the uid and kind
-   * of the plan, and the time of the target.
+   * The owner that the cordons of this rollout name. If it is undefined, the cordons name the uid and kind of the plan,
+   * and the time of the target.
    */
   readonly mark?: Owner;
 }
@@ -101,28 +107,43 @@ export interface Source
 /** One run of one plan. Each later record of the run changes only the states in the rollout. */
 export interface Rollout {
   readonly source: Source;
-  /** The plan's name for this run. Together with the uid of the source it names every signal. */
+  /**
+   * The name that the plan gives to this run. This id and the uid of the source together identify every signal of the
+   * run.
+   */
   readonly id: string;
   /** The number of this run; undefined for the first run of a plan. Signals of other runs do not belong to this one. */
   readonly run?: number | undefined;
-  /** `metadata.generation` of the newest spec that the rollout was carried out with; undefined if the record does not say it. */
+  /**
+   * `metadata.generation` of the newest spec with which the rollout was carried out; undefined if the record does not
+   * contain it.
+   */
   readonly generation?: number | undefined;
   /** True while the rollout is carried out with the spec in its record, even if people have edited the plan since. */
   readonly ignoresEdits?: true | undefined;
-  /** The run of an earlier plan that this one says it rolls back, `<uid of the plan>/<id of the run>`. Only a record proves it. */
+  /**
+   * The run of an earlier plan that this plan rolls back, according to its annotation, as `<uid of the plan>/<id of the
+   * run>`. Only a record proves that this is true.
+   */
   readonly rollsBack?: string | undefined;
-  /** Who rolls that run back, and why, as the plan says. Only people read it. */
+  /** The text in which the plan says who rolls that run back, and why. The text is only for people. */
   readonly rollsBackReason?: string | undefined;
   readonly phase: RolloutPhase;
   /** True while a slot is free and targets are pending, but a gate lets none of them start. */
   readonly blocked: boolean;
   readonly reason?: Reason | undefined;
   readonly stages: readonly Stage[];
-  /** What is wrong with the plan now; empty if nothing is. No target starts until the plan is corrected. */
+  /** The problems of the plan now; empty if it has no problem. No target starts until the plan is corrected. */
   readonly problems: readonly Reason[];
-  /** How the plan differs from the record of an ended rollout, as a clause; undefined if nothing shows a difference. */
+  /**
+   * The difference between the plan and the record of an ended rollout, as a clause; undefined if no difference is
+   * known.
+   */
   readonly edit?: string | undefined;
-  /** The reason why a part of the record cannot be read; undefined if all can be read. The leader does nothing for the plan until then. */
+  /**
+   * The reason why a part of the record cannot be read; undefined if the whole record can be read. While it cannot be
+   * read, the leader does nothing for the plan.
+   */
   readonly unread?: Reason | undefined;
 }
 
@@ -148,7 +169,7 @@ const placesOf = onceForEach(
   (targets: readonly Target[]) => new Map(targets.map(({ key }, place) => [key, place])),
 );
 
-/** Returns true once any target is recorded as more than pending. */
+/** Returns true if the recorded state of any target is not `pending`. */
 export function hasStarted({ stages }: Rollout): boolean {
   return stages.some((stage) => inState(stage, 'pending').length < stage.targets.length);
 }
@@ -158,7 +179,7 @@ export function isFinal(rollout: Pick<Rollout, 'phase'>): boolean {
   return rollout.phase !== 'new' && rollout.phase !== 'running';
 }
 
-/** Returns the identity of a plan, as a rollout keeps it. */
+/** Returns the identity of a plan in the form that a rollout stores. */
 export function sourceOf<P extends KubeObject>(resource: Resource<P>, { metadata }: P): Source {
   const { name, namespace, uid = '', creationTimestamp: created = '' } = metadata;
   return {
@@ -179,7 +200,10 @@ export function isSettled({ state }: Target): boolean {
   return state !== 'pending' && state !== 'intended';
 }
 
-/** Returns the first stage that is not over; undefined once all are over. Targets move only in this stage. */
+/**
+ * Returns the first stage that is not over; undefined if all stages are over. Only the targets of this stage are
+ * upgraded.
+ */
 export function activeStage({ stages }: Rollout): Stage | undefined {
   return stages.find((stage) =>
     stage.failedHoldSlots === true
@@ -231,7 +255,10 @@ export function stateChanges(before: Rollout, after: Rollout) {
     .filter((change) => change.before?.state !== change.target.state);
 }
 
-/** Returns the rollout with these targets replaced by key; returns the same object if there are none. */
+/**
+ * Returns the rollout in which these targets replace the targets with the same keys. Returns the same object if the
+ * list of targets is empty.
+ */
 export function withTargets(rollout: Rollout, targets: readonly Target[]): Rollout {
   if (targets.length === 0) return rollout;
   const byKey = new Map(targets.map((target) => [target.key, target]));

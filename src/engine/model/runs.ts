@@ -1,7 +1,8 @@
 /**
- * Distinguishes the runs of one plan. A policy may let the edit of an ended plan start a new run. Each run but the first has a
- * number, the generation of the spec that it began with. The record and the signals name their run. The annotation on the plan only
- * orders a run to begin: others may remove it or write it again at any time.
+ * Distinguishes the runs of one plan. If a policy allows it, the edit of an ended plan starts a new run. Each run
+ * except the first has a number, which is the generation of the spec with which it began. The record and the signals
+ * contain the number of their run. The annotation on the plan only orders a run to begin, because others may remove it
+ * or write it again at any time.
  */
 import { annotated, type KubeObject } from '../../kube/resources.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
@@ -12,10 +13,10 @@ import { isRecord, parseJson } from '../../util/json.ts';
  */
 export const RESTART_ANNOTATION = 'upgrade.refit.dev/restart';
 
-/** What the record says about a run other than the first. */
+/** The data that the record contains about a run that is not the first run. */
 export interface RecordedRun {
   readonly run: number;
-  /** `metadata.generation` of the newest spec that the run was carried out with. */
+  /** `metadata.generation` of the newest spec with which the run was carried out. */
   readonly generation: number;
 }
 
@@ -36,8 +37,8 @@ export function orderedRun({ metadata }: KubeObject): number | undefined {
 }
 
 /**
- * Returns the run that the leader ordered the last run to roll back, `<uid of the plan>/<id of the run>`; undefined if it ordered no such
- * run.
+ * Returns the run that is rolled back, as `<uid of the plan>/<id of the run>`, if the leader ordered the last run as a
+ * roll-back; undefined otherwise.
  */
 export function orderedRollBack({ metadata }: KubeObject): string | undefined {
   const found = parseJson(metadata.annotations?.[RESTART_ANNOTATION]);
@@ -55,8 +56,8 @@ export function withOrder<T extends KubeObject>(
 }
 
 /**
- * Returns the id of a run: the id of the plan for the first run, or else an id of its own, so that no agent confuses its signals
- * with earlier ones. Nothing parses this id.
+ * Returns the id of a run. For the first run, this is the id of the plan. Any other run has its own id, so that no
+ * agent confuses its signals with earlier signals. No code parses this id.
  */
 export function idOfRun(id: string, run: number | undefined): string {
   return run === undefined ? id : `${id}-g${run}`;

@@ -1,4 +1,7 @@
-/** Proves what has room in a plan, on whom a record rests, and that objects which are gone or newer than seen are told from those that are not. */
+/**
+ * Proves what fits into a plan, on which targets a record depends, and that objects which were deleted or changed since
+ * they were read are detected.
+ */
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -124,7 +127,7 @@ describe('the room in a plan', () => {
     const plan = { metadata: { name: 'p' }, spec: { text: '' } };
     const longer = { ...plan, spec: { text: 'é'.repeat(1000) } };
     expect(roomForTargets(plan) - roomForTargets(longer)).toBe(2000);
-    // 1.5 MiB, less 64 KiB for the API server and 32 KiB for the rest of the status.
+    // The space is 1.5 MiB minus 64 KiB for the API server and 32 KiB for the rest of the status.
     const empty = Buffer.byteLength(JSON.stringify(plan));
     expect(roomForTargets(plan)).toBe(1.5 * 1024 ** 2 - 96 * 1024 - empty);
     const large = { ...plan, spec: { text: 'x'.repeat(2 ** 21) } };

@@ -3,22 +3,33 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { isFinal, type Rollout, type Target } from './rollout.ts';
 
-/** The most targets whose states are recorded in the plan itself. The record of a larger rollout is spread over status shards. */
+/**
+ * The maximum number of targets whose states are recorded in the plan itself. The record of a larger rollout is stored
+ * in status shards.
+ */
 export const PLAN_HOLDS = 5_000;
 
 /**
- * The most bytes that all targets together may take in a plan. This is two thirds of the 1.5 MiB that etcd accepts in one request, because
- * the rest of the plan needs room, too.
+ * The maximum number of bytes that all targets together may need in a plan. This is two thirds of the 1.5 MiB that etcd
+ * accepts in one request. The rest is left for the other parts of the plan.
  */
 const PLAN_BYTES = 2 ** 20;
 
-/** Bytes that a target takes besides its name: up to 90 in the status, and 3 in a spec that lists it. */
+/**
+ * The number of bytes that a target needs in addition to its name: up to 90 in the status, and 3 in a spec that lists
+ * the target.
+ */
 const ENTRY_BYTES = 100;
 
-/** Bytes that etcd accepts in one request, less 64 KiB for what the API server adds, such as managed fields. */
+/**
+ * The number of bytes that etcd accepts in one request, minus 64 KiB for data that the API server adds, such as managed
+ * fields.
+ */
 const OBJECT_BYTES = 1.5 * 2 ** 20 - 2 ** 16;
 
-/** The most bytes that the fields of a status other than its targets take: states, the reason and the counts. */
+/**
+ * The maximum number of bytes that the fields of a status need without its targets: states, the reason and the counts.
+ */
 const STATUS_BYTES = 2 ** 15;
 
 type Named = Pick<Target, 'name'>;
@@ -74,8 +85,8 @@ export function mostInFlight(targets: readonly Named[], room = PLAN_BYTES): numb
 }
 
 /**
- * Returns the targets whose previous state the new record depends on: targets with a new intent, or every target if the record ends
- * the rollout.
+ * Returns the targets whose previous state matters for the new record. These are the targets with a new intent, or
+ * every target if the record ends the rollout.
  */
 export function restingOn(before: Rollout, after: Rollout): Target[] {
   const all = after.stages.flatMap(({ targets }) => targets);

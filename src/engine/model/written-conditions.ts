@@ -8,8 +8,8 @@ import { ownMember } from '../../util/own-member.ts';
 export const CONDITIONS_ANNOTATION = 'upgrade.refit.dev/conditions';
 
 /**
- * Returns the generation of the spec with which the rollout of the plan ended, as the conditions say; undefined while it runs, or if
- * the conditions do not say it.
+ * Returns the generation of the spec with which the rollout of the plan ended, according to the conditions; undefined
+ * while the rollout runs, or if the conditions do not contain the generation.
  */
 export function generationOfEnd(plan: KubeObject): number | undefined {
   const conditions = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);

@@ -1,4 +1,4 @@
-/** A plan's own fields change the policy that covers it. */
+/** Tests that the fields of a plan change the policy that applies to it. */
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import { DIALECT_NAMES } from '../../api/refit/upgrade-policy.ts';

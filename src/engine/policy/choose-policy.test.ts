@@ -1,4 +1,4 @@
-/** Which policy applies to a plan, in any order of the list. */
+/** Tests which policy applies to a plan, whatever the order of the list is. */
 import { assert, constantFrom, property, shuffledSubarray } from 'fast-check';
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';

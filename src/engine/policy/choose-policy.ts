@@ -1,6 +1,6 @@
 /**
- * Chooses the policy of a plan. This is the most specific UpgradePolicy that covers the plan; of equally specific ones, the first by
- * name. The plan's own fields then change it.
+ * Chooses the policy of a plan. It is the most specific UpgradePolicy that covers the plan. If several policies are
+ * equally specific, the first one by name applies. Then the fields of the plan itself change the policy.
  */
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
@@ -12,7 +12,7 @@ import type { World } from '../contract/world.ts';
 import { readPolicy } from './read-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
-/** What identifies a plan when policies select it. Plans of cluster-scoped kinds have no namespace. */
+/** The fields by which policies select a plan. Plans of cluster-scoped kinds have no namespace. */
 export interface PlanRef {
   readonly dialect: string;
   readonly namespace?: string | undefined;
@@ -22,7 +22,9 @@ export interface PlanRef {
 /** An entry of `spec.plans`. Each member that the entry sets must match the plan. */
 type PlanEntry = NonNullable<UpgradePolicySpec['plans']>[number];
 
-/** The members of an entry by weight. Each one makes an entry more specific than all members after it together. */
+/**
+ * The members of an entry, sorted by weight. Each member makes an entry more specific than all later members together.
+ */
 const MEMBERS = ['name', 'namespace', 'dialect'] as const;
 
 /** Returns the policies that cover the plan, each with its most specific matching entry. The policy that applies comes first. */
@@ -58,8 +60,8 @@ export function describeEntry({ dialect, namespace, name }: PlanEntry, all: stri
 }
 
 /**
- * Returns all policies; undefined if the cluster lacks the kind. Rejects if the right to list them is missing, because the policies
- * would still apply.
+ * Returns all policies; undefined if the cluster does not have the kind. Rejects if the right to list them is missing,
+ * because in this case the policies still apply.
  */
 export async function listPolicies(
   client: KubeClient,
@@ -69,8 +71,9 @@ export async function listPolicies(
 }
 
 /**
- * Returns the policy of a plan; `uncovered` applies if no UpgradePolicy covers it. An invalid policy still applies, with its
- * problems, because it may forbid what a less specific one allows. Only read-only commands pass `world`.
+ * Returns the policy of a plan. If no UpgradePolicy covers the plan, `uncovered` applies. An invalid policy still
+ * applies, together with its problems, because it may forbid something that a less specific policy allows. Only
+ * read-only commands pass `world`.
  */
 export function policyOfPlan<P extends KubeObject>(
   dialect: Pick<Dialect<P>, 'name' | 'planRules'>,

@@ -1,4 +1,7 @@
-/** Proves that a plan with windows of its own starts nodes only in them, and nothing while they cannot be read. */
+/**
+ * Proves that a plan with its own windows starts nodes only in these windows, and starts nothing while the windows
+ * cannot be read.
+ */
 import { expect, test } from 'vitest';
 import { PLAN_WINDOWS_ANNOTATION, withPlanWindows } from './plan-windows.ts';
 import { DEFAULT_POLICY } from './rollout-policy.ts';

@@ -1,4 +1,4 @@
-/** The status of a policy, which is written only when it changes. */
+/** Tests the status of a policy, and that it is written only when it changes. */
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
@@ -17,7 +17,7 @@ const BROKEN = buildUpgradePolicy('broken', {
   windows: [{ start: '22:00', length: '0h', timeZone: 'UTC' }],
 });
 
-/** As a process sees it that carries both dialects out. */
+/** Returns the context of a process that carries out both dialects. */
 function among(
   policies: readonly UpgradePolicy[],
   more: Partial<PolicyContext> = {},
@@ -25,7 +25,7 @@ function among(
   return { policies, dialects: [ONE, OTHER], plans: [FLEET, SERVERS], ...more };
 }
 
-/** Conditions as `Type=Status Reason: message`. */
+/** Returns the conditions, each as `Type=Status Reason: message`. */
 function told(policy: UpgradePolicy): string[] {
   return (policy.status?.conditions ?? []).map(
     ({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`,

@@ -1,4 +1,7 @@
-/** The status of policies follows policies and plans; a conflict is retried. */
+/**
+ * Tests that the status of policies is updated when policies or plans change, and that a write is retried after a
+ * conflict.
+ */
 import { beforeEach, expect, test } from 'vitest';
 import { MemoryApi } from '../../../test/support/builders/memory-api.ts';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
@@ -26,10 +29,10 @@ const CALL = 'replace upgradepolicies/nightly/status';
 
 let api: MemoryApi;
 let controller: Controller;
-/** The handlers of the informers, policies first. */
+/** The handlers of the informers. The handler for policies is the first. */
 let handlers: Handler<KubeObject>[];
 
-/** An informer whose view is always up to date, and whose events the test makes. */
+/** Returns an informer whose view is always current. The test triggers its events. */
 function informerOf<T extends KubeObject>(resource: Resource<T>): Informer<T> {
   const fresh = () => {
     const view = api.view(resource);

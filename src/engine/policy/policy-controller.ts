@@ -43,7 +43,8 @@ export function policyController(parts: PolicyParts): Controller {
   return {
     name: 'policies',
     sources: [
-      // A change of one policy can change which plans the others cover, so it wakes all of them.
+      // A change of one policy can change which plans the other policies cover, so it triggers a reconcile of all
+      // policies.
       fromMapping(policies, all, generationChanged),
       ...Object.entries(parts.plans).map(([dialect, informer]) =>
         fromMapping(informer, all, cameOrWent(dialect)),
@@ -76,7 +77,8 @@ async function report(parts: PolicyParts, key: string, abort: AbortSignal): Prom
   };
   const updated = withStatus(policy, cluster, clock.now());
   if (updated === policy) return;
-  // The policy may have been deleted. A conflict rejects, so that the write is tried again, because no event may follow.
+  // The policy may have been deleted. If the write conflicts, the promise rejects so that the write is tried again.
+  // Otherwise there might be no event that leads to another try.
   await ifFound(writer.replace(upgradePolicies, updated, { subresource: 'status', abort }));
 }
 
@@ -120,7 +122,10 @@ export function withStatus(
   return sameJson(status, policy.status) ? policy : { ...policy, status };
 }
 
-/** Returns the plans that the policy covers. For dialects of other processes, the plans stay as those processes wrote them. */
+/**
+ * Returns the plans that the policy covers. The plans of dialects that other processes serve are kept as those
+ * processes wrote them.
+ */
 function coveredBy(policy: UpgradePolicy, { policies, dialects, plans }: PolicyContext): string[] {
   const first = (plan: PlanRef): string | undefined =>
     coveringPolicies(policies, plan)[0]?.policy.metadata.name;

@@ -1,4 +1,4 @@
-/** Health checks that no check can be made from are problems of the policy, so nothing starts under it. */
+/** Tests that invalid health checks are problems of the policy, so that no target starts under this policy. */
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';

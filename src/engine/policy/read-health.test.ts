@@ -1,4 +1,4 @@
-/** Reads `spec.health`: what each entry becomes, and which entries are refused. */
+/** Tests how `spec.health` is read: the result of each entry, and which entries are refused. */
 import { expect, test } from 'vitest';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { healthIn } from './read-health.ts';

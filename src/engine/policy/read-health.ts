@@ -10,10 +10,13 @@ type HealthSpec = NonNullable<UpgradePolicySpec['health']>;
 
 const DEFAULT_JOB_TIMEOUT_MS = 5 * 60_000;
 const DEFAULT_JOB_EVERY_MS = 5 * 60_000;
-/** The name of the check that `daemonSets` stands for. */
+/** The name of the check that the field `daemonSets` defines. */
 const DAEMON_SETS = 'daemonsets';
 
-/** Returns the checks of the policy; undefined if it has none. Calls `complain` for each field that no check can be made from. */
+/**
+ * Returns the checks of the policy; undefined if the policy has no checks. Calls `complain` for each field from which
+ * no check can be made.
+ */
 export function healthIn(
   spec: HealthSpec | undefined,
   complain: Complain,
@@ -102,7 +105,7 @@ function jobChecks({ jobs = [] }: HealthSpec, complain: Complain): HealthCheck[]
     const at = `health.jobs[${index}]`;
     const timeoutMs = readTime(`${at}.timeout`, timeout, complain) ?? DEFAULT_JOB_TIMEOUT_MS;
     const everyMs = readTime(`${at}.every`, every, complain) ?? DEFAULT_JOB_EVERY_MS;
-    // If the spec is no object, the schema has refused it already, so an empty one may stand for it here.
+    // If the spec is no object, the schema has already refused it. So an empty object can replace it here.
     return { kind: 'jobs', name, namespace, spec: isRecord(spec) ? spec : {}, timeoutMs, everyMs };
   });
 }

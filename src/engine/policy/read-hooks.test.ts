@@ -1,4 +1,7 @@
-/** Tests which hooks of a policy are refused, and that each problem names the field, what was found and what would be right. */
+/**
+ * Tests which hooks of a policy are refused, and that each problem names the field, the found value and a correct
+ * value.
+ */
 import { expect, test } from 'vitest';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { hooksIn } from './read-hooks.ts';

@@ -1,4 +1,4 @@
-/** Which receivers a policy names, and what `refit validate` says about those that are wrong. */
+/** Tests which receivers a policy names, and what `refit validate` prints about invalid receivers. */
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';

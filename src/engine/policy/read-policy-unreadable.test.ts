@@ -1,4 +1,7 @@
-/** Proves what a rollout does whose UpgradePolicy gets a field that this release cannot read: nothing that it may forbid. */
+/**
+ * Proves that a rollout whose UpgradePolicy has a field that this release cannot read does nothing that the field could
+ * forbid.
+ */
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';

@@ -1,4 +1,4 @@
-/** What an UpgradePolicy means, and the problems of an invalid one. */
+/** Tests how an UpgradePolicy is interpreted, and the problems of an invalid UpgradePolicy. */
 import { describe, expect, test, vi } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import { HOUR, MINUTE, SECOND } from '../../../test/support/clock/times.ts';
@@ -65,7 +65,7 @@ test('a policy that says everything', () => {
       download: 90 * MINUTE,
       drain: 20 * MINUTE,
       apply: 2 * MINUTE,
-      // Twice the restart, the node Ready, the soak, and a minute.
+      // The sum of twice the restart timeout, the time until the node is Ready, the soak time, and one minute.
       restart: 5 * MINUTE + 3 * MINUTE + 30 * SECOND + MINUTE,
       ready: 3 * MINUTE,
     },
@@ -312,7 +312,8 @@ describe('times', () => {
     ['2026-02-28', '2026-02-30', 'X', ['timeZone', 'to']],
     ['2026-02-28', '2026-01-01', 'X', ['timeZone', 'to']],
     ['2026-02-30', '2026-02-31', 'UTC', ['from', 'to']],
-    // It depends on the time zone whether this is in order.
+    // Whether `from` is before `to` depends on the time zone. So with an invalid time zone, only the time zone is
+    // reported.
     ['2026-02-28', '2026-02-27T23:00:00Z', 'X', ['timeZone']],
     ['2026-02-28', '2026-02-27T23:00:00Z', 'UTC', ['to']],
   ])('a blackout from %s to %s in %s: every wrong field', (from, to, timeZone, fields) => {
@@ -379,7 +380,7 @@ test.each<[UpgradePolicySpec, string]>([
     { blackouts: [{ from: '2026-03-02', to: '2026-03-03', timeZone: 'Mars/Olympus' }] },
     'spec.blackouts[0].timeZone must be a time zone such as Europe/Berlin; found "Mars/Olympus"',
   ],
-  // What an API server with our definition refuses, but one with a newer or no definition may hold.
+  // An API server with our CRD refuses these specs. An API server with a newer CRD, or without the CRD, may store them.
   [
     JSON.parse('{"canary":3}') as UpgradePolicySpec,
     'spec: has no member canary, check the spelling',

@@ -47,8 +47,8 @@ export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): Rollout
     problem(name, describeIssue({ ...issue, path: ['spec', ...issue.path] }, 'spec')),
   );
   if (!checked.success) {
-    // What an invalid policy allows is unknown. So a drain that misses its deadline only fails its target, because the policy may forbid
-    // anything else, and no number of failures stops the rollout.
+    // It is unknown what an invalid policy allows. If a drain misses its deadline, only its target fails, because the
+    // policy may forbid everything else. For the same reason, no number of failures stops the rollout.
     const drain = { ...DEFAULT_POLICY.drain, onDeadline: 'skip' } as const;
     const heldBy = `the drain under UpgradePolicy ${name}, which cannot be read,`;
     return { ...DEFAULT_POLICY, name, problems, maxFailures: Infinity, drain, heldBy };
@@ -112,7 +112,10 @@ function policyOf(
   };
 }
 
-/** Returns how many targets may fail, as a number or as a share. The number for a share is computed later for each plan. */
+/**
+ * Returns how many targets may fail, as a number or as a percentage. The number for a percentage is computed later for
+ * each plan.
+ */
 function budgetOf({ failureBudget = 0, maxConsecutiveFailures, onFailure }: UpgradePolicySpec) {
   const limit = limitOf(failureBudget);
   return {
@@ -128,8 +131,8 @@ function budgetOf({ failureBudget = 0, maxConsecutiveFailures, onFailure }: Upgr
 type PinSpec = NonNullable<NonNullable<UpgradePolicySpec['versions']>['pin']>[number];
 
 /**
- * Returns the pins. Whether two of them select the same node is known only once the labels of the node are known, unless both pins have the
- * same selector.
+ * Returns the pins. If two pins have the same selector, they select the same nodes. Otherwise it is known only from the
+ * labels of a node whether two pins select it.
  */
 function pinsOf(
   pins: readonly PinSpec[] | undefined,
@@ -279,7 +282,10 @@ function deadlineRuleOf(choice: NonNullable<UpgradePolicySpec['drain']>['onDeadl
   return choice === 'SkipNode' ? 'skipNode' : lower(choice);
 }
 
-/** Returns how long a drain waits before and after the evictions. Calls `complain` for a time that leaves no time for the evictions. */
+/**
+ * Returns the times that a drain waits before and after the evictions. Calls `complain` for a time that is so long that
+ * no time is left for the evictions.
+ */
 function drainWaitsOf(
   { waitForJobs, loadBalancers, volumes }: DrainSpec,
   deadlineMs: number,
@@ -306,7 +312,7 @@ function drainWaitsOf(
 
 type DrainWaits = Pick<DrainOptions, 'jobsWaitMs' | 'graceMs' | 'detachMs'>;
 
-/** Milliseconds that load balancers have by default to leave out a node. */
+/** The default time that load balancers have to stop sending traffic to a node, in milliseconds. */
 const GRACE_MS = 30_000;
 
 /** Milliseconds that a drain waits by default for volumes to detach. */
@@ -326,8 +332,8 @@ function checkRequests(
 }
 
 /**
- * Returns true if the workers with the fewest pods that PodDisruptionBudgets cover start first. Calls `complain` if nodes are not drained,
- * because then no pod is evicted.
+ * Returns true if workers start in the order of their pods that PodDisruptionBudgets cover, with the fewest pods first.
+ * Calls `complain` if nodes are not drained, because then no pod is evicted.
  */
 function startsWithFewest({ startWith, enabled }: DrainSpec, complain: Complain): boolean {
   if (startWith !== undefined && enabled === false)
@@ -358,7 +364,10 @@ function drainOf(drain: DrainSpec, waits: DrainWaits, complain: Complain): Drain
   };
 }
 
-/** Milliseconds that a node which drains itself waits longer than its leader, so that the leader, if there is one, ends the drain first. */
+/**
+ * Milliseconds that are added to the deadline of a drain if the node drains itself. So the leader, if there is one,
+ * ends the drain before the node does.
+ */
 const LEADER_FIRST_MS = 60_000;
 
 /** Returns the drain options for a node that drains itself, as far as they differ from the agent's defaults. */
@@ -413,11 +422,12 @@ export function readBlackout(
   const zone = isZone ? timeZone : 'UTC';
   const from = momentOf(stretch.from, zone, 0);
   if (from === undefined) complain(`${at}.from`, MOMENT, stretch.from);
-  // The blackout includes its last day, so a date stands for the start of the day after it.
+  // The last day belongs to the blackout. So a date means the start of the day after this date.
   const to = momentOf(stretch.to, zone, 1);
   if (to === undefined) complain(`${at}.to`, MOMENT, stretch.to);
   if (from === undefined || to === undefined) return undefined;
-  // The order of a date and a time depends on the time zone, so it is unknown without one.
+  // Whether a date is before a time depends on the time zone. If the time zone is invalid, this order is unknown, so it
+  // is not checked.
   const isComparable = isZone || stretch.from.includes('T') === stretch.to.includes('T');
   const isOrdered = from < to;
   if (!isOrdered && isComparable) complain(`${at}.to`, `after ${stretch.from}`, stretch.to);
@@ -433,8 +443,8 @@ function isKnown(timeZone: string, at: string, complain: Complain): boolean {
 }
 
 /**
- * Returns the time in milliseconds since the Unix epoch; undefined if the text is no time. A date stands for the start of the day
- * that comes `daysAfter` days later.
+ * Returns the time in milliseconds since the Unix epoch; undefined if the text is no time. A date means the start of
+ * the day that is `daysAfter` days later.
  */
 function momentOf(text: string, timeZone: string, daysAfter: number): number | undefined {
   return ifPossible(() => {

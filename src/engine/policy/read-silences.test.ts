@@ -1,4 +1,4 @@
-/** Which silences a policy has, and what `refit validate` says about those that are wrong. */
+/** Tests which silences a policy has, and what `refit validate` prints about invalid silences. */
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';

@@ -23,7 +23,7 @@ export function readTime(
   return undefined;
 }
 
-/** Does what `readTime` does for a field that may also be `0s`. */
+/** Works like `readTime`, for a field that may also be `0s`. */
 export function readTimeOrZero(field: string, text: string | undefined, complain: Complain) {
   return text === '0s' ? 0 : readTime(field, text, complain, WANTED_TIME_OR_ZERO);
 }

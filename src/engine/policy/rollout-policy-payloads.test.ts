@@ -1,4 +1,4 @@
-/** Which downloads are refused, and which only get a warning. */
+/** Tests which downloads are refused, and which downloads only cause a warning. */
 import { expect, test } from 'vitest';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import type { Payload, Stage } from '../model/rollout.ts';
@@ -15,7 +15,7 @@ const UNHASHED: Payload = { url: 'https://example.com/file' };
 const PLAIN: Payload = { url: 'HTTP://example.com/file', sha256: SHA256 };
 const NEITHER: Payload = { url: 'http://example.com/file' };
 
-/** Both stages of each command have its payloads, as dialects make them. */
+/** Returns two stages for each command. Both have the payloads of the command, as in the stages that dialects build. */
 function stages(...commands: readonly Record<string, Payload>[]): Stage[] {
   return commands.flatMap((payloads, command) => [
     buildStage('controller', ['c1'], { command, payloads }),

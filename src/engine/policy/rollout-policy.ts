@@ -13,19 +13,20 @@ import { because, type Reason } from '../model/reasons.ts';
 import { type Role, SECOND, type Stage } from '../model/rollout.ts';
 
 /**
- * The steps of one target that have a deadline. answer: the agent reports for the first time · download · drain · apply: the files
- * are replaced · restart: the new release is healthy, or rolled back · ready: the node and the API servers are ready.
+ * The steps of one target that have a deadline. answer: the agent must report for the first time · download · drain ·
+ * apply: the files are replaced · restart: the new release must be healthy, or rolled back · ready: the node and the
+ * API servers must be ready.
  */
 export type TimedStep = 'answer' | 'download' | 'drain' | 'apply' | 'restart' | 'ready';
 
 export type NodeLimit = { readonly nodes: number } | { readonly percent: number };
 
-/** A rule of `waves`. A rule without a selector, a count and a percentage takes all targets that are left. */
+/** A rule of `waves`. A rule that has neither a selector nor a count nor a percentage contains all remaining targets. */
 export interface WaveRule {
   readonly selector?: LabelSelector;
   readonly count?: number;
   readonly percent?: number;
-  /** Milliseconds after the end of the wave before the next one may start. */
+  /** Milliseconds between the end of this wave and the start of the next wave. */
   readonly settleMs?: number;
   /** How many members of the wave may fail. If it is undefined, their failures count against the failure budget of the plan. */
   readonly maxFailures?: NodeLimit;
@@ -33,15 +34,15 @@ export interface WaveRule {
   readonly needsApproval?: boolean;
 }
 
-/** Pins the nodes that the selector selects to this version: no plan moves them to another one. */
+/** Pins the nodes that the selector selects to this version. No plan changes these nodes to another version. */
 export interface Pin {
   readonly selector: LabelSelector;
   readonly version: string;
 }
 
 /**
- * How often a failed target is tried, the first attempt included, and the pause before the second attempt. Each further attempt doubles the
- * pause.
+ * The maximum number of attempts of a failed target, including the first attempt, and the pause before the second
+ * attempt. The pause doubles with each further attempt.
  */
 export interface RetryRule {
   readonly attempts: number;
@@ -53,7 +54,10 @@ export function failuresAllowed(limit: NodeLimit, size: number): number {
   return 'nodes' in limit ? limit.nodes : Math.floor((size * limit.percent) / 100);
 }
 
-/** Returns the milliseconds that hooks may take together: the hooks of one moment if it is given, and otherwise all hooks of one target. */
+/**
+ * Returns the maximum duration of all these hooks together in milliseconds. If a moment is given, these are the hooks
+ * of that moment; otherwise all hooks of one target.
+ */
 export function hooksMs(
   { hooks = [] }: { readonly hooks?: readonly Hook[] | undefined },
   when?: HookMoment,
@@ -68,13 +72,16 @@ export interface DrainPolicy {
   /** True if the work on the node includes its drain, so that the leader does not drain it. */
   readonly byWork?: boolean;
   /**
-   * Set if the work on a node starts with the signal and never waits for the leader, so that no hook can run in between. The value says
-   * whether this work drains the node.
+   * Set if the work on a node starts with the signal and never waits for the leader, so that no hook can run between
+   * the drain and the work. The value says whether the work drains the node.
    */
   readonly unheld?: 'withDrain' | 'withoutDrain';
   /** True if the node is cordoned, but no pod is evicted. */
   readonly cordonOnly?: boolean;
-  /** True if workers with fewer pods that PodDisruptionBudgets cover start before workers with more of them. */
+  /**
+   * True if workers start in the order of their number of pods that PodDisruptionBudgets cover, with the smallest
+   * number first.
+   */
   readonly startsWithFewest?: boolean;
   /** True if a node is excluded from external load balancers before its first pod is evicted. */
   readonly excludes?: boolean;
@@ -96,11 +103,14 @@ export interface RolloutPolicy extends Timetable {
   /** The reasons why the UpgradePolicy is invalid. Nothing starts until it is corrected. */
   readonly problems: readonly Reason[];
   readonly paused: boolean;
-  /** What pauses the plan, as the subject of a sentence. No next step begins, but an agent finishes the step that it has begun. */
+  /**
+   * The thing that pauses the plan, as the subject of a sentence. No further step begins, but an agent finishes the
+   * step that it has begun.
+   */
   readonly heldBy?: string;
   /** How many targets may fail before the rollout stops. A failed controller always stops it. */
   readonly maxFailures: number;
-  /** The share of the workers that may fail, in percent, from which each decision computes `maxFailures`. */
+  /** The percentage of the workers that may fail. Each decision computes `maxFailures` from it. */
   readonly maxFailuresPercent?: number;
   /** How many targets may fail one after the other before the rollout stops; undefined without such a limit. */
   readonly maxConsecutiveFailures?: number;
@@ -108,7 +118,7 @@ export interface RolloutPolicy extends Timetable {
   readonly pausesOnFailure?: boolean;
   /** True if the leader takes upgraded targets back to their earlier versions once failures have ended the rollout. */
   readonly rollsBackOnFailure?: boolean;
-  /** How failed targets are tried again without a person; undefined if they are not. */
+  /** The rule by which failed targets are tried again without a person; undefined if they are not tried again. */
   readonly retry?: RetryRule;
   /** The waves of the workers, which start one after the other. */
   readonly waves?: readonly WaveRule[];
@@ -116,7 +126,10 @@ export interface RolloutPolicy extends Timetable {
   readonly spread?: string;
   /** The limit of unavailable Nodes for each value of a label. */
   readonly perDomain?: { readonly label: string; readonly limit: NodeLimit };
-  /** How many targets may be skipped because their drains took too long, before the rollout stops; undefined without a limit. */
+  /**
+   * The number of targets that may be skipped because of slow drains before the rollout stops; undefined if there is no
+   * limit.
+   */
   readonly maxBlocked?: number;
   /** How many Nodes may be unschedulable or not Ready at once, for any reason. The Node of the next target counts as one of them. */
   readonly maxUnavailable?: NodeLimit;
@@ -126,16 +139,19 @@ export interface RolloutPolicy extends Timetable {
   readonly targetDeadlineMs: number;
   /** The deadline of each step in milliseconds. The deadline of `drain` is Infinity if `onDeadline` is `wait`. */
   readonly stepDeadlines: Readonly<Record<TimedStep, number>>;
-  /** Milliseconds that a node must work uncordoned after its upgrade before its slot is free; undefined if it need not. */
+  /**
+   * Milliseconds for which a node must work uncordoned after its upgrade before its slot becomes free; undefined if
+   * there is no such time.
+   */
   readonly settleMs?: number;
   readonly drain: DrainPolicy;
   /** The checks that must pass before and after each target; undefined if there are none. */
   readonly health?: HealthRules;
-  /** The other tools whose work on nodes the rollout waits for; undefined if there are none. */
+  /** The other tools for whose work on nodes the rollout waits; undefined if there are no such tools. */
   readonly coordinate?: readonly ToolName[];
   /** True if the leader writes the lifecycle conditions of the plan's Nodes. */
   readonly nodeConditions?: boolean;
-  /** What must succeed before and after each target, in this order; undefined if nothing must. */
+  /** The hooks that must succeed before and after each target, in this order; undefined if there are no hooks. */
   readonly hooks?: readonly Hook[];
   /** The receivers of notifications about the rollout; undefined if there are none. */
   readonly notify?: readonly Receiver[];
@@ -143,9 +159,12 @@ export interface RolloutPolicy extends Timetable {
   readonly silences?: readonly SilenceRule[];
   /** The plan's own windows; undefined if it has none that apply now. */
   readonly planWindows?: readonly MaintenanceWindow[];
-  /** How many milliseconds before such a window targets may download ahead. If it is undefined, they do not. */
+  /**
+   * Milliseconds before such a window during which targets may already download; undefined if targets do not download
+   * before the window.
+   */
   readonly planLeadMs?: number;
-  /** The versions that nodes are pinned to. */
+  /** The pins that bind nodes to a version. */
   readonly pins?: readonly Pin[];
   readonly allow: ReadonlySet<VersionRule>;
   /** True if virtual Nodes are judged and counted like hosts. */
@@ -165,11 +184,14 @@ export interface RolloutPolicy extends Timetable {
   readonly endsNotReady?: boolean;
   /** True if the rollout ends without the workers that people hold or pin to another version. Otherwise it waits for them. */
   readonly leavesOutHeld?: boolean;
-  /** True if a running rollout takes up workers that join after it began. */
+  /** True if workers that join after the rollout began are added to the running rollout. */
   readonly includesNew?: boolean;
-  /** True if a running rollout is carried out with the spec that it started with. */
+  /** True if a running rollout uses the spec with which it started, even after an edit. */
   readonly ignoresEdits?: boolean;
-  /** Which waiting targets download ahead: the targets that come next (`next`), up to 20 targets (`all`), or no target (`none`). */
+  /**
+   * Says which waiting targets download before they start: the targets that come next (`next`), up to 20 targets
+   * (`all`), or no target (`none`).
+   */
   readonly prefetch: 'next' | 'all' | 'none';
   readonly agent: AgentPolicy;
 }
@@ -183,7 +205,10 @@ export const AGENT_DEFAULTS = {
   readyTimeoutMs: 2 * MINUTE,
 };
 
-/** Returns the deadline of a restart in milliseconds. An agent may fail at the last moment, and then has time to roll back. */
+/**
+ * Returns the deadline of a restart in milliseconds. The deadline is long enough that an agent can still roll back if
+ * it fails at the last moment.
+ */
 export function restartDeadline(readyMs: number, agent: AgentPolicy = {}): number {
   const { restartTimeoutMs, soakMs } = { ...AGENT_DEFAULTS, ...agent };
   return 2 * restartTimeoutMs + readyMs + soakMs + MINUTE;
@@ -275,7 +300,7 @@ export function payloadProblems(
   });
 }
 
-/** Returns true if `message`, which `payloadProblems` wrote, names a problem that a download still has. */
+/** Returns true if a download still has the problem that `message` names. `message` is a text of `payloadProblems`. */
 export function isStillUnverified(stages: readonly Stage[], message: string): boolean {
   const strict = { requireSha256: true, requireHttps: true };
   // Only the first part of the sentence is compared, because the rest names the policy.

@@ -1,4 +1,4 @@
-/** A plan's conditions while it runs, is blocked, and is over. */
+/** Tests the conditions of a plan while it runs, while it is blocked, and after its end. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../test/support/builders/memory-api.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

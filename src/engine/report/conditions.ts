@@ -27,14 +27,15 @@ const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled',
 export type ShownRollout = Pick<Rollout, 'source' | 'blocked'> &
   PlanEnd & {
     /**
-     * `metadata.generation` of the spec that the conditions describe: the present generation, or the one with which an ended rollout ended.
+     * `metadata.generation` of the spec that the conditions describe. For an ended rollout, this is the generation with
+     * which it ended; otherwise it is the present generation.
      */
     readonly generation?: number | undefined;
   };
 
 /**
- * Returns the conditions; returns the same list if nothing changed. Progressing: the rollout runs. Blocked: a target waits for more
- * than a slot or a stage. Degraded: a target failed.
+ * Returns the conditions; returns the same list if nothing has changed. Progressing: the rollout runs. Blocked: a
+ * target waits for something else than a slot or a stage. Degraded: a target has failed.
  */
 export function conditionsOf(
   { phase, reason, source, generation }: ShownRollout,
@@ -87,7 +88,7 @@ export function blockedEvent(
   return blocked && before === undefined ? undefined : ({ type: 'Warning', reason } as const);
 }
 
-/** Returns true if the wait is for more than a slot, a stage or a node in progress. */
+/** Returns true if the target waits for something else than a slot, a stage or a node in progress. */
 export function isRemarkable({ gate, reason }: Wait): boolean {
   return !ORDINARY.has(gate) && !isUnasked(reason);
 }
@@ -98,7 +99,10 @@ const FREE = {
 };
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 
-/** Returns the milliseconds until a wait that has just begun has lasted long enough to be shown; undefined if there is none. */
+/**
+ * Returns the milliseconds until a recent wait has lasted long enough to be shown; undefined if there is no recent
+ * wait.
+ */
 export function settledAfter(waits: readonly Wait[], now: number): number | undefined {
   const left = waits.filter(isRemarkable).map(({ since }) => Date.parse(since) + SETTLE_MS - now);
   return soonest(left.filter((ms) => ms > 0));
@@ -138,9 +142,9 @@ export async function writeConditions(
 }
 
 /**
- * Writes the stalls to the status of the plan, and ignores a conflict. `since` has the time at which each stall began, in
- * milliseconds, by its message. Resolves with the milliseconds until another stall has lasted long enough to be reported; undefined
- * if there is none.
+ * Writes the stalls to the status of the plan, and ignores a conflict. `since` maps the message of each stall to the
+ * time at which the stall began, in milliseconds. Resolves with the milliseconds until another stall has lasted long
+ * enough to be reported; undefined if there is no other stall.
  */
 export async function writeStalls(
   effects: Effects,
@@ -189,8 +193,8 @@ function namesOf(conditions: Conditions): string {
 }
 
 /**
- * Returns the message that the leader wrote about a wait with this reason. Read-only commands use it, because they do not wait
- * themselves.
+ * Returns the message that the leader wrote about a wait with this reason. Read-only commands use this message for
+ * waits that only the leader can observe.
  */
 export function blockedBy({ metadata }: KubeObject, code: ReasonCode): string | undefined {
   const conditions = conditionsIn(metadata.annotations?.[CONDITIONS_ANNOTATION]);

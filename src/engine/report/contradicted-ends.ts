@@ -1,9 +1,15 @@
-/** Remembers for which ended plans it was reported that the plan or the nodes now contradict the recorded end. */
+/**
+ * Remembers the ended plans for which a contradiction was reported: the plan or the nodes no longer match the recorded
+ * end.
+ */
 import type { Assessment } from '../assess/assess.ts';
 import { planEndOf } from '../assess/ended.ts';
 import type { Reason } from '../model/reasons.ts';
 
-/** Returns a memory of what contradicts the end of each plan, so that it is reported only once. */
+/**
+ * Returns a memory of the reported contradictions to the end of each plan, so that each contradiction is reported only
+ * once.
+ */
 export function endMemory() {
   const reported = new Map<string, string>();
   return {

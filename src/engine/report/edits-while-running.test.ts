@@ -1,4 +1,7 @@
-/** Proves that each edit of a running plan is reported once, with what takes effect and for which targets. */
+/**
+ * Proves that each edit of a running plan is reported once. The report says which part of the edit takes effect and for
+ * which targets.
+ */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

@@ -13,7 +13,10 @@ interface Seen {
   readonly rollout: Rollout;
 }
 
-/** Remembers each running plan as it was seen last. An edit that no leader watched, such as during a failover, is not reported. */
+/**
+ * Remembers the last observed state of each running plan. If no leader watches during an edit, for example during a
+ * failover, the edit is not reported.
+ */
 export function editMemory() {
   const seen = new Map<string, Seen>();
   return {
@@ -37,7 +40,7 @@ export function editMemory() {
   };
 }
 
-/** Returns a clause that says what takes effect. */
+/** Returns a clause that says which effect the edit has. */
 function effectOf(before: Rollout, after: Rollout): string {
   if (after.ignoresEdits === true)
     return 'the edit takes no effect before the plan has ended, because the policy has edits.whileRunning: Ignore';
@@ -63,7 +66,7 @@ function changesOf(before: Stage, after: Stage): string[] {
     before.forced === after.forced ? [] : `forceupdate: ${after.forced}`,
   ].flat();
   if (work.length === 0) return limits;
-  // Only pending nodes are named, because nodes that have started keep the instructions that they were signalled with.
+  // Only pending nodes are named. Nodes that have started keep the instructions from their signals.
   const names = inState(before, 'pending').map(({ name }) => name);
   const forWhom =
     names.length === 0 ? 'for no node, because all have started' : `for ${listed(names)}`;

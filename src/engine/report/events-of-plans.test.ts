@@ -1,4 +1,4 @@
-/** The Events of a plan between two records. */
+/** Tests the Events that are recorded for a plan between two records. */
 import { expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';

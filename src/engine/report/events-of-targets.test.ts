@@ -1,4 +1,4 @@
-/** The Events on each target's object. */
+/** Tests the Events that are recorded for the object of each target. */
 import { expect, test } from 'vitest';
 import { failed, succeeded, working } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

@@ -16,7 +16,7 @@ import type { AwaitedRetry } from '../schedule/awaited-retries.ts';
 
 type OfTarget = Pick<Signalling, 'stage' | 'target'>;
 
-/** An Event about the object that stands for the target. */
+/** An Event about the object that represents the target. */
 export type TargetEvent = ReportedEvent & OfTarget;
 
 /** Returns an Event for each target whose recorded state changed. `assessment` is the one that led to the record. */
@@ -37,7 +37,10 @@ export function targetEvents(assessment: Assessment, after: Rollout): TargetEven
   );
 }
 
-/** Returns an Event for each thing that the agent removed to make room for the download. Large rollouts get these Events, too. */
+/**
+ * Returns an Event for each binary or bundle that the agent removed to make room for the download. Large rollouts also
+ * get these Events.
+ */
 function removalEvents(snapshot: Snapshot, { stage, target }: OfTarget): TargetEvent[] {
   const { observation } = factsOf(snapshot, target);
   const { removed, removedBundle } = ('report' in observation && observation.report) || {};
@@ -122,7 +125,8 @@ export function planEvents(
   }
   if (before.phase === 'running' && after.phase === 'running')
     events.push(...includedEvents(before, after));
-  // The recorded message was made printable when it was written, so both messages are compared in that form.
+  // The recorded message was made printable before it was written. So the other message is also made printable before
+  // both are compared.
   const shown = before.reason && printable(before.reason.message);
   if (after.reason && shown !== printable(after.reason.message))
     events.push({ type: 'Warning', reason: after.reason });
@@ -132,7 +136,7 @@ export function planEvents(
   return events;
 }
 
-/** Returns one Event about the nodes that the rollout has taken up since it began. */
+/** Returns one Event about the nodes that were added to the rollout after it began. */
 function includedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   const known = new Set(withStages(before).map(({ target }) => target.name));
   const names = withStages(after).flatMap(({ target: { name } }) => (known.has(name) ? [] : name));
@@ -140,7 +144,10 @@ function includedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   return [{ type: 'Normal', reason: includedReason(listed([...new Set(names)])) }];
 }
 
-/** Returns one Event if a gate blocks a free slot, with the message that `refit status` shows. */
+/**
+ * Returns one Event if a slot is free but a gate blocks the pending targets. It has the message that `refit status`
+ * shows.
+ */
 function blockedEvents(rollout: Rollout, waits: readonly Wait[]): ReportedEvent[] {
   const pending = new Set(targetsIn(rollout, 'pending').map(({ name }) => name));
   const blocked = waits.find(({ target }) => target !== undefined && pending.has(target));
@@ -177,8 +184,8 @@ export function openingEvents(
 }
 
 /**
- * Returns the Event about an end. There is none if the reason was reported already: for a refused plan, and for a plan that ended
- * with failures within its budget.
+ * Returns the Event about the end of a plan. Returns no Event if the reason was reported already. This is so for a
+ * refused plan, and for a plan that ended with failures within its budget.
  */
 function endEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   const count = withStages(after).length;
@@ -209,7 +216,7 @@ function emptySelectionEvents({ stages }: Rollout): ReportedEvent[] {
     });
 }
 
-/** Returns an Event for each target that is tried again as the policy of this name says. */
+/** Returns an Event for each target that is tried again because of the policy with this name. */
 export function retryEvents(
   policy: string | undefined,
   retries: readonly AwaitedRetry[],

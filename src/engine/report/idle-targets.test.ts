@@ -1,4 +1,7 @@
-/** Proves that a target which stalls is told once, and again only in other words: a scheduler counts other nodes each time. */
+/**
+ * Proves that a stalled target is reported once, and again only if the text differs in more than its numbers, because
+ * the numbers in the message of a scheduler change each time.
+ */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -10,7 +13,10 @@ import { assess } from '../assess/assess.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import { type IdleMemory, idleMemory } from './idle-targets.ts';
 
-/** The names of those that are told at each of these times (ms), and since when what they say holds. */
+/**
+ * Returns the names of the targets that are reported at this time, and since when each target has been stalled. Times
+ * are in milliseconds after T0.
+ */
 function toldAt(idle: IdleMemory, at: number, stalled: Readonly<Record<string, string>>) {
   const targets = ['w-1', 'w-2'].map((name) => buildTarget(name, 'intended', { since: later(0) }));
   const facts = Object.entries(stalled).map(([name, words]): [string, Partial<TargetFacts>] => [

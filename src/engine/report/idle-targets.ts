@@ -9,11 +9,17 @@ interface IdleTargets {
   readonly stalled: readonly TargetEvent[];
   /** Events about the targets that rest now and did not rest at the last call. */
   readonly rests: readonly TargetEvent[];
-  /** Since when each message about a stall or a refused write has been true, in milliseconds since 1970. */
+  /**
+   * For each message about a stall or a refused write, the time since which it is true, in milliseconds since the Unix
+   * epoch.
+   */
   readonly stalls: ReadonlyMap<string, number>;
 }
 
-/** Remembers which targets in progress stall or rest, and since when, so that each is reported once. */
+/**
+ * Remembers which targets in progress stall or rest, and since which time, so that each stall and each rest is reported
+ * only once.
+ */
 export interface IdleMemory {
   /** Returns the idle targets of the plan with this key, and what has changed since the last call for this plan. */
   at(key: string, assessment: Assessment): IdleTargets;

@@ -1,11 +1,14 @@
-/** Reports nodes that joined after their plan began and are not included, each once for every reason. */
+/**
+ * Reports nodes that joined after their plan began and are not included in it. Each node is reported once for every
+ * reason.
+ */
 
 import { listedSentences } from '../../util/phrases.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { joinedNodes } from '../assess/joined-targets.ts';
 import { because, type Reason } from '../model/reasons.ts';
 
-/** Returns a memory for one term of leadership of the left-out nodes that were reported. */
+/** Returns a memory of the left-out nodes that were reported. The memory is for one term of leadership. */
 export function leftOutMemory() {
   const told = new Map<string, ReadonlySet<string>>();
   return {

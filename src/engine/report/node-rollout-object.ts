@@ -39,7 +39,7 @@ export function patchOf(
   return Object.fromEntries(changed.map((field) => [field, withNulls(next[field], status[field])]));
 }
 
-/** A merge patch keeps members that it does not name, so members that must go are named with null. */
+/** A merge patch keeps the members that it does not name. So members that must be removed get the value `null`. */
 function withNulls(next: unknown, before: unknown): unknown {
   if (next === undefined) return null;
   if (!isRecord(next) || !isRecord(before)) return next;

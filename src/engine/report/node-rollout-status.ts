@@ -1,6 +1,7 @@
 /**
- * Computes the status of a NodeRollout from one assessment and from the status before it. It is computed in two steps: `viewOf` takes
- * from the assessment what people see, and `statusOf` adds what only time shows, such as the history of runs.
+ * Computes the status of a NodeRollout from one assessment and the previous status. The computation has two steps.
+ * `viewOf` computes the present view of the plan from the assessment. `statusOf` adds the data that depend on earlier
+ * turns, such as the history of runs.
  */
 
 import { LONGEST } from '../../api/crd.ts';
@@ -46,10 +47,10 @@ type Counts = NonNullable<NodeRolloutStatus['counts']>;
 type Eta = NonNullable<NodeRolloutStatus['eta']>;
 type Failures = NonNullable<NodeRolloutRun['failures']>;
 
-/** The first and the last time that the record of a rollout has, in RFC 3339. */
+/** The earliest and the latest time in the record of a rollout, in RFC 3339. */
 type Span = Readonly<Record<'first' | 'last', string>>;
 
-/** What people see of one plan in one turn. It is small, whatever the number of targets is. */
+/** The view that people get of one plan in one turn. It stays small for any number of targets. */
 export interface RolloutView {
   readonly end: PlanEnd;
   readonly shown: ShownRollout;
@@ -81,7 +82,10 @@ export interface RolloutView {
   readonly checks: NodeRolloutStatus['checks'];
   /** The hooks that run or have failed, as this leader knows. */
   readonly hooks: NodeRolloutStatus['hooks'];
-  /** Returns the names of the targets that have ended, and of the runs of hooks for the whole plan. */
+  /**
+   * Returns the names of the ended targets, and the names of the runs of hooks for the whole plan that have not
+   * succeeded.
+   */
   readonly settled: () => readonly string[];
   readonly wayBack: NodeRolloutStatus['wayBack'];
   readonly outside: Outside;
@@ -89,7 +93,7 @@ export interface RolloutView {
 
 /** What the leader shows about servers outside of the cluster: receivers, Alertmanager and the collector of traces. */
 export interface Outside {
-  /** Whether the receivers of the policy take messages; undefined if it has none. */
+  /** Says whether the receivers of the policy accept messages; undefined if the policy has no receivers. */
   readonly delivery?: Delivery | undefined;
   /** Whether alerts are silenced; undefined if no alert needs a silence. */
   readonly silencing?: SilenceState | undefined;
@@ -99,10 +103,16 @@ export interface Outside {
   readonly traceId?: string | undefined;
 }
 
-/** Milliseconds by which the expected end must have moved before it is written again, because it moves a little in each turn. */
+/**
+ * The minimum change of the expected end, in milliseconds, that leads to a new write. The expected end changes a little
+ * in each turn.
+ */
 const SMALL_MS = 60_000;
 const LONGEST_VERSION = 512;
-/** The most characters of the name of the run that another run rolls back. Anybody who may write the plan can write this name. */
+/**
+ * The maximum number of characters in the name of the run that another run rolls back. Anybody who may write the plan
+ * can write this name.
+ */
 const LONGEST_NAMED_RUN = LONGEST.reason;
 
 /** Returns what people see of the plan. `waits` are those of the explanation of the assessment. */
@@ -180,14 +190,16 @@ export function countsOf(rollout: Pick<Rollout, 'stages'>): Counts {
   };
 }
 
-/** Returns how many percent of the targets are done, rounded down, so that 100 means all of them. */
+/**
+ * Returns the percentage of the targets that are done. It is rounded down, so that 100 means that all targets are done.
+ */
 export function percentOf({ total, done }: Pick<Counts, 'total' | 'done'>): number {
   return total === 0 ? 0 : Math.floor((100 * done) / total);
 }
 
 /**
- * Returns when the plan is expected to be done; undefined if that is unknown: no two targets have reported their times yet, the plan
- * waits for more than a slot, or nothing is left to do.
+ * Returns the time at which the plan is expected to be done. Undefined if fewer than two targets have reported their
+ * times, if the plan waits for something else than a slot, or if nothing is left to do.
  */
 export function etaOf(assessment: Assessment, waits: readonly Wait[]): Eta | undefined {
   const { snapshot, now, isStopping } = assessment;
@@ -246,7 +258,8 @@ export function statusOf(
 ): NodeRolloutStatus {
   const { end, counts, version, planGeneration, planUid } = view;
   const before = previous?.status ?? {};
-  // The history outlives a plan, but the conditions of a deleted plan say nothing about its successor.
+  // The history is kept when the plan is deleted. But the conditions of a deleted plan do not apply to a new plan with
+  // the same name.
   const isSame = previous?.spec.plan.uid === planUid && before.planDeleted === undefined;
   const known = isSame ? (before.conditions ?? []) : [];
   return defined({
@@ -399,7 +412,7 @@ function endOpenRuns(runs: readonly NodeRolloutRun[], now: number): NodeRolloutR
   );
 }
 
-/** Returns the status after the plan was deleted; returns the same object if it says so already. */
+/** Returns the status after the plan was deleted. Returns the same object if the status already shows the deletion. */
 export function statusOfDeleted(
   { status = {}, metadata }: NodeRollout,
   now: number,

@@ -1,4 +1,4 @@
-/** Finds NodeRollouts whose plan was deleted while nobody looked, and deletes those that are old. */
+/** Finds NodeRollouts whose plan was deleted while no leader watched, and deletes the NodeRollouts that are too old. */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -12,7 +12,7 @@ import { statusOfDeleted } from './node-rollout-status.ts';
 
 /** Milliseconds for which the NodeRollout of a deleted plan is kept. */
 export const KEPT_MS = 30 * DAY_MS;
-/** The most NodeRollouts of deleted plans in one namespace. */
+/** The maximum number of NodeRollouts of deleted plans in one namespace. */
 export const MOST_KEPT = 100;
 
 export interface SweepParts {
@@ -22,8 +22,8 @@ export interface SweepParts {
   /** Returns the plans that exist. */
   readonly plans: () => readonly KubeObject[];
   /**
-   * True if other processes have plans of this dialect whose NodeRollouts are in the same cluster. Then a NodeRollout whose plan this
-   * process does not know is not taken for one of a deleted plan.
+   * True if other processes have plans of this dialect whose NodeRollouts are in the same cluster. Then a NodeRollout
+   * with an unknown plan is not treated as the NodeRollout of a deleted plan.
    */
   readonly isShared?: boolean | undefined;
   readonly clock: Clock;
@@ -59,8 +59,8 @@ export async function sweep({
 }
 
 /**
- * Returns the NodeRollouts to delete. With `isShared`, their age counts from the end of the last run, because no process records then that
- * a plan was deleted.
+ * Returns the NodeRollouts that must be deleted. With `isShared`, their age is counted from the end of the last run,
+ * because in this case no process records that a plan was deleted.
  */
 export function tooOld(
   left: readonly NodeRollout[],

@@ -1,4 +1,7 @@
-/** Tests NodeRollouts: what they show of a plan over its life, how rarely they are written, and that nothing depends on them. */
+/**
+ * Tests NodeRollouts: what they show of a plan from its start to its end, how rarely they are written, and that nothing
+ * depends on them.
+ */
 import { expect, test } from 'vitest';
 import { knowledgeOf } from '../../../test/support/builders/knowledge.ts';
 import { buildLog } from '../../../test/support/builders/logs.ts';
@@ -285,7 +288,7 @@ function scene() {
   const lines: string[] = [];
   const dialect = { ...tableDialect, nodeRollouts: { namespace: 'ns' } };
   let plans = [PLAN];
-  // The in-memory API server keys objects by name only.
+  // The in-memory API server stores objects by name only, without the namespace.
   const parts = { dialect, client: api.client, clock, log: buildLog(lines, 'info') };
   const writer = nodeRolloutWriter({ ...parts, plans: () => plans });
   const show = async (rollout: Rollout, waits: readonly Wait[] = [], outside: Outside = {}) => {

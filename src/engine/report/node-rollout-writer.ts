@@ -1,6 +1,7 @@
 /**
- * Writes a NodeRollout for each plan, in the background: no turn waits for it, and no turn fails with it. No decision reads NodeRollouts.
- * If the cluster lacks the kind, or Refit lacks the right to write it, plans are carried out all the same.
+ * Writes a NodeRollout for each plan in the background, so that no turn waits for it or fails because of it. Decisions
+ * read from NodeRollouts only the decisions of people and the recorded runs. If the cluster does not have the kind, or
+ * Refit does not have the right to write it, plans are still carried out.
  */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout, NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
@@ -35,8 +36,9 @@ export interface NodeRolloutParts extends SweepParts {
 
 export interface NodeRolloutWriter {
   /**
-   * Shows the turn of a plan. `waits` are those of its explanation, and `outside` is the state of what the leader does with other servers.
-   * Returns the milliseconds after which the plan must be shown again; undefined if nothing is left to write.
+   * Shows the turn of a plan. `waits` are the waits in its explanation, and `outside` is the state of the servers
+   * outside of the cluster. Returns the milliseconds after which the plan must be shown again; undefined if nothing is
+   * left to write.
    */
   show(turn: Turn, waits: readonly Wait[], outside?: Outside): number | undefined;
   /** Shows that the plan with this key was deleted. */
@@ -51,7 +53,10 @@ export interface NodeRolloutWriter {
   run(abort: AbortSignal): Promise<void>;
 }
 
-/** Milliseconds between two writes for one plan, unless its phase, a reason or the status of a condition has changed. */
+/**
+ * The minimum time between two writes for one plan, in milliseconds. If the phase, a reason or the status of a
+ * condition has changed, the write does not wait.
+ */
 const BATCH_MS = 20_000;
 /** Milliseconds after which the writer reads a NodeRollout again, because people may have deleted it or changed its spec. */
 const REREAD_MS = 300_000;
@@ -59,7 +64,7 @@ const REREAD_MS = 300_000;
 const REFUSED_MS = 600_000;
 /** Milliseconds between two searches for NodeRollouts of deleted plans. */
 const SWEEP_MS = 3_600_000;
-/** The most milliseconds after the end of a term in which the last states of plans are still written. */
+/** The maximum time after the end of a term during which the last states of plans are still written, in milliseconds. */
 const LAST_MS = 5_000;
 
 /** One plan whose NodeRollout is written. */
@@ -227,14 +232,14 @@ async function bringUpToDate(parts: NodeRolloutParts, entry: Entry): Promise<voi
   const patch = { status: patchOf(next, entry.known.status) };
   const options = { type: 'merge', subresource: 'status', namespace } as const;
   const written = await ifFound(client.patch(nodeRollouts, name, patch, options));
-  // Somebody deleted the NodeRollout: the next turn creates it again.
+  // If `written` is undefined, somebody has deleted the NodeRollout. Then the next turn creates it again.
   entry.known = written;
   entry.writtenAt = clock.monotonic();
 }
 
 /**
- * Returns what the NodeRollout must show next. The last state of a deleted plan may not have been written yet, because changes are
- * collected for some seconds.
+ * Returns the next status of the NodeRollout. If the plan was deleted, the status includes the last state of the plan.
+ * This state may not have been written yet, because changes are collected for some seconds.
  */
 function nextStatus(entry: Entry, shown: NodeRollout, now: number): NodeRolloutStatus {
   if (!entry.isDeleted) return statusOf(entry.view, shown, now);

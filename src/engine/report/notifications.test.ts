@@ -1,4 +1,4 @@
-/** Tests what people are told about a plan, and that nothing is told twice or long after it happened. */
+/** Tests which notifications are sent about a plan, and that no notification is sent twice or long after the event. */
 import { expect, test } from 'vitest';
 import { knowledgeOf } from '../../../test/support/builders/knowledge.ts';
 import { MemoryApi } from '../../../test/support/builders/memory-api.ts';

@@ -16,7 +16,10 @@ import { wavesOf } from '../schedule/waves.ts';
 import { holdingOf, isRemarkable } from './conditions.ts';
 import type { RolloutView } from './node-rollout-status.ts';
 
-/** The state of a plan in the last notifications: the run, its phase, and the numbers of waves, approvals and failures. */
+/**
+ * The state of a plan in the last notifications: the run, its phase, the number of ended waves, the number of the wave
+ * that waits for approval, the number of failures, and the reason of a long wait.
+ */
 export type Told = NonNullable<NonNullable<NodeRolloutStatus['notifications']>['told']>;
 
 /** The state of a plan, as far as notifications contain it. */
@@ -28,7 +31,7 @@ export interface Standing {
   readonly run: string;
   /** The names of the waves that have ended, in order. */
   readonly wavesDone: readonly string[];
-  /** The wait for the approval of a wave; undefined if the plan waits for none. */
+  /** The wait for the approval of a wave; undefined if the plan does not wait for an approval. */
   readonly approval: Wait | undefined;
   /** A wait of the plan that has lasted for LONG_MS; undefined if there is none. */
   readonly long: Wait | undefined;
@@ -43,7 +46,7 @@ const NEWS_MS = 10 * 60_000;
 const LONGEST_NOTE = 600;
 const MOST_FAILURES = 3;
 
-/** The policy or a person asks for these waits, so people get no notification about them. */
+/** These waits were requested by the policy or by a person, so people get no notification about them. */
 const WANTED: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'Paused',
   'Held',
@@ -89,18 +92,19 @@ function wavesDoneIn({ snapshot, policy }: Assessment): string[] {
 }
 
 /**
- * Returns the milliseconds until one of the waits has lasted so long that people get a notification about it; undefined if no wait will.
+ * Returns the milliseconds until a wait has lasted so long that people get a notification about it; undefined if no
+ * wait leads to a notification.
  */
 export function longAfter(waits: readonly Wait[], now: number): number | undefined {
   const left = waits
     .filter((wait) => isRemarkable(wait) && !WANTED.has(wait.reason.code))
-    // `holdingOf` counts a wait only after some seconds more.
+    // Ten seconds are added, because `holdingOf` ignores a wait during its first seconds.
     .map(({ since }) => Date.parse(since) + LONG_MS + 10_000 - now)
     .filter((ms) => ms > 0);
   return left.length === 0 ? undefined : Math.min(...left);
 }
 
-/** Returns the state that is recorded after people got notifications about this standing. */
+/** Returns the state that is recorded when the notifications about this standing are queued. */
 export function toldOf({ run, view, wavesDone, approval, long }: Standing): Told {
   return {
     run,

@@ -1,4 +1,7 @@
-/** Tests when receivers are told: how often, after failures, and after the leader was killed at any instruction. */
+/**
+ * Tests when notifications are sent to receivers: how often, after failures, and after the leader was killed at any
+ * instruction.
+ */
 import { beforeEach, expect, test } from 'vitest';
 import { buildLog } from '../../../test/support/builders/logs.ts';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
@@ -25,12 +28,12 @@ const SECOND: Receiver = { ...CHAT, name: 'second', events: ['Failed'] };
 let clock: FakeClock;
 let api: MemoryApi;
 let log: string[];
-/** What a receiver answers now, by its name. */
+/** The present error of each receiver, by its name; undefined if the receiver accepts messages. */
 let problems: Record<string, string | undefined>;
 let events: string[];
 let outcomes: string[];
 let ids: string[];
-/** Whether the leader lacks the right to write NodeRollouts. */
+/** True if the leader has no permission to write NodeRollouts. */
 let isForbidden: boolean;
 
 beforeEach(() => {
@@ -159,7 +162,7 @@ test('a message whose plan has no receivers any more is not sent', async () => {
     await clock.advance(100);
     follow(notifier, 'a', {});
     await clock.advance(100);
-    // While the message with the news of this plan is recorded, its policy stops naming receivers.
+    // The policy stops naming receivers for this plan while the message about the plan is being recorded.
     const { promise, resolve } = Promise.withResolvers<undefined>();
     api.before('patch noderollouts/a', () => {
       follow(notifier, 'a', { receivers: [] });
@@ -280,7 +283,7 @@ test('after a crash between message and record the message is sent again with th
     follow(dying, 'a', {});
     await clock.advance(100);
   }, dying);
-  // The record is what it was when the message left.
+  // The record is restored to its state at the time when the message was sent.
   if (copy) api.put(nodeRollouts, copy);
   await term(async (notifier) => {
     follow(notifier, 'a', {});

@@ -1,7 +1,8 @@
 /**
- * Sends messages about plans to receivers, in the background: no turn waits for a receiver or fails because of one. Each message is
- * recorded in the NodeRollout before it is sent, and removed afterwards, so that the next leader sends the messages that this leader did
- * not send. A message comes twice only if the leader dies after it has sent the message and before it has removed it from the record.
+ * Sends messages about plans to receivers in the background, so that no turn waits for a receiver or fails because of
+ * it. Each message is recorded in the NodeRollout before it is sent, and is removed from the record afterwards. So the
+ * next leader sends the messages that this leader did not send. A message is sent twice only if the leader crashes
+ * after it sent the message and before it removed the message from the record.
  */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -56,9 +57,9 @@ export interface Notifier {
   readonly name: string;
   /** Queues the new notifications for the receivers. The key names the plan among the plans of all dialects. */
   follow(key: string, told: FollowedPlan): void;
-  /** Makes no more notifications about the plan with this key. Notifications in the queue are still sent. */
+  /** Stops creating notifications about the plan with this key. Notifications in the queue are still sent. */
   forget(key: string): void;
-  /** Returns whether the receivers of the plan take messages; undefined if it has none. */
+  /** Returns whether the receivers of the plan accept messages; undefined if the plan has no receivers. */
   deliveryOf(key: string): Delivery | undefined;
   /** Calls the listener when the delivery of any plan changes. The returned function removes the listener. */
   onChange(listener: () => void): () => void;
@@ -70,9 +71,9 @@ export interface Notifier {
 export const PACE_MS = 60_000;
 /** The longest pause between two attempts, in milliseconds. */
 const LONGEST_PAUSE_MS = 15 * 60_000;
-/** Milliseconds after which a notification that its receiver has not taken is given up. */
+/** Milliseconds after which a notification is discarded if its receiver has not accepted it. */
 export const GIVE_UP_MS = 6 * 60 * 60_000;
-/** The most notifications in one message. */
+/** The maximum number of notifications in one message. */
 const MOST_IN_MESSAGE = 20;
 /** Milliseconds until the next attempt to write the record. */
 const RECORD_AGAIN_MS = 2_000;
@@ -81,14 +82,20 @@ const UNRECORDED_MS = 30_000;
 
 interface Entry {
   told: FollowedPlan;
-  /** The states of the plan that were not compared with the state in the last notifications yet, the oldest first. */
+  /**
+   * The states of the plan that were not yet compared with the state in the last notifications, with the oldest state
+   * first.
+   */
   standings: Standing[];
   /** The outbox with the changes of this leader; undefined until the record was read. */
   outbox?: Outbox;
   /** The outbox as the NodeRollout records it; undefined until it was read. */
   recorded?: Outbox;
   syncing?: Promise<void> | undefined;
-  /** Since when every write of the record has failed, in monotonic milliseconds; undefined if the last write succeeded. */
+  /**
+   * The time since which every write of the record has failed, in monotonic milliseconds; undefined if the last write
+   * succeeded.
+   */
   unrecordedSince?: number | undefined;
   againAt: number;
   isGone: boolean;
@@ -97,8 +104,8 @@ interface Entry {
 /** One receiver of one policy. */
 interface Lane {
   /**
-   * When the last message was sent to the receiver, or prepared for it, in milliseconds since the Unix epoch; -Infinity before the first
-   * one.
+   * The time at which the last message to the receiver was sent or prepared, in milliseconds since the Unix epoch;
+   * -Infinity before the first message.
    */
   lastTry: number;
   failures: number;
@@ -248,8 +255,8 @@ class BackgroundNotifier implements Notifier {
     const problem = messageOf(error);
     if (this.#shouldLog(problem)) log.warn('cannot record notifications', { problem });
     if (!isLasting) return;
-    // Without the kind or the right there is no record. The leader then sends notifications nevertheless, but loses the unsent ones if it
-    // dies.
+    // If the kind or the right is missing, there is no record. The leader then still sends notifications, but if it
+    // crashes, the unsent notifications are lost.
     entry.outbox ??= outboxOf();
     entry.recorded = entry.outbox;
   }
@@ -268,7 +275,7 @@ class BackgroundNotifier implements Notifier {
     }));
   }
 
-  /** Returns the plans with notifications for each receiver. */
+  /** Returns, for each receiver, the plans that have notifications for this receiver. */
   #queues(): Map<string, Entry[]> {
     const queues = new Map<string, Entry[]>();
     for (const entry of this.#entries.values())
@@ -277,7 +284,10 @@ class BackgroundNotifier implements Notifier {
     return queues;
   }
 
-  /** Sends the next message to a receiver if it is due. Returns the milliseconds until it is due. */
+  /**
+   * Sends the next message to a receiver if the message is due. Returns the milliseconds until the receiver must be
+   * served again; undefined while a message is being sent or recorded.
+   */
   #serve(name: string, entries: readonly Entry[]): number | undefined {
     const { clock } = this.#parts;
     const lane = this.#laneOf(name);
@@ -291,7 +301,8 @@ class BackgroundNotifier implements Notifier {
     if (lane.ready === undefined) {
       const pauseMs = pauseAfter(lane.failures);
       const leftMs = lane.lastTry + pauseMs - clock.now();
-      // If more time is left than the whole pause, the clock was set back since the last message, and the message is due.
+      // The remaining time cannot be longer than the whole pause, unless the clock was set back since the last message.
+      // In that case the message is due now.
       if (leftMs > 0 && leftMs <= pauseMs) return leftMs;
       this.#prepare(name, lane, entries);
       return 0;
@@ -301,8 +312,8 @@ class BackgroundNotifier implements Notifier {
     const parts = entries.filter(({ outbox }) => outbox?.queue.some(isPart) === true);
     if (parts.some(({ outbox, recorded }) => outbox !== recorded)) return undefined;
     lane.ready = undefined;
-    // The plans of this message have no such receiver any more, so there is nothing to send. Notifications about other plans come in the
-    // next message.
+    // No plan has notifications of this message for this receiver any more, so there is nothing to send. Notifications
+    // about other plans are in the next message.
     if (parts.length === 0) return 0;
     lane.sending = this.#send(name, receiver, parts, isPart).finally(() => {
       lane.sending = undefined;
@@ -365,7 +376,10 @@ class BackgroundNotifier implements Notifier {
     this.#listeners.call();
   }
 
-  /** Reports once that some recipients do not get the messages of this receiver, until that changes. */
+  /**
+   * Reports that some recipients do not get the messages of this receiver. The same problem is reported only once until
+   * it changes.
+   */
   #onPart(name: string, problem: string, entries: readonly Entry[]): void {
     if (this.#laneOf(name).problem === problem) return;
     for (const entry of entries)

@@ -49,7 +49,10 @@ export function laneOf(policy: string, { name }: Pick<Receiver, 'name'>): string
   return `${policy}/${name}`;
 }
 
-/** Returns the outbox in which these notifications belong to one message, which is about to be sent at `now`, in milliseconds. */
+/**
+ * Returns the outbox in which these notifications belong to one message. The message is sent next, and `now`, in
+ * milliseconds, is recorded as the time of this attempt.
+ */
 export function withBatch(
   outbox: Outbox,
   lane: string,

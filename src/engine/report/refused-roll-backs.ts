@@ -1,4 +1,7 @@
-/** Remembers for which plans it was reported that the policy asks for a roll-back that the leader must not begin. */
+/**
+ * Remembers the plans for which a refused roll-back was reported: the policy asks for a roll-back, but the leader must
+ * not begin it.
+ */
 import type { Assessment } from '../assess/assess.ts';
 import { rollBackVerdict } from '../assess/roll-back.ts';
 import { because, type Reason } from '../model/reasons.ts';

@@ -1,4 +1,7 @@
-/** Proves that the end of a plan that is not true any more is reported: once as an Event, in the metric and in the conditions. */
+/**
+ * Proves that an end of a plan that is no longer true is reported once as an Event, and also in the metric and in the
+ * conditions.
+ */
 import { expect, test } from 'vitest';
 import { knowledgeOf } from '../../../test/support/builders/knowledge.ts';
 import { buildLog } from '../../../test/support/builders/logs.ts';
@@ -89,6 +92,6 @@ test('whatever of the spec is edited after the end is reported once', async () =
       message: EDITED,
     }),
   );
-  // The conditions were written again, but still describe the spec that was carried out.
+  // The conditions were written again, but they still describe the spec that was carried out.
   expect(generationOfEnd(read())).toBe(1);
 });

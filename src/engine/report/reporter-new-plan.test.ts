@@ -1,4 +1,4 @@
-/** Proves that a new plan which cannot start says so in its conditions and in one Event, as one that runs does. */
+/** Proves that a new plan which cannot start reports this in its conditions and in one Event, like a running plan. */
 import { expect, test } from 'vitest';
 import { knowledgeOf } from '../../../test/support/builders/knowledge.ts';
 import { buildLog } from '../../../test/support/builders/logs.ts';
@@ -38,7 +38,7 @@ test('a new plan under a policy that cannot be read', async () => {
   for (const ms of [4000, 14_000, 15_000]) {
     const plan = api.read(dialect.plans, 'plan');
     const { spec } = plan;
-    // Nothing is recorded, so the targets always wait since now.
+    // No state is recorded, so the targets always begin to wait at the present time.
     const targets = withStages(spec).map(({ target }) => ({ ...target, since: later(ms) }));
     const rollout = withTargets(
       { ...spec, source: { ...spec.source, created: later(0) } },

@@ -50,7 +50,7 @@ export interface Reporter {
   recorded(turn: Turn, after: model.Rollout): void;
   /** Reports that an edited plan starts again. */
   restarted(turn: Turn): void;
-  /** Reports that the leader takes the failed run of a plan back. */
+  /** Reports that the leader rolls the failed run of a plan back. */
   rolledBack(turn: Turn, reason: Reason): void;
   /** Reports that the next attempts of these targets were ordered. */
   retried(turn: Turn, retries: readonly AwaitedRetry[]): void;
@@ -102,7 +102,8 @@ function reportRecorded(
   for (const event of startEvents(assessment, after)) onPlan(plan, event);
   if (!known) onTargets(keyOf(plan), targetEvents(assessment, after));
   measureSteps(metrics, dialect.name, snapshot, after, tracer !== undefined);
-  // The tracer gets the targets that end in this turn now, because their nodes may soon report about other work.
+  // The tracer must get the targets that end in this turn immediately, because their nodes may soon report about other
+  // work.
   tracer?.follow({ plan, assessment }, after, waits);
   if (model.isFinal(after) && !model.isFinal(snapshot.rollout)) logEnd(parts.log, plan, after);
 }
@@ -249,7 +250,10 @@ function startEvents(assessment: Assessment, after: model.Rollout): ReportedEven
   return [...openingEvents(assessment, after), ...unchecked];
 }
 
-/** Returns why the versions of a rollout that starts now were not checked; undefined if they were. */
+/**
+ * Returns the reason why the versions of a rollout that starts now were not checked; undefined if they were checked, or
+ * if no rollout starts now.
+ */
 function uncheckedStart(
   { snapshot, policy }: Assessment,
   after: model.Rollout,

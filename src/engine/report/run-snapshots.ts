@@ -43,7 +43,11 @@ function reportedIn(snapshot: Snapshot): RunSnapshot[] {
     });
 }
 
-/** Returns the values that the schema of the NodeRollout allows, because the API server refuses the whole status for one wrong value. */
+/**
+ * Returns the record of a reported snapshot, with only the values that the schema of the NodeRollout allows. A single
+ * wrong value would make the API server refuse the whole status. Undefined if the report has no valid time, or has
+ * neither a path nor a failure.
+ */
 function recordOf(reported: Reported): Omit<RunSnapshot, 'node'> | undefined {
   const { path, bytes, sha256 = '', failed } = reported;
   const ms = Date.parse(reported.at);

@@ -1,4 +1,4 @@
-/** Tests what the history keeps of the versions before a run, and that its size is bounded. */
+/** Tests what the history stores about the versions before a run, and that its size is limited. */
 import { expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';

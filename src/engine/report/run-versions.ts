@@ -1,4 +1,7 @@
-/** Finds what a run of a plan changes: the versions that its nodes ran before, and what they download. The size is bounded. */
+/**
+ * Finds what a run of a plan changes: the versions that its nodes ran before the run, and the files that they download.
+ * The size of the result is bounded.
+ */
 import { LONGEST_URL, MOST, type NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
@@ -12,7 +15,10 @@ const LONGEST_VERSION = 128;
 const LONGEST_SHA256 = 64;
 const LONGEST_PLATFORM = 64;
 
-/** Returns what is known when the leader sees the run for the first time. Members without entries are absent. */
+/**
+ * Returns the versions and the downloads that are known when the leader observes the run for the first time. A member
+ * that would have no entries is absent.
+ */
 export function runVersions(snapshot: Snapshot): RunVersions {
   const before = versionsBefore(snapshot);
   const downloads = downloadsIn(snapshot.rollout.stages);
@@ -23,8 +29,9 @@ export function runVersions(snapshot: Snapshot): RunVersions {
 }
 
 /**
- * Returns the downloads of a run whose plan may have been edited: the present ones, which correct those of the same version and
- * platform, and then the earlier ones, because some nodes may run those versions. Undefined without downloads.
+ * Returns the downloads of a run whose plan may have been edited; undefined if there are no downloads. The downloads of
+ * the present plan come first, and replace earlier downloads of the same version and platform. The other earlier
+ * downloads follow, because some nodes may run those versions.
  */
 export function downloadsSince(
   { stages }: Pick<Rollout, 'stages'>,
@@ -48,8 +55,9 @@ function versionsBefore(snapshot: Snapshot): Before[] {
 }
 
 /**
- * Returns the entries of one role. Up to `room` names are listed. If there are more nodes, the most common version stands for all
- * nodes without a name, or for none of them if the others do not fit either.
+ * Returns the entries of one role. The entries list at most `room` names of nodes. If there are more nodes, the entry
+ * of the most common version lists no names and has `others`: it applies to all nodes that no other entry lists. If the
+ * nodes of the other versions do not fit into `room` either, that entry is omitted.
  */
 function entriesOf(snapshot: Snapshot, role: Role, room: number): Before[] {
   const found = versionsByName(snapshot, role);
@@ -74,8 +82,8 @@ function entriesOf(snapshot: Snapshot, role: Role, room: number): Before[] {
 }
 
 /**
- * Returns for each target the version before the whole plan, by name. If several stages name the target, its version in the first of them
- * counts.
+ * Returns, by name of the target, the version that each target ran before the plan. If several stages contain the
+ * target, the version before the first of these stages counts.
  */
 function versionsByName(snapshot: Snapshot, role: Role): Map<string, string | undefined> {
   const found = new Map<string, string | undefined>();
@@ -101,7 +109,7 @@ function versionOf(snapshot: Snapshot, stage: Stage, target: Target): string | u
 
 function downloadsIn(stages: readonly Stage[]): Downloads {
   const all = stages
-    // A plan that an edit made invalid may lack versions.
+    // An edit can make a plan invalid. The stages of an invalid plan may have no version.
     .filter(
       ({ keepsVersion, targets, version }) =>
         keepsVersion !== true && targets.length > 0 && version !== '',

@@ -1,4 +1,7 @@
-/** Results of health checks in a NodeRollout: what is written, how rarely, and what commands read back. */
+/**
+ * Tests the results of health checks in a NodeRollout: what is written, how rarely it is written, and what commands
+ * read back.
+ */
 import { expect, test } from 'vitest';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';

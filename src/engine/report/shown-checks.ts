@@ -1,5 +1,6 @@
 /**
- * Turns results of health checks into what a NodeRollout shows, and back. Commands read them there, because only the leader asks checks.
+ * Converts results of health checks into the entries of a NodeRollout, and back. Commands read the results from the
+ * NodeRollout, because only the leader performs the checks.
  */
 import {
   LONGEST_MESSAGE,
@@ -34,7 +35,8 @@ export function checksShown(results: readonly CheckResult[] = []): ShownCheck[] 
     message: message.slice(0, LONGEST_MESSAGE),
     since: rfc3339(since),
     at: rfc3339(at),
-    // If there are too many names, none is shown, because a shortened list would say that the check passes for the other Nodes.
+    // If there are too many names, the entry lists no names, because a shortened list would suggest that the check
+    // passes for the omitted Nodes.
     ...(nodes.length === 0 || nodes.length > MOST.checkNodes ? {} : { nodes: [...nodes] }),
   }));
 }

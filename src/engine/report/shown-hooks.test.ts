@@ -1,4 +1,7 @@
-/** Results of hooks in a NodeRollout: which are written, how long a failure stays, and what commands read back. */
+/**
+ * Tests the results of hooks in a NodeRollout: which results are written, how long a failure stays, and what commands
+ * read back.
+ */
 import { expect, test } from 'vitest';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { MOST, type NodeRollout } from '../../api/refit/node-rollout.ts';

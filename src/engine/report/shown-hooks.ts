@@ -1,4 +1,7 @@
-/** Turns results of hooks into what a NodeRollout shows, and back. Commands read them there, because only the leader carries hooks out. */
+/**
+ * Converts results of hooks into the entries of a NodeRollout, and back. Commands read the results from the
+ * NodeRollout, because only the leader runs hooks.
+ */
 import {
   LONGEST_MESSAGE,
   MOST,
@@ -32,8 +35,9 @@ export function hooksShown(results: readonly HookResult[] = []): ShownHook[] | u
 }
 
 /**
- * Returns `next`, with the failures of `before` that are still shown. `settled` returns the names of the targets that have ended, and of
- * the runs for the whole plan. A new leader has not seen these runs.
+ * Returns `next`, together with the failures of `before` that a NodeRollout must still show. These failures matter
+ * because a new leader does not know the runs that an earlier leader observed. `settled` returns the names of the
+ * targets that have ended, and the names of the runs for the whole plan.
  */
 export function withEarlierFailures(
   next: NodeRolloutStatus['hooks'] = [],
@@ -42,12 +46,15 @@ export function withEarlierFailures(
 ): NodeRolloutStatus['hooks'] {
   const known = new Set(next.map(({ id }) => id));
   const lost = before.filter(({ id, state }) => state === 'Failed' && !known.has(id));
-  // The names are asked for only if they matter, because a plan may have thousands of targets.
+  // Calls `settled` only if `before` has failures that `next` lacks, because a plan may have thousands of targets.
   const ended = new Set(lost.length === 0 ? [] : settled());
   return bounded([...next, ...lost.filter(({ id, target = id }) => ended.has(target))]);
 }
 
-/** Returns as many entries as fit, the failed ones first and the newest of them before the others; undefined if there are none. */
+/**
+ * Returns at most `MOST.hooks` entries; undefined if there are no entries. Failed entries come before the other
+ * entries, and newer entries come before older entries of the same state.
+ */
 function bounded(hooks: readonly ShownHook[]): ShownHook[] | undefined {
   if (hooks.length === 0) return undefined;
   const rank = ({ state }: ShownHook): number => (state === 'Failed' ? 0 : 1);

@@ -1,4 +1,7 @@
-/** A NodeRollout shows the silences of nodes in progress, and no renewal changes what it shows. */
+/**
+ * Tests that a NodeRollout shows the silences of nodes in progress, and that a renewal of a silence does not change
+ * what it shows.
+ */
 import { expect, test } from 'vitest';
 import type { NodeSilence } from '../../silences/keeper.ts';
 import { silencesShown } from './shown-silences.ts';

@@ -9,8 +9,9 @@ import { printable } from '../../util/printable.ts';
 export type ShownSilence = NonNullable<NodeRolloutStatus['silences']>[number];
 
 /**
- * Returns the silences as a NodeRollout shows them, those with a problem first; undefined if there are none. The result does not change
- * when a silence is renewed. `before` is what the NodeRollout shows already. A new leader has not looked for these silences yet.
+ * Returns the silences as a NodeRollout shows them; undefined if there are no silences. Silences with a problem come
+ * first. The result does not change when a silence is renewed. `before` contains the silences that the NodeRollout
+ * shows already. They matter because a new leader has not looked for these silences yet.
  */
 export function silencesShown(
   silences: readonly NodeSilence[] = [],
@@ -49,8 +50,8 @@ function shownOf({ node, silence, server, lastsMs, made, problem }: NodeSilence)
 }
 
 /**
- * Returns `next` with the start that the NodeRollout shows already for the same silence. Alertmanager may later name another start, because
- * it sets the start of a new silence by its own clock.
+ * Returns `next`, but keeps the start that the NodeRollout shows already for the same silence. Alertmanager may later
+ * report a different start, because it sets the start of a new silence by its own clock.
  */
 function steady(next: ShownSilence, earlier: ShownSilence | undefined): ShownSilence {
   const isSame = next.id !== undefined && next.id === earlier?.id && earlier.since !== undefined;

@@ -1,12 +1,15 @@
-/** Reads in a NodeRollout whether alerts about the plan are silenced. Commands read it there, because only the leader knows this. */
+/**
+ * Reads from a NodeRollout whether alerts about the plan are silenced. Commands need the NodeRollout for this, because
+ * only the leader knows the state of the silences.
+ */
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import type { SilenceState } from '../../silences/keeper.ts';
 import { defined } from '../../util/json.ts';
 import type { ShownSilence } from './shown-silences.ts';
 
-/** What the leader has shown last about the silences of a plan. */
+/** The state of the silences of a plan, as the leader published it last. */
 export interface ShownSilencing extends SilenceState {
-  /** Since when `isGood` has its value, in RFC 3339. */
+  /** The time at which `isGood` got its present value, in RFC 3339. */
   readonly since?: string | undefined;
   /** The silences for the nodes in progress; undefined if the leader has shown none. */
   readonly silences?: readonly ShownSilence[] | undefined;

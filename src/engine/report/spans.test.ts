@@ -1,4 +1,4 @@
-/** Tests which spans a rollout has, and that every leader makes the same ones. */
+/** Tests which spans a rollout has, and that every leader creates the same spans. */
 import { expect, test } from 'vitest';
 import { failed, succeeded, working } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -21,7 +21,7 @@ import type { Turn } from './turn.ts';
 
 type States = Readonly<Record<string, readonly [RecordedState, Observation]>>;
 
-/** Returns the time so many seconds after T0. */
+/** Returns the time `seconds` seconds after T0. */
 function at(seconds: number): string {
   return later(1000 * seconds);
 }
@@ -49,7 +49,7 @@ function turnOf(states: States, phase: Rollout['phase'] = 'running', now = T0 + 
   return { plan, assessment: assess(buildSnapshot(rollout, facts), buildPolicy(), now) };
 }
 
-/** A tracer of a leader, and the spans that it has sent. */
+/** Returns the tracer of a leader, and the spans that the tracer has exported. */
 function leader(room = 1000) {
   const spans: Span[] = [];
   const state = { room };
@@ -212,7 +212,7 @@ test('what a node writes bounds neither the number of spans nor their times', ()
   }
 });
 
-/** Returns the spans to which the measures of the steps refer, by step. */
+/** Returns the span to which the duration metric of each step refers, by step. */
 function referencesOf(turn: Turn, isTraced: boolean) {
   const references: Record<string, SpanReference | undefined> = {};
   const { snapshot } = turn.assessment;

@@ -1,6 +1,7 @@
 /**
- * Makes the spans of a rollout from its record and from what nodes report, never from the time at which something was seen. The ids
- * come from the names of run, node, attempt and step. So every leader makes the same spans, and a run has one trace.
+ * Creates the spans of a rollout from its record and from the reports of its nodes. The spans never depend on the time
+ * at which a leader observed something, and their ids come from the names of the run, the node, the attempt and the
+ * step. Therefore every leader creates the same spans, and a run has a single trace.
  */
 import { hash } from 'node:crypto';
 import type { SpanReference } from '../../runtime/metrics.ts';
@@ -13,7 +14,7 @@ import { runOf } from '../model/decisions-of-people.ts';
 import { isFinal, type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
 import { countsOf } from './node-rollout-status.ts';
 
-/** A wait with the last time at which a leader saw it, in milliseconds. */
+/** A wait, and the last time at which a leader observed this wait, in milliseconds since the Unix epoch. */
 export interface SeenWait {
   readonly wait: Wait;
   readonly until: number;
@@ -55,7 +56,10 @@ function stepIdOf(
   return spanIdOf(rollout, target.key, attempt, String(index), name);
 }
 
-/** Returns the span that `nodeSpans` makes of this step, for the exemplar of a metric; undefined if it makes none. */
+/**
+ * Returns the reference to the span that `nodeSpans` creates for this step, for the exemplar of a metric; undefined if
+ * `nodeSpans` creates no span for the step.
+ */
 export function stepReference(
   rollout: Rollout,
   target: Target,
@@ -101,7 +105,8 @@ export function nodeSpans(
   const from = Date.parse(attempt);
   const steps = stepsOf(report?.spent, from);
   const hasSaid = observation.kind === 'succeeded' || observation.kind === 'failed';
-  // The report of the node is the same for every leader. If there is none, a leader has ended the attempt, and has recorded the time.
+  // The report of the node is the same for every leader. If the node has not reported an end, a leader has ended the
+  // attempt, and has recorded the time of this end.
   const said = timeOf(hasSaid ? observation.since : target.since);
   const to = Math.max(steps.at(-1)?.to ?? from, said);
   const isGood = target.state === 'done';
@@ -138,7 +143,10 @@ export function nodeSpans(
   ];
 }
 
-/** Returns the steps that have ended, one after the other from the begin of the attempt on. */
+/**
+ * Returns the steps that have ended. The first step starts at the start of the attempt, and each later step starts at
+ * the end of the step before it.
+ */
 function stepsOf(spent: Readonly<Record<string, number>> | undefined, began: number) {
   let at = began;
   return Object.entries(spent ?? {})
@@ -189,8 +197,8 @@ export function rolloutSpan(
 }
 
 /**
- * Returns the time from the first attempt to the last end, from the record and the reports of the nodes; the present time if they contain
- * none.
+ * Returns the period from the first attempt to the last end, according to the record and the reports of the nodes. If
+ * they contain no times, both ends of the period are `now`.
  */
 export function spanOf(snapshot: Snapshot, rollout: Rollout, now: number) {
   let from = Number.POSITIVE_INFINITY;

@@ -23,8 +23,8 @@ import type { Turn } from './turn.ts';
 
 export interface Tracer {
   /**
-   * Sends the spans of the nodes, and of the run, that have ended in `rollout`. Returns the milliseconds after which spans that are left
-   * can be sent; undefined if none are left.
+   * Sends the spans of the nodes that have ended in `rollout`, and the span of the run if the run has ended. Returns
+   * the milliseconds after which the tracer can try to send the remaining spans; undefined if no spans remain.
    */
   follow(turn: Turn, rollout: Rollout, waits: readonly Wait[]): number | undefined;
   /** Forgets the plan with this key. */
@@ -34,8 +34,8 @@ export interface Tracer {
 }
 
 /**
- * Milliseconds after its end for which a new leader sends the trace of a run again, because the last leader may have died before it sent
- * the trace.
+ * The time after the end of a run, in milliseconds, in which a new leader sends the trace of this run again. The
+ * previous leader may have stopped before it sent the trace.
  */
 export const RESEND_MS = 60 * 60_000;
 /** Milliseconds until the tracer asks again whether the queue of the exporter has room. */

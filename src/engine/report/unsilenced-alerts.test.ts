@@ -1,4 +1,7 @@
-/** An Event says once that alerts are not silenced, and again if they were in between. */
+/**
+ * Tests that an Event reports once that alerts are not silenced, and reports it again only if they were silenced in
+ * between.
+ */
 import { expect, test } from 'vitest';
 import { unsilencedMemory } from './unsilenced-alerts.ts';
 

@@ -1,4 +1,4 @@
-/** Which failed targets are tried again without a person, when, and what their failures stop meanwhile. */
+/** Tests which failed targets are retried automatically, when, and what their failures block until then. */
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { failed, working } from '../../../test/support/builders/observations.ts';

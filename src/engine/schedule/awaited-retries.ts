@@ -1,6 +1,7 @@
 /**
- * Decides which failed targets are tried again without a request by a person, and when. The numbers of attempts are recorded on the
- * plan together with the order to retry, in one write. So a crash neither repeats an attempt nor forgets one.
+ * Decides which failed targets Refit tries again without a request by a person, and when. One write records the numbers
+ * of the attempts on the plan together with the order to retry. Therefore a crash cannot repeat an attempt, and every
+ * attempt is counted.
  */
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
@@ -18,7 +19,7 @@ import {
 } from '../model/rollout.ts';
 import type { RetryRule, RolloutPolicy } from '../policy/rollout-policy.ts';
 
-/** The longest pause between two attempts in milliseconds, however often it was doubled. */
+/** The longest pause between two attempts, in milliseconds. Each attempt doubles the pause up to this limit. */
 const LONGEST_PAUSE_MS = 24 * 60 * 60 * 1000;
 /** The most targets whose attempts are counted, because the annotation of a plan has little room. */
 const MOST_COUNTED = 500;
@@ -31,9 +32,11 @@ export interface AwaitedRetry {
   readonly attempt: number;
   /** The number of attempts that the policy allows. */
   readonly of: number;
-  /** When the next attempt is due, in milliseconds since the Unix epoch. */
+  /** The time at which the next attempt is due, in milliseconds since the Unix epoch. */
   readonly dueMs: number;
-  /** True once the next attempt is ordered. The attempt begins when the work of the attempt before has ended. */
+  /**
+   * True once the next attempt is ordered. The ordered attempt begins when the work of the previous attempt has ended.
+   */
   readonly isOrdered: boolean;
 }
 
@@ -82,7 +85,10 @@ function awaitedRetry(
   return { stage, target, attempt: begun + 1, of, dueMs: failedMs + pauseMs, isOrdered: false };
 }
 
-/** Returns the identity of a run, which its counts name, so that a copied plan or a new run begins to count again. */
+/**
+ * Returns the identity of a run. The recorded counts of attempts contain this identity, so that a copied plan and a new
+ * run start with empty counts.
+ */
 export function retriedRunOf({ source, id }: Pick<Rollout, 'source' | 'id'>): string {
   return `${source.uid}/${id}`;
 }
@@ -95,16 +101,16 @@ export function attemptsOf({
   return attempts?.run === retriedRunOf(rollout) ? attempts.counts : {};
 }
 
-/** An order to try targets again: what to write to the plan. */
+/** An order to retry targets, with the values that the leader writes to the plan. */
 export interface RetryOrder {
   readonly retries: readonly AwaitedRetry[];
   /** The time of the order for each target, in RFC 3339, by name of the target. */
   readonly moments: ReadonlyMap<string, string>;
-  /** The number of the last attempt of each target that has not ended well, by key. */
+  /** The number of the last attempt of each target that is not done, by key of the target. */
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** Returns the order for the attempts that are due; undefined if none is. */
+/** Returns the order for the attempts that are due; undefined if no attempt is due. */
 export function dueRetries(
   snapshot: Snapshot,
   policy: Pick<RolloutPolicy, 'retry'>,
@@ -127,7 +133,10 @@ export function dueRetries(
   return { retries, moments, counts: Object.fromEntries([...before, ...next]) };
 }
 
-/** Returns the time of the order. It is never before the attempt that failed, even if the clock of this leader is behind. */
+/**
+ * Returns the time of the order. This time is never earlier than the failed attempt, even if the clock of this leader
+ * is slow.
+ */
 function orderTime(snapshot: Snapshot, target: Target, now: number): number {
   const { observation } = factsOf(snapshot, target);
   const attempt = observation.kind === 'failed' ? Date.parse(observation.attempt) : Number.NaN;
@@ -136,8 +145,9 @@ function orderTime(snapshot: Snapshot, target: Target, now: number): number {
 }
 
 /**
- * Returns the retries for which the whole rollout waits: those of controllers, because the loss of the next controller could cost
- * the quorum, and all if a failure stops the rollout at once.
+ * Returns the retries for which the whole rollout waits. These are the retries of controllers, because the loss of
+ * another controller could cost the quorum. If a failure stops the rollout immediately (`isStopped`), these are all
+ * retries.
  */
 export function holdingRetries(
   snapshot: Snapshot,

@@ -1,4 +1,7 @@
-/** `drain.startWith`: workers with the fewest pods of budgets start first, inside their group, and `spread` takes turns after that. */
+/**
+ * Tests `drain.startWith`: the workers with the fewest pods of budgets start first within their group, and `spread` is
+ * applied after that.
+ */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

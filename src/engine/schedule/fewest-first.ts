@@ -43,15 +43,18 @@ function objectOf(snapshot: Snapshot, target: Target) {
   return { labels: labelsOf(snapshot, target) };
 }
 
-/** Returns the name of the target's Node. The other facts of a target are not gathered for it, because the order reads every target. */
+/**
+ * Returns the name of the Node of the target. Avoids gathering the other facts of the target where possible, because
+ * sorting calls this function for every target.
+ */
 function nodeOf({ facts }: Snapshot, target: Target): string {
   if (facts.nodeNameOf !== undefined) return facts.nodeNameOf(target.key) ?? target.name;
   return nodeNameOf(target, factsOf({ facts }, target));
 }
 
 /**
- * Returns a function that says why a worker must wait until the pods are counted for the first time. That function returns undefined if
- * the target may start. A failed attempt to count ends the wait, too.
+ * Returns a function that explains why a worker must wait: the pods have not been counted yet. That function returns
+ * undefined if the target may start. The wait also ends if the first attempt to count the pods fails.
  */
 export function uncountedWait(
   { snapshot, policy }: Context,

@@ -1,6 +1,7 @@
 /**
- * Orders the targets of a stage: `waves` and `order` of an UpgradePolicy put them into groups that start one after the other, and `spread`
- * takes the targets of a group from different domains in turn. Before that, `drain.startWith` puts the targets of a group in order.
+ * Sorts the targets of a stage. First, `waves` and `order` of an UpgradePolicy divide the targets into groups that
+ * start one after the other. Then `drain.startWith` sorts the targets of each group, and `spread` alternates between
+ * targets from different domains.
  */
 import { ownMember } from '../../util/own-member.ts';
 import { listed } from '../../util/phrases.ts';
@@ -27,7 +28,7 @@ export function groupsOf(
   targets: readonly Target[],
 ): readonly (readonly Target[])[] {
   const { order, waves, spread } = context.policy;
-  // Groups of no targets need no waves, which read every target of the stage.
+  // Returns before the waves are computed if there are no targets, because waves read every target of the stage.
   if (targets.length === 0) return [];
   const within = (group: readonly Target[]): readonly Target[] => {
     const ordered = fewestFirst(context, stage, group);
@@ -39,7 +40,11 @@ export function groupsOf(
   return sorted.map(within);
 }
 
-/** Returns the targets in turn from each domain, which is a value of the label. Targets without the label are a domain, too. */
+/**
+ * Returns the targets in an order that alternates between the domains: first one target of each domain, then the second
+ * target of each domain, and so on. A domain consists of all targets with the same value of the label. Targets without
+ * the label form a domain, too.
+ */
 function spreadOver(
   { snapshot }: Context,
   label: string,
@@ -54,8 +59,8 @@ function spreadOver(
 }
 
 /**
- * Returns a function that says why a target must wait for targets of other groups. That function returns undefined if the target may
- * start.
+ * Returns a function that explains why a target must wait for targets of other groups. That function returns undefined
+ * if the target may start.
  */
 export function orderCheck(
   context: DecisionContext,
@@ -114,8 +119,9 @@ const FIRST = '0';
 const REST = '1';
 
 /**
- * Returns a function that returns the name of a target's group. The names sort in the order of the groups. Each node of the control
- * plane has a group of its own, because two at once can cost the quorum.
+ * Returns a function that returns the name of the group of a target. The names sort in the order in which the groups
+ * start. Each node of the control plane has a group of its own, because upgrading two of these nodes at the same time
+ * can cost the quorum.
  */
 function groupIn(context: Context, stage: Stage): (target: Target) => string {
   const { snapshot, policy } = context;

@@ -1,4 +1,4 @@
-/** Which targets get the free slots, which wait for a gate, and which cannot start. */
+/** Tests which targets get the free slots, which targets wait for a gate, and which targets cannot start. */
 import { expect, onTestFinished, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -84,7 +84,7 @@ test('a waiting controller blocks the ones behind it', () => {
   });
 });
 
-/** The last gate until the test ends. */
+/** Adds a gate at the end of the list until the test ends. */
 function askLast(gate: Pick<Gate, 'evaluate'> & Partial<Gate>): void {
   const list = BEFORE_TARGET as Gate[];
   const added = { name: 'toy', ...gate };
@@ -187,7 +187,7 @@ test('a plan is judged once for each version, not for each target', () => {
     w3: { version: 'b' },
     w4: { version: 'c' },
   });
-  // w1 first as a candidate; then each version of the plan.
+  // w1 is evaluated first as a candidate. Then one target of each version is evaluated for the plan.
   expect(judged).toEqual(['w1', 'w1', 'w2', 'w4']);
 });
 
@@ -208,7 +208,7 @@ function refusal(message: string) {
   return { kind: 'stop', reason: because('Downgrade', message) } as const;
 }
 
-/** From 07:00 to 09:00 in UTC, so it closes one hour after the beginning of the test. */
+/** The window lasts from 07:00 to 09:00 UTC, so it closes one hour after the start of the test. */
 const WINDOW = {
   days: [],
   startMinute: 7 * 60,
@@ -256,6 +256,6 @@ test('many targets that take too long for the window cost no more for each of th
     expect(waiting).toHaveLength(count);
     expect(waiting[0]?.reason.code).toBe('WindowTooShort');
   };
-  // The calendar is asked once, however many targets there are.
+  // The windows are computed once, whatever the number of targets is.
   expect(growthOf(chooseAmong, 20, 16)).toBeLessThan(8);
 });

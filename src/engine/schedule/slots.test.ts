@@ -1,4 +1,4 @@
-/** How many targets of a stage may move, and how many more may start. */
+/** Tests how many targets of a stage may be in progress, and how many more may start. */
 import { expect, test } from 'vitest';
 import { working } from '../../../test/support/builders/observations.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

@@ -12,12 +12,18 @@ import { STALE_AFTER_MS } from '../snapshot/gather.ts';
 import { groupsOf, orderCheck } from './order.ts';
 import { waveCheck } from './waves.ts';
 
-/** Returns how many targets of the stage may move at once. Two controllers at once can cost the quorum. */
+/**
+ * Returns how many targets of the stage may be in progress at the same time. Two controllers in progress at the same
+ * time can cost the quorum.
+ */
 export function limitOf({ role, maxInFlight }: Stage): number {
   return role === 'controller' ? Math.min(1, maxInFlight) : maxInFlight;
 }
 
-/** Returns how many slots no target holds. A target holds its slot from its recorded intent to its recorded end. */
+/**
+ * Returns the number of slots that no target occupies. A target occupies a slot from the time when its intent is
+ * recorded until its end is recorded.
+ */
 export function freeSlots(stage: Stage): number {
   const failed = stage.failedHoldSlots === true ? inState(stage, 'failed').length : 0;
   return Math.max(0, limitOf(stage) - inState(stage, 'intended').length - failed);
@@ -32,8 +38,9 @@ export function openSlots({ snapshot, policy, now }: gating.DecisionContext, sta
 }
 
 /**
- * Returns the free slots under the policy. In a stage whose failed targets hold their slots, a failure budget frees these slots.
- * Once the budget is used up, no slot is free.
+ * Returns the number of free slots under the policy. In some stages, failed targets keep their slots. If the policy has
+ * a failure budget, the failed targets of such a stage do not occupy slots while the budget is not exceeded. If the
+ * budget is exceeded, no slot is free.
  */
 export function freeWithin(stage: Stage, { maxFailures }: RolloutPolicy): number {
   if (stage.failedHoldSlots !== true || maxFailures === 0) return freeSlots(stage);
@@ -43,8 +50,9 @@ export function freeWithin(stage: Stage, { maxFailures }: RolloutPolicy): number
 }
 
 /**
- * Returns the failed and skipped targets that still work, and for how many milliseconds each still counts. Stages whose failed targets hold
- * their slots are left out, because `freeSlots` counts them. A node that is not Ready does no work.
+ * Returns the failed and skipped targets whose nodes still work. `leftMs` is the time in milliseconds for which such a
+ * target still counts. Omits stages in which failed targets keep their slots, because `freeSlots` counts these targets.
+ * A node that is not Ready does no work.
  */
 export function failedInFlightIn(snapshot: Snapshot, now: number) {
   return snapshot.rollout.stages
@@ -66,8 +74,8 @@ export function failedInFlightIn(snapshot: Snapshot, now: number) {
 }
 
 /**
- * A target that a gate does not let start. With `ofRollout`, the answer of the gate holds for all other targets, too, so the gate was not
- * asked about them.
+ * A target that a gate prevents from starting. If `ofRollout` is true, the answer of the gate applies to all other
+ * targets as well, so the gate is not evaluated for them.
  */
 export interface GatedTarget
   extends Partial<Omit<gating.Waiting, 'kind' | 'reason'>>,
@@ -89,14 +97,15 @@ export interface Choice {
 /** The clause that says what ends a rollout in which nothing new starts. */
 export const FINISHING_ENDS = 'the nodes in progress have ended; the plan ends then';
 /**
- * Once probes have found this many blocked targets, the targets behind them are not probed any more, and wait, too. Each probe costs some
- * requests every few seconds.
+ * When probes have found this many blocked targets, the later targets are not probed any more, and wait as well. Each
+ * probe costs some requests every few seconds.
  */
 const MAX_BLOCKED_PROBES = 50;
 
 /**
- * Chooses the targets to start. A waiting worker does not stop the workers behind it. A waiting controller does, because the loss of
- * two controllers can cost the quorum, but a controller that somebody holds is healthy and does not.
+ * Chooses the targets to start. A waiting worker does not prevent later workers from starting. A waiting controller
+ * prevents later controllers from starting, because the loss of two controllers can cost the quorum. A controller that
+ * somebody holds is healthy, so later controllers may start.
  */
 export function chooseTargets(
   context: gating.DecisionContext,
@@ -104,7 +113,7 @@ export function chooseTargets(
   candidates: readonly Target[],
   slots: number,
 ): Choice {
-  // Without a free slot nothing is put in order, because that reads every target.
+  // Sorts the targets only if there is a free slot, because sorting reads every target.
   if (slots <= 0 || candidates.length === 0) return { chosen: [], waiting: [], stopped: [] };
   const { snapshot, policy } = context;
   const chosen: Target[] = [];
@@ -137,14 +146,18 @@ export function chooseTargets(
     if (waiting.some(({ isOfTargetAlone }) => isOfTargetAlone !== true) && isSerial) break;
     if (verdict.kind === 'wait' && verdict.probe) probes++;
     else if (verdict.kind === 'wait' && verdict.probesEachTarget === true) blocked++;
-    // Each probe is a request. So at most as many are made at a time as there are slots, or as targets are known to be blocked.
+    // Each probe is a request. Therefore the number of probes of one decision is limited to the number of slots, or to
+    // the number of targets that are known to be blocked if that is larger.
     if (probes >= Math.max(slots, blocked) || blocked >= Math.max(slots, MAX_BLOCKED_PROBES)) break;
   }
   const refusal = chosen.length > 0 ? planRefusal(context, stage, candidates) : undefined;
   return refusal ? refused(refusal.target, refusal.verdict, stopped) : { chosen, waiting, stopped };
 }
 
-/** Returns the gate that does not let the target start, without regard to its place in the order; undefined if every gate lets it start. */
+/**
+ * Returns the target with the answer of the gate that makes it wait; undefined if no gate makes it wait. Ignores the
+ * position of the target in the order.
+ */
 export function gatedTarget(
   context: gating.DecisionContext,
   stage: Stage,
@@ -155,8 +168,8 @@ export function gatedTarget(
 }
 
 /**
- * Returns the first candidate for which the plan itself is wrong, wherever it is in the list, because the targets before it would
- * start in vain.
+ * Returns the first candidate for which the plan itself is wrong. Checks the whole list, because it would be useless to
+ * start the targets before that candidate.
  */
 function planRefusal(context: gating.DecisionContext, stage: Stage, candidates: readonly Target[]) {
   const refusing = BEFORE_TARGET.filter((gate) => gate.mayRefusePlan?.(context.snapshot) === true);

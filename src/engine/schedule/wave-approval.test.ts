@@ -1,4 +1,7 @@
-/** Waves that need approval: which entries of a NodeRollout open which wave, and what the plan says while it waits. */
+/**
+ * Tests waves that need an approval: which entries of a NodeRollout approve which wave, and what the plan reports while
+ * it waits.
+ */
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

@@ -3,13 +3,16 @@ import { type DecisionContext, type Waiting, wait } from '../gates/types.ts';
 import { isUnanswered, untilAsked } from '../model/decision.ts';
 import { approvalOf } from '../model/decisions-of-people.ts';
 
-/** Milliseconds until the NodeRollout is read again. No watch shows it, because it is read only while a plan waits for approval. */
+/**
+ * Milliseconds until the leader reads the NodeRollout again. The leader does not watch NodeRollouts, because it needs
+ * them only while a plan waits for approval.
+ */
 const RECHECK_MS = 5_000;
 
 /**
- * Returns the wait for the approval of the wave with this index, counted from 0; undefined if the wave needs no approval, or has it. Each
- * target of the wave needs the approval, and not only the first: otherwise the wave would count as approved once a node that has started
- * gets labels which put it into the wave.
+ * Returns the wait for the approval of the wave with this index, counted from 0; undefined if the wave needs no
+ * approval, or is approved. Every target of the wave needs the approval, not only the first target. Otherwise a changed
+ * label could move a node that has already started into the wave, and the wave would then count as approved.
  */
 export function approvalWait(
   { snapshot, policy }: DecisionContext,

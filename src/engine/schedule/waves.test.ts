@@ -1,4 +1,4 @@
-/** Waves of an UpgradePolicy: who is in which, and when the next one starts. */
+/** Tests the waves of an UpgradePolicy: which nodes are in which wave, and when the next wave starts. */
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

@@ -64,9 +64,9 @@ function budgetIn(rule: WaveRule | undefined, size: number): number | undefined 
 }
 
 /**
- * Returns the members that the rule takes from the targets that are left. A rule without a selector and a size takes all of them.
- * Members for `count` and `percent` are chosen by a hash of the plan and their names, so that every leader chooses the same ones
- * and no record is needed. A share is at least one target.
+ * Returns the members that the rule selects from the targets that are left. A rule without `selector`, `count` and
+ * `percent` selects all of them. For `count` and `percent`, a hash of the uid of the plan and the name of the target
+ * decides, so that every leader chooses the same members without a record. `percent` selects at least one target.
  */
 function membersOf(
   { selector, count, percent }: WaveRule,
@@ -88,8 +88,9 @@ function membersOf(
 const lotOf = onceForEachWith(({ name }: Target, uid) => hash('sha256', `${uid}/${name}`));
 
 /**
- * Returns a function that says why a target of a wave must wait although the targets of all earlier waves are over: the wave before
- * it settles, or nobody has approved this one. That function returns undefined if the target may start.
+ * Returns a function that explains why a target of a wave must wait although all targets of the earlier waves have
+ * ended. The reason is that the wave before it settles, or that nobody has approved its wave. That function returns
+ * undefined if the target may start.
  */
 export function waveCheck(
   context: DecisionContext,

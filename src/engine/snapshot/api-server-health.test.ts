@@ -1,4 +1,4 @@
-/** Only a 2xx answer of /readyz is ready; any other answer is reported. */
+/** Tests that an API server is ready only if /readyz answers with 2xx, and that any other answer is reported. */
 import { describe, expect, test } from 'vitest';
 import type { EndpointHealth } from '../model/decision.ts';
 import { askControlPlane } from './api-server-health.ts';

@@ -1,4 +1,7 @@
-/** Tells the health monitor which nodes a plan upgrades, and from when on the plan needs the answers of its checks. */
+/**
+ * Tells the health monitor which nodes a plan upgrades, and the time from which the plan needs the results of its
+ * checks.
+ */
 import type { HealthMonitor } from '../../health/monitor.ts';
 import { factsOf, nodeNameOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';

@@ -1,4 +1,4 @@
-/** Which plans need the locks that are shared with other tools. */
+/** Tests which plans need the locks that are shared with other tools. */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

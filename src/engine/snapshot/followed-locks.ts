@@ -40,7 +40,7 @@ export function followLocksOfOrphans(
   orphans: readonly OrphanedPlan[],
 ): void {
   if (!locks) return;
-  // The slash keeps the name apart from those of plans.
+  // The two slashes ensure that this name differs from the name of every plan.
   const title = `${dialect.name}//deleted`;
   const atWork = orphans.filter((orphan) => isAtWork(dialect, world, orphan));
   const tools = atWork.flatMap(({ plan }) => policyFor(plan).coordinate ?? []);

@@ -6,8 +6,9 @@ import { isFinal, targetsIn } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /**
- * Asks for silences for the nodes in progress. A node is in progress from the record that it may start, until it is done and its settle
- * time is over, or until it has failed. `plan` names the plan among the plans of all dialects.
+ * Asks for silences for the nodes in progress. A node is in progress from the time when the record allows its start
+ * until it fails, or until it is done and its settle time is over. `plan` identifies the plan among the plans of all
+ * dialects.
  */
 export function followSilences(
   keeper: SilenceKeeper | undefined,

@@ -5,8 +5,8 @@ import type { World } from '../contract/world.ts';
 import { kindOf } from './world.ts';
 
 /**
- * Returns a world that does not change. It is enough to keep the lists, because a list is replaced when an object changes, and never
- * changed itself.
+ * Returns a world that does not change. It only needs to keep a reference to each list, because a list is never
+ * modified: when an object changes, a new list replaces the old list.
  */
 export function frozenWorld(world: World, kinds: readonly Resource[]): World {
   const lists = new Map(kinds.map((kind) => [kindOf(kind), world.list(kind)]));

@@ -1,4 +1,4 @@
-/** Facts are read from objects, never guessed. */
+/** Tests that facts are read from objects and never guessed. */
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import {

@@ -51,7 +51,10 @@ import type { RefusedPart } from './refused-writes.ts';
 import type { WatchFacts } from './watch-times.ts';
 import { kindOf } from './world.ts';
 
-/** What no watch shows: the answers of probes, the drains of this process, and for how long this process has watched. */
+/**
+ * The facts that do not come from watches: the answers to probes, the drains of this process, and how long this process
+ * has watched.
+ */
 export interface Known {
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly preconditions?: readonly Reason[] | Unanswered | undefined;
@@ -151,7 +154,8 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     const stage = rollout.stages.find(({ id }) => id === found?.stage);
     return found && stage && [stage, found.target];
   };
-  // Facts are gathered when they are asked for, because most targets may be done, and few decisions need the facts of all others.
+  // The facts of a target are gathered on first use, because most targets may be done, and most decisions do not need
+  // the facts of all other targets.
   const find = (key: string): TargetFacts | undefined => {
     const place = placeOf(key);
     return place && gatherTargetFacts(scene, ...place);
@@ -191,7 +195,10 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
   };
 }
 
-/** Returns the foreign work that still counts. Read-only commands do not watch, so for them its age counts from the signal. */
+/**
+ * Returns the foreign work if it is recent enough to count; otherwise an empty list. Read-only commands do not watch,
+ * so they measure the age of the work from its signal.
+ */
 function freshWork(work: ForeignWork, { watchForeign }: Known, now: number): ObservedForeignWork[] {
   const sent = now - Date.parse(work.attempt);
   const ageMs = watchForeign?.(work) ?? (Number.isNaN(sent) ? 0 : Math.max(0, sent));
@@ -240,7 +247,10 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
   return withLazyFacts(scene, own, { stage, target, cordoned: node ?? object });
 }
 
-/** Returns the versions that an ended rollout is compared with; empty while the rollout runs. */
+/**
+ * Returns the facts that compare the versions of an ended rollout with the present versions; empty if the rollout has
+ * not ended.
+ */
 function versionFacts(
   { dialect, plan, world, rollout }: Scene,
   stage: Stage,
@@ -345,7 +355,7 @@ export function platformOf({ metadata: { labels = {} } }: KubeObject): string | 
 export const STALE_AFTER_MS = 2 * 60 * 60 * 1000;
 
 /**
- * The most milliseconds after its signal for which foreign work counts. A node may show an old signal again, and each new leader would
- * count it from its own first observation.
+ * The most milliseconds after its signal for which foreign work counts. Without this limit, a node could show an old
+ * signal again, and each new leader would measure the age of that signal from its own first observation.
  */
 const FOREIGN_ATTEMPT_MS = 24 * 60 * 60 * 1000;

@@ -1,4 +1,7 @@
-/** Computes facts of a target only when somebody asks for them, because they depend on more objects than the target's own. */
+/**
+ * Computes some facts of a target only on first use, because these facts depend on more objects than the object of the
+ * target.
+ */
 
 import { otherWorkOn } from '../../coordination/tools.ts';
 import type { KubeObject } from '../../kube/resources.ts';
@@ -7,7 +10,10 @@ import type { World } from '../contract/world.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import type { Rollout, Stage, Target } from '../model/rollout.ts';
 
-/** What the facts are computed from. `cordoned` is the Node of the target, or its object if it has no Node that the leader may cordon. */
+/**
+ * The data from which the facts are computed. `cordoned` is the Node of the target that the leader may cordon. If there
+ * is no such Node, it is the object of the target.
+ */
 interface Place {
   readonly dialect: Dialect;
   readonly plan: KubeObject;
@@ -20,7 +26,7 @@ interface Place {
 
 type LazyFact = 'occupant' | 'otherWork' | 'unnamedCordon' | 'earlierMs';
 
-/** The facts of a target that are gathered at once. */
+/** The facts of a target that are gathered immediately. */
 export type OwnFacts = Omit<TargetFacts, LazyFact>;
 
 const PLACE = Symbol('place');

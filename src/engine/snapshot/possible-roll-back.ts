@@ -18,7 +18,10 @@ interface Scene {
 
 const NOBODY = 'plans of this dialect are taken back by people only';
 
-/** Returns undefined unless the rollout has failed. `now` is in milliseconds. */
+/**
+ * Returns how the leader could roll the run back; undefined if the dialect supports a rollback by the leader but the
+ * rollout has not failed. `now` is in milliseconds.
+ */
 export function possibleRollBack(
   { dialect, plan, rollout, world, known: { decisions } }: Scene,
   now: number,
@@ -32,7 +35,7 @@ export function possibleRollBack(
   const run = history.find(
     ({ id, planUid }) => id === rollout.id && planUid === rollout.source.uid,
   );
-  // Only a run whose end is recorded keeps its place in the history when the next one begins.
+  // A run stays in the history when the next run begins only if its end is recorded.
   if (run?.ended === undefined) return 'unrecorded';
   const earlier = rolledBackBefore(run, history);
   if (earlier !== undefined)
@@ -43,8 +46,8 @@ export function possibleRollBack(
 }
 
 /**
- * Returns an earlier run to the same version, if that run was rolled back. A tool that writes the failed spec again, such as one for
- * GitOps, would otherwise move the nodes to and fro without end.
+ * Returns an earlier run to the same version, if that run was rolled back. Without this check, a tool that writes the
+ * failed spec again, such as a GitOps tool, could make the nodes switch between two versions forever.
  */
 function rolledBackBefore(
   { planUid, version }: NodeRolloutRun,

@@ -1,4 +1,4 @@
-/** Which changes wake the engine; heartbeats must not. */
+/** Tests which changes start a turn of the engine. Heartbeats must not start a turn. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { later } from '../../../test/support/clock/times.ts';

@@ -1,4 +1,4 @@
-/** Informer predicates, which say which changes of an object can change a decision. */
+/** Predicates for informers. They decide whether a change of an object can affect a decision. */
 import {
   type KubeObject,
   type Node,
@@ -8,10 +8,7 @@ import {
 import { HEARTBEAT_ANNOTATION } from '../../signal/names.ts';
 import { sameJson } from '../../util/json.ts';
 
-/**
- * Returns false for a change that no decision depends on, such as a heartbeat or a new list of
- * images.
- */
+/** Returns false for a change that affects no decision, such as a heartbeat or a new list of images. */
 export function isRelevant(before: KubeObject, after: KubeObject): boolean {
   return before.metadata.uid !== after.metadata.uid || !sameJson(decisive(before), decisive(after));
 }

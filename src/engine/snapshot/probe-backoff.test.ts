@@ -1,4 +1,4 @@
-/** When a probe without an answer is repeated, and when it is reported. */
+/** Tests when a probe without an answer is repeated, and when it is reported. */
 import { expect, test } from 'vitest';
 import { because } from '../model/reasons.ts';
 import { type ProbeBackoff, probeBackoff } from './probe-backoff.ts';

@@ -1,4 +1,7 @@
-/** Makes the probes: each question once per reconcile, all questions of a turn at the same time, and failed ones with backoff. */
+/**
+ * Performs the probes. Each question is asked once per reconcile, all questions of a turn are asked at the same time,
+ * and failed probes are repeated with backoff.
+ */
 import type { DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -30,7 +33,7 @@ export interface ProbeParts {
   readonly client: KubeClient;
   readonly world: World;
   readonly prober: Prober;
-  /** Where NodeRollouts are. The cluster may be another one than that of the plans. */
+  /** The access to the cluster that stores the NodeRollouts. This cluster may differ from the cluster of the plans. */
   readonly nodeRollouts?: { readonly client: KubeClient } | undefined;
   readonly abort?: AbortSignal | undefined;
 }

@@ -1,4 +1,7 @@
-/** Tests what the leader learns from a NodeRollout, from a missing one, and from an API server that refuses to show it. */
+/**
+ * Tests what the leader reads from a NodeRollout, and what it does if the NodeRollout is missing or the API server
+ * refuses to return it.
+ */
 import { expect, test } from 'vitest';
 import { tableDialect } from '../../../test/support/builders/table-dialect.ts';
 import type { KubeClient } from '../../kube/client.ts';

@@ -15,8 +15,9 @@ import { earlierRunsIn } from '../model/earlier-versions.ts';
 import { planReference } from '../model/plan-reference.ts';
 
 /**
- * Resolves with what people decided; with nothing if the NodeRollout does not exist yet. Rejects if the API server does not serve
- * NodeRollouts, or refuses to show this one, so that nobody takes a missing right for a missing decision.
+ * Resolves with the decisions of people; with no decisions if the NodeRollout does not exist yet. Rejects if the API
+ * server does not serve NodeRollouts, or if it denies access to this NodeRollout. Otherwise a missing permission would
+ * look like a missing decision.
  */
 export async function readDecisions(
   client: KubeClient,

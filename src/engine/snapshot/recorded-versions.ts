@@ -1,4 +1,7 @@
-/** Finds the versions that the record says targets were upgraded to. The objects of the targets show these versions a little later. */
+/**
+ * Finds the versions to which targets were upgraded according to the record. The objects of the targets show these
+ * versions a little later.
+ */
 import { onceForEach } from '../../util/memo.ts';
 import type { Waiting } from '../gates/types.ts';
 import { isSettled, type Role, type Stage } from '../model/rollout.ts';
@@ -6,7 +9,10 @@ import { isSettled, type Role, type Stage } from '../model/rollout.ts';
 /** Milliseconds that an object may take to show its new version. A longer wait for the version is reported. */
 const MOMENT_MS = 10_000;
 
-/** Returns the version, and the time, of the last of these stages that upgraded the target; undefined if none did. */
+/**
+ * Finds the last of these stages that upgraded the target, and returns its version and the time of the upgrade;
+ * undefined if no stage upgraded the target.
+ */
 export function recordedUpgrade(stages: readonly Stage[], role: Role, name: string) {
   for (const stage of stages.toReversed()) {
     const since =

@@ -1,4 +1,7 @@
-/** What is remembered of writes of node conditions that the API server refuses: for one Node, or for all of them without the right. */
+/**
+ * Tests how refused writes of node conditions are remembered: for one Node, or for all Nodes if the permission is
+ * missing.
+ */
 import { expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';

@@ -1,4 +1,7 @@
-/** Remembers which targets have an object that the API server refuses to change. Only these targets wait, each for a growing pause. */
+/**
+ * Remembers the targets whose objects the API server refuses to change. Only these targets wait, and the pause of each
+ * target grows with every refusal.
+ */
 import type { MonotonicClock } from '../../util/clock.ts';
 import type { NodeAction, Signalling, Unanswered } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
@@ -8,15 +11,16 @@ import { probeBackoff } from './probe-backoff.ts';
 type Refused = Pick<Signalling, 'stage' | 'target'>;
 
 /**
- * What was refused: a change of the target's object, for which the target waits; the lifecycle conditions of its Node; or those of every
- * Node, because the leader has no right to write them.
+ * The part that the API server refused to change. `object` is the object of the target, and the target waits for it.
+ * `announcement` means the lifecycle conditions of the Node of the target. `announcements` means the lifecycle
+ * conditions of all Nodes, because the leader has no permission to write them.
  */
 export type RefusedPart = 'object' | 'announcement' | 'announcements';
 
 /** Matches the message of the API server that RBAC does not grant a right. */
 const MISSING_RIGHT = /\bcannot \w+ resource\b/;
 
-/** Returns what is refused if the API server refuses the node action with these words. */
+/** Returns the part that is refused if the API server answers this node action with the message `words`. */
 export function refusedPartOf({ kind }: NodeAction, words: string): RefusedPart {
   if (kind !== 'announce') return 'object';
   return MISSING_RIGHT.test(words) ? 'announcements' : 'announcement';

@@ -1,4 +1,4 @@
-/** How long each report of a target, and its attempt, was watched. */
+/** Tests how long each report of a target, and the attempt of the report, has been watched. */
 import { expect, test } from 'vitest';
 import { working } from '../../../test/support/builders/observations.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

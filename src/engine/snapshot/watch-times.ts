@@ -1,4 +1,7 @@
-/** Measures how long this process has watched each target report the same, so that deadlines do not depend on other clocks. */
+/**
+ * Measures for how long this process has watched each target make the same report, so that deadlines do not depend on
+ * the clocks of other machines.
+ */
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { MonotonicClock } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
@@ -12,8 +15,8 @@ export interface WatchTimes {
   /** Returns the time since the first observation of the attempt, whatever step the node reports. */
   watchForeign(work: ForeignWork): number;
   /**
-   * Returns for how long plan and policy have asked for these payloads. The reports of nodes do not matter, because a node could
-   * change its report forever.
+   * Returns for how long the plan and the policy have asked for the same payloads. Ignores the reports of nodes,
+   * because a node could keep changing its report.
    */
   watchPayloads(rollout: Rollout, policy: AgentPolicy): number;
 }
@@ -54,7 +57,10 @@ export function targetTimes(): TargetTimes {
   };
 }
 
-/** Returns a function that measures for how many milliseconds the words of a key have been the same. `now` is monotonic time. */
+/**
+ * Returns a function that measures for how many milliseconds the text of a key has not changed. `now` is monotonic
+ * time.
+ */
 function lastWords() {
   const last = new Map<string, { readonly words: string; readonly at: number }>();
   return (key: string, words: string, now: number): number => {
@@ -67,7 +73,7 @@ function lastWords() {
 
 const reportOf = onceForEach((observation: Observation): string => {
   if (observation.kind === 'none') return '';
-  // Only the attempt counts for a success, because a success is still the same one if the node reports another time for it.
+  // For a success, only the attempt is compared, because a node may report another time for the same success.
   if (observation.kind === 'succeeded') return [observation.kind, observation.attempt].join(' ');
   const step = observation.kind === 'working' ? observation.step : '';
   return [observation.kind, observation.attempt, observation.since, step].join(' ');

@@ -1,4 +1,4 @@
-/** No decision uses a cache that is older than our own last write. */
+/** Tests that no decision uses a cache that is older than the last write of this process. */
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';

@@ -27,7 +27,7 @@ export function viewsOf(entries: Iterable<readonly [Resource, View<KubeObject>]>
   };
 }
 
-/** Returns a world of these views in which this process's own writes are visible at once. */
+/** Returns a world of these views. The writes of this process are visible in this world immediately. */
 export function freshWorld(views: Views, ownWrites: OwnWrites): World {
   return {
     get: (resource, name, namespace) =>
@@ -60,7 +60,10 @@ interface OwnWrite {
   readonly at: number;
 }
 
-/** Milliseconds in which the answer to our own write is as good as a read, and in which a list with own writes is not computed again. */
+/**
+ * The milliseconds in which the response to a write of this process replaces a read. In the same time, a list that
+ * contains such writes is not computed again.
+ */
 const FRESH_MS = 1_000;
 
 /** A list of a view, and the same list with this process's own writes in it. */
@@ -133,8 +136,8 @@ export class OwnWrites {
   }
 
   /**
-   * Returns the list with own writes in it, or the list of the view itself if that lacks nothing. Returns the same list while
-   * nothing changes.
+   * Returns the list updated with the writes of this process. Returns the list of the view itself if it contains all
+   * these writes. Returns the same list while nothing changes.
    */
   latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): readonly T[] {
     const listed = view.list();

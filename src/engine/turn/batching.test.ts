@@ -1,4 +1,7 @@
-/** Proves which records of a large rollout wait for more to change, for how long, and which never do. */
+/**
+ * Proves which records of a large rollout are delayed until more has changed, for how long, and which records are never
+ * delayed.
+ */
 import { describe, expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
@@ -10,7 +13,10 @@ import { batchMs, restOf } from './batching.ts';
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index}`);
 
-/** Running, 240 at a time; the first 240 are in flight since the beginning. */
+/**
+ * Returns a running rollout in which at most 240 targets may be in flight. The first 240 targets have been in flight
+ * since T0.
+ */
 function running(count: number): Rollout {
   const stage = buildStage('worker', names(count), { maxInFlight: 240 });
   const rollout = buildRollout([stage], { phase: 'running' });
@@ -25,7 +31,10 @@ function moved(rollout: Rollout, count: number, state: RecordedState): Rollout {
   );
 }
 
-/** The first that many are done, and as many that waited take their slots. */
+/**
+ * Returns the rollout after the first `count` targets are done, and the same number of pending targets has taken their
+ * slots.
+ */
 function followed(rollout: Rollout, count: number): Rollout {
   const pending = rollout.stages.flatMap(({ targets }) =>
     targets.filter(({ state }) => state === 'pending'),

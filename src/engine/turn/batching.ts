@@ -1,6 +1,6 @@
 /**
- * Decides how long the leader of a large rollout collects changes before it decides and records again, so that it writes seldom, but no
- * record is late.
+ * Decides how long the leader of a large rollout collects changes before it decides and records again. The leader
+ * should write rarely, but must not record too late.
  */
 import { activeStage, type Rollout, type Target, withStages } from '../model/rollout.ts';
 import { isLarge } from '../model/status-shards.ts';
@@ -11,15 +11,15 @@ const REST_MS = 1_000;
 /** Milliseconds for each target between two decisions on a smaller rollout, so that one decision and one record cover many changes. */
 const REST_MS_PER_TARGET = 0.05;
 /**
- * The fewest targets with which a rollout rests between decisions. A smaller rollout is decided on at every change, because that costs
- * little.
+ * The smallest number of targets for which the leader pauses between two decisions. For a smaller rollout, the leader
+ * decides at every change, because such a decision costs little.
  */
 const FEWEST_TO_REST = 100;
 /** The most milliseconds that a record waits for more changes. */
 const BATCH_MS = 10_000;
 /**
- * A record is due once 1 in so many slots has changed. Each record lists all targets in flight, so a record for each change would cost too
- * much.
+ * A record is due when one slot out of this many slots has changed. Each record lists all targets in progress, so
+ * recording every change would cost too much.
  */
 const SLOTS_PER_CHANGE = 16;
 
@@ -31,8 +31,9 @@ export function restOf(rollout: Rollout): number | undefined {
 }
 
 /**
- * Returns the milliseconds to wait for more changes before recording; 0 if the record is due. With `hasRecorded`, this leader has
- * just recorded the rollout, and the targets that this record starts are signalled first. `now` is in milliseconds.
+ * Returns the milliseconds to wait for more changes before recording; 0 if the record is due. `hasRecorded` means that
+ * this leader has just recorded the rollout: it then waits a moment, to signal the targets that this record starts
+ * first. `now` is in milliseconds.
  */
 export function batchMs(
   before: Rollout,
@@ -61,7 +62,10 @@ function isMereProgress(before: Rollout, after: Rollout): boolean {
   );
 }
 
-/** Returns how many slots changed. A target that is done and the next one that starts change the same slot. */
+/**
+ * Returns the number of changed slots. If one target is done and the next target starts in its place, this counts as
+ * one changed slot.
+ */
 function changedSlots(before: Rollout, after: Rollout): number {
   const known = new Set<Target>(before.stages.flatMap(({ targets }) => targets));
   const moved = after.stages.flatMap(({ targets }) =>

@@ -5,13 +5,13 @@ import { needsClaim } from '../assess/claims.ts';
 import { factsOf } from '../gates/types.ts';
 import { inState, type Stage, type Target } from '../model/rollout.ts';
 
-/** Returns true if a target can be signalled as soon as its Node bears the claim of the plan. */
+/** Returns true if a target could be signalled as soon as its Node has the claim of the plan. */
 export function areClaimsDue(assessment: Assessment): boolean {
   const { snapshot, policy } = assessment;
   const { rollout, claim: own = '', awaits } = snapshot;
   if (rollout.phase !== 'running') return false;
-  // This plan waits for the plan that `awaits` names, and that plan needs the places that maxUnavailable leaves. So this plan claims no
-  // Node.
+  // This plan waits for the plan that `awaits` names. That plan needs the Nodes that may still become unavailable under
+  // `maxUnavailable`, so this plan claims no Node.
   if (policy.maxUnavailable && awaits !== undefined) return false;
   const lacksOnlyItsClaim = (stage: Stage, target: Target): boolean => {
     const facts = factsOf(snapshot, target);

@@ -1,4 +1,7 @@
-/** Chooses the runs of hooks that are due: the runs for which the plan, or a target with a recorded intent, waits. */
+/**
+ * Chooses the hook runs that are due. A run is due if the plan waits for it, or if a target with a recorded intent
+ * waits for it.
+ */
 import type { HookRun } from '../../hooks/rules.ts';
 import { isOfPlan } from '../../hooks/rules.ts';
 import { choose } from '../assess/advance.ts';
@@ -18,8 +21,9 @@ export interface HooksCommand {
 }
 
 /**
- * Returns the command that carries out the due runs; none if the policy has no hooks, and while a part of the record cannot be
- * read. What is known of the other runs of the plan and of targets in progress is kept, because their gates need it.
+ * Returns the command that carries out the due runs; empty if the policy has no hooks, or if a part of the record
+ * cannot be read. `kept` names the other runs of the plan and the runs of targets in progress. Their results are kept,
+ * because gates need them.
  */
 export function hooksOf(assessment: Assessment): HooksCommand[] {
   const { snapshot, policy, stage } = assessment;
@@ -43,7 +47,10 @@ export function hooksOf(assessment: Assessment): HooksCommand[] {
   return [{ kind: 'hooks', due: [...first, ...due], kept: [...ofPlan, ...kept], settled }];
 }
 
-/** Returns the run that the first targets wait for. It is due only while every other gate lets one of them start. */
+/**
+ * Returns the hook run for which the first targets wait. The run is due only if every other gate lets one of these
+ * targets start.
+ */
 function dueBeforePlan(assessment: Assessment, stage: Stage): HookRun[] {
   const { snapshot, policy } = assessment;
   if (planHookRuns(snapshot, policy, 'beforePlan').length === 0 || isRunBegun(snapshot)) return [];

@@ -1,4 +1,6 @@
-/** Which node actions are not taken: cordons, taints and signals that something still needs. */
+/**
+ * Tests which node actions are not chosen: those that would remove cordons, taints and signals which are still needed.
+ */
 import { expect, test } from 'vitest';
 import {
   failed,

@@ -1,4 +1,4 @@
-/** Node actions: drains, cancelled signals, and clean-up. */
+/** Tests node actions: drains, cancelled signals, and the cleanup. */
 import { describe, expect, test } from 'vitest';
 import type { Decision } from '../../../test/support/builders/decisions.ts';
 import { decide } from '../../../test/support/builders/decisions.ts';
@@ -53,10 +53,10 @@ function asking(waitsFor: 'drain' | 'uncordon'): Observation {
 
 interface Situation {
   readonly state?: RecordedState;
-  /** Of the rollout; without it `failed` where the target is. */
+  /** The phase of the rollout. The default is `failed` if the target has failed, otherwise `running`. */
   readonly phase?: RolloutPhase;
   readonly role?: Role;
-  /** Names of others, after it in the list. */
+  /** The names of other targets, after this target in the list. */
   readonly behind?: readonly string[];
   readonly facts?: Partial<TargetFacts>;
   readonly controls?: Partial<Controls>;
@@ -89,7 +89,7 @@ function decisionOn(situation: Situation): Decision {
   );
 }
 
-/** What is done, recorded, asked and said. */
+/** Returns the node actions of the decision, the recorded state, the probes and the waits. */
 function toldOf(situation: Situation): object {
   const { nodeActions, record, probes, waits } = decisionOn(situation);
   const target = record?.stages[0]?.targets[0];

@@ -89,7 +89,10 @@ function nodeActionFor(
   return cleanUp(snapshot, stage, target, facts);
 }
 
-/** Returns true for a failed or skipped target, and for any target in progress if its rollout is aborted or over. */
+/**
+ * Returns true for a failed or skipped target. Returns true for a target that is not done if the rollout is over, and
+ * for a target in progress if the rollout is aborted.
+ */
 function mustStop({ rollout, controls }: Snapshot, { state }: Target): boolean {
   if (state === 'done') return false;
   const isGivenUp = state === 'failed' || state === 'skipped';
@@ -98,8 +101,8 @@ function mustStop({ rollout, controls }: Snapshot, { state }: Target): boolean {
 }
 
 /**
- * Returns why the target must stop. The rollout has only one reason; if that names another failed target, this target has a reason
- * of its own.
+ * Returns the reason why the target must stop. The rollout has only one reason. If that reason names another failed
+ * target, returns a reason that is specific to this target.
  */
 function stopReason(context: TargetContext, facts: TargetFacts): Reason {
   const { rollout, controls } = context.snapshot;

@@ -1,4 +1,4 @@
-/** Properties of every decision, for any record and any observation. */
+/** Tests properties that every decision has, for any record and any observation. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -21,7 +21,7 @@ import {
 
 const RUNS = { numRuns: 250 };
 
-/** A situation, and the one that follows once what it decides is recorded: there the signals are. */
+/** Returns the situation, and the situation after its decision is recorded. The signals are sent in the second one. */
 function withNext(situation: Situation): [Situation, Decision][] {
   const { snapshot, policy, now } = situation;
   const decision = decide(snapshot, policy, now);
@@ -44,7 +44,10 @@ function property(name: string, holds: (situation: Situation, decision: Decision
   });
 }
 
-/** Targets that this decision starts by its own choice: nobody had signalled them, so none of them is taken over. */
+/**
+ * Returns the targets that this decision itself starts. Targets that were already signalled, and are only adopted, are
+ * not included.
+ */
 function startedBy(
   { snapshot }: Situation,
   { record }: Decision,

@@ -36,28 +36,29 @@ export type Command =
     }
   /** Orders the next attempt of failed targets. */
   | { readonly kind: 'retry'; readonly order: RetryOrder }
-  /** Asks a question that no watch answers. */
+  /** Sends a probe for a fact that no watch delivers. */
   | { readonly kind: 'probe'; readonly probe: Probe }
   /** Records the rollout, and claims the Nodes of its intended targets. */
   | { readonly kind: 'record'; readonly rollout: Rollout }
   /** Signals a target whose intent is recorded. */
   | { readonly kind: 'signal'; readonly signalling: Signalling }
   | { readonly kind: 'node-action'; readonly nodeAction: NodeAction }
-  /** Carries out runs of hooks in the background, and keeps what is known of others. */
+  /** Runs hooks in the background, and keeps the known results of other hook runs. */
   | HooksCommand
   /** Assesses the plan again after this time, if nothing happens before. */
   | { readonly kind: 'wake'; readonly afterMs: number };
 
 /**
- * The shortest and the longest pause, in milliseconds, until the leader reads the NodeRollout again to find the end of a run there. That
- * end is written in the background.
+ * The shortest and the longest pause, in milliseconds, until the leader reads the NodeRollout again to find the
+ * recorded end of a run. The end is written in the background.
  */
 const RECORDED_SOON_MS = 1000;
 const RECORDED_LATE_MS = 60_000;
 
 /**
- * Returns the commands of one turn. All of them can be carried out at once. What depends on the outcome of another command comes in a later
- * turn: nothing is recorded before the probes are answered, and nothing is signalled before it is recorded.
+ * Returns the commands of one turn. All of them can be carried out at the same time. A command that depends on the
+ * result of another command follows in a later turn: nothing is recorded before the probes are answered, and no target
+ * is signalled before its intent is recorded.
  */
 export function commandsFor(assessment: Assessment): readonly Command[] {
   const { snapshot, policy, now } = assessment;
@@ -75,9 +76,9 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
   if (!isRecorded && dueMs === 0) return [{ kind: 'record', rollout: next }];
   const order = isRecorded ? dueRetries(snapshot, policy, now) : undefined;
   if (order) return [{ kind: 'retry', order }];
-  // The record comes from the settled assessment, so that one write holds every move that needs no new information. Signals, claims
-  // and node actions come from the assessment of what is recorded now: the moves of a record that still waits for its batch must
-  // not be acted on, and the work that is recorded already must not be delayed.
+  // The record is based on the settled assessment, so that one write contains every change that needs no new
+  // information. Signals, claims and node actions are based on the assessment of the present record, for two reasons:
+  // the leader must not act on changes that are not recorded yet, and must not delay work that is recorded already.
   const nodeActions = nodeActionsOf(assessment).filter(
     ({ target }) => factsOf(snapshot, target).refusal === undefined,
   );
@@ -97,8 +98,8 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
 }
 
 /**
- * Returns after how many milliseconds the leader looks again whether it rolls the run back. Perhaps nothing ever records the end of the
- * run, so the leader reads the NodeRollout less often, the more time has passed since that end.
+ * Returns the milliseconds until the leader checks again whether to roll the run back. The end of the run may never be
+ * recorded. Therefore the leader reads the NodeRollout less often as more time passes since that end.
  */
 function rollBackMs(
   back: RollBackVerdict | undefined,
@@ -112,9 +113,9 @@ function rollBackMs(
 }
 
 /**
- * Returns the signals of this turn. Only targets whose intent is recorded are signalled, and only after their Nodes are marked for
- * other tools and have their lifecycle conditions. The result is empty if the rollout is over, or while a part of its record cannot
- * be read.
+ * Returns the signals of this turn; empty if the rollout is over, or if a part of its record cannot be read. A target
+ * is signalled only if its intent is recorded, and only after its Node has the marks for other tools and the lifecycle
+ * conditions.
  */
 function signalsOf(assessment: Assessment): Signalling[] {
   const { snapshot, stage } = assessment;

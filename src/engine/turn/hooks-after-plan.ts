@@ -1,7 +1,7 @@
 /**
- * Chooses the run of a hook that is due after a plan. The end of the plan is recorded already and does not change. Only the Job of the
- * hook shows that the hook has run, and no other record does. The Job exists for a day after its end, so a leader looks for it only
- * within a shorter time.
+ * Chooses the hook run that is due after a plan. The end of the plan is recorded already and does not change, so only
+ * the Job of the hook shows that the hook has run. The Job exists for a day after its end. Therefore a leader looks for
+ * the Job only within a shorter time.
  */
 import type { HookRun } from '../../hooks/rules.ts';
 import type { Assessment } from '../assess/assess.ts';
@@ -11,17 +11,17 @@ import { hooksMs } from '../policy/rollout-policy.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 /**
- * Milliseconds after the end of a plan within which a leader must see this end to start the hooks after the plan. The time that the hooks
- * may take is added.
+ * The milliseconds after the end of a plan in which a leader must observe this end to start the hooks after the plan.
+ * The maximum duration of the hooks is added to this time.
  */
 const NOTICED_MS = HOUR_MS;
 /**
- * The most milliseconds after the end of a plan in which its hooks are looked for. This is less than the day for which a finished Job is
- * kept.
+ * The most milliseconds after the end of a plan in which the leader looks for the hook runs. This is less than the day
+ * for which a finished Job is kept.
  */
 const LONGEST_MS = 23 * HOUR_MS;
 
-/** Returns the run of the hook that is due. Returns none unless the plan has just ended as done with at least one target. */
+/** Returns the hook run that is due; empty unless the plan ended as done a short time ago and has at least one target. */
 export function dueAfterPlan({
   snapshot,
   policy,

@@ -1,4 +1,4 @@
-/** Which lifecycle conditions a Node gets and loses, for each state of its target. */
+/** Tests which lifecycle conditions are added to a Node and removed from it, for each state of its target. */
 import { expect, test } from 'vitest';
 import { NONE, sent, succeeded } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -21,7 +21,7 @@ import { announcementsOf } from './lifecycle-conditions.ts';
 const OWNER = 'table//plan/plan-uid';
 const ON = { nodeConditions: true } as const;
 
-/** The state of a cordon and of conditions that Refit set for this plan. */
+/** Returns a Node with or without a cordon, and with these conditions. Refit set all of them for this plan. */
 const nodeWith = (unschedulable: boolean, ...types: readonly LifecycleCondition[]): NodeView => ({
   name: 'n1',
   unschedulable,
@@ -61,7 +61,7 @@ function assessmentOf({ state = 'intended', policy = {}, facts = {}, ...at }: Ca
   return assess(snapshot, buildPolicy({ ...ON, ...policy }), T0);
 }
 
-/** What changes, such as `+Drained -DrainInProgress`. */
+/** Returns the changes of the conditions, for example `+Drained -DrainInProgress`. */
 function changeOf(given: Case): string {
   return announcementsOf(assessmentOf(given))
     .flatMap(({ change: { set, clear } }) => [

@@ -83,7 +83,10 @@ function wishesOf(assessment: Assessment): ReadonlyMap<string, Wish> {
   return wishes;
 }
 
-/** A Node that one stage upgrades now and that a later stage upgrades again is in progress, and not planned. */
+/**
+ * Removes `MaintenancePlanned` if maintenance of the Node is in progress. Such a Node can have both conditions if one
+ * stage upgrades it now and a later stage upgrades it again.
+ */
 function withoutPlanned(wanted: ReadonlySet<LifecycleCondition>): readonly LifecycleCondition[] {
   const all = [...wanted];
   return wanted.has('MaintenanceInProgress')
@@ -122,8 +125,9 @@ function conditionsFor(
 }
 
 /**
- * Returns how far the drain by the leader is. `Drained` is shown before the work on the node goes on, and stays until the node is
- * uncordoned. A drain that was given up at its deadline never shows it.
+ * Returns the condition that shows the progress of the drain by the leader. A Node gets `Drained` before the work on
+ * the node continues, and keeps it until the node is uncordoned. A Node whose drain was stopped at the deadline never
+ * gets it.
  */
 function drainOf(
   { node, observation, drain }: TargetFacts,

@@ -1,4 +1,4 @@
-/** Tests which waiting targets are asked to fetch ahead: never more than the bound, and nobody who has no turn to come. */
+/** Tests which waiting targets are asked to prefetch: never more than the limit, and no target that will not start. */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -20,7 +20,10 @@ interface Options {
   readonly policy?: Partial<RolloutPolicy>;
 }
 
-/** Each target as `state`, `state asked` and so on; targets of controllers have names that begin with c. */
+/**
+ * Maps the name of each target to its state, optionally followed by its prefetch state, for example `pending asked`.
+ * Names of controllers begin with c.
+ */
 type Words = Readonly<Record<string, string>>;
 
 const SLOTS = 2;

@@ -1,4 +1,7 @@
-/** Decides which waiting targets download ahead, so that the payload is on the node when the target starts. */
+/**
+ * Decides which waiting targets download their payload in advance, so that the payload is on the node when the target
+ * starts.
+ */
 import { openAt } from '../../util/maintenance-windows.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { touchedIn } from '../assess/evaluate-target.ts';
@@ -11,7 +14,10 @@ import { groupsOf } from '../schedule/order.ts';
 
 /** At most this many targets hold a payload before they start. */
 const MOST_AHEAD = 20;
-/** In the lead time of a plan, the downloads of all nodes begin within this share of the time that is left before the window. */
+/**
+ * In the lead time of a plan, the downloads of all nodes start at different times. All of them start within this
+ * fraction of the time until the window.
+ */
 const SPREAD = 0.01;
 
 type Pair = readonly [Stage, Target];
@@ -34,7 +40,8 @@ export function prefetchesOf(assessment: Assessment): NodeAction[] {
   const asked = next.filter(([, target]) => stateOf(target) === 'asked');
   const leftMs = beforeWindow(assessment);
   const isEarly = leftMs > 0;
-  // By default, as many targets may download ahead as may move at once. Before a window, and with `all`, the only limit is MOST_AHEAD.
+  // By default, the number of targets that may download in advance equals the number of targets that may be in progress
+  // at the same time. Before a window, and with `all`, the only limit is MOST_AHEAD.
   const isAll = isEarly || policy.prefetch === 'all';
   const most = isAll ? MOST_AHEAD : Math.min(next[0]?.[0].maxInFlight ?? 0, MOST_AHEAD);
   const places = isEarly ? most : placesIn(assessment, next);
@@ -53,7 +60,7 @@ export function prefetchesOf(assessment: Assessment): NodeAction[] {
   ];
 }
 
-/** Asks agents, before the first target starts, whether they can download what the plan names. */
+/** Before the first target starts, asks agents whether they can download the files that the plan names. */
 export function downloadChecksOf({ snapshot, policy, isStopping }: Assessment): NodeAction[] {
   if (snapshot.rollout.phase !== 'running' || isStopping || policy.problems.length > 0) return [];
   return targetsToCheck(snapshot)(policy)
@@ -68,8 +75,8 @@ function mayPrefetch({ snapshot, policy, isStopping }: Assessment): boolean {
 }
 
 /**
- * Returns the milliseconds until the next window if the plan is in its lead time; 0 at other times. Downloads in the lead time
- * leave the whole window for upgrades.
+ * Returns the milliseconds until the next window if the plan is in its lead time; 0 at other times. Because of
+ * downloads in the lead time, the whole window is available for upgrades.
  */
 function beforeWindow({ policy: { planWindows, planLeadMs = 0 }, now }: Assessment): number {
   const opening = planWindows && openAt({ windows: planWindows, blackouts: [] }, now);

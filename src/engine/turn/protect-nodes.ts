@@ -18,8 +18,9 @@ export function protectionsOf(assessment: Assessment): Protection[] {
 }
 
 /**
- * Returns the marks that the Node of an intended target lacks; undefined if it lacks none. The target is signalled only after they
- * are set. A mark that somebody removes later is not set again, so that Refit never fights with anybody.
+ * Returns the marks that the Node of an intended target lacks; undefined if it lacks no mark. The target is signalled
+ * only after the marks are set. If somebody removes a mark later, Refit does not set it again, so that two programs do
+ * not overwrite each other repeatedly.
  */
 export function protectionOf(
   assessment: Assessment,
@@ -35,7 +36,8 @@ export function protectionOf(
   if (!starts && observation.kind !== 'sent' && observation.kind !== 'working') return undefined;
   const tools = marks.flatMap(({ tool, isSet, owner }) => {
     const isOurs = owner === markOwner;
-    // Another plan that owns the mark removes it once that plan is over. So the plan that starts the target becomes the owner of the mark.
+    // If another plan owns the mark, it removes the mark when that plan is over. Therefore the plan that starts the
+    // target becomes the owner of the mark.
     const isLacking = isSet ? starts && owner !== undefined && !isOurs : !isOurs;
     return isLacking && coordinate.includes(tool) ? tool : [];
   });
