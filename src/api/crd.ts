@@ -12,14 +12,14 @@ export function object<S extends z.core.$ZodLooseShape>(
 }
 
 /**
- * Returns the schema of an optional text of at most `most` characters. Kinds of other products pass no limit, so that they
- * accept what the originals accept.
+ * Returns the schema of an optional text of at most `most` characters. Kinds of other products pass no limit, so that
+ * Refit accepts every text that the original controllers accept.
  */
 export function text(what: string, most?: number): z.ZodExactOptional<z.ZodString> {
   return optional(what, most === undefined ? z.string() : z.string().max(most));
 }
 
-/** The most characters of names and other texts in kinds of our own. API servers have the same limits. */
+/** The maximum lengths of names and other texts in Refit's own kinds, in characters. API servers have the same limits. */
 export const LONGEST = {
   /** The name of an object or a Node. */
   name: 253,
@@ -39,7 +39,10 @@ const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])
 /** The names that namespaces may have: DNS labels. */
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
-/** Returns the schema of the name of another object, such as a Secret. No object can have a name that it refuses. */
+/**
+ * Returns the schema of the name of another object, such as a Secret. The schema refuses only names that no object can
+ * have.
+ */
 export function nameOfObject(what: string): z.ZodString {
   return z
     .string()
@@ -100,7 +103,10 @@ export const BY_TYPE = { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map
 
 export interface CustomKind {
   readonly resource: Resource;
-  /** The schema has every field except `apiVersion`, `kind` and `metadata`. If it has `status`, that is a subresource. */
+  /**
+   * Has every field except `apiVersion`, `kind` and `metadata`. If the schema has `status`, the CRD makes `status` a
+   * subresource.
+   */
   readonly schema: z.ZodObject;
   /** A wrong name of the kind that users find in documents. No API server has it. */
   readonly misnomer?: string;

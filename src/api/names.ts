@@ -1,10 +1,13 @@
-/** Checks names that the API server checks only when an object with them is created. */
+/** Checks names in fields that the API server does not check before it creates an object with that name. */
 import { nameOfNamespace, nameOfObject } from './crd.ts';
 
 const OBJECT = nameOfObject('A name.');
 const LABEL = nameOfNamespace('A name.');
 
-/** Returns what is wrong with the name of an object, as a predicate; undefined if an object can have it. */
+/**
+ * Returns what is wrong with the name of an object, as a phrase without a subject, such as `has more than 253
+ * characters`; undefined if an object can have the name.
+ */
 export function faultOfObjectName(name: string): string | undefined {
   return faultOf(name, OBJECT, 253);
 }

@@ -1,4 +1,4 @@
-/** Proves that a file becomes a Plan, or one line that tells a person what to correct. */
+/** Tests that a file becomes a Plan, or gives one line that tells the user what to correct. */
 import { expect, test } from 'vitest';
 import { RefitError } from '../util/errors.ts';
 import { type Plan, planKind } from './autopilot/plan.ts';

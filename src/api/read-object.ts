@@ -11,7 +11,10 @@ import { type CustomKind, nameOfNamespace, nameOfObject } from './crd.ts';
 import { withoutInvalid } from './without-invalid.ts';
 
 export interface ReadObject {
-  /** Names the object in messages: the file, the number of the document if the file has several, and its place in a List. */
+  /**
+   * The text that identifies the object in messages: the file, the number of the document if the file has several, and
+   * the position of the object in a List.
+   */
   readonly place: string;
   readonly kind: CustomKind;
   /** The object as the user wrote it, without default values. */
@@ -25,11 +28,11 @@ export interface PartOfObject extends ReadObject {
 
 export interface ReadObjects {
   readonly objects: readonly ReadObject[];
-  /** Each problem names the place and the field. */
+  /** The problems that were found. Each text names the object and the field. */
   readonly problems: readonly string[];
   /** The valid parts of the objects that have a problem. */
   readonly parts: readonly PartOfObject[];
-  /** Names the place of each object of another kind, such as the Secret that a Plan needs. */
+  /** Texts that name each object of another kind and its position in the files, such as the Secret that a Plan needs. */
   readonly others: readonly string[];
 }
 
@@ -111,7 +114,10 @@ function misnomerProblem({ resource, misnomer }: CustomKind): string {
   return `kind: "${misnomer}" is not a kind of ${apiVersionOf(resource)}; use ${resource.kind}`;
 }
 
-/** Returns the kind of the same group that the user probably means; undefined if the kind resembles none. */
+/**
+ * Returns the kind of the same group that the user probably means; undefined if no kind of the group has a similar
+ * name.
+ */
 function misspeltKind(kinds: readonly CustomKind[], value: unknown): CustomKind | undefined {
   const { kind, apiVersion } = isRecord(value) ? value : {};
   if (typeof kind !== 'string' || typeof apiVersion !== 'string') return undefined;
@@ -125,8 +131,8 @@ function misspeltKind(kinds: readonly CustomKind[], value: unknown): CustomKind 
 }
 
 /**
- * Returns true for an object whose kind is not one of `ours`. An unknown version of one of these kinds gives false, because it is a mistake
- * of the user.
+ * Returns true if the kind of the object is not one of `ours`. Returns false for one of these kinds with an unknown
+ * version, because that is a mistake of the user.
  */
 function isOfOtherKind(value: unknown, ours: ReadonlySet<string>): boolean {
   const { kind, apiVersion } = isRecord(value) ? value : {};

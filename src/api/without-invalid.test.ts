@@ -1,4 +1,4 @@
-/** Tests which part of an invalid object is left, so that its other rules can be checked. */
+/** Tests which part of an invalid object remains, so that the other rules can still be checked on it. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { isAboutRemoved, withoutInvalid } from './without-invalid.ts';

@@ -1,4 +1,7 @@
-/** Removes invalid fields from an object, so that the rules that no schema can express are checked on the rest in the same run. */
+/**
+ * Removes invalid fields from an object. The rules that no schema can express are then checked on the remaining fields
+ * in the same run.
+ */
 import type { z } from 'zod';
 import { pathOf } from '../util/describe-issue.ts';
 import { isRecord } from '../util/json.ts';
@@ -9,13 +12,16 @@ export interface ValidPart {
   readonly removed: readonly string[];
 }
 
-/** The most rounds of checks and removals. A removal may cause other issues, such as a required field that is missing now. */
+/**
+ * The maximum number of rounds of checks and removals. A removal may cause a new issue, because it may remove a
+ * required field.
+ */
 const MOST_ROUNDS = 10;
 
 /**
- * Returns the part of `value` that the schema accepts; undefined if nothing but a kind and a name would be left. An item of a list is
- * never removed alone, because the paths of the items after it would change. If an item lacks a time, it gets one, and counts as
- * removed, so that the list stays.
+ * Returns the part of `value` that the schema accepts; undefined if only a kind and a name would remain. Never removes
+ * a single item of a list, because the paths of the items after it would change. If an item of a list lacks a time, the
+ * field gets a time, so that the list stays. The path of that field then counts as removed.
  */
 export function withoutInvalid(schema: z.ZodType, value: unknown): ValidPart | undefined {
   const part: unknown = structuredClone(value);
@@ -36,12 +42,15 @@ export function withoutInvalid(schema: z.ZodType, value: unknown): ValidPart | u
   return undefined;
 }
 
-/** Times that stand in for missing ones. The date is so early that nobody means a period that ends before it. */
+/** The times that replace missing times. The date is so early that no user writes a period that ends before it. */
 const TIMES = ['00:00', '1h', '1970-01-01'];
-/** A field that accepts this text is no time. */
+/** A text that is not a time. If a field accepts this text, the field is not meant for times. */
 const NO_TIME = '?';
 
-/** Writes a time into the field of the issue. Returns false and changes nothing if no item of a list lacks a time there. */
+/**
+ * Writes a time into the field of the issue. Returns false and changes nothing if the issue is not about a missing time
+ * in an item of a list.
+ */
 function putTime(schema: z.ZodType, part: unknown, { path, input }: z.core.$ZodIssue): boolean {
   const key = path.at(-1);
   const parent = memberAt(part, path.slice(0, -1));
@@ -73,10 +82,16 @@ function pathsToRemove(issue: z.core.$ZodIssue): (readonly PropertyKey[])[] {
   return [input === undefined ? path.slice(0, -1) : path];
 }
 
-/** The shortest path that may be removed, such as `spec.windows`: without `spec` nothing is left to check. */
+/**
+ * The minimum length of a path that may be removed, such as `spec.windows`. If `spec` were removed, nothing would be
+ * left to check.
+ */
 const SHORTEST = 2;
 
-/** Removes the innermost object member that contains `path`, and returns its path; undefined if that would remove too much. */
+/**
+ * Removes the innermost field of an object that contains `path`, and returns the path of the removed field. Returns
+ * undefined if the removal would remove too much.
+ */
 function remove(whole: unknown, path: readonly PropertyKey[]): string | undefined {
   const end = path.findLastIndex((key) => typeof key !== 'number');
   if (end + 1 < SHORTEST) return undefined;
@@ -86,7 +101,10 @@ function remove(whole: unknown, path: readonly PropertyKey[]): string | undefine
   return pathOf(path.slice(0, end + 1));
 }
 
-/** Returns true if the message names a removed field, or one inside or around it, so that it may be a consequence of the removal. */
+/**
+ * Returns true if the message names a removed field, a field inside it or a field that contains it. The problem in the
+ * message may then be a consequence of the removal.
+ */
 export function isAboutRemoved(message: string, removed: readonly string[]): boolean {
   const named = message.match(/\b(?:spec|metadata)(?:\.[\w-]+|\[\d+\])*/g) ?? [];
   return named.some((path) => removed.some((gone) => isWithin(path, gone) || isWithin(gone, path)));

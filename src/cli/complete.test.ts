@@ -14,7 +14,7 @@ import { complete } from './complete.ts';
 
 const NEVER = new AbortController().signal;
 const things = new AsyncDisposableStack();
-/** A server may give a plan any name. */
+/** A server may return a plan with any name, even this one. */
 const HOSTILE = '$(reboot)';
 let kubeconfig = '';
 

@@ -1,6 +1,7 @@
 /**
- * Implements `refit __complete`: what may come next on a command line, with the names of nodes and plans of the cluster. The
- * scripts of `refit completion` call it, and kubectl calls it for `kubectl refit`. The output has the form that kubectl reads.
+ * Implements `refit __complete`, which prints the words that may come next on a command line. They include the names of
+ * nodes and plans in the cluster. The scripts of `refit completion` call it, and kubectl calls it for `kubectl refit`.
+ * The output has the form that kubectl reads.
  */
 import type { Option } from 'commander';
 import { nodeRollouts } from '../api/kinds.ts';
@@ -11,16 +12,19 @@ import { controlNodes } from '../signal/names.ts';
 import { type NamesOf, namesOf } from './named.ts';
 import type { CommandSpec } from './program.ts';
 
-/** The most milliseconds that a person who pressed Tab has to wait for names in the cluster. */
+/** The maximum time in milliseconds for which a user who pressed Tab waits for names from the cluster. */
 const PATIENCE_MS = 2_000;
-/** The most names to offer, because nobody reads a longer list. */
+/** The maximum number of names to offer, because nobody reads a longer list. */
 const MOST_NAMES = 500;
 /**
  * Matches names with the characters that Kubernetes allows in names. Other names are not offered, because a wrong server could send
  * characters that a shell expands.
  */
 const SAFE = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
-/** The last line of the output: FILES tells kubectl to complete file names, too, and NO_FILES to offer nothing but the lines above. */
+/**
+ * The last line of the output. FILES tells kubectl to complete file names as well. NO_FILES tells kubectl to offer only
+ * the lines before this line.
+ */
 const FILES = ':0';
 const NO_FILES = ':4';
 
@@ -36,7 +40,10 @@ interface Offers {
   readonly files?: boolean;
 }
 
-/** Resolves with the output for `line`, a command line without `refit`. Completes its last word, which may be empty. Never rejects. */
+/**
+ * Resolves with the completions of the last word of `line`, which may be empty. `line` is a command line without
+ * `refit`. Never rejects.
+ */
 export async function complete(
   line: readonly string[],
   commands: readonly CommandSpec[],
@@ -99,7 +106,10 @@ function valuesOf(choices: readonly string[] | undefined, names: NamesOf | undef
   };
 }
 
-/** Resolves with names in the cluster that the options in `before` choose; with none if its API server does not answer in time. */
+/**
+ * Resolves with names from the cluster that the options in `before` select. Resolves with an empty list if the API
+ * server does not answer in time.
+ */
 async function namesIn(
   what: NamesOf,
   before: readonly string[],
@@ -140,7 +150,10 @@ interface NamedPlan {
   readonly namespace?: string | undefined;
 }
 
-/** Returns for each plan the shortest name that no other plan has. */
+/**
+ * Returns for each plan a name that no other plan has: the name of its object alone if that is unique, and otherwise a
+ * longer form.
+ */
 function plansIn(plans: readonly NamedPlan[]): string[] {
   const byName = Map.groupBy(plans, ({ name }) => name);
   return plans.map(({ kind, name, namespace }) =>

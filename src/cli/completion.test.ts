@@ -7,11 +7,14 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../cmd/commands.ts';
 import { completionOf, SHELLS, type Shell } from './completion.ts';
 
-/** The code that each shell runs after our script. It prints the offers at the end of a command line, one on each line. */
+/**
+ * The code that each shell runs after our script. It prints the completions for the end of a command line, one per
+ * line.
+ */
 const ASK: Readonly<Record<Shell, (words: readonly string[]) => string>> = {
   bash: (words) => `COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
 _refit; printf '%s\\n' "\${COMPREPLY[@]}"`,
-  // This does what _bash_complete of zsh does. Its compadd drops offers that do not match the line.
+  // Does the same as `_bash_complete` of zsh. Its `compadd` removes completions that do not match the current word.
   zsh: (
     words,
   ) => `typeset -a COMP_WORDS; COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
@@ -25,7 +28,7 @@ function quoted(words: readonly string[]): string {
   return words.map((word) => `'${word}'`).join(' ');
 }
 
-/** Stands for `refit`. It answers as a cluster with the nodes w1 and w2 for `refit why`, and the plan autopilot otherwise. */
+/** A script that replaces `refit`. For `refit why` it returns the nodes w1 and w2, otherwise the plan autopilot. */
 const STAND_IN = `#!/bin/sh
 [ "$1" = __complete ] || exit 9
 echo 'REFIT_UNREACHABLE: not for people who press Tab' >&2
@@ -37,7 +40,7 @@ case "$2 $3" in
 esac
 `;
 
-/** Returns what the shell offers, without --help, which fish does not offer. */
+/** Returns the completions of the shell without --help, because fish does not offer it. */
 function offered(shell: Shell, line: string): string[] {
   // In an empty directory, no shell can complete file names.
   const cwd = mkdtempSync(join(tmpdir(), 'refit-completion-'));
@@ -72,7 +75,7 @@ const LINES: readonly [string, string[]][] = [
   ['refit why w', ['w1', 'w2']],
   ['refit why --plan ', ['autopilot']],
   ['refit pause a', ['autopilot']],
-  // Here the command fails, as without a cluster.
+  // In this case the command fails, as it does without a cluster.
   ['refit hold w', []],
 ];
 

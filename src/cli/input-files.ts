@@ -28,8 +28,8 @@ export async function readInputs(paths: readonly string[]): Promise<InputFile[]>
 }
 
 /**
- * Resolves with the files of a folder; with undefined if `path` is no folder. A path that does not
- * exist counts as a file, and is reported when it is read.
+ * Resolves with the paths of the files of a folder; undefined if `path` is not a folder. A path that does not exist is
+ * treated as a file, and the later read of that file reports the error.
  */
 async function filesInFolder(path: string): Promise<string[] | undefined> {
   const isFolder = path !== '-' && (await stat(path).catch(() => undefined))?.isDirectory();

@@ -146,7 +146,7 @@ export function parseAddress(text: string): string {
   throw new InvalidArgumentError(ADDRESS_ADVICE);
 }
 
-/** Returns the number of a port. Throws InvalidArgumentError if `text` is not one. */
+/** Returns the number of a port. Throws InvalidArgumentError if `text` is not the number of a port. */
 export function parsePort(text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port > 0 && port < 65_536) return port;

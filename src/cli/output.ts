@@ -11,9 +11,7 @@ export interface Output {
    */
   readonly size: () => { readonly columns: number; readonly rows: number };
   readonly write: (text: string) => void;
-  /**
-   * False if advice must be left out, because the output disappears before anybody can follow it.
-   */
+  /** False if the output must not contain advice, because the output disappears before the user can follow the advice. */
   readonly advises?: boolean;
 }
 
@@ -32,7 +30,10 @@ export const standardOutput: Output = {
   write: (text) => void stdout.write(printableText(text, isTerminal)),
 };
 
-/** Returns the value of $COLUMNS, which users set for output that they page or paste. Returns infinity if it is not a number. */
+/**
+ * Returns the value of $COLUMNS. Users set it for output that they send to a pager or copy. Returns infinity if the
+ * value is not a number.
+ */
 export function columnsOf(text = ''): number {
   return /^[1-9]\d{0,5}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
 }
@@ -65,15 +66,15 @@ export function mediumOf({
   size,
   advises,
 }: Pick<Output, 'hasColours' | 'size' | 'advises'>): Medium {
-  // `hasColours` says whether the output has colours, so Node.js must not check its stream for that.
+  // `hasColours` already decides whether the output has colours, so Node.js must not check the stream again.
   const paint = (style: Style | undefined, text: string): string =>
     style === undefined ? text : styleText(style, text, { validateStream: false });
   return { width: size().columns, paint: hasColours ? paint : (_style, text) => text, advises };
 }
 
 /**
- * Removes control characters from text that others may have written. It keeps line breaks and, on a terminal, the colours and cursor moves
- * that this file writes.
+ * Removes control characters from text, because other programs or users may have written it. Keeps line breaks. For a
+ * terminal, also keeps the colours and cursor movements that this file writes.
  */
 export function printableText(text: string, isTerminal = false): string {
   return text
@@ -90,8 +91,8 @@ const OWN_SEQUENCE = new RegExp(
 const cursorUp = (lines: number): string => (lines > 0 ? `${ESCAPE}[${lines}A` : '');
 
 /**
- * Returns a function that redraws lines in place. It cuts them to the size of the terminal, because a line that has scrolled away cannot be
- * replaced.
+ * Returns a function that replaces the lines that it drew before. It cuts the lines to the size of the terminal,
+ * because a line that has scrolled out of the terminal cannot be replaced.
  */
 export function drawOn(output: Output): (lines: readonly string[]) => void {
   let drawn = 0;

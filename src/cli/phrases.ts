@@ -1,4 +1,4 @@
-/** Formats what several outputs share: ages, wrapped sentences and tables. */
+/** Formats the parts that several outputs have in common: ages, wrapped sentences and tables. */
 import { formatDuration } from '../util/duration.ts';
 import type { Medium, Style } from './output.ts';
 
@@ -32,7 +32,10 @@ export interface LinePart {
   readonly gap: string;
 }
 
-/** Joins parts to lines of at most `width` characters. A longer part gets a longer line. Every line but the first is indented. */
+/**
+ * Joins the parts to lines of at most `width` characters. If a part is longer than `width`, its line is longer as well.
+ * Every line except the first is indented.
+ */
 export function partLines(
   parts: readonly LinePart[],
   { paint, width }: Pick<Medium, 'paint' | 'width'>,
@@ -49,7 +52,10 @@ export function partLines(
   return lines;
 }
 
-/** The fewest characters for the last column of a table. If fewer are left, each row is written as several lines. */
+/**
+ * The minimum width of the last column of a table, in characters. If fewer characters are left, each row is written as
+ * several lines.
+ */
 const LEAST_WIDTH = 24;
 
 export function table(

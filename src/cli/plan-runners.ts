@@ -9,8 +9,8 @@ import type { PlanView, TargetView } from './status/view.ts';
 export interface PlanRunner {
   readonly name: string;
   /**
-   * What the plan is called in lines of changes, for plans whose object is only a record. Other plans are called by kind and name of their
-   * object.
+   * The name of the plan in lines of changes. Set for plans whose object is only a record. The lines name every other
+   * plan by the kind and the name of its object.
    */
   readonly subject?: string;
   /**
@@ -31,7 +31,7 @@ export interface PlanRunner {
   readonly causes?: string;
   /** True if `refit retry` cannot try a failed node again. */
   readonly hasNoRetry?: true;
-  /** True if the process that carries plans out runs on the user's machine, where `refit status` runs, too. */
+  /** True if the process that carries out the plans runs on the same machine as `refit status`. */
   readonly runsHere?: true;
 }
 
@@ -73,8 +73,8 @@ export function runnerOf(dialect: string): PlanRunner {
 }
 
 /**
- * Returns the runner of the plan. If the plan rolls a run back, nobody has a file to apply again, so the user lets `refit rollback` make
- * another Plan from the record of that run.
+ * Returns the runner of the plan. If the plan rolls a run back, there is no file that a user could apply again. The
+ * texts then say that `refit rollback` creates another Plan from the record of that run.
  */
 export function runnerOfPlan({
   dialect,
@@ -105,10 +105,13 @@ function fixOfEdited(plan: PlanView): string {
   return `Not carried out since it was edited. To continue with the edit, run: ${command}. To run it for all nodes: ${ANEW}.`;
 }
 
-/** Matches what Refit says about a failed hook. If the failure cancelled work on the node, no code is recorded, only this text. */
+/**
+ * Matches the message of Refit about a failed hook. If the failure cancelled the work on the node, only this message is
+ * recorded, and no code.
+ */
 const HOOK_FAILED = /(?:^|: )the hook \S+ of UpgradePolicy \S+ failed: /;
 
-/** Returns true if the target failed because of a hook. The reason of the plan counts only if it names this target. */
+/** Returns true if the target failed because of a hook. The reason of the plan is used only if it names this target. */
 function failedByHook({ reason = '' }: PlanView, { name, failure = '' }: TargetView): boolean {
   return [failure, reason.startsWith(`${name}: `) ? reason : ''].some((text) =>
     HOOK_FAILED.test(text),

@@ -1,4 +1,7 @@
-/** Says when the leader does not drain the nodes of a dialect, in words that several warnings about policies share. */
+/**
+ * Defines texts that say in which cases the leader does not drain the nodes of a dialect. Several warnings about
+ * policies use these texts.
+ */
 
 export const SELF_DRAINING = {
   autopilot:

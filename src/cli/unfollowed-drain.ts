@@ -1,4 +1,4 @@
-/** Warns about the drain fields of an UpgradePolicy that nobody follows where the leader does not drain. */
+/** Warns about the drain fields of an UpgradePolicy that have no effect on nodes that the leader does not drain. */
 import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
 import { SELF_DRAINING } from './self-draining.ts';
 

@@ -1,4 +1,4 @@
-/** Which policies are warned about hooks that cannot run between the drain and the restart. */
+/** Tests which policies cause a warning because their hooks cannot run between the drain and the restart. */
 import { expect, test } from 'vitest';
 import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
 import { unplacedHooks } from './unplaced-hooks.ts';

@@ -1,13 +1,13 @@
 /**
- * Warns about hooks between the drain and the restart on nodes that the leader does not drain, because the work on such nodes does not
- * wait for the hooks.
+ * Warns about hooks between the drain and the restart. On nodes that the leader does not drain, the work does not wait
+ * for these hooks.
  */
 import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
 import { SELF_DRAINING } from './self-draining.ts';
 
 const MOMENTS: readonly string[] = ['AfterDrain', 'BeforeRestart'];
 
-/** Names for each dialect the nodes that the leader does not drain. */
+/** For each dialect, names the nodes that the leader does not drain. */
 const DRAINED_BY_OTHERS = {
   autopilot: 'a k0s node that drains itself',
   cattle: 'a node that the Job of a Rancher Plan drains',

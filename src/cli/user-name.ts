@@ -25,7 +25,7 @@ export function userName(
 }
 
 /**
- * Resolves with the name by which the API server knows the user. If the API server does not tell that name, resolves
+ * Resolves with the name by which the API server knows the user. If the API server does not report that name, resolves
  * with `<user>@<host>` for the user on this host.
  */
 export async function askUserName(reading: Reading): Promise<string> {

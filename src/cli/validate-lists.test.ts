@@ -1,4 +1,4 @@
-/** Tests how `refit validate` judges a List, in which `kubectl get -o yaml` writes several objects. */
+/** Tests how `refit validate` checks a List. `kubectl get -o yaml` writes several objects as a List. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

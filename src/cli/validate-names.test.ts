@@ -1,4 +1,4 @@
-/** Tests how `refit validate` judges names: misspelt fields, and names of objects that no object can have. */
+/** Tests how `refit validate` checks names: misspelt fields, and invalid names of objects. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -15,7 +15,7 @@ async function problemsIn(value: object): Promise<readonly string[]> {
   await writeFile(path, stringify(value));
   const error = await validate([path], () => {}).catch((thrown: unknown) => thrown);
   if (!(error instanceof RefitError)) throw new Error('found no problem', { cause: error });
-  // The first line only counts the problems.
+  // The first line contains only the number of problems.
   const [, ...lines] = error.text.split('\n');
   return lines.map((line) => line.replace(`${path}: `, '').trim());
 }

@@ -115,8 +115,8 @@ function judge({ kind, object }: ReadObject): Judgement {
 }
 
 /**
- * Returns a warning if the same object is already among those that were `seen`, and adds it to them. kubectl would apply both, and the
- * API server would keep the last one.
+ * Returns a warning if `seen` already contains the same object, and adds the object to `seen`. kubectl would apply both
+ * objects, and the API server would keep the second.
  */
 function repetition({ kind, object }: ReadObject, seen: Set<string>): string[] {
   const { name, namespace } = object.metadata;
@@ -163,7 +163,7 @@ function warningsOf({ spec }: UpgradePolicy): string[] {
   ];
 }
 
-/** Returns a warning if the policy has retries for plans that have attempts of their own. */
+/** Returns a warning if the policy sets retries for plans that have their own number of attempts. */
 function retryWarnings({ retry, plans = [] }: UpgradePolicySpec): string[] {
   const dialects = plans.flatMap(({ dialect }) => dialect ?? []);
   const without = dialects.filter((dialect) => dialect !== 'autopilot');
@@ -230,7 +230,7 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
   const { nodeSelector, concurrency } = plan.spec ?? {};
   const fields = fieldFindings(plan);
   const { problems } = resolveLatest(plan, undefined);
-  // A missing answer of the channel is no problem here, because only the controller asks the channel.
+  // A channel that gave no answer is not a problem here, because only the controller sends requests to the channel.
   const own = problems
     .filter(({ code }) => code !== 'ChannelUnanswered')
     .map(({ message }) => message);

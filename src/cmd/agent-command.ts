@@ -37,14 +37,14 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const log = stderrLogger(options.logLevel);
   const config = await loadClusterConfig({ path: options.kubeconfig });
   await assertTrustedConfig(config);
-  // Connections without an authority of their own use these certificates. By default, Node.js would load the certificates of the host,
-  // which takes 2 MiB of memory.
+  // Connections without a certificate authority of their own use these certificates. By default, Node.js would load the
+  // certificates of the host, which takes 2 MiB of memory.
   setDefaultCACertificates(
     (config.certificateAuthority ?? /^http:/.exec(config.server)) ? [] : trustedAuthorities(),
   );
   const paths = await openStateDirectory(options.stateDirectory, options.runDirectory);
   const binary = options.binary === undefined ? undefined : await findBinary(options.binary);
-  // The timeout is short, because the start of the agent waits for this search.
+  // The timeout is short, because the agent cannot start before this search has ended.
   const askStatus = async (socket: string) => await askService(socket, 2_000);
   const isKubeadm = options.procedure === 'kubeadm';
   const search = isKubeadm ? () => [] : findServices;

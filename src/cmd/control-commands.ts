@@ -257,7 +257,10 @@ async function retry(
   await (await import('../cli/controls/retry-node.ts')).retryNode(node, flags, parts);
 }
 
-/** Returns a command that changes one plan, which is its argument or the value of --plan. `load` resolves with the control to apply. */
+/**
+ * Returns a command that changes one plan. The argument of the command or the value of --plan names the plan. `load`
+ * resolves with the control to apply.
+ */
 function control(name: string, summary: string, load: () => Promise<Control>): CommandSpec {
   const run = async (flags: ControlFlags, call: CommandCall): Promise<void> => {
     const { applyControl } = await import('../cli/controls/control-command.ts');
@@ -273,7 +276,7 @@ function control(name: string, summary: string, load: () => Promise<Control>): C
   };
 }
 
-/** Returns the plan that the user named in either form. Throws REFIT_USAGE if the two differ. */
+/** Returns the plan that the user named in the argument or in --plan. Throws REFIT_USAGE if the two differ. */
 function planOf({ plan }: ControlFlags, { argument }: CommandCall): Pick<ControlFlags, 'plan'> {
   const named = plan ?? argument;
   if (argument !== undefined && argument !== named)

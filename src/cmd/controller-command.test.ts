@@ -1,4 +1,4 @@
-/** Proves that `refit controller` retries if the API server denies requests while it starts. */
+/** Tests that `refit controller` retries if the API server denies requests while the controller starts. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

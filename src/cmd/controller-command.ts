@@ -45,7 +45,10 @@ interface UpdateFlags extends ControllerFlags {
   readonly uiTrustedProxy?: readonly string[];
 }
 
-/** Runs until `abort`. Rejects at once if an option or a variable is wrong, even if the API server is away. Also rejects at once if the API server cannot be reached, or lacks a kind or right that Refit needs. */
+/**
+ * Runs until `abort`. Rejects at once if an option or an environment variable is wrong, even if the API server does not
+ * answer. Also rejects at once if the API server cannot be reached, or if a kind or right that Refit needs is missing.
+ */
 export async function runController(flags: UpdateFlags, abort: AbortSignal): Promise<void> {
   keepHeapSmall();
   const metrics = createMetrics(VERSION);
@@ -143,7 +146,8 @@ async function prepareUpdates(
   abort: AbortSignal,
 ): Promise<(leader: LeaderTools) => readonly Controller[]> {
   const { env: environment } = process;
-  // An API server that has just started may deny every request. This list retries until that is over, so that updates stay on.
+  // An API server that has just started may deny every request. This request retries until the API server allows it, so
+  // that automatic updates are not switched off by mistake.
   await tryList(tools.client, plans, { abort });
   try {
     await tryList(tools.client, updateConfigs, { abort });
@@ -166,7 +170,7 @@ async function prepareUpdates(
   ];
 }
 
-/** How often update servers are asked. */
+/** How often Refit sends requests to update servers. */
 interface Probing {
   readonly periodMs: number;
   readonly probe: UpdateParts['probe'];
@@ -180,7 +184,10 @@ function probingIn(environment: Environment): Probing {
   return { periodMs, probe: server ? { server, intervalMs } : undefined };
 }
 
-/** Returns the milliseconds of an environment variable of k0s, which has a Go duration; `otherwise` if it is not set. Throws REFIT_USAGE if it is wrong. */
+/**
+ * Returns the milliseconds of an environment variable of k0s, whose value is a Go duration; `otherwise` if the variable
+ * is not set. Throws REFIT_USAGE if the value is wrong.
+ */
 function intervalIn(environment: Environment, name: string, otherwise: number): number {
   const text = ownMember(environment, name);
   if (!text) return otherwise;

@@ -30,7 +30,8 @@ test.each([
   ['nothing can be written', `node ${REFIT} --help > /dev/full`, 'ENOSPC: no space left on device'],
   [
     'only a part can be written',
-    // The limit has blocks of 512 or 1024 bytes. Without the trap, the signal would end the process.
+    // The unit of the limit is 512 or 1024 bytes, depending on the shell. Without the trap, the signal XFSZ would end
+    // the process.
     `trap '' XFSZ; ulimit -f 4; node ${REFIT} install controller > "$0/part.yaml"`,
     'EFBIG: file too large',
   ],

@@ -18,8 +18,8 @@ const writeAll = (chunk: Buffer, _encoding: string, done: (error?: unknown) => v
   }
 };
 if (fstatSync(fd).isFile()) Reflect.set(process.stdout, '_write', writeAll);
-// If the reader closes the pipe, as `head` does, a watch ends, and a controller stops in the usual
-// order. A log that cannot be written is ignored.
+// If the reader closes the pipe, as `head` does, a watch ends, and a controller stops in the usual order. Other errors
+// while the log is written are ignored.
 const isClosed = ({ code }: NodeJS.ErrnoException): boolean => code === 'EPIPE';
 process.stderr.on('error', (error) => void (isClosed(error) && interrupted.abort(error)));
 process.stdout.on('error', (error) => {
@@ -48,8 +48,8 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
     return await (
       await import('../dialects/cattle/command/system-upgrade-controller.ts')
     ).runSystemUpgradeController(process.env, abort);
-  // This command computes without a pause, so a signal handler would run too late. Without a
-  // handler, the signal ends the process at once.
+  // This command computes without a pause, so a signal handler would run only after it. Without a handler, the signal
+  // ends the process at once.
   if (command === 'validate') for (const name of SIGNALS) process.removeAllListeners(name);
   if (command === 'help' && rest[0] === 'agent') return await run(['agent', '--help']);
   const [{ runProgram }, { COMMANDS }, { plainOutput }] = await Promise.all([
@@ -73,7 +73,10 @@ async function completeLine(line: readonly string[], abort: AbortSignal): Promis
   process.stdout.write(await complete(line, COMMANDS, abort));
 }
 
-/** If the executable has this name, it takes no arguments, because the image of Rancher's controller runs its program without arguments. */
+/**
+ * The name of the program in the image of Rancher's controller. The image runs it without arguments, so an executable
+ * with this name takes no arguments.
+ */
 const STAND_IN = 'system-upgrade-controller';
 
 run(basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.slice(2)).then(

@@ -1,4 +1,7 @@
-/** Tests `refit rollback` on an API server in memory: with a Plan, without one, and after a Plan that goes back was refused. */
+/**
+ * Tests `refit rollback` on an API server in memory: with a Plan, without a Plan, and after a rollback Plan was
+ * refused.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,7 +41,7 @@ const NEW = 'v1.36.3+k0s.2';
 const NAMESPACE = 'k0s-autopilot';
 const ROLLOUT = 'autopilot-autopilot';
 const COUNTS = { total: 2, done: 2, failed: 0, inProgress: 0, pending: 0, skipped: 0 };
-/** k0s names its leader by a machine id. */
+/** The leader of k0s has a machine id as its identity. */
 const K0S_LEADER = '0123456789abcdef'.repeat(2);
 const SHA256 = 'ab'.repeat(32);
 
@@ -78,7 +81,7 @@ function runOf(more: Partial<NodeRolloutRun> = {}): NodeRolloutRun {
   };
 }
 
-/** Records these runs in the NodeRollout; without any, there is none. */
+/** Stores a NodeRollout with these runs. Without runs, deletes the NodeRollout. */
 async function record(...history: readonly NodeRolloutRun[]): Promise<void> {
   await ifFound(client.delete(nodeRollouts, ROLLOUT, { namespace: NAMESPACE }));
   if (history.length === 0) return;
@@ -102,7 +105,7 @@ async function record(...history: readonly NodeRolloutRun[]): Promise<void> {
   await client.patch(nodeRollouts, ROLLOUT, { status }, options);
 }
 
-/** Puts a worker in the place of the one with this name. */
+/** Replaces the worker with this name by a new one. */
 async function put(name: string, kubeletVersion: string, signal?: OriginalSignal): Promise<void> {
   await ifFound(client.delete(nodes, name));
   const annotations = {
@@ -118,7 +121,7 @@ async function put(name: string, kubeletVersion: string, signal?: OriginalSignal
   await client.patch(nodes, name, { status: { nodeInfo: { kubeletVersion } } }, options);
 }
 
-/** Creates a Plan, as a person would. */
+/** Creates a Plan, as a user does. */
 async function apply(status?: Plan['status'], annotations = {}): Promise<Plan> {
   const k0supdate = buildUpdate({ version: NEW, targets: { workers: listed('w1', 'w2') } });
   const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate }] });
@@ -348,7 +351,7 @@ test.each<[string, string, string, Readonly<Record<string, string>>]>([
     phase: 'invalid',
     rollsBack: { run: 'old-uid/id1' },
   });
-  // The same file was applied before, so the id alone names two runs.
+  // The same file was applied twice, so two runs have this id.
   const first = runOf({ planUid: 'first-uid', started: later(-1000) });
   await record(own, runOf(), first);
 
@@ -363,7 +366,7 @@ test.each<[string, string, string, Readonly<Record<string, string>>]>([
   expect(made?.metadata.uid).not.toBe(uid);
   expect(made?.metadata.annotations).toMatchObject(BACK);
 
-  // Somebody deletes the Plan instead: the run is found without its name.
+  // Somebody deletes the Plan. The command then finds the run without the name of a plan.
   await client.delete(plans, 'autopilot');
   expect(await rollingBack()).toContain('Run id1 goes back');
   expect((await present())?.metadata.annotations).toMatchObject(BACK);

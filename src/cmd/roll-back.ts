@@ -1,4 +1,4 @@
-/** Implements `refit rollback`: finds the plan, and hands it to its dialect. */
+/** Implements `refit rollback`: finds the plan, and calls the dialect of the plan. */
 import { choosePlan, inspectPlans } from '../cli/controls/control-command.ts';
 import type { ReasonedFlags, RollBackFlags } from '../cli/controls/roll-back.ts';
 import type { Inspection } from '../cli/status/observe.ts';

@@ -1,4 +1,4 @@
-/** Makes the parts that the commands for users share. */
+/** Makes the parts that all commands for users need. */
 import { standardOutput } from '../cli/output.ts';
 import type { CommandCall } from '../cli/program.ts';
 import type { SessionParts } from '../cli/status/status-session.ts';

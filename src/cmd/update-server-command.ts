@@ -68,7 +68,7 @@ const LIMITS = {
 
 type Flags = Partial<Readonly<Record<'file' | 'pack' | 'unpack', string>>>;
 
-/** Makes the directory of an update server. Rejects with REFIT_USAGE if the flags name nothing to do. */
+/** Creates the directory of an update server. Rejects with REFIT_USAGE if the flags contain no task. */
 export async function runBundle(
   directory: string,
   { file, pack, unpack }: Flags,

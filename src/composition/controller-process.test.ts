@@ -1,4 +1,4 @@
-/** Tests when a controller process works without UpgradePolicies, and what its options add to them. */
+/** Tests when a controller process works without UpgradePolicies, and what its options add to the policies. */
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { refusal } from '../../test/support/builders/memory-api.ts';

@@ -1,4 +1,4 @@
-/** Keeps the heap of a controller small, for the little CPU time that this costs. */
+/** Keeps the heap of a controller small. This costs little CPU time. */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 
 /**

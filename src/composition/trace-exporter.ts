@@ -1,4 +1,4 @@
-/** Makes the exporter of traces that the environment asks for. */
+/** Creates the exporter of traces as the environment variables define it. */
 import { readFileSync } from 'node:fs';
 import manifest from '../../package.json' with { type: 'json' };
 import type { Environment } from '../http/proxy-choice.ts';

@@ -3,7 +3,7 @@ import { type Tool, taintOn } from './tool.ts';
 
 /**
  * The cluster autoscaler sets this taint just before it drains and deletes the node. Its other taint,
- * `DeletionCandidateOfClusterAutoscaler`, only says that it may do so later.
+ * `DeletionCandidateOfClusterAutoscaler`, means only that it may delete the node later.
  */
 const DELETED = 'ToBeDeletedByClusterAutoscaler';
 

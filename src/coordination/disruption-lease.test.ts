@@ -1,4 +1,7 @@
-/** The Lease by which tools take turns: who holds it, and how Refit takes, renews and gives it back. */
+/**
+ * Tests the Lease that lets disruptive tools work one after the other: who holds it, and how Refit acquires, renews and
+ * releases it.
+ */
 import { expect, onTestFinished, test } from 'vitest';
 import { MemoryApi, refusal } from '../../test/support/builders/memory-api.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';

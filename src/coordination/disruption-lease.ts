@@ -1,6 +1,6 @@
 /**
- * Reads and writes the Lease by which tools that disrupt nodes take turns. Every tool may take the Lease, and Refit takes it while nodes
- * are in progress.
+ * Reads and writes the Lease with which tools that disrupt nodes exclude each other. Every tool may acquire the Lease,
+ * and Refit holds it while nodes are in progress.
  */
 import { holderOf, released, renewalOf, renewed, taken } from '../kube/election/lease-record.ts';
 import { type Lease, leases } from '../kube/resources.ts';
@@ -12,7 +12,10 @@ import type { LockKind, Look, OtherLock } from './tool.ts';
 const PLACE = { namespace: 'refit-system', name: 'disruption' };
 const TITLE = `Lease ${PLACE.namespace}/${PLACE.name}`;
 
-/** Seconds after which others may take the Lease if Refit is gone. A change of the leader takes less. */
+/**
+ * Seconds after which other tools may acquire the Lease if Refit has stopped. A change of the leader of Refit takes
+ * less time.
+ */
 const DURATION_SECONDS = 300;
 const RENEW_MS = 60_000;
 

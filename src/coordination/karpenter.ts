@@ -1,7 +1,10 @@
 /** Detects the work of Karpenter, which replaces and deletes nodes. */
 import { type Tool, taintOn } from './tool.ts';
 
-/** The taints of nodes that Karpenter disrupts. Karpenter sets the first one since its version 1.0, and set the second one before. */
+/**
+ * The taints of nodes that Karpenter disrupts. Karpenter has set the first taint since version 1.0, and older versions
+ * set the second.
+ */
 const DISRUPTED = ['karpenter.sh/disrupted', 'karpenter.sh/disruption'];
 
 export const karpenter: Tool = {

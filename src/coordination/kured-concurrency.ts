@@ -7,8 +7,8 @@ const FLAG = '--concurrency';
 const VARIABLE = 'KURED_CONCURRENCY';
 
 /**
- * The most nodes that Kured may reboot at once if Refit takes its lock. Refit writes one lock for each of these places into one annotation,
- * whose size is limited.
+ * The most nodes that Kured may reboot at once if Refit takes its lock. Refit writes one lock for each of these nodes
+ * into one annotation, and the size of an annotation is limited.
  */
 export const MOST_AT_ONCE = 500;
 
@@ -38,7 +38,10 @@ function flagOf({ command, args }: Readonly<Record<string, unknown>>): string | 
   return values.at(-1);
 }
 
-/** Returns the value of the variable; empty if it comes from elsewhere. Kured takes an empty variable for none. */
+/**
+ * Returns the value of the variable; empty if the variable gets its value from another object. Kured treats an empty
+ * variable like a missing one.
+ */
 function variableOf({ env }: Readonly<Record<string, unknown>>): string | undefined {
   const variable = recordsIn(env).findLast(({ name }) => name === VARIABLE);
   if (variable === undefined || variable['value'] === '') return undefined;

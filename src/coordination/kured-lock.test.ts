@@ -1,4 +1,7 @@
-/** Kured's lock, in the form in which Kured reads and writes it: who holds it, and how Refit takes, renews and gives it back. */
+/**
+ * Tests the lock of Kured in the format that Kured reads and writes: who holds it, and how Refit acquires, renews and
+ * releases it.
+ */
 import { expect, onTestFinished, test } from 'vitest';
 import { MemoryApi, refusal } from '../../test/support/builders/memory-api.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
@@ -18,7 +21,7 @@ const lock = (nodeID: string, TTL = 0, created = later(0)) => ({
   created,
   TTL,
 });
-/** What Refit writes after so many milliseconds. */
+/** The lock that Refit writes `ms` milliseconds after T0. */
 const ours = (ms = 0) => lock(OURS, 300_000_000_000, later(ms));
 const list = (maxOwners: number, ...locks: readonly object[]) => ({ maxOwners, locks });
 const held = (node: string) => `Kured holds its lock for ${node}`;
@@ -137,7 +140,10 @@ test.each<[string, object, unknown, unknown]>([
   expect(value()).toEqual(after);
 });
 
-/** Kured would take a place of such a lock: it is renewed at once. */
+/**
+ * The renewal time of a lock that does not stop Kured. Kured could take one of its places, so Refit renews the lock at
+ * once.
+ */
 const WORTHLESS = 0;
 
 test.each<[string, object, unknown, number | undefined]>([

@@ -13,7 +13,10 @@ import { scalarText } from '../util/scalar-text.ts';
 import { concurrencyOf, MOST_AT_ONCE } from './kured-concurrency.ts';
 import type { LockClient, LockKind, LockView, Look, OtherLock } from './tool.ts';
 
-/** Where Kured keeps its lock, unless it runs with --ds-namespace, --ds-name or --lock-annotation. */
+/**
+ * The DaemonSet and the annotation in which Kured keeps its lock, unless Kured runs with --ds-namespace, --ds-name or
+ * --lock-annotation.
+ */
 const KURED = { namespace: 'kube-system', name: 'kured' };
 const PLACE = `the DaemonSet ${KURED.namespace}/${KURED.name}`;
 const LOCK = 'weave.works/kured-node-lock';
@@ -21,7 +24,10 @@ const COMMAND = `kubectl -n ${KURED.namespace} annotate daemonset ${KURED.name} 
 
 const NANOSECONDS = 1_000_000;
 
-/** Milliseconds after which Kured takes the lock if no process of Refit renews it. A change of the leader takes less. */
+/**
+ * Milliseconds after which Kured takes the lock if no process of Refit renews it. A change of the leader of Refit takes
+ * less time.
+ */
 const LASTS_MS = 300_000;
 const RENEW_MS = 60_000;
 
@@ -37,12 +43,12 @@ export const kuredLock: LockKind = {
   async look(client, look) {
     const { name, namespace } = KURED;
     const kured = await ifFound(client.get(daemonSets, name, { namespace, abort: look.abort }));
-    // Without Kured there is no lock to take, and nobody else who could hold it.
+    // Without Kured there is no lock, so Refit need not take it, and nobody else can hold it.
     return kured ? viewOf(client, kured, look) : { others: [], renewedAt: look.now };
   },
 };
 
-/** One lock, as Kured writes it. Refit keeps members that it does not know. */
+/** One lock in the format of Kured. Refit keeps fields that it does not know. */
 type Entry = Readonly<Record<string, unknown>>;
 
 interface Value {
@@ -51,18 +57,22 @@ interface Value {
   readonly entries: readonly Entry[];
 }
 
-/** The entries of a value that still count: those of Refit, also if they have expired, and those of others. */
+/**
+ * The entries of a value that are still valid: all entries of Refit, even expired ones, and the entries of others that
+ * have not expired.
+ */
 interface Entries extends Value {
   readonly own: readonly Entry[];
   readonly foreign: readonly Entry[];
-  /** How many nodes Kured reboots at once. Refit needs all these places. */
+  /** The number of nodes that Kured reboots at once, each with a lock of its own. Refit needs all these locks. */
   readonly places: number;
 }
 
 function viewOf(client: LockClient, kured: KubeObject, look: Look): LockView {
   const text = ownMember(kured.metadata.annotations, LOCK);
   const value = text === undefined ? { isList: false, entries: [] } : valueIn(text);
-  // A value that cannot be read counts as a lock of somebody else. Kured reboots no node either as long as it cannot read the value.
+  // A value that cannot be read counts as a lock of somebody else. Kured does not reboot a node either while it cannot
+  // read the value.
   if (!value) return { others: [heldFor('an unknown node')] };
   const concurrency = concurrencyOf(kured);
   const isOwn = ({ nodeID }: Entry): boolean => typeof nodeID === 'string' && look.isOwn(nodeID);
@@ -89,7 +99,7 @@ function viewOf(client: LockClient, kured: KubeObject, look: Look): LockView {
   };
 }
 
-/** Returns the locks of an annotation; undefined if nobody can read it. */
+/** Returns the locks of an annotation; undefined if the annotation has no valid format. */
 function valueIn(text: string): Value | undefined {
   const value = ifPossible((): unknown => JSON.parse(text));
   if (!isRecord(value)) return undefined;
@@ -100,7 +110,8 @@ function valueIn(text: string): Value | undefined {
 }
 
 /**
- * Returns when Refit has renewed its lock; the epoch if Kured could take a place nevertheless, so that the lock is written anew at once.
+ * Returns the time at which Refit renewed its lock. Returns the epoch if Kured could take a lock although Refit holds
+ * one, so that Refit writes its lock again at once.
  */
 function renewalOf({ isList, entries, own, foreign, places }: Entries): number | undefined {
   if (own.length === 0) return undefined;
@@ -111,13 +122,13 @@ function renewalOf({ isList, entries, own, foreign, places }: Entries): number |
   return isWhole ? Math.min(...times) : 0;
 }
 
-/** Returns the value with Refit in all places that others do not hold. */
+/** Returns the value in which Refit holds all locks that others do not hold. */
 function takenFrom({ foreign, places }: Entries, { holder, now }: Look): object {
   const own = {
     nodeID: holder,
     metadata: { unschedulable: false },
     created: rfc3339(now),
-    // A lock without a TTL expires by `--lock-ttl` of Kured, or never.
+    // Without a TTL, the lock would expire after `--lock-ttl` of Kured, or never.
     TTL: LASTS_MS * NANOSECONDS,
   };
   if (places === 1 && foreign.length === 0) return own;

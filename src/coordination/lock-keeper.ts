@@ -1,6 +1,7 @@
 /**
- * Keeps the locks that other tools share with Refit, in the background: reads them while unfinished plans coordinate with the tools,
- * takes them while nodes are in progress, renews them, and gives them back. No decision waits for an answer.
+ * Keeps the locks that other tools share with Refit. It works in the background: it reads the locks while unfinished
+ * plans coordinate with the tools, takes them while nodes are in progress, renews them, and releases them. No decision
+ * waits for an answer.
  */
 import { isAlreadyExists, isConflict } from '../kube/status-error.ts';
 import type { Clock } from '../util/clock.ts';
@@ -13,20 +14,23 @@ import { LOCKS } from './locks.ts';
 import type { KnownLock, LockClient, LockKind, LockView, Look, ToolName } from './tool.ts';
 
 /**
- * What a plan needs of the locks. `over`: the plan has ended, and needs no lock. `waits`: it has no node in progress. `at-work`: it has
- * nodes in progress.
+ * Says whether a plan needs the locks. `over`: the plan has ended, and needs no lock. `waits`: the plan has no node in
+ * progress. `at-work`: the plan has nodes in progress.
  */
 export type LockNeed = 'over' | 'waits' | 'at-work';
 
 export interface LockKeeper {
-  /** Keeps the locks of these tools, and no others, for the plan from now on. */
+  /** From now on, keeps the locks of these tools for the plan. It keeps no other locks for this plan. */
   follow(plan: string, tools: readonly ToolName[], need: LockNeed): void;
   forget(plan: string): void;
-  /** Returns what the last look at each lock found. A lock that nobody has looked at is missing. */
+  /** Returns the result of the last check of each lock. A lock that was never checked is missing. */
   locks(): readonly KnownLock[];
   /** Calls the listener when the locks change. The returned function removes the listener. */
   onChange(listener: () => void): () => void;
-  /** Runs until `stop` aborts, and then gives back locks that no plan needs. Before and after that nothing is known. */
+  /**
+   * Runs until `stop` aborts, and then releases the locks that no plan needs. Before the run and after it, `locks`
+   * returns nothing.
+   */
   run(stop: AbortSignal): Promise<void>;
 }
 
@@ -37,12 +41,13 @@ export interface KeeperParts {
   readonly holder: string;
 }
 
-/** Milliseconds between two looks at a lock. */
+/** Milliseconds between two checks of a lock. */
 const EVERY_MS = 10_000;
-/** Milliseconds until the next look after somebody else has changed the lock at the same time. */
+/** Milliseconds until the next check, if somebody else changed the lock at the same time as Refit. */
 const CONFLICT_MS = 1_000;
 /**
- * Milliseconds for which a lock that a former leader left is kept although no plan needs it. In this time, every plan says what it needs.
+ * Milliseconds for which Refit keeps a lock of a former leader although no plan needs it yet. In this time, each plan
+ * reports whether it needs the lock.
  */
 const INHERITED_MS = 60_000;
 
@@ -79,11 +84,17 @@ class KeptLock {
   #cancel: (() => void) | undefined;
   #isLooking = false;
   #isAskedAgain = false;
-  /** True once a look of this term has ended. */
+  /** True after the first check of this term has ended. */
   #hasLooked = false;
-  /** Until when nothing is given back, by the monotonic clock. The first look of this term that gets an answer sets it. */
+  /**
+   * The time until which no lock is released, by the monotonic clock. The first successful check of this term sets the
+   * time.
+   */
   #keptUntil = Number.POSITIVE_INFINITY;
-  /** The last renewal of another holder, and when it was first read. The clock of the holder does not matter. */
+  /**
+   * The last renewal by another holder, and the time at which this process first read it. So the clock of the holder
+   * does not matter.
+   */
   #renewal: { readonly text: string; readonly at: number } | undefined;
 
   constructor(kind: LockKind, parts: KeeperParts, tell: () => void) {
@@ -99,7 +110,7 @@ class KeptLock {
   follow(plan: string, need: LockNeed): void {
     if (need === 'over') {
       this.forget(plan);
-      // Even without a plan one look is needed, because a former leader may have left its lock.
+      // Even without a plan, one check is needed, because a former leader may not have released its lock.
       if (!this.#hasLooked) this.#wake();
       return;
     }
@@ -130,7 +141,7 @@ class KeptLock {
     this.#plans.clear();
     this.#known = undefined;
     if (!isLeft) return;
-    // Errors are ignored, because a lock that this process cannot give back expires by itself.
+    // Errors are ignored, because a lock that this process cannot release expires by itself.
     const view = await this.#look().catch(() => undefined);
     if (view?.renewedAt !== undefined) await view.giveBack?.().catch(() => undefined);
   }
@@ -139,12 +150,12 @@ class KeptLock {
     return [...this.#plans.values()].includes(true);
   }
 
-  /** Returns true if no plan needs the lock, and all plans have had the time to say so. */
+  /** Returns true if no plan needs the lock, and all plans have had enough time to report that they need it. */
   #isLeft(): boolean {
     return !this.#isNeeded() && this.#parts.clock.monotonic() >= this.#keptUntil;
   }
 
-  /** Looks now. Looks never overlap, so a look that is asked for meanwhile follows. */
+  /** Checks the lock now. Checks never overlap: if a check is running, the next one starts after it. */
   #wake(): void {
     const stop = this.#running;
     if (!stop) return;
@@ -157,7 +168,8 @@ class KeptLock {
     this.#isLooking = true;
     const { known, inMs } = await this.#keep(stop);
     this.#isLooking = false;
-    // If this term has ended meanwhile, a new one may have begun, and this result must not replace what the new term knows.
+    // If this term has ended meanwhile, a new term may have begun. The result of the old term must not replace the
+    // state of the new term.
     if (stop.aborted) {
       if (this.#running && this.#plans.size > 0) this.#wake();
       return;
@@ -166,7 +178,7 @@ class KeptLock {
     const isSame = this.#known !== undefined && sameJson(this.#known, known);
     this.#known = known;
     const { clock } = this.#parts;
-    // Without a plan and without a lock to give back, no further look is needed.
+    // Without a plan and without a lock to release, no further check is needed.
     const isIdle = this.#plans.size === 0 && known.isOurs !== true;
     if (isIdle) this.#known = undefined;
     else if (this.#isAskedAgain) this.#wake();
@@ -174,14 +186,14 @@ class KeptLock {
     if (!isSame) this.#tell();
   }
 
-  /** Looks once, and takes, renews or gives back the lock. */
+  /** Checks the lock once, and takes, renews or releases it. */
   async #keep(stop: AbortSignal): Promise<{ known: KnownLock; inMs: number }> {
     const { tool, title, place, taking } = this.kind;
     let view: LockView;
     try {
       view = await this.#look(stop);
     } catch (error) {
-      // A lock that cannot be read counts as held, because its holder may be at work.
+      // A lock that cannot be read counts as held, because its holder may be disrupting nodes.
       const message = `${title} cannot be read: ${printable(messageOf(error))}`;
       const other = { tool, message, ends: `the API server lets Refit read ${place}` };
       return { known: { tool, others: [other] }, inMs: EVERY_MS };
@@ -195,7 +207,7 @@ class KeptLock {
       const known = { tool, others, isOurs: await this.#change(view, taking.renewMs) };
       return { known, inMs: EVERY_MS };
     } catch (error) {
-      // A lock that could not be renewed is lost once it has expired, although it still has the name of Refit.
+      // A lock that could not be renewed is lost after it has expired, although it still contains the name of Refit.
       const isOurs =
         renewedAt !== undefined && this.#parts.clock.now() - renewedAt < taking.lastsMs;
       if (isConflict(error) || isAlreadyExists(error))
@@ -205,13 +217,14 @@ class KeptLock {
     }
   }
 
-  /** Takes, renews or gives back the lock. Resolves with true if Refit holds the lock afterwards. */
+  /** Takes, renews or releases the lock. Resolves with true if Refit holds the lock afterwards. */
   async #change(view: LockView, renewMs: number): Promise<boolean> {
     const { renewedAt, others } = view;
     const { clock } = this.#parts;
     if (!this.#isNeeded()) {
       if (renewedAt === undefined || !this.#isLeft()) return renewedAt !== undefined;
-      // The lock counts as lost before the request to give it back is sent, so that no node starts while the answer is awaited.
+      // The lock counts as lost before the request to release it is sent, so that no node starts until the answer
+      // arrives.
       this.#known = { tool: this.kind.tool, others, isOurs: false };
       this.#tell();
       await view.giveBack?.();
@@ -241,8 +254,8 @@ class KeptLock {
 }
 
 /**
- * Returns true if the last renewal is so recent that no new one is due. A renewal in the future counts as old, because the clock was set
- * back since.
+ * Returns true if the last renewal is so recent that the lock need not be renewed yet. A renewal in the future counts
+ * as old, because the clock was set back after it.
  */
 function isYoung(ageMs: number, renewMs: number): boolean {
   return ageMs >= 0 && ageMs < renewMs;

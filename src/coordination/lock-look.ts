@@ -1,4 +1,4 @@
-/** Looks at locks once, for commands that only read. */
+/** Reads the locks once, for commands that change nothing. */
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { printable } from '../util/printable.ts';
@@ -12,7 +12,7 @@ export interface LocksSeen {
   readonly unseen: readonly string[];
 }
 
-/** Resolves with the locks that plans of this dialect depend on. A lock that cannot be read does not count as held. */
+/** Resolves with the locks that plans of this dialect depend on. A lock that cannot be read is not reported as held. */
 export async function lookAtLocks(
   { client, clock }: { readonly client: LockClient; readonly clock: Clock },
   dialect: string,
@@ -42,7 +42,7 @@ async function lookOnce(
       holder: '',
       isOwn: (holder) => isHolderFor(dialect, holder),
       now,
-      // Without an earlier look, only the time that the holder wrote says how old a renewal is.
+      // There is no earlier check, so the age of the renewal is known only from the time that the holder wrote.
       ageOf: (_renewal, written) => (written === undefined ? 0 : now - Date.parse(written)),
       abort,
     });

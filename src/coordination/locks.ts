@@ -1,4 +1,4 @@
-/** Lists the locks that Refit knows. Each of them belongs to one tool of `coordinate`. */
+/** Lists the locks that Refit knows. Each lock belongs to one tool of `spec.coordinate`. */
 import { disruptionLease } from './disruption-lease.ts';
 import { kuredLock } from './kured-lock.ts';
 import type { LockKind, ToolName } from './tool.ts';

@@ -1,4 +1,4 @@
-/** The marks by which other tools leave a Node alone: only our own are ever taken away. */
+/** Tests the annotations that tell other tools to leave a Node alone. Refit removes only its own annotations. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../test/support/builders/nodes.ts';
 import { marksOn, withMarks, withoutMarks } from './node-marks.ts';

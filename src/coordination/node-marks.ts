@@ -1,6 +1,6 @@
 /**
- * Sets and removes the annotations by which other tools leave a Node alone. A second annotation names the plan that set the first
- * one, so that Refit never removes the annotation of somebody else, and always finds its own.
+ * Sets and removes the annotations that tell other tools not to disrupt a Node. A second annotation names the plan that
+ * set the first one. So Refit always recognizes its own annotation, and never removes the annotation of somebody else.
  */
 import { annotated, type Node, withoutAnnotations } from '../kube/resources.ts';
 import { onceForEach } from '../util/memo.ts';
@@ -8,10 +8,10 @@ import { ownMember } from '../util/own-member.ts';
 import type { NodeMark, ToolName } from './tool.ts';
 import { TOOLS } from './tools.ts';
 
-/** What a Node shows of the mark for one tool. */
+/** The state of the mark for one tool on a Node. */
 export interface MarkState {
   readonly tool: ToolName;
-  /** True if the Node has the annotation of the tool, with any value and set by anybody. */
+  /** True if the Node has the annotation of the tool. Its value does not matter, and anybody may have set it. */
   readonly isSet: boolean;
   /** The claim of the plan that set the annotation; undefined if no plan has set it. */
   readonly owner: string | undefined;
@@ -31,7 +31,10 @@ function stateOf({ metadata: { annotations } }: Node, mark: NodeMark): Omit<Mark
   };
 }
 
-/** Returns the Node with the marks for these tools. A mark that Refit set already gets the new owner; those of others stay. */
+/**
+ * Returns the Node with the marks for these tools. A mark that Refit has already set gets the new owner. A mark that
+ * somebody else has set does not change.
+ */
 export function withMarks(node: Node, owner: string, tools: readonly ToolName[]): Node {
   return MARKS.filter(({ tool }) => tools.includes(tool)).reduce((before, { mark }) => {
     const { isSet, owner: former } = stateOf(before, mark);
@@ -41,7 +44,10 @@ export function withMarks(node: Node, owner: string, tools: readonly ToolName[])
   }, node);
 }
 
-/** Returns the Node without the marks of `owner`. A value that somebody else has written meanwhile stays. */
+/**
+ * Returns the Node without the marks of `owner`. If somebody else has changed the value of a mark meanwhile, the value
+ * stays.
+ */
 export function withoutMarks(node: Node, owner: string): Node {
   const { annotations } = node.metadata;
   const keys = MARKS.flatMap(({ mark }) => {

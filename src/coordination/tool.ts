@@ -2,7 +2,7 @@
 import type { KubeClient } from '../kube/client.ts';
 import type { Node } from '../kube/resources.ts';
 
-/** The names of the tools, as `spec.coordinate` of an UpgradePolicy has them. */
+/** The names of the tools, as they are written in `spec.coordinate` of an UpgradePolicy. */
 export type ToolName =
   | 'ClusterAutoscaler'
   | 'Karpenter'
@@ -10,10 +10,13 @@ export type ToolName =
   | 'GPUOperator'
   | 'DisruptionLease';
 
-/** What another tool does to a node now. */
+/** The work that another tool does on a node now. */
 export interface OtherWork {
   readonly tool: ToolName;
-  /** A clause that follows the name of the node and a colon. It names the tool and what shows its work. */
+  /**
+   * A clause that follows the name of the node and a colon. It names the tool and the part of the Node that shows its
+   * work.
+   */
   readonly message: string;
   /** A clause that follows "when". It says what ends the work, and what people can do about it. */
   readonly ends: string;
@@ -21,16 +24,16 @@ export interface OtherWork {
 
 export interface Tool {
   readonly name: ToolName;
-  /** What Refit writes on a Node that it works on; undefined if the tool knows no such annotation. */
+  /** The annotation that Refit writes on a Node in progress; undefined if the tool has no such annotation. */
   readonly mark?: NodeMark;
-  /** Returns the work of the tool that the Node itself shows; undefined if it shows none. */
+  /** Returns the work of the tool that is visible on the Node; undefined if no work is visible. */
   readonly workOn?: (node: Node) => Omit<OtherWork, 'tool'> | undefined;
 }
 
 /** A lock that another tool holds, as plain data. */
 export interface OtherLock {
   readonly tool: ToolName;
-  /** One sentence that names the tool and, if it is known, the node that the lock is held for. */
+  /** One sentence that names the tool and, if it is known, the node for which the lock is held. */
   readonly message: string;
   /** A clause that follows "when". It says what ends the wait, and what people can do about it. */
   readonly ends: string;
@@ -38,25 +41,28 @@ export interface OtherLock {
   readonly until?: string;
 }
 
-/** What is known of one lock, as plain data. */
+/** The known state of one lock, as plain data. */
 export interface KnownLock {
   readonly tool: ToolName;
-  /** The locks of others. While there is one, no node may start. */
+  /** The locks of others. While there is such a lock, no node may start. */
   readonly others: readonly OtherLock[];
-  /** True if Refit holds the lock, or if the other tool is not there, so that no lock exists; undefined if the lock could not be read. */
+  /**
+   * True if Refit holds the lock, or if the other tool is not installed, so that no lock exists. Undefined if the lock
+   * could not be read.
+   */
   readonly isOurs?: boolean;
-  /** Why Refit could not take the lock at the last try. */
+  /** The reason why Refit could not take the lock at the last attempt. */
   readonly problem?: string;
 }
 
-/** A lock by which a tool keeps all others from disrupting nodes. */
+/** A lock with which a tool prevents all other tools from disrupting nodes. */
 export interface LockKind {
   readonly tool: ToolName;
-  /** What people call the lock, with its article. */
+  /** The usual name of the lock, with its article. */
   readonly title: string;
-  /** What the API server must let Refit read, as a clause. */
+  /** A clause that names the objects that the API server must let Refit read. */
   readonly place: string;
-  /** How Refit takes the lock for itself: the rights that it needs, and its times. */
+  /** The rights and the times that Refit needs to take the lock. */
   readonly taking: {
     /** The command that prints the rights that Refit needs to take the lock. Messages name this command. */
     readonly rights: string;
@@ -71,11 +77,11 @@ export interface LockKind {
 
 export type LockClient = Pick<KubeClient, 'get' | 'create' | 'replace' | 'patch'>;
 
-/** One look at a lock. */
+/** The parameters of one check of a lock. */
 export interface Look {
   /** The name under which Refit takes the lock. */
   readonly holder: string;
-  /** Says whether a lock with this holder is the one of Refit. */
+  /** Returns true if a lock with this holder belongs to Refit. */
   readonly isOwn: (holder: string) => boolean;
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
@@ -84,25 +90,26 @@ export interface Look {
   readonly abort?: AbortSignal;
 }
 
-/** A lock as one look found it. A write is refused if somebody has changed the lock since. */
+/** The state of a lock in one check. A write is refused if somebody has changed the lock since this check. */
 export interface LockView {
   readonly others: readonly OtherLock[];
   /**
-   * When Refit renewed its lock last, in milliseconds since the Unix epoch; undefined if Refit does not hold it. If the time is long ago,
-   * the lock is renewed at once. If the other tool is not there, it is the time of the look, and there is nothing to take.
+   * The time at which Refit last renewed its lock, in milliseconds since the Unix epoch; undefined if Refit does not
+   * hold the lock. If the time is long ago, Refit renews the lock at once. If the other tool is not installed, this is
+   * the time of the check, and Refit takes no lock.
    */
   readonly renewedAt?: number | undefined;
-  /** Takes or renews the lock. Call it only while no other holds it. */
+  /** Takes or renews the lock. Call it only while nobody else holds the lock. */
   take?(): Promise<void>;
-  /** Gives the lock back. Call it only while Refit holds it. */
+  /** Releases the lock. Call it only while Refit holds the lock. */
   giveBack?(): Promise<void>;
 }
 
-/** An annotation that makes a tool leave a Node alone. */
+/** An annotation that tells a tool not to disrupt a Node. */
 export interface NodeMark {
   readonly key: string;
   readonly value: string;
-  /** The annotation that names the plan of Refit that set `key`. */
+  /** The annotation that names the plan for which Refit set `key`. */
   readonly ownerKey: string;
 }
 

@@ -1,4 +1,4 @@
-/** What Nodes show of the work of other tools. */
+/** Tests which work of other tools is recognized on Nodes. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../test/support/builders/nodes.ts';
 import type { Node } from '../kube/resources.ts';

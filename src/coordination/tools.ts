@@ -9,7 +9,7 @@ import type { OtherWork, Tool } from './tool.ts';
 
 export const TOOLS: readonly Tool[] = [clusterAutoscaler, karpenter, kured, gpuOperator];
 
-/** Returns what all known tools do to the Node now, as far as the Node shows it. */
+/** Returns the work of all known tools on the Node, if the Node itself shows this work. */
 export const otherWorkOn = onceForEach((node: Node): readonly OtherWork[] =>
   TOOLS.flatMap(({ name, workOn }) => {
     const work = workOn?.(node);

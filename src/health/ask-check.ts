@@ -1,4 +1,4 @@
-/** Asks one health check, of any kind. */
+/** Performs one health check of any kind. */
 import type { KubeClient } from '../kube/client.ts';
 import { askAlerts } from './ask-alerts.ts';
 import { askDaemonSets } from './ask-daemon-sets.ts';
@@ -14,7 +14,7 @@ export interface AskParts extends CheckTools {
   readonly client: KubeClient;
 }
 
-/** Returns the function that asks checks. */
+/** Returns the function that performs checks. */
 export function checkAsker(parts: AskParts): AskCheck {
   const { client } = parts;
   return async (check, nodes, abort, need): Promise<CheckFinding> => {

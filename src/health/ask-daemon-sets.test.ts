@@ -1,4 +1,4 @@
-/** The pods of DaemonSets must be Ready on nodes that are upgraded. */
+/** Tests the health check that the pods of DaemonSets are Ready on upgraded nodes. */
 import { expect, test } from 'vitest';
 import { buildPod, type PodTraits } from '../../test/support/builders/pods.ts';
 import type { KubeClient, ListOptions } from '../kube/client.ts';
@@ -6,7 +6,7 @@ import type { Pod } from '../kube/resources.ts';
 import { askDaemonSets } from './ask-daemon-sets.ts';
 import type { DaemonSetCheck } from './checks.ts';
 
-/** Serves lists of these pods, by node or all at once. */
+/** Returns a client that lists these pods, for one node or for all nodes. */
 function serving(all: readonly Pod[]): { client: KubeClient; asked: string[] } {
   const asked: string[] = [];
   const listAll = async (_kind: unknown, { fieldSelector = '' }: ListOptions = {}) => {

@@ -1,4 +1,7 @@
-/** Asks whether the pods of DaemonSets are Ready on nodes: a Ready node without its network, storage or other such pods is not working. */
+/**
+ * Checks whether the pods of DaemonSets are Ready on nodes. A Ready node without the pods for its network, its storage
+ * or a similar service does not work.
+ */
 import type { KubeClient } from '../kube/client.ts';
 import { type Pod, pods, trueCondition } from '../kube/resources.ts';
 import { defined } from '../util/json.ts';

@@ -4,12 +4,15 @@ import { messageOf } from '../util/errors.ts';
 import { accessOf, type CheckTools, headOf, shownUrl } from './ask-server.ts';
 import type { CheckFinding, HttpCheck } from './checks.ts';
 
-/** Milliseconds after which a silent server fails the check. After the limit of a round, which is longer, the check would be unknown. */
+/**
+ * Milliseconds after which the check fails if the server does not answer. This is shorter than the limit of a round,
+ * after which the check would be unknown.
+ */
 const WITHIN_MS = 8_000;
 
 /**
- * Resolves with the result of the check. A server that cannot be reached fails the check, because the check demands an answer. Rejects if
- * the credentials cannot be read.
+ * Resolves with the result of the check. The check fails if the server cannot be reached, because the check requires an
+ * answer. Rejects if the credentials cannot be read.
  */
 export async function askHttp(
   { url, secretName }: HttpCheck,

@@ -1,4 +1,7 @@
-/** A Job from a template must succeed: one at a time, again when an answer is too old, and known to every leader. */
+/**
+ * Tests the health check that a Job from a template succeeds: one Job at a time, a new Job when the result is too old,
+ * and one result for all leaders.
+ */
 import { expect, test } from 'vitest';
 import type { KubeClient } from '../kube/client.ts';
 import type { Job } from '../kube/resources.ts';
@@ -20,7 +23,7 @@ const CHECK: JobCheck = {
   everyMs: 5 * MINUTE,
 };
 
-/** An API server with Jobs, whose controller is the test. */
+/** An API server that stores Jobs. The test itself acts as the Job controller. */
 class Rig {
   readonly jobs = new Map<string, Job>();
   readonly written: string[] = [];

@@ -1,6 +1,7 @@
 /**
- * Asks whether a Job made from a template succeeds. Everything that is known about a run is in the Job itself, so the next leader
- * goes on with the same Job. Its name is the same in every run, so a check never has two Jobs at once.
+ * Checks whether a Job created from a template succeeds. The Job itself contains all information about a run, so the
+ * next leader continues with the same Job. The Job has the same name in every run, so a check never has two Jobs at the
+ * same time.
  */
 import { hash } from 'node:crypto';
 import type { KubeClient } from '../kube/client.ts';
@@ -13,17 +14,20 @@ import type { CheckFinding, JobCheck } from './checks.ts';
 
 const CHECK_LABEL = 'upgrade.refit.dev/health-check';
 const POLICY_ANNOTATION = 'upgrade.refit.dev/policy';
-/** The time at which the leader created the Job, by the clock of the leader, which also gives the times at which upgrades end. */
+/**
+ * The annotation with the time at which the leader created the Job. This time is from the clock of the leader, like the
+ * times at which upgrades end.
+ */
 export const STARTED_ANNOTATION = 'upgrade.refit.dev/health-check-started';
 /**
- * The annotation with the message of the previous run, if that run failed. Until the Job ends, the check still fails with this
- * message.
+ * The annotation with the message of the previous run, if that run failed. The check continues to fail with this
+ * message until the Job ends.
  */
 export const FAILED_ANNOTATION = 'upgrade.refit.dev/health-check-failed';
 
 /** Milliseconds after the end of a failed Job before the next one starts. */
 const RETRY_MS = 60_000;
-/** Milliseconds that the Job controller gets to end a Job whose time is over. */
+/** Milliseconds that the Job controller may take to end a Job that has exceeded its deadline. */
 const GRACE_MS = 30_000;
 /** Seconds that a finished Job stays for people to read its logs, unless the template says otherwise. */
 const KEPT_SECONDS = 3_600;
@@ -32,7 +36,7 @@ const LONGEST_NAME = 40;
 /** The most characters of a message in an annotation. */
 const LONGEST_MESSAGE = 200;
 
-/** Which answer is needed. Times are in milliseconds since the Unix epoch. */
+/** Specifies which result is needed. Times are in milliseconds since the Unix epoch. */
 export interface JobNeed {
   /** The name of the policy. */
   readonly policy: string;
@@ -88,7 +92,7 @@ async function answer(
     );
   }
   const failed = run?.end?.state === 'failing' ? run.end.message : undefined;
-  // If another process was faster, or the old Job is not gone yet, the next round sees it.
+  // If another process has created the Job first, or the old Job still exists, the next round detects this.
   await ifNew(client.create(jobs, jobOf(name, check, need, failed), options));
   return running(`Job ${namespace}/${name} starts`, failed);
 }
@@ -136,7 +140,10 @@ function endOf(conditions: readonly Condition[], label: string, now: number): En
   return { state: 'failing', message: message.slice(0, LONGEST_MESSAGE), at };
 }
 
-/** Returns the result while a Job runs, which makes nodes wait. After a failure the check goes on failing until a run succeeds. */
+/**
+ * Returns the result while a Job runs. This result makes nodes wait. After a failed run, the check keeps failing until
+ * a run succeeds.
+ */
 function running(what: string, failed: string | undefined): CheckFinding {
   if (failed === undefined) return { state: 'unknown', message: what, isPending: true };
   return { state: 'failing', message: `${failed}; it runs again` };
@@ -172,7 +179,8 @@ function jobOf(
       labels: { 'app.kubernetes.io/managed-by': 'refit', [CHECK_LABEL]: check.name },
       annotations: {
         [POLICY_ANNOTATION]: policy,
-        // Whole seconds would make a Job seem older than the end of an upgrade in the same second.
+        // The time has milliseconds. With whole seconds, a Job would seem to be older than an upgrade that ended in the
+        // same second.
         [STARTED_ANNOTATION]: new Date(now).toISOString(),
         ...(failed === undefined ? {} : { [FAILED_ANNOTATION]: failed }),
       },
@@ -184,7 +192,8 @@ function jobOf(
       activeDeadlineSeconds: Math.min(own, seconds),
       template: {
         ...pod,
-        // A test of the cluster rarely needs the API server, so its pod gets no token unless the template asks for one.
+        // A Job that tests the cluster rarely needs the API server. Therefore its pod gets no token unless the template
+        // requests a token.
         spec: {
           restartPolicy: 'Never',
           automountServiceAccountToken: false,

@@ -30,7 +30,7 @@ export async function askMetrics(
     throw new Error(`the value is ${firstOf(named)}, which cannot be compared with min and max`);
   }
   const [warning] = warningsIn(answer);
-  // Values may be missing, so the good ones prove nothing.
+  // Values may be missing. Therefore the check cannot pass, even if all present values are good.
   if (warning !== undefined)
     throw new Error(
       `${url.host} warns that its answer may be incomplete: ${clipped(warning, 160)}`,

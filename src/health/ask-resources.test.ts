@@ -1,4 +1,4 @@
-/** A CEL expression must be true for each object that a check selects. */
+/** Tests the health check that a CEL expression is true for each selected object. */
 import { expect, test } from 'vitest';
 import type { KubeClient, ListOptions } from '../kube/client.ts';
 import { type KubeObject, pathOf, type Resource } from '../kube/resources.ts';
@@ -17,11 +17,14 @@ interface Server {
   readonly objects?: readonly KubeObject[];
   readonly status?: number;
   readonly isForbidden?: boolean;
-  /** Notes the bytes of each page that the check has got. */
+  /** Records the bytes of each page that the check has received. */
   readonly got?: number[];
 }
 
-/** Serves the objects in pages of the size that is asked for, unless they have too many bytes, and notes the paths. */
+/**
+ * Returns a client that serves the objects in pages of the requested size, unless a page has too many bytes. It records
+ * the requested paths.
+ */
 function serving(
   { objects = [], status = 200, isForbidden = false, got }: Server,
   asked: string[],
@@ -213,7 +216,10 @@ test('it asks for the kind, then page by page for the selected objects', async (
   expect(asked.length).toBeLessThan(10);
 });
 
-/** Returns an object with a text of this size. An expression that read the text could take too long on a busy machine. */
+/**
+ * Returns an object with a text of this size. The expression must not read the text, because that could exceed the time
+ * limit on a busy machine.
+ */
 function large(index: number, bytes: number): KubeObject {
   const metadata = { name: `c${index}`, labels: { bytes: `${bytes}` } };
   return { metadata, text: 'x'.repeat(bytes) } as KubeObject;

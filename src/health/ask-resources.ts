@@ -11,25 +11,34 @@ import { listed } from '../util/phrases.ts';
 import { type CelProgram, compileCel } from './cel.ts';
 import type { CheckFinding, ResourceCheck } from './checks.ts';
 
-/** The most objects of one check. More would take memory and time without end. */
+/** The most objects of one check. Without this limit, memory use and duration would be unlimited. */
 const MOST_OBJECTS = 5_000;
-/** The objects of the first page. */
+/** The number of objects on the first page. */
 const FIRST_PAGE = 50;
 /** The most objects of a page. A larger page would block the event loop. */
 const MOST_PER_PAGE = 500;
-/** The factor of the next page after one that fits, and the divisor after one that has too many bytes. */
+/**
+ * If a page fits, the size of the next page is multiplied by GROWTH. If a page has too many bytes, its size is divided
+ * by SHRINKAGE.
+ */
 const GROWTH = 2;
 const SHRINKAGE = 4;
-/** The pages that must fit before they may be larger again. If fewer were enough, large objects would be read twice too often. */
+/**
+ * The number of pages that must fit before the page size may grow again. With a smaller number, large objects would be
+ * read twice too often.
+ */
 const PAGES_BEFORE_GROWTH = 4;
 /**
- * The most bytes of a page. Several checks read at once, and the parsed objects take a multiple of this. An object has at most about
- * 3 MiB, so one of them always fits.
+ * The most bytes on a page. Several checks read at the same time, and the parsed objects take several times as much
+ * memory. An object has at most about 3 MiB, so a page with a single object always fits.
  */
 const MOST_PAGE_BYTES = 8 * 1024 * 1024;
-/** Milliseconds of CPU time that the evaluations of one round may take. Other programs on a busy machine do not count. */
+/**
+ * Milliseconds of CPU time that the evaluations of one round may take. The CPU time of other programs on a busy machine
+ * does not count.
+ */
 const ROUND_MS = 4_000;
-/** Milliseconds by the clock after which other work gets its turn. */
+/** Milliseconds of elapsed time after which the evaluation lets other work of the event loop run. */
 const TURN_MS = 20;
 /** The most objects that the message names. */
 const MOST_NAMES = 3;
@@ -61,8 +70,8 @@ export async function askResources(
 }
 
 /**
- * Yields the objects page by page, because all of them may not fit into memory. A page that has too many bytes is asked for again with
- * fewer objects, so that the memory does not depend on their size.
+ * Yields the objects page by page, because all of them may not fit into memory. If a page has too many bytes, it is
+ * requested again with fewer objects. Therefore the memory use does not depend on the size of the objects.
  */
 async function* pagesOf(
   client: KubeClient,
@@ -80,7 +89,8 @@ async function* pagesOf(
     const page = await unlessTooLarge(client.list(resource, options));
     if (page === undefined) {
       if (limit === 1) throw new Error(tooLarge(resource));
-      // The next pages stay below this size. Otherwise large objects would be read twice again and again.
+      // The next pages must be smaller than the page that did not fit. Otherwise large objects would be read twice
+      // repeatedly.
       most = Math.ceil(limit / GROWTH);
       fitting = 0;
       limit = Math.ceil(limit / SHRINKAGE);
@@ -90,7 +100,8 @@ async function* pagesOf(
     next = page.metadata.continue;
     if (next === undefined || next === '') return;
     fitting++;
-    // A few large objects must not make the pages of all later objects small, because the check has little time.
+    // After some pages that fit, the page size may grow again. Otherwise a few large objects would make the pages of
+    // all later objects small, and the check has little time.
     if (fitting % PAGES_BEFORE_GROWTH === 0) most = Math.min(MOST_PER_PAGE, most * GROWTH);
     limit = Math.min(most, limit * GROWTH);
   }
@@ -103,10 +114,10 @@ function tooLarge({ kind }: Resource): string {
   return `an answer with a single ${kind} object has more than ${MOST_PAGE_BYTES / 1024 / 1024} MiB: leave that object out with namespace or selector`;
 }
 
-/** Counts what the expression says about objects. */
+/** Counts the results of the expression for the objects. */
 class Tally {
   readonly #program: CelProgram;
-  /** False for objects whose values nobody may see in a status. */
+  /** False if a status must not show the values of these objects. */
   readonly #showsValues: boolean;
   readonly #roundMs: number;
   readonly #failing: string[] = [];
@@ -120,7 +131,10 @@ class Tally {
     this.#roundMs = roundMs;
   }
 
-  /** Evaluates the expression for these objects. Resolves with a reason if the check can have no answer, and otherwise with undefined. */
+  /**
+   * Evaluates the expression for these objects. Resolves with the reason if the check cannot have a result; otherwise
+   * with undefined.
+   */
   async add(objects: readonly KubeObject[], abort: AbortSignal): Promise<string | undefined> {
     let turnMs = 0;
     for (const object of objects) {

@@ -1,6 +1,6 @@
 /**
- * Sends the requests of health checks and of silences to servers, with credentials from a Secret. No redirect is followed, so that no other
- * server gets them.
+ * Sends the requests of health checks and of silences to servers, with credentials from a Secret. Redirects are not
+ * followed, so that no other server receives the credentials.
  */
 import type { IncomingMessage } from 'node:http';
 import { chunksOf, getOnce, statusOf } from '../http/http-get.ts';
@@ -19,23 +19,26 @@ export interface CheckTools {
   readonly environment: Environment;
 }
 
-/** What a request needs from the Secret of a check. */
+/** The parts of the Secret of a check that a request needs. */
 export interface Access {
   readonly headers: Readonly<Record<string, string>>;
   /** Certificate authorities in PEM. */
   readonly authority?: string | undefined;
-  /** Returns the text without the secrets. A server may quote them in the message of an error. */
+  /** Returns the text without the secrets. The message of a server about an error may quote the secrets. */
   readonly hide: (text: string) => string;
 }
 
 /** The most bytes of an answer. JSON of this size blocks the process for some milliseconds. */
 const MOST_BYTES = 4 * 1024 * 1024;
-/** The most characters of what a server says about an error. */
+/** The most characters of the message of a server about an error. */
 const LONGEST_ERROR = 160;
 /** The characters that the value of a header may have. */
 const IN_HEADER = /^[\x20-\x7e]+$/;
 
-/** Reads the Secret. It is read in each round, so that new credentials count at once. Rejects if no request can be made with it. */
+/**
+ * Reads the Secret. The Secret is read in each round, so that new credentials are used immediately. Rejects if the
+ * Secret is not usable for a request.
+ */
 export async function accessOf(
   secretName: string | undefined,
   { client, namespace }: CheckTools,
@@ -73,11 +76,14 @@ export interface ServerRequest {
   readonly url: URL;
   readonly secretName?: string | undefined;
   readonly method?: 'POST' | 'DELETE';
-  /** JSON, with POST only. */
+  /** The body as JSON. Used only with POST. */
   readonly body?: string;
 }
 
-/** Resolves with the head of the answer, whatever its status is. The caller must destroy it. */
+/**
+ * Resolves with the response after its headers have arrived, regardless of its status. The caller must destroy the
+ * response.
+ */
 export async function headOf(
   { url, method, body }: ServerRequest,
   { headers, authority }: Access,
@@ -89,7 +95,10 @@ export async function headOf(
   return await getOnce(url, { method, body, headers: told, authority, environment }, abort);
 }
 
-/** Resolves with the JSON that the server answers. Rejects with one sentence if it answers something else. */
+/**
+ * Resolves with the JSON in the response of the server. Rejects with a message of one sentence if the response is not
+ * JSON with status 200.
+ */
 export async function jsonFrom(
   url: URL,
   secretName: string | undefined,
@@ -101,7 +110,10 @@ export async function jsonFrom(
   return body;
 }
 
-/** Resolves with the JSON of an answer with status 200, and with undefined if it is no JSON. Rejects with one sentence otherwise. */
+/**
+ * Resolves with the JSON of a response with status 200; with undefined if its body is not JSON. Rejects with a message
+ * of one sentence if the response has another status.
+ */
 export async function answerFrom(
   request: ServerRequest,
   tools: CheckTools,

@@ -1,4 +1,7 @@
-/** Checks that ask servers: a server on this machine answers what Prometheus, Alertmanager or any other server would. */
+/**
+ * Tests the health checks that send requests to servers. A server on this machine answers in place of Prometheus,
+ * Alertmanager or another server.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,7 @@
-/** Expressions of CEL: what compiles, what they say about objects, and that none runs on. */
+/**
+ * Tests CEL expressions: which expressions compile, what they report about objects, and that no evaluation runs without
+ * end.
+ */
 import { expect, test } from 'vitest';
 import { CEL_LIMIT_MS, type CelAnswer, type CelProgram, compileCel } from './cel.ts';
 
@@ -77,7 +80,10 @@ test.each([
   });
 });
 
-/** On a machine that gives almost no CPU time to this process, the message says that instead. */
+/**
+ * Matches both messages. On a busy machine that gives this process almost no CPU time, the message names that cause
+ * instead.
+ */
 const STOPPED = new RegExp(
   `^the evaluation was stopped: (?:it took more than ${CEL_LIMIT_MS} ms of CPU time|this machine is too busy)`,
 );
@@ -88,7 +94,8 @@ test.each([
   '(object.text + "!").matches("^(a+)+$")',
 ])('%s is stopped, and the next evaluation works', (expression) => {
   const program = compiled(expression);
-  // Without a limit each of them takes minutes or more, and so longer than a test may.
+  // Without the time limit, each of these expressions takes minutes or more, which is longer than the timeout of a
+  // test.
   expect(program.evaluate(BIG)).toEqual({
     kind: 'timeout',
     message: expect.stringMatching(STOPPED),
@@ -96,7 +103,10 @@ test.each([
   expect(answerOf('object.list.size() == 3000', BIG)).toMatchObject({ value: true });
 });
 
-/** An object whose first reads take `waits` times longer than an attempt may, without CPU time, as on a busy machine. */
+/**
+ * Returns an object whose first `waits` reads block longer than an attempt may take. They use no CPU time, as on a busy
+ * machine.
+ */
 function slowlyRead(waits: number): { readonly object: object; readonly reads: () => number } {
   const never = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   let reads = 0;

@@ -1,14 +1,18 @@
 /**
- * Compiles and evaluates expressions in the Common Expression Language (CEL). An expression sees `object` and nothing else, and is
- * stopped when its time is over: CEL always ends, but nested macros and regular expressions may take years.
+ * Compiles and evaluates expressions in the Common Expression Language (CEL). An expression can access only `object`,
+ * and is stopped at its time limit. The evaluation of every CEL expression ends, but nested macros and regular
+ * expressions may take years.
  */
 import { createContext, Script } from 'node:vm';
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { isRecord } from '../util/json.ts';
 
-/** What an expression says about an object. */
+/** The result of an expression for an object. */
 export type CelAnswer =
-  /** `detail` shows the values that were compared, if the expression is false; the text is empty if it compares none. */
+  /**
+   * If the expression is false, `detail` shows the values that were compared. It is empty if the expression compares no
+   * values.
+   */
   | { readonly kind: 'value'; readonly value: boolean; readonly detail: string }
   /** The expression cannot be evaluated for this object: a field is missing, or types do not match. */
   | { readonly kind: 'error'; readonly message: string }
@@ -22,12 +26,13 @@ export interface CelProgram {
 /** Milliseconds of CPU time that one evaluation may take. A usual one takes far less than one. */
 export const CEL_LIMIT_MS = 50;
 /**
- * Milliseconds by the clock after which each attempt is stopped. On a busy machine this process may get almost no CPU time in the
- * first one. Then it tries again, with more time.
+ * Milliseconds of elapsed time after which each attempt is stopped. On a busy machine, this process may get almost no
+ * CPU time during the first attempt. The next attempts then have more time.
  */
 const ATTEMPTS_MS = [CEL_LIMIT_MS, 250, 1_000];
 /**
- * Attempts that used less of the limit than this waited for the CPU. An attempt that computes all the time uses almost all of the limit.
+ * If the attempts used less than this fraction of the limit, the process was waiting for the CPU. An attempt that
+ * computes all the time uses almost the whole limit.
  */
 const USED_SHARE = 0.8;
 const MOST_NODES = 1_000;
@@ -43,7 +48,7 @@ const environment = new Environment({
   limits: { maxAstNodes: MOST_NODES, maxDepth: MOST_DEPTH },
 }).registerVariable('object', 'dyn');
 
-/** Returns the program, or as a text what is wrong with the expression and where. */
+/** Returns the program. If the expression is invalid, returns a text that describes the error and its position. */
 export function compileCel(expression: string): CelProgram | string {
   const checked = within(() => {
     const { valid, type, error } = environment.check(expression);
@@ -73,12 +78,12 @@ function evaluate(program: (context: object) => unknown, ast: ASTNode, object: u
   }
 }
 
-/** The script calls whatever `work` is at that time. Nothing of an expression becomes code of the script. */
+/** The script calls the current function in `work`. No part of an expression becomes code of the script. */
 const sandbox: { work: () => void } = { work: () => undefined };
 const context = createContext(sandbox);
 const call = new Script('work()');
 
-/** Stands for the result of work that did not end in time. */
+/** The result if the work did not end in time. */
 class Stopped {
   readonly why: string;
 
@@ -93,7 +98,7 @@ function within<T>(work: () => T): T | Stopped {
   for (const limitMs of ATTEMPTS_MS) {
     const attempt = runFor(limitMs, work);
     if (attempt !== undefined) return attempt.result;
-    // The CPU time of all attempts counts, because no work that ends in time needs a large part of the limit.
+    // The CPU time of all attempts is added, because work that ends in time never needs a large part of the limit.
     const { user, system } = process.threadCpuUsage(before);
     if ((user + system) / 1_000 >= CEL_LIMIT_MS * USED_SHARE)
       return new Stopped(`it took more than ${CEL_LIMIT_MS} ms of CPU time`);
@@ -119,8 +124,8 @@ function runFor<T>(limitMs: number, work: () => T): { readonly result: T } | und
 }
 
 /**
- * Returns the value with each whole number as an int of CEL, as the API server does. Objects get no prototype, so that only their
- * own members exist.
+ * Converts a value to CEL: each whole number becomes an int of CEL, as in the API server. Objects have no prototype, so
+ * that only their own members exist.
  */
 function celValue(value: unknown): unknown {
   if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : value;
@@ -130,7 +135,7 @@ function celValue(value: unknown): unknown {
   return Object.assign(Object.create(null), Object.fromEntries(members)) as object;
 }
 
-/** Returns the values that the first false comparison among those joined by `&&` compares, such as `2 == 3`. */
+/** Returns the values of the first false comparison, such as `2 == 3`. Considers the comparisons that `&&` joins. */
 function detailOf(node: ASTNode, context: object): string {
   if (node.op === '&&') {
     const [left, right] = node.args;
@@ -152,7 +157,10 @@ function textOf(value: unknown): string {
   return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
 }
 
-/** Returns the first line of the message, without the picture of the expression, and the position, which counts from one. */
+/**
+ * Returns the first line of the message, and the position of the error, which counts from one. Omits the following
+ * lines of the message, which show the expression.
+ */
 function faultOf(error: unknown): string {
   const { summary, message, range } = error as {
     summary?: string;
@@ -163,7 +171,7 @@ function faultOf(error: unknown): string {
   return range === undefined ? text : `${text}, at character ${range.start + 1}`;
 }
 
-/** The error of a timeout belongs to the context of the script, so it is no `Error` of ours. */
+/** The error of a timeout comes from the context of the script, so it is not an instance of `Error` in this process. */
 function codeOf(error: unknown): unknown {
   return isRecord(error) ? error['code'] : undefined;
 }

@@ -5,11 +5,11 @@ import type { LabelSelector } from '../kube/resources.ts';
 export interface HealthRules {
   /** The names of the checks are unique. */
   readonly checks: readonly HealthCheck[];
-  /** True if targets may start although a check got no answer. */
+  /** True if targets may start although the result of a check is unknown. */
   readonly ignoresUnknown?: boolean | undefined;
 }
 
-/** One question whose answer must be good before a node starts, and after its upgrade. */
+/** A check that must pass before a node starts, and again after its upgrade. */
 export type HealthCheck =
   | DaemonSetCheck
   | ResourceCheck
@@ -27,7 +27,7 @@ interface NamedCheck {
 /** The pods of DaemonSets on the nodes that the plans of the policy upgrade must be Ready. */
 export interface DaemonSetCheck extends NamedCheck {
   readonly kind: 'daemonSets';
-  /** `critical`: only pods with one of the two priority classes for parts of the system. */
+  /** `critical` selects only the pods with one of the two priority classes for system components. */
   readonly pods: 'critical' | 'all';
 }
 
@@ -58,7 +58,7 @@ export interface AlertCheck extends ServerCheck {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Each value that a PromQL query returns must be within the bounds, and there must be at least one. */
+/** Each value that a PromQL query returns must be within the bounds. The query must return at least one value. */
 export interface MetricCheck extends ServerCheck {
   readonly kind: 'metrics';
   readonly query: string;
@@ -79,30 +79,44 @@ export interface JobCheck extends NamedCheck {
   readonly spec: Readonly<Record<string, unknown>>;
   /** Milliseconds that the Job may take. */
   readonly timeoutMs: number;
-  /** Milliseconds after the end of a Job that succeeded for which its answer holds, unless a node was upgraded since. */
+  /**
+   * Milliseconds after the end of a successful Job in which its result remains valid. If a node was upgraded after the
+   * Job started, the result is not valid any more.
+   */
   readonly everyMs: number;
 }
 
 /** A check that got no answer is `unknown`. */
 export type CheckState = 'passing' | 'failing' | 'unknown';
 
-/** What one round of a check found. */
+/** The result of one round of a check. */
 export interface CheckFinding {
   readonly state: CheckState;
-  /** A clause that follows the name of the check. It names the value and its bound, if there are any. */
+  /**
+   * A clause that follows the name of the check. If the check compares a value with a bound, the clause contains both.
+   */
   readonly message: string;
-  /** The Nodes that a failing check is about; undefined if it is about the whole cluster. */
+  /** The Nodes for which the check fails; undefined if the check applies to the whole cluster. */
   readonly nodes?: readonly string[] | undefined;
-  /** True while the answer is being worked out, as by a Job that runs. Then nodes wait, even if the policy ignores unknown checks. */
+  /**
+   * True while the result is being determined, for example while a Job runs. Nodes then wait, even if the policy
+   * ignores unknown checks.
+   */
   readonly isPending?: boolean | undefined;
-  /** The time that the answer is about, in milliseconds since the Unix epoch; undefined if that is the start of the round. */
+  /**
+   * The time to which the answer applies, in milliseconds since the Unix epoch; undefined if this is the start of the
+   * round.
+   */
   readonly at?: number | undefined;
 }
 
 export interface CheckResult extends CheckFinding {
   readonly name: string;
-  /** When the check took this state, in milliseconds since the Unix epoch. */
+  /** The time at which the check changed to this state, in milliseconds since the Unix epoch. */
   readonly since: number;
-  /** The time that the last answer is about, in milliseconds since the Unix epoch: usually when the last round of the check began. */
+  /**
+   * The time to which the last answer applies, in milliseconds since the Unix epoch. This is usually the start of the
+   * last round of the check.
+   */
   readonly at: number;
 }

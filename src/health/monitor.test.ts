@@ -1,4 +1,4 @@
-/** The health monitor asks in the background, shares answers, and never hangs. */
+/** Tests that the health monitor runs its checks in the background, shares answers, and never hangs. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import type { CheckFinding, DaemonSetCheck } from './checks.ts';

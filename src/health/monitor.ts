@@ -1,6 +1,6 @@
 /**
- * Asks the health checks of policies in the background, while plans under these policies are unfinished. Plans under one policy
- * share the answers. No decision ever waits for a check.
+ * Performs the health checks of policies in the background, while plans under these policies are unfinished. All plans
+ * under one policy use the same results. No decision ever waits for a check.
  */
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
@@ -11,7 +11,7 @@ import { aborted, semaphore } from '../util/waits.ts';
 import { within } from '../util/within.ts';
 import type { CheckFinding, CheckResult, HealthCheck } from './checks.ts';
 
-/** What one plan needs to know. */
+/** The checks and the Nodes of one plan, and how recent its results must be. */
 export interface HealthScope {
   /** The name of the policy. */
   readonly policy: string;
@@ -19,14 +19,14 @@ export interface HealthScope {
   /** The Nodes that the plan has upgraded, or is upgrading. */
   readonly nodes: readonly string[];
   /**
-   * The plan needs an answer to each check that was asked at this time or later, in milliseconds since the Unix epoch; 0 if every answer
-   * counts.
+   * The plan needs a result of each check from this time or later, in milliseconds since the Unix epoch; 0 if every
+   * result counts.
    */
   readonly after: number;
 }
 
 export interface HealthMonitor {
-  /** Asks the checks from now on, until `forget` is called for the plan. */
+  /** Performs the checks from now on, until `forget` is called for the plan. */
   follow(plan: string, scope: HealthScope): void;
   forget(plan: string): void;
   /** Returns the last answers; empty if the plan is not followed. A check without an answer is missing. */
@@ -36,16 +36,19 @@ export interface HealthMonitor {
    * listener.
    */
   onChange(listener: () => void): () => void;
-  /** Runs until `stop` aborts. Before and after that nothing is asked, and nothing is known. */
+  /** Runs until `stop` aborts. Before and after the run, the monitor performs no checks and has no results. */
   run(stop: AbortSignal): Promise<void>;
 }
 
-/** The policy, the time of the round, and the time that an answer must not be older than. */
+/** The policy, the time of the round, and the earliest time from which a result is recent enough. */
 export interface Need extends Pick<HealthScope, 'policy' | 'after'> {
   readonly now: number;
 }
 
-/** Answers one check. `nodes` are those of all plans under the policy. A rejection makes the check unknown. */
+/**
+ * Performs one check. `nodes` are the Nodes of all plans under the policy. If the promise rejects, the check is
+ * unknown.
+ */
 export type AskCheck = (
   check: HealthCheck,
   nodes: ReadonlySet<string>,
@@ -65,7 +68,7 @@ const LONGEST_MESSAGE = 300;
 interface Entry {
   readonly check: HealthCheck;
   result?: CheckResult;
-  /** When the last round began. */
+  /** The time at which the last round began. */
   askedAt?: number;
   isAsking: boolean;
   /** Cancels the next round; undefined if none is planned. */

@@ -28,7 +28,7 @@ export function shownLabels(labels: Labels, without: readonly string[] = []): st
   return shown.join(', ');
 }
 
-/** Joins what is named, and counts the rest. */
+/** Joins the first names, and adds the number of the other names. */
 export function firstOf(all: readonly string[]): string {
   return listedOneByOne(all, MOST_NAMED);
 }

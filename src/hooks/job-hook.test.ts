@@ -1,4 +1,4 @@
-/** The Job of a hook: what it is made of, and how it stands. */
+/** Tests the Job of a hook: its content, and the state that its status means. */
 import { expect, test } from 'vitest';
 import type { KubeClient } from '../kube/client.ts';
 import type { Job } from '../kube/resources.ts';
@@ -82,7 +82,7 @@ const NOT_FOUND = new StatusError({
   message: 'none',
 });
 
-/** Looks at a Job once. An error stands for the answer of the API server. */
+/** Looks at a Job once. If `found` or `created` is an error, the API server answers with this error. */
 async function look(found: Job['status'] | Error, created?: Error) {
   const stored = { metadata: { name: 'refit-backup-1' }, status: found };
   const client = {

@@ -1,4 +1,4 @@
-/** Carries out a hook as a Job: creates the Job under the same name in every leader, and reads its state. */
+/** Runs a hook as a Job. Every leader creates the Job under the same name, and reads its state. */
 import { HOOK_LABEL, HOOK_NODE_ANNOTATION } from '../drain/own-pods.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Job, jobs, trueCondition } from '../kube/resources.ts';
@@ -23,7 +23,7 @@ export async function lookAtJob(
   if (found) return findingOf(found, namespace);
   const name = `Job ${namespace}/${run.id}`;
   try {
-    // Another leader may have created the same Job meanwhile; the next look finds it.
+    // Another leader may have created the same Job in the meantime. The next call then finds this Job.
     await ifNew(client.create(jobs, jobOfRun(run, action), { namespace, abort }));
   } catch (error) {
     if (!isInvalid(error))
@@ -47,7 +47,9 @@ function findingOf({ metadata, status = {} }: Job, namespace: string): HookFindi
   };
 }
 
-/** Returns the Job of a run. The deadline of the hook is that of the Job, so that it counts without a leader, too. */
+/**
+ * Returns the Job of a run. The Job has the deadline of the hook, so that the deadline applies even if no leader runs.
+ */
 export function jobOfRun({ id, hook, variables, node }: HookRun, action: JobAction): Job {
   const { template, namespace, pinToNode, retries } = action;
   const labels = { ...template.metadata?.labels, [HOOK_LABEL]: hook.name };
@@ -107,8 +109,8 @@ function withVariables(spec: PodSpec, variables: HookRun['variables']): PodSpec 
 }
 
 /**
- * Returns the spec for pods that only this Node may run, also while it is unschedulable. As with a DaemonSet, the scheduler
- * places the pod, so that it still judges whether the pod fits.
+ * Returns the spec for pods that may run only on this Node, even while the Node is unschedulable. As for a DaemonSet,
+ * the scheduler binds the pod, so that it still checks whether the pod fits.
  */
 function pinned(spec: PodSpec, node: string): PodSpec {
   const affinity = recordIn(spec, 'affinity');

@@ -1,10 +1,10 @@
 /** Defines the hooks of a policy, one run of a hook, and its result. All are plain data, with times in milliseconds. */
 
 /**
- * When a hook runs. beforePlan: before the first node of a run is started · beforeDrain: before a node is signalled, and so before its
- * drain · afterDrain: after the leader has drained the node, and before the work on it goes on · beforeRestart: the same moment, after
- * the hooks afterDrain, and also for a node that is not drained · afterVerified: after its upgrade is verified · afterPlan: after a run
- * has ended as done.
+ * The moment at which a hook runs. beforePlan: before the first node of a run is started · beforeDrain: before a node
+ * is signalled, and therefore before its drain · afterDrain: after the leader has drained the node, and before the work
+ * on the node continues · beforeRestart: at the same moment, but after the afterDrain hooks, and also for a node that
+ * is not drained · afterVerified: after the upgrade of the node is verified · afterPlan: after a run has ended as done.
  */
 export type HookMoment =
   | 'beforePlan'
@@ -14,7 +14,7 @@ export type HookMoment =
   | 'afterVerified'
   | 'afterPlan';
 
-/** Returns true for a moment of the whole plan, which no node has. */
+/** Returns true for a moment of the whole plan. Such a moment does not occur for single nodes. */
 export function isOfPlan(when: HookMoment): boolean {
   return when === 'beforePlan' || when === 'afterPlan';
 }
@@ -62,7 +62,10 @@ export interface PodTemplate {
 
 /** One run of a hook. */
 export interface HookRun {
-  /** Names the run, for every leader alike. It is the name of the Job, or the key by which a server knows a repeated request. */
+  /**
+   * The name of the run. It is the same for every leader. It is the name of the Job, or the key by which a server
+   * recognizes a repeated request.
+   */
   readonly id: string;
   readonly hook: Hook;
   /** The environment of the hook. */
@@ -73,7 +76,7 @@ export interface HookRun {
 
 export type HookState = 'running' | 'succeeded' | 'failed';
 
-/** What one look at a run found. `message` is a clause about the run. */
+/** The result of checking a run once. `message` is a clause about the run. */
 export interface HookFinding {
   readonly state: HookState;
   readonly message: string;
@@ -83,8 +86,8 @@ export interface HookResult extends HookFinding {
   readonly id: string;
   /** The name of the hook. */
   readonly hook: string;
-  /** The name of the target that the run is for; undefined if it is for the whole plan. */
+  /** The name of the target of the run; undefined if the run is for the whole plan. */
   readonly target?: string | undefined;
-  /** When the run took this state, in milliseconds since the Unix epoch. */
+  /** The time at which the run changed to this state, in milliseconds since the Unix epoch. */
   readonly since: number;
 }

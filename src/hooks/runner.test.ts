@@ -1,4 +1,7 @@
-/** The runner of hooks works in the background, goes on after errors, keeps deadlines and forgets what nobody needs. */
+/**
+ * Tests that the runner of hooks works in the background, continues after errors, enforces deadlines, and forgets runs
+ * that nobody needs.
+ */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import type { HookFinding, HookRun } from './rules.ts';

@@ -1,6 +1,6 @@
 /**
- * Carries out the hooks of policies in the background, while this process leads. No decision ever waits for a hook: decisions say
- * which runs are due, and read the results.
+ * Runs the hooks of policies in the background, while this process leads. No decision ever waits for a hook: decisions
+ * determine which runs are due, and read the results.
  */
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
@@ -13,8 +13,8 @@ import type { HookFinding, HookResult, HookRun } from './rules.ts';
 
 export interface HookRunner {
   /**
-   * Carries out the due runs of a plan, and stops looking at its other runs. The results of runs that are neither due nor kept are
-   * forgotten, except the failures of the targets in `settled`, which people still read.
+   * Carries out the due runs of a plan, and stops checking its other runs. Forgets the results of runs that are neither
+   * due nor kept. The failures of the targets in `settled` are not forgotten, because people still read them.
    */
   follow(
     plan: string,
@@ -27,21 +27,28 @@ export interface HookRunner {
   resultsOf(plan: string): readonly HookResult[];
   /** Calls the listener when a run changes its state or its message. The returned function removes the listener. */
   onChange(listener: () => void): () => void;
-  /** Runs until `stop` aborts. Before and after that nothing is carried out, and nothing is known. */
+  /** Runs until `stop` aborts. Before and after that, the runner carries out no hooks and has no results. */
   run(stop: AbortSignal): Promise<void>;
 }
 
-/** Starts the run if it was not started yet, and returns its state. After a rejection, the runner calls the function again. */
+/**
+ * Starts the run if it has not been started yet, and returns its state. After a rejection, the runner calls the
+ * function again.
+ */
 export type LookAtRun = (run: HookRun, abort: AbortSignal) => Promise<HookFinding>;
 
-/** Milliseconds between two looks at a Job, and between the first two requests to a server. Later requests are rarer. */
+/**
+ * Milliseconds between two checks of a Job, and between the first two requests to a server. The pauses between later
+ * requests are longer.
+ */
 const EVERY_MS = 3_000;
 /** The most milliseconds between two requests to a server. */
 const LONGEST_PAUSE_MS = 60_000;
-/** Milliseconds that one look may take. */
+/** Milliseconds that one check of a run may take. */
 const WITHIN_MS = 15_000;
 /**
- * Milliseconds after the deadline of a run before this process ends it. A Job has the same deadline, and its own report says more.
+ * Milliseconds between the deadline of a run and the time at which this process ends the run. The Job has the same
+ * deadline, and its own failure message has more details.
  */
 const GRACE_MS = 30_000;
 const AT_ONCE = 8;
@@ -51,14 +58,14 @@ const LONGEST_MESSAGE = 300;
 interface Entry {
   readonly plan: string;
   readonly run: HookRun;
-  /** When this process first carried out the run, by its monotonic clock. */
+  /** The time at which this process first carried out the run, by its monotonic clock. */
   readonly startedAt: number;
   result?: HookResult;
-  /** How many looks have ended. */
+  /** The number of checks of this run that have ended. */
   looks: number;
   isDue: boolean;
   isLooking: boolean;
-  /** Cancels the next look; undefined if none is planned. */
+  /** Cancels the next check; undefined if no check is planned. */
   cancel?: (() => void) | undefined;
 }
 
@@ -165,7 +172,7 @@ class Runner implements HookRunner {
     this.#planLook(entry, this.#pauseOf(entry));
   }
 
-  /** Returns the milliseconds before the next look. The last request to a server is at the deadline of the run. */
+  /** Returns the milliseconds until the next check. The last request to a server is sent at the deadline of the run. */
   #pauseOf({ run: { hook }, startedAt, looks }: Entry): number {
     if (hook.action.kind === 'job') return EVERY_MS;
     const pauseMs = Math.min(EVERY_MS * 2 ** (looks - 1), LONGEST_PAUSE_MS);
@@ -189,7 +196,10 @@ class Runner implements HookRunner {
     this.#listeners.call();
   }
 
-  /** Ends a run that is still not over some time after its deadline, by the time that this process has watched. */
+  /**
+   * Ends a run that has not ended some time after its deadline. The time is measured from when this process first
+   * carried out the run.
+   */
   #inTime({ run, startedAt }: Entry, found: HookFinding): HookFinding {
     const { timeoutMs, action } = run.hook;
     const graceMs = action.kind === 'job' ? GRACE_MS : 0;

@@ -1,4 +1,4 @@
-/** The request of a hook: what a server gets, and what its answer means. */
+/** Tests the request of a hook: what a server gets, and what its answer means. */
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Script, type StubServer, startStubServer } from '../../test/faults/stub-server.ts';
@@ -38,7 +38,7 @@ type Values = Readonly<Record<string, string>>;
 const GOOD: Values = { key: KEY, 'ca.crt': authority.certificate };
 
 interface Asking {
-  /** The values of the Secret, or the answer of the API server. */
+  /** The values of the Secret, or the error with which the API server answers. */
   readonly secret?: Values | Error;
   readonly now?: number;
   readonly abort?: AbortSignal;
@@ -46,7 +46,9 @@ interface Asking {
   readonly of?: HookRun['variables'];
 }
 
-/** Asks the server once, as a leader does. Returns what that means; an error counts as a run that goes on. */
+/**
+ * Sends the request once, as a leader does. Returns the meaning of the answer. An error counts as a run that continues.
+ */
 async function ask({ secret = GOOD, now = NOW, abort = NEVER, of }: Asking = {}): Promise<string> {
   const get = async () => {
     if (secret instanceof Error) throw secret;

@@ -20,7 +20,7 @@ export interface WebhookTools {
   readonly clock: Clock;
 }
 
-/** The names of the moments in policies, and so in requests. */
+/** The names of the moments in policies. Requests contain the same names. */
 const MOMENTS: Readonly<Record<HookMoment, string>> = {
   beforePlan: 'BeforePlan',
   beforeDrain: 'BeforeDrain',
@@ -31,12 +31,15 @@ const MOMENTS: Readonly<Record<HookMoment, string>> = {
 };
 /** The most bytes of an answer that are read. Only its beginning is shown. */
 const MOST_BYTES = 4_096;
-/** The fewest characters that count as a part of a secret. A shorter end is like that of any text, and tells nothing. */
+/**
+ * The fewest characters at the end of a text that are treated as a part of a secret. Fewer characters match by chance,
+ * and reveal nothing.
+ */
 const SHORTEST_PART = 4;
 
 /**
- * Sends the request of the run once, and returns what the answer means. Rejects if there is no answer or no key, after which it
- * is sent again. No redirect is followed, so that nobody else gets the request.
+ * Sends the request of the run once, and returns the meaning of the response. Rejects if there is no response or no
+ * valid key; the request is then sent again. Redirects are not followed, so that no other server receives the request.
  */
 export async function askWebhook(
   { client, namespace, environment, clock }: WebhookTools,
@@ -75,8 +78,8 @@ export async function askWebhook(
 }
 
 /**
- * Returns the body. The signature covers it, so it repeats the key of the request. JSON leaves out the fields that are undefined because
- * there is no node.
+ * Returns the body of the request. The body contains the idempotency key as well, because the signature covers only the
+ * body and the time. JSON omits the fields that are undefined because the run has no node.
  */
 function bodyOf({ id, hook, node, variables }: HookRun): object {
   return {
@@ -106,12 +109,13 @@ function stateOf({ statusCode = 0 }: IncomingMessage): HookFinding['state'] {
 
 interface Beginning {
   readonly text: string;
-  /** False if more may have followed. */
+  /** False if the body may continue after this text. */
   readonly isWhole: boolean;
 }
 
 /**
- * Returns the beginning of the body. If the body breaks off, the part that has arrived is returned, because the status is already known.
+ * Returns the beginning of the body. If the connection breaks, returns the part that has arrived, because the status is
+ * already known.
  */
 async function beginningOf(response: IncomingMessage): Promise<Beginning> {
   const parts: Buffer[] = [];
@@ -124,14 +128,17 @@ async function beginningOf(response: IncomingMessage): Promise<Beginning> {
       if (length >= MOST_BYTES) break;
     }
   } catch {
-    // What has arrived is enough.
+    // The part that has arrived is enough.
     isWhole = false;
   }
   const text = Buffer.concat(parts).subarray(0, MOST_BYTES).toString('utf8');
   return { text, isWhole: isWhole && length < MOST_BYTES };
 }
 
-/** Returns what an answer says: its `message` if it is JSON with one, or else its text on one line. */
+/**
+ * Returns the text of a response on one line. This is the `message` if the body is JSON with a message, and the whole
+ * body otherwise.
+ */
 function textOf(body: string): string {
   let said = body;
   try {
@@ -147,7 +154,10 @@ function onOneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim();
 }
 
-/** Returns the key and the signature in each form in which a server may quote them, on one line like the text that quotes them. */
+/**
+ * Returns the key and the signature in each form in which a server may quote them. Each form is on one line, like the
+ * text in which it is searched.
+ */
 function formsOf(key: Buffer, signature: string): readonly string[] {
   const forms = [
     onOneLine(key.toString('utf8')),
@@ -162,9 +172,9 @@ function hidden(text: string, forms: readonly string[]): string {
   return forms.reduce((shown, form) => shown.replaceAll(form, '***'), text);
 }
 
-/** Returns a text that was cut off without the beginning of a form at its end. */
+/** Returns a text that was cut off. If the text ends with the beginning of one of the forms, that part is replaced. */
 function withoutPart(text: string, forms: readonly string[]): string {
-  // The cut may have split a character, which then has this sign.
+  // The cut may have split a character. A split character is decoded as U+FFFD.
   const whole = text.replace(/\uFFFD$/, '');
   const lengths = forms.map((form) => {
     for (let length = form.length - 1; length >= SHORTEST_PART; length--)

@@ -12,7 +12,7 @@ import { type Get, httpGet } from './http-get.ts';
 const MODULE = new URL('./http-get.ts', import.meta.url).href;
 const NEVER = new AbortController().signal;
 
-/** Returns the output of a process that sends the request on a host with only this authority. */
+/** Returns the output of a process that sends the request on a host that trusts only this authority. */
 async function askAs(
   { trust }: HttpsMirror,
   request: Omit<Get, 'headers' | 'environment'>,
@@ -56,7 +56,7 @@ test('a redirect from https to plain http is refused for good, unless a flag all
   const host = `127.0.0.1:${mirror.server.port}`;
   const weaker = `Error: a redirect of ${host} leads from https to plain http at 127.0.0.1:${plain.port}`;
   expect(await askAs(mirror, { url })).toBe(`${weaker} (see --allow-insecure-redirect)`);
-  // Only downloads of plans have the flag.
+  // Only downloads of plans have the flag, so this error does not mention it.
   expect(await askAs(mirror, { url, source: 'spec.updateServer' })).toBe(weaker);
   expect(plain.requests).toHaveLength(0);
   expect(await askAs(mirror, { url, allowInsecureRedirect: true })).toBe('200');

@@ -1,6 +1,6 @@
 /**
- * Sends one request over HTTP or HTTPS. It follows redirects, retries nothing, and says
- * whether a retry can help.
+ * Sends one request over HTTP or HTTPS. Follows redirects, and does not retry. The type of the error shows whether a
+ * retry can help.
  */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '../util/clock.ts';
@@ -35,18 +35,18 @@ export interface Get extends Pick<Route, 'headers'> {
   readonly method?: 'HEAD' | undefined;
   readonly url: string;
   /**
-   * The text for messages that names the setting that requires https, and the setting that lifts the requirement. If it
-   * is absent, plain http is allowed.
+   * A text for error messages. It names the setting that requires https, and the setting that removes this requirement.
+   * If it is absent, plain http is allowed.
    */
   readonly requireHttps?: string | undefined;
-  /** If true, a redirect from https to plain http is followed, as by the autopilot of k0s. */
+  /** If true, a redirect from https to plain http is followed, as the autopilot of k0s does. */
   readonly allowInsecureRedirect?: boolean | undefined;
   /**
-   * Returns why nothing may be requested from an address, or undefined if it may. It is called with
-   * the URL and with each redirect. If it is absent, every address is allowed.
+   * Returns the reason why no request may be sent to an address; undefined if requests are allowed. It is called with
+   * the URL and with the target of each redirect. If it is absent, every address is allowed.
    */
   readonly refuses?: ((address: URL) => string | undefined) | undefined;
-  /** Headers that are sent only to the host of the URL, not after a redirect to another one. */
+  /** Headers that are sent only to the host of the URL. They are not sent after a redirect to another host. */
   readonly secretHeaders?: OutgoingHttpHeaders;
   /** The name, for messages, of the object that contains the URL. The default is `the plan`. */
   readonly source?: string;
@@ -162,7 +162,10 @@ export interface StallGuard extends Disposable {
   touch(): void;
 }
 
-/** Returns a guard. A download may be silent for `stallMs`, and take `remainingMs` in all. */
+/**
+ * Returns a guard. The guard aborts the download if no data arrives for `stallMs`, or if the download takes longer than
+ * `remainingMs`.
+ */
 export function stallGuard(
   stallMs: number,
   remainingMs: number,

@@ -41,8 +41,8 @@ export function proxyFor(address: URL, environment: Environment): URL | undefine
 
 function readProxy(text: string): URL | undefined {
   const proxy = new URL(text);
-  // A URL may contain a percent sign that encodes nothing. Such credentials cannot be decoded, and
-  // this throws.
+  // A percent sign in a URL may be invalid, because it encodes no character. Credentials with such a sign cannot be
+  // decoded, and this call throws.
   decodeURIComponent(`${proxy.username}:${proxy.password}`);
   return ownMember(PORTS, proxy.protocol) === undefined ? undefined : proxy;
 }

@@ -55,7 +55,7 @@ test('without credentials in the URLs none are sent', async () => {
 test('a tunnel that is refused is closed, also where the proxy would keep it open', async () => {
   const closed = Promise.withResolvers<void>();
   const listener = createServer().on('connect', (_request, socket) => {
-    // The other side ended its half of the connection. This half stays open.
+    // On `end`, the other side has closed its half of the connection. This half stays open until `socket.end()`.
     socket.once('error', () => undefined).once('end', () => closed.resolve(void socket.end()));
     socket.write('HTTP/1.1 407 Who are you\r\n\r\n');
     socket.resume();

@@ -34,7 +34,7 @@ export class ProxyRefusal extends Error {
 }
 
 /**
- * Resolves with the head of the answer. It rejects with an error of `node:http` or with a
+ * Resolves with the response after its headers have arrived. Rejects with an error of `node:http` or with a
  * ProxyRefusal.
  */
 export async function get(

@@ -1,4 +1,4 @@
-/** Signs requests, so that a receiver knows that they come from somebody who has the key, and when they were sent. */
+/** Signs requests, so that a receiver can verify that the sender has the key, and when the request was sent. */
 import { createHmac } from 'node:crypto';
 
 /** The fewest bytes of a key: a shorter one could be guessed from a signature. */
@@ -11,7 +11,10 @@ export interface Signature {
   readonly headers: Readonly<Record<'refit-timestamp' | 'refit-signature', string>>;
 }
 
-/** Returns what is wrong with the key, as a clause without a subject; undefined if the key may sign. Every byte belongs to the key. */
+/**
+ * Returns the problem of the key, as a clause without a subject; undefined if the key may be used. All bytes of the
+ * buffer belong to the key.
+ */
 export function keyProblem(key: Buffer): string | undefined {
   if (key.length >= SHORTEST_KEY) return undefined;
   return `has ${key.length} bytes; it must have at least ${SHORTEST_KEY}`;

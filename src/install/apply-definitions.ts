@@ -1,5 +1,5 @@
 /**
- * Applies the definitions of the kinds that `refit controller` needs. It leaves a definition as it is if a newer Refit
+ * Applies the definitions of the kinds that `refit controller` needs. Leaves a definition unchanged if a newer Refit
  * applied it, or if it belongs to another field manager, such as k0s, Helm or kubectl.
  */
 import type { KubeClient } from '../kube/client.ts';
@@ -18,7 +18,7 @@ import type { BasicTools } from '../util/tools.ts';
 import { compareVersionTexts } from '../util/version.ts';
 import { manifestsOf, objectsIn } from './manifests.ts';
 
-/** The field manager. It is used for definitions only, so that it never owns what a person applied. */
+/** The field manager. It is used only for definitions, so that it never owns fields that a person applied. */
 const FIELD_MANAGER = 'refit-definitions';
 /** The annotation with the version of Refit that applied a definition last. */
 export const APPLIED_BY_ANNOTATION = 'upgrade.refit.dev/definition-version';
@@ -29,7 +29,7 @@ const PATIENCE_MS = 60_000;
 /** An API server that has just started may deny every request for some seconds. */
 const FORBIDDEN_MS = 5_000;
 const FORBIDDEN_PAUSE_MS = 1_000;
-/** How often a definition may change between our read and our write. */
+/** The number of times that a definition may change between the read and the write of Refit. */
 const MOST_TRIES = 10;
 
 export interface DefinitionsRun extends BasicTools {
@@ -81,9 +81,9 @@ function missingRight(cause: Error): RefitError {
 }
 
 /**
- * Applies one definition. It starts again if an existing definition changes between the read and the write. Only two versions
- * of Refit that both find no definition within the same milliseconds can overwrite each other; the newer one applies its
- * definition again at its next start.
+ * Applies one definition. Starts again if an existing definition changes between the read and the write. Two versions
+ * of Refit can overwrite each other only if both find no definition within the same milliseconds. The newer version
+ * then applies its definition again at its next start.
  */
 async function applyOne(definition: CustomResourceDefinition, run: DefinitionsRun): Promise<void> {
   const { client, version, abort, log } = run;
@@ -159,7 +159,10 @@ async function waitUntilServed(
   }
 }
 
-/** A user without the right to list a kind gets the same answer whether or not it is served. */
+/**
+ * If the user has no permission to list a kind, the API server returns the same error for a served kind and for an
+ * unknown kind. Such a kind counts as served.
+ */
 async function isServed(
   client: KubeClient,
   resource: Resource,

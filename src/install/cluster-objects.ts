@@ -1,6 +1,6 @@
 /**
- * Applies the objects of manifests to a cluster, and removes them. Neither changes objects that
- * Refit did not install.
+ * Applies the objects of manifests to a cluster, and removes them. Neither operation changes objects that Refit did not
+ * install.
  */
 import type { Reading } from '../kube/client.ts';
 import * as kube from '../kube/resources.ts';
@@ -10,7 +10,8 @@ import { RefitError } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 
 /**
- * Deleting an object of these kinds deletes other objects, such as all objects of a defined kind.
+ * Deleting an object of these kinds also deletes other objects. For example, deleting a definition deletes all objects
+ * of the defined kind.
  */
 const HOLDERS = ['Namespace', 'CustomResourceDefinition'];
 
@@ -28,8 +29,8 @@ export interface ObjectsRun extends Reading {
 }
 
 /**
- * Applies the objects, and prints one line for each, as kubectl does. It changes nothing and
- * rejects with REFIT_INSTALL if an object of somebody else is in the way.
+ * Applies the objects, and prints one line for each object, as kubectl does. If an object that Refit did not install
+ * prevents the installation, changes nothing and rejects with REFIT_INSTALL.
  */
 export async function applyObjects(
   objects: readonly kube.KubeObject[],
@@ -96,8 +97,8 @@ export function deleteCommands(objects: readonly kube.KubeObject[]): string[] {
 }
 
 /**
- * Returns true for a Deployment that Refit did not install, such as that of k0s, and for a binding
- * that grants our ServiceAccount nothing.
+ * Returns true if an existing object that Refit did not install prevents the installation. This can be a Deployment,
+ * such as the Deployment of k0s, or a binding that lacks the ServiceAccount of Refit.
  */
 async function isInTheWay(object: Wanted, run: ObjectsRun): Promise<boolean> {
   const accounts = object.subjects?.filter(({ kind }) => kind === 'ServiceAccount') ?? [];
@@ -125,7 +126,7 @@ async function whenGone(object: kube.KubeObject, run: ObjectsRun): Promise<LookU
 
 const APPLY = { type: 'apply', fieldManager: 'refit-install', force: true } as const;
 
-/** Returns the object with the label of what Refit installs. */
+/** Returns the object with the label that marks objects installed by Refit. */
 function owned(object: kube.KubeObject): kube.KubeObject {
   const { labels } = object.metadata;
   return { ...object, metadata: { ...object.metadata, labels: { ...labels, [LABEL]: OWNER } } };
@@ -167,8 +168,8 @@ export async function removeObjects(
 }
 
 /**
- * Returns a map from the title of each object to the title of the Deployment that needs it. A Deployment of the same name that Refit did
- * not install needs nothing.
+ * Returns a map from the title of each object to the title of the Deployment that needs it. A Deployment with the same
+ * name that Refit did not install does not count.
  */
 async function neededOf(others: readonly Objects[], run: ObjectsRun): Promise<Map<string, string>> {
   const needed = new Map<string, string>();
@@ -182,15 +183,15 @@ async function neededOf(others: readonly Objects[], run: ObjectsRun): Promise<Ma
   return needed;
 }
 
-/** The fields that are read of the installed kinds. */
+/** The fields of installed objects that this module reads. */
 interface Wanted extends kube.KubeObject {
   readonly spec?: { readonly selector?: unknown };
   readonly subjects?: readonly { readonly kind: string }[];
 }
 
 /**
- * Removes an object that Refit installed, and returns what was done. If `keep` is set, it is the
- * reason why the object stays.
+ * Removes an object that Refit installed, and returns a text that describes what was done. `keep` is the reason to keep
+ * the object; undefined if the object must be removed.
  */
 async function removeOne(
   object: kube.KubeObject,
@@ -211,7 +212,7 @@ function isOurs({ metadata }: kube.KubeObject): boolean {
   return metadata.labels?.[LABEL] === OWNER;
 }
 
-/** The place of an object in the API, and the object itself if it exists. */
+/** The resource and the address of an object in the API, and the object itself if it exists. */
 interface LookUp {
   readonly resource: kube.Resource;
   readonly address: { readonly namespace: string | undefined; readonly abort: AbortSignal };

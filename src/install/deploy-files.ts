@@ -1,6 +1,6 @@
 /**
- * Reads files of deploy/. A build replaces this file with one that contains their text, so that
- * there is one copy of each.
+ * Reads files of deploy/. A build replaces this module with a module that contains the text of these files, so that no
+ * second copy of each file has to be maintained.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

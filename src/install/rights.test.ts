@@ -9,7 +9,7 @@ import { rightsOf } from './rights.ts';
 test('each file with rights is that of a component, or can be printed', () => {
   const files = globSync('deploy/rbac-*.yaml').map((file) => basename(file, '.yaml').slice(5));
   const others = files.filter((name) => !COMPONENTS.some((each) => each === name));
-  // Those of k0s are in rbac.yaml.
+  // The rights of k0s are in rbac.yaml, which this pattern does not match.
   expect([...RIGHTS]).toEqual([...others, 'k0s'].toSorted());
 });
 

@@ -67,8 +67,8 @@ export type PatchType = 'merge' | 'json' | 'strategic' | 'apply';
 export interface PatchOptions extends WriteOptions {
   readonly type: PatchType;
   /**
-   * If true, the server takes the fields over from other field managers. It is allowed only with
-   * the type `apply`.
+   * If true, the server transfers the ownership of the fields from other field managers. It is allowed only with the
+   * type `apply`.
    */
   readonly force?: boolean | undefined;
   /** If true, the server checks the write and answers as usual, but stores nothing. */
@@ -117,8 +117,8 @@ export interface KubeClient {
     options?: CreateOptions,
   ): Promise<T>;
   /**
-   * Sends a PUT. If the object has a `metadata.resourceVersion` and was changed since, it rejects
-   * with a conflict.
+   * Sends a PUT. If the object has a `metadata.resourceVersion`, and the stored object has changed since that version,
+   * rejects with a conflict.
    */
   replace<T extends KubeObject>(
     resource: Resource<T>,
@@ -167,11 +167,14 @@ export interface Call {
   readonly body?: unknown;
   readonly abort?: AbortSignal | undefined;
   readonly deadlineMs: number;
-  /** The most bytes of the answer. It counts only if it is lower than the limit of the caller, and limits no stream. */
+  /**
+   * The most bytes of the response. It applies only if it is lower than the limit of the caller. It does not apply to
+   * streams.
+   */
   readonly mostBytes?: number | undefined;
   /**
-   * Returns what is wrong with a parsed answer or with one value of a stream, or undefined if
-   * nothing is.
+   * Returns a description of the fault in a parsed response, or in one value of a stream; undefined if there is no
+   * fault.
    */
   readonly check?: (answer: unknown) => string | undefined;
 }

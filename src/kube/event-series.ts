@@ -4,7 +4,7 @@ import { printable } from '../util/printable.ts';
 import type { KubeClient } from './client.ts';
 import { type Event, events, type KubeObject } from './resources.ts';
 
-/** What an Event says. */
+/** The content of an Event. */
 export interface EventNote {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
@@ -28,8 +28,8 @@ export interface Series {
 }
 
 /**
- * The most series in memory. The least recent one is dropped, and its next Event starts a new
- * series.
+ * The maximum number of series in memory. If there are more, the series whose last Event is the oldest is dropped. The
+ * next Event of a dropped series starts a new series.
  */
 const MAX_SERIES = 1_000;
 const DEADLINE_MS = 10_000;
@@ -39,7 +39,7 @@ export interface KnownSeries {
   readonly count: (object: KubeObject, note: EventNote, now: string) => Series;
 }
 
-/** Returns a collection without any series. `component` names who reports. */
+/** Returns a collection without any series. `component` is the name of the component that reports the Events. */
 export function knownSeries({
   component,
   random,

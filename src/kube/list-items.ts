@@ -6,13 +6,17 @@ export interface ListItem {
   readonly value: unknown;
   /** The path of the item in its document, such as `items[0]`; undefined for an object that is not in a list. */
   readonly path: string | undefined;
-  /** What is wrong with the value at `path`, which holds no object then: the items of a list are no list. */
+  /**
+   * The problem with the value at `path`; undefined if there is none. It is set if the items of a list are not an
+   * array. In this case `value` holds no object.
+   */
   readonly fault?: string;
 }
 
 /**
- * Returns the objects of a document: the items of a List and of the Lists in it, or the value itself. Items of a typed list, such as a
- * PlanList, may lack kind and apiVersion; they get those of their list, as in kubectl. A list whose items are null is empty.
+ * Returns the objects of a document: the items of a List and of the Lists in it, or the value itself. If items of a
+ * typed list, such as a PlanList, lack kind and apiVersion, they get the values that belong to their list, as in
+ * kubectl. A list whose items are null is empty.
  */
 export function itemsOf(value: unknown): ListItem[] {
   return itemsAt(value, undefined);
@@ -20,7 +24,8 @@ export function itemsOf(value: unknown): ListItem[] {
 
 function itemsAt(value: unknown, path: string | undefined): ListItem[] {
   const { apiVersion, kind, items } = isRecord(value) ? value : {};
-  // Without items only a List is a list. Other kinds with such a name may be those of objects, such as an AllowList.
+  // An object without items is a list only if its kind is `List`. Another kind that ends with `List`, such as
+  // AllowList, may be the kind of an ordinary object.
   const isList =
     typeof kind === 'string' && kind.endsWith('List') && (kind === 'List' || items !== undefined);
   if (!isList) return [{ value, path }];

@@ -1,4 +1,4 @@
-/** Reads the values of a Secret of the user, with errors that name it. */
+/** Reads the values of a Secret of the user. Its errors name the Secret. */
 import { ownMember } from '../util/own-member.ts';
 import type { KubeClient } from './client.ts';
 import { secrets } from './resources.ts';

@@ -1,10 +1,10 @@
 /**
- * Defines resources and their URL paths, the keys and versions of objects, and the fields that
- * Refit reads. Other fields survive.
+ * Defines the resources with their URL paths, the keys and versions of objects, and the fields that Refit reads.
+ * Objects keep all their other fields.
  */
 import { ownMember } from '../util/own-member.ts';
 
-/** One kind of the API, with what its URL paths need. */
+/** One kind of the API, with the parts of its URL paths. */
 export interface Resource<T extends KubeObject = KubeObject> {
   /** The API group. It is empty for the core group. */
   readonly group: string;
@@ -128,7 +128,7 @@ export function compareResourceVersions(a: string, b: string): number {
   return Number(BigInt(a) - BigInt(b));
 }
 
-/** Returns the object with these annotations added to its other ones. */
+/** Returns the object with these annotations added. Its other annotations stay. */
 export function annotated<T extends KubeObject>(object: T, more: Record<string, string>): T {
   return {
     ...object,
@@ -324,13 +324,13 @@ export interface ContainerStatus {
   state?: { waiting?: { reason?: string; message?: string } };
 }
 
-/** An empty selector (`{}`) selects everything, and an absent one nothing. */
+/** An empty selector (`{}`) selects everything. An absent selector selects nothing. */
 export interface LabelSelector {
   matchLabels?: Record<string, string>;
   matchExpressions?: { key: string; operator: string; values?: string[] }[];
 }
 
-/** The record that a volume is to be attached to a node. It is gone once the volume is detached. */
+/** The request to attach a volume to a node. The object is deleted after the volume is detached. */
 export interface VolumeAttachment extends KubeObject {
   spec: { nodeName: string; attacher: string; source: { persistentVolumeName?: string } };
 }

@@ -1,6 +1,6 @@
 /**
- * Tests that selectors mean the same as on an API server, and that a selector which it would refuse
- * is refused.
+ * Tests that selectors mean the same as on an API server, and that Refit refuses the selectors that an API server
+ * refuses.
  */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

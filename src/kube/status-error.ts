@@ -33,7 +33,7 @@ export class StatusError extends Error {
   }
 }
 
-/** No answer came. If `maybeApplied` is true, a write may have reached the server nevertheless. */
+/** The request got no usable answer. If `maybeApplied` is true, a write may have reached the server nevertheless. */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
   readonly maybeApplied: boolean;
@@ -50,7 +50,7 @@ export class TransportError extends Error {
   }
 }
 
-/** The cause of a TransportError if an answer came, but not one that an API server would send. */
+/** The cause of a TransportError if an answer came, but an API server would not send such an answer. */
 export class AnswerError extends Error {
   override readonly name = 'AnswerError';
 }
@@ -82,8 +82,8 @@ export const isInvalid = hasCode(422, 'Invalid');
 export const isGone = hasCode(410, 'Gone', 'Expired');
 
 /**
- * Returns true for an answer that a retry does not change: it is neither an overload nor a failure
- * of the server.
+ * Returns true if a retry would get the same answer, because the answer reports neither an overload nor a failure of
+ * the server.
  */
 export function isVerdict(thrown: unknown): thrown is StatusError {
   return thrown instanceof StatusError && thrown.code < 500 && thrown.code !== 429;
@@ -125,8 +125,8 @@ export const ifUnchanged = unlessError((error) => isConflict(error) || isNotFoun
 const TLS_CODE = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO$|ERR_(TLS|SSL|OSSL)_)/;
 
 /**
- * Turns any thrown value into an error for people. Its code is REFIT_INTERNAL if the problem is not
- * one of the connection.
+ * Turns any thrown value into an error for people. The code of the error is REFIT_INTERNAL if the problem does not
+ * concern the connection.
  */
 export function describeProblem(thrown: unknown): RefitError {
   if (thrown instanceof RefitError) return thrown;

@@ -7,8 +7,8 @@ import type { KubeClient, ListOptions } from './client.ts';
 import { type KubeList, type KubeObject, type Node, nodes } from './resources.ts';
 
 /**
- * Returns the object without its managed fields. A write without them leaves those on the server as
- * they are.
+ * Returns the object without its managed fields. A write of this object does not change the managed fields on the
+ * server.
  */
 export function withoutManagedFields<T extends KubeObject>(object: T): T {
   const { managedFields: _, ...metadata } = object.metadata;
@@ -32,8 +32,8 @@ const UNREAD_CONDITIONS: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Returns the Node without the parts of its status that Refit never reads, which are most of its size. It can be written back, because
- * such a write does not change the status.
+ * Returns the Node without the parts of its status that Refit never reads. These parts are most of its size. This Node
+ * can be written to the server, because such a write does not change the status.
  */
 export function trimNode<T extends KubeObject & { readonly status?: unknown }>(node: T): T {
   if (!isRecord(node.status)) return node;
@@ -48,8 +48,8 @@ export function trimNode<T extends KubeObject & { readonly status?: unknown }>(n
 }
 
 /**
- * Lists all Nodes without managed fields, each as `trimNode` returns it. Labels stay, because plans and policies may select by any of them
- * and a Node may be written back.
+ * Lists all Nodes without managed fields. Each Node is in the form that `trimNode` returns. Labels stay, because plans
+ * and policies may select Nodes by any label, and because a Node may be written to the server.
  */
 export async function listNodes(
   client: Pick<KubeClient, 'listAll'>,

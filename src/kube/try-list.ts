@@ -8,9 +8,9 @@ import { isForbidden, StatusError } from './status-error.ts';
 const NO_NAME = '-';
 
 /**
- * Resolves with true, or rejects as a list would. It reads at most one object. It reads from the
- * cache of the server, because a list of current objects delays the lists that follow within 0.1 s:
- * the server asks its store for progress only that often.
+ * Resolves with true, or rejects as a list would. It reads at most one object, from the cache of the server. A list of
+ * current objects would delay the lists that follow within 0.1 s, because the server asks its store for progress at
+ * most every 0.1 s.
  */
 export async function tryList(
   client: KubeClient,
@@ -20,7 +20,8 @@ export async function tryList(
     ...options
   }: Pick<ListOptions, 'namespace' | 'fieldSelector' | 'abort'> = {},
 ): Promise<true> {
-  // RBAC may allow a single name. Any other selector is replaced by a name that no object has, because it may match many objects.
+  // RBAC may allow only the object with one name, so a selector for one name is kept. Any other selector may match many
+  // objects, so it is replaced by a name that no object has.
   const isNamed = fieldSelector.startsWith('metadata.name=');
   const ofName = isNamed ? fieldSelector : `metadata.name=${NO_NAME}`;
   try {

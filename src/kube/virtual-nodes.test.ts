@@ -11,7 +11,7 @@ function nodeOf(version: string | undefined, more: Partial<Node['metadata']> = {
 test.each([
   ['kwok-v0.7.0', 'kubelet version kwok-v0.7.0'],
   ['v1.19.10-vk-azure', 'kubelet version v1.19.10-vk-azure'],
-  // Without a mark the Node may be a host whose kubelet was built without a version.
+  // If nothing marks the Node as virtual, it may be a host whose kubelet was built without a version.
   ['v0.0.0-master+$Format:%H$', undefined],
   ['fake', undefined],
   ['1.33', undefined],

@@ -19,10 +19,9 @@ const VERSION_OF_OTHERS = /^kwok-|-vk-/;
 type Shown = KubeObject & Pick<Node, 'spec' | 'status'>;
 
 /**
- * Returns what shows that the Node is virtual, as text for people; undefined for a Node that may be
- * a host. An unreadable version proves nothing, because a kubelet that was built without a version
- * reports such a text, too. The result is computed once for each object, because every decision
- * needs it for every Node.
+ * Returns the evidence that the Node is virtual, as text for people; undefined if the Node may be a host. An unreadable
+ * version is no evidence, because a kubelet that was built without a version reports such a text, too. The result is
+ * computed once for each object, because every decision needs it for every Node.
  */
 export const virtualBy = onceForEach((node: Shown): string | undefined => {
   const { labels, annotations } = node.metadata;

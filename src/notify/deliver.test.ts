@@ -1,4 +1,4 @@
-/** Tests the delivery of messages over HTTP, and that no problem that it names contains a secret. */
+/** Tests the delivery of messages over HTTP, and that no reported problem contains a secret. */
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { startStubServer } from '../../test/faults/stub-server.ts';
@@ -19,7 +19,7 @@ const MESSAGE: Message = {
   ],
 };
 
-/** Returns what delivers with a Secret that has these values. */
+/** Returns a function that delivers messages, with a Secret that has these values. */
 function delivererWith(values: Readonly<Record<string, string>>, now = NOW) {
   const api = new MemoryApi();
   const data = Object.fromEntries(

@@ -1,6 +1,6 @@
 /**
- * Delivers one message to one receiver: over HTTP, or as e-mail. The text about a failure contains neither the address nor anything else
- * that may be secret, and nothing that the receiver says.
+ * Delivers one message to one receiver: over HTTP, or as e-mail. The text about a failure contains no address, nothing
+ * else that may be secret, and no text from the receiver.
  */
 import { codeOf, getOnce, statusOf } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
@@ -16,7 +16,10 @@ export interface DeliveryTools extends SecretTools {
   readonly clock: Clock;
 }
 
-/** Sends the message. Resolves with the problem, as a clause without a secret; undefined if the receiver took the message. */
+/**
+ * Sends the message. Resolves with the problem, as a clause without a secret; undefined if the receiver accepted the
+ * message.
+ */
 export type Deliver = (
   receiver: Receiver,
   message: Message,
@@ -34,7 +37,7 @@ export function deliverer(tools: DeliveryTools): Deliver {
     const limit = AbortSignal.any([abort, late]);
     try {
       if (receiver.type !== 'Email') return await deliver(receiver, message, tools, limit);
-      // The library is large, and most controllers send no e-mail.
+      // The library is loaded only for an e-mail, because it is large, and most controllers send no e-mail.
       const { sendEmail } = await import('./email.ts');
       return await sendEmail(receiver, message, tools, limit);
     } catch (error) {
@@ -108,7 +111,7 @@ async function addressOf(
   return { url, authorization: {} };
 }
 
-/** Returns the headers with the signature; none if the receiver has no key for it. */
+/** Returns the headers with the signature; an empty object if the receiver has no signing key. */
 async function signatureFor(
   receiver: HttpReceiver,
   body: string,

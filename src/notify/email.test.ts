@@ -1,4 +1,7 @@
-/** Tests that e-mail needs TLS, that no text steers it, and that no problem that it names contains a secret. */
+/**
+ * Tests that e-mail needs TLS, that no text can change the headers or the recipients, and that no reported problem
+ * contains a secret.
+ */
 import { expect, test, vi } from 'vitest';
 import { MemoryApi } from '../../test/support/builders/memory-api.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
@@ -12,7 +15,7 @@ import type { EmailReceiver, Message, Notification } from './receivers.ts';
 
 const NEVER = new AbortController().signal;
 const NOW = Date.UTC(2026, 0, 1);
-/** A busy machine needs longer than usual. */
+/** The limit for `waitFor`. A busy machine needs longer than the default. */
 const WAIT = { timeout: 10_000 };
 const PASSWORD = 'P4SSW0RD-0F-THESE-TESTS';
 const validity = validFrom(systemClock.now());

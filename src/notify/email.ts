@@ -1,6 +1,7 @@
 /**
- * Sends one message as an e-mail. nodemailer speaks SMTP, because STARTTLS, AUTH and MIME are standards that others have implemented
- * with care. Its errors repeat what the server says, which may repeat a password, so only codes of them are shown.
+ * Sends one message as an e-mail. nodemailer implements SMTP, because STARTTLS, AUTH and MIME are standards that others
+ * have implemented with care. An error of nodemailer contains text of the server, which may contain a password. So only
+ * the codes of an error are shown.
  */
 import { createTransport } from 'nodemailer';
 import type { Clock } from '../util/clock.ts';
@@ -14,9 +15,9 @@ export interface EmailTools extends SecretTools {
   readonly clock: Clock;
 }
 
-/** The ports of RFC 8314 and RFC 6409: submission with TLS from the first byte, and submission. */
+/** The ports for submission with TLS from the first byte (RFC 8314), and for submission (RFC 6409). */
 const PORTS = { smtps: 465, smtp: 587 } as const;
-/** The most characters of a subject: a longer one is cut off in every list of messages. */
+/** The maximum number of characters of a subject. Mail programs cut off a longer subject in their lists of messages. */
 const LONGEST_SUBJECT = 150;
 /** The most bytes of one answer of the server. */
 const MOST_BYTES = 64 * 1024;
@@ -37,7 +38,7 @@ export async function sendEmail(
   const { protocol, hostname, port } = new URL(receiver.server);
   const isSecure = protocol === 'smtps:';
   const transport = createTransport({
-    // A URL has brackets around an IPv6 address, and a socket wants none.
+    // A URL has brackets around an IPv6 address, but a socket needs the address without brackets.
     host: hostname.replaceAll(/^\[|\]$/g, ''),
     port: port === '' ? PORTS[isSecure ? 'smtps' : 'smtp'] : Number(port),
     secure: isSecure,
@@ -45,7 +46,7 @@ export async function sendEmail(
     ignoreTLS: receiver.isPlain,
     // The option is set here, so that no environment variable of Node.js can switch off the verification.
     tls: { rejectUnauthorized: true, ...(authority === undefined ? {} : { ca: authority }) },
-    // If the server does not offer AUTH, the message must fail, and must not be sent without AUTH.
+    // If the server does not offer AUTH, the delivery must fail. The message must not be sent without AUTH.
     ...(auth === undefined ? {} : { auth, forceAuth: true }),
     connectionTimeout: STEP_MS,
     greetingTimeout: STEP_MS,
@@ -103,7 +104,7 @@ async function accessOf(
 ): Promise<Access> {
   if (secretName === undefined) return {};
   const { secret, read } = await secretNamed(secretName, tools, abort);
-  // A space can be part of a password. The newline that many tools write at the end is not.
+  // A space can be part of a password. The newline that many tools write at the end is not part of the password.
   const value = (key: string): string =>
     read(key)
       .toString('utf8')
@@ -123,7 +124,9 @@ async function accessOf(
   };
 }
 
-/** The parts of an error of nodemailer that contain no text of the server. Only its status is included. */
+/**
+ * The parts of an error of nodemailer that contain no text of the server. From the server, only the status is included.
+ */
 interface SmtpError {
   /** The code that nodemailer gives the problem. */
   readonly code?: unknown;
@@ -133,7 +136,7 @@ interface SmtpError {
   readonly responseCode?: unknown;
 }
 
-/** Each clause for a code of nodemailer. */
+/** The clauses for the codes of nodemailer. Each clause describes the problem in a message. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   EAUTH: 'it did not accept username and password',
   EENVELOPE: 'it refused the sender or every recipient',

@@ -1,4 +1,7 @@
-/** Tests that each message has the format that its receiver publishes, and that no text of the cluster steers the receiver. */
+/**
+ * Tests that each message has the format that its receiver publishes, and that no text of the cluster can control the
+ * receiver.
+ */
 import { expect, test } from 'vitest';
 import { written } from './formats.ts';
 import type { HttpReceiver, Message, Notification } from './receivers.ts';

@@ -6,7 +6,7 @@ import type { HttpReceiver, Message } from './receivers.ts';
 
 export interface Written {
   readonly method: 'POST' | 'PUT';
-  /** What follows the URL of the receiver; empty if the URL is the whole address. */
+  /** The path that is appended to the URL of the receiver; empty if the URL is the whole address. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
@@ -20,7 +20,10 @@ const FORMATS: Readonly<Record<Exclude<HttpReceiver['type'], 'Matrix'>, Format>>
   Webhook: ({ id, policy, notes }) => ({ body: { version: 1, id, policy, notes } }),
 };
 
-/** Returns the request that tells the receiver this message, without its address and without secrets. */
+/**
+ * Returns the request that delivers this message to the receiver, without the address of the receiver and without
+ * secrets.
+ */
 export function written(receiver: HttpReceiver, message: Message): Written {
   if (receiver.type === 'Matrix') {
     const event = [receiver.room, 'send', 'm.room.message', message.id];
@@ -41,7 +44,7 @@ function linesOf({ notes }: Message): string {
   return notes.map(({ message }) => message).join('\n');
 }
 
-/** Slack has control sequences in angle brackets. These three characters are the ones that it wants escaped. */
+/** Slack has control sequences in angle brackets. Slack requires that these three characters are escaped. */
 function textForSlack(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

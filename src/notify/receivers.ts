@@ -23,7 +23,7 @@ interface AnyReceiver {
 interface AddressedReceiver extends AnyReceiver {
   readonly type: 'Slack' | 'Teams' | 'Webhook';
   readonly address: { readonly url: string } | { readonly secret: SecretRef };
-  /** Where the key is that signs requests to a webhook; they are not signed without it. */
+  /** The reference to the key that signs requests to a webhook. Without the key, requests are not signed. */
   readonly signingKey?: SecretRef | undefined;
 }
 
@@ -32,7 +32,7 @@ interface MatrixReceiver extends AnyReceiver {
   /** The URL of the home server. */
   readonly server: string;
   readonly room: string;
-  /** Where the access token is. */
+  /** The reference to the access token in a Secret. */
   readonly token: SecretRef;
 }
 
@@ -62,7 +62,7 @@ export interface Notification {
   readonly plan: string;
   /** One sentence, without control characters. It may contain text from anywhere in the cluster. */
   readonly message: string;
-  /** When it happened, in RFC 3339. */
+  /** The time of the event, in RFC 3339. */
   readonly at: string;
 }
 

@@ -1,4 +1,4 @@
-/** Reads what receivers have in Secrets, with errors that may be shown. */
+/** Reads the values that receivers have in Secrets. Its errors may be shown to users. */
 import type { KubeClient } from '../kube/client.ts';
 import { readSecret, SecretUnavailable } from '../kube/read-secret.ts';
 import type { SecretRef } from './receivers.ts';
@@ -17,7 +17,7 @@ export class Undeliverable extends Error {
 }
 
 export interface SecretValue {
-  /** The bytes of one key of the Secret. At least one of them is no whitespace. */
+  /** The bytes of one key of the Secret. At least one byte is not whitespace. */
   readonly value: Buffer;
   /** The name of the value in messages. */
   readonly title: string;

@@ -10,7 +10,10 @@ import type { Logger } from '../util/log.ts';
 export interface CertificateFiles {
   readonly certificate: string;
   readonly key: string;
-  /** The file with a certificate authority. Clients need a certificate of that authority; without the file they need none. */
+  /**
+   * The file with a certificate authority. If it is set, clients need a certificate of that authority. If it is
+   * undefined, clients need no certificate.
+   */
   readonly clientAuthority?: string | undefined;
 }
 
@@ -44,8 +47,8 @@ export async function readCertificate(files: CertificateFiles): Promise<SecureCo
 }
 
 /**
- * Calls `set` with the new certificate after each change of the files to a valid pair, until the returned object is disposed of. It watches
- * the directories, because files are replaced by renames and links.
+ * Calls `set` with the new certificate each time the files have changed and are a valid pair, until the returned object
+ * is disposed of. It watches the directories, because tools replace the files by renames and links.
  */
 export function followCertificate(
   files: CertificateFiles,

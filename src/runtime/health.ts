@@ -34,8 +34,8 @@ const MAX_CONNECTIONS = 64;
  */
 const MOST_AT_ONCE = 256;
 /**
- * Milliseconds within which a probe is answered that arrives among too many other connections. The kubelet restarts a process that refuses
- * its probe.
+ * The time in milliseconds until the oldest connection is closed if too many connections are open. A probe that arrives
+ * then is answered within this time. The kubelet restarts a process that refuses its probe.
  */
 const PROBE_MS = 250;
 

@@ -36,8 +36,8 @@ type Preparation = (start: Start) => Promise<void>;
 type Start = (runnable: Runnable) => void;
 
 /**
- * `always` parts run from synced caches to the end. `leading` parts run while the process holds the
- * lease.
+ * Parts with `always` run from the moment when the caches are synced until the end. Parts with `leading` run while the
+ * process holds the lease.
  */
 type When = 'always' | 'leading';
 
@@ -55,8 +55,8 @@ export interface Manager {
   /** Adds a controller, which works while the process leads. */
   addController(controller: Controller): void;
   /**
-   * Returns the plural names of the kinds that are not synced yet, and why the server refuses the
-   * lease.
+   * Returns the plural names of the kinds that are not synced yet. If the server refuses the lease, also returns the
+   * reason.
    */
   waitingFor(): string[];
   /**
@@ -156,8 +156,8 @@ function leadership({ election, runnables, metrics, ...parts }: LeadershipParts)
   let group: Group | undefined;
   let candidacy: Promise<void> | undefined;
   /**
-   * The last start or stop of the leader's parts. Each one begins when the one before has ended, so that a new term waits for the end of
-   * the work of the last one.
+   * The last start or stop of the leader's parts. Each start or stop begins when the previous change has ended, so that
+   * a new term waits until the work of the previous term has ended.
    */
   let lastChange = Promise.resolve();
   let stopped = false;

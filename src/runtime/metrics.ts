@@ -46,14 +46,14 @@ interface RequestMetrics {
   readonly requested: (record: RequestRecord) => void;
   readonly hookCalled: (hook: string, outcome: string, ms: number) => void;
   readonly updaterCalled: (labels: UpdaterLabels, ms: number) => void;
-  /** Counts a message to a receiver that was sent or that failed, or a notification that was given up. */
+  /** Counts a message to a receiver that was sent or that failed, or a notification that was dropped. */
   readonly notified: (receiver: string, outcome: 'sent' | 'failed' | 'dropped') => void;
   /** Replaces the number of silences that the leader has on this Alertmanager. */
   readonly silenced: (server: string, count: number) => void;
   readonly silenceFailed: (server: string) => void;
   /** Removes the numbers of silences, because only the leader knows them. */
   readonly forgetSilences: () => void;
-  /** Counts spans of traces that the collector has taken or refused, or that were given up. */
+  /** Counts spans of traces that the collector has accepted or rejected, or that were dropped. */
   readonly spansEnded: (outcome: 'sent' | 'rejected' | 'dropped', count: number) => void;
 }
 
@@ -63,7 +63,7 @@ export interface UpdaterLabels {
   readonly outcome: string;
 }
 
-/** Names the span of a trace that shows what was measured. */
+/** Identifies the span of a trace that shows the measured work. */
 export interface SpanReference {
   readonly traceId: string;
   readonly spanId: string;
@@ -78,7 +78,7 @@ interface PlanMetrics {
   forgetPlans(): void;
   /** `span` becomes the exemplar of the bucket that counts the step. */
   stepDone(dialect: string, step: string, seconds: number, span?: SpanReference): void;
-  /** Counts a roll-back that the leader began, as the policy says. */
+  /** Counts a roll-back that the leader began because the policy demands it. */
   rolledBack(dialect: string, plan: string): void;
 }
 
@@ -113,9 +113,12 @@ export interface Metrics extends Measures {
   expose(accept?: string): Promise<{ readonly contentType: string; readonly body: string }>;
 }
 
-/** The buckets in seconds, from a decision in memory to a reconcile that runs into its deadline. */
+/**
+ * The buckets in seconds. The smallest is for a decision in memory, the largest for a reconcile that reaches its
+ * deadline.
+ */
 const REQUEST_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30];
-/** The buckets in seconds, from a cordon to a download over a slow link. */
+/** The buckets in seconds. The smallest is for a cordon, the largest for a download over a slow network. */
 const STEP_BUCKETS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 21_600];
 
 /** The states of a health check. */
@@ -141,7 +144,7 @@ interface Define {
     buckets: number[],
     ...labelNames: L[]
   ) => Histogram<L>;
-  /** Keeps the exemplar of a series of a histogram or counter, in place of the last one. */
+  /** Keeps the exemplar of a series of a histogram or counter. It replaces the previous exemplar of the series. */
   readonly keepExemplar: Exemplars['keep'];
 }
 
@@ -203,7 +206,10 @@ export function createMetrics(version?: string): Metrics {
   };
 }
 
-/** Returns a function that calls `make`. A call that comes while an earlier call is still at work gets the result of that earlier call. */
+/**
+ * Returns a function that calls `make`. If an earlier call is still running, a new call gets the result of that earlier
+ * call.
+ */
 function shared(make: () => Promise<string>): () => Promise<string> {
   let making: Promise<string> | undefined;
   return async () => {
@@ -356,7 +362,7 @@ function requestMetrics({ gauge, counter, histogram }: Define): RequestMetrics {
   return {
     silenced: (server, count) => {
       silences.set({ server }, count);
-      // A series that begins at zero lets `increase()` see the first failure.
+      // A series must begin at zero, because otherwise the Prometheus function `increase()` misses the first failure.
       unsilenced.inc({ server }, 0);
     },
     silenceFailed: (server) => unsilenced.inc({ server }),

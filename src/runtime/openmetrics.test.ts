@@ -137,7 +137,10 @@ function measured(): Metrics {
   return metrics;
 }
 
-/** Returns the series with their labels in one order, which has no meaning. What Node.js is doing at the moment is left out. */
+/**
+ * Returns the series with sorted labels, because the order of labels has no meaning. Leaves out what Node.js is doing
+ * at the moment.
+ */
 function seriesIn(body: string): string[] {
   return body
     .split('\n')

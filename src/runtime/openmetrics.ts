@@ -15,7 +15,7 @@ interface MetricSample {
   readonly value: number;
   /** prom-client has numbers as values of `le`. They are written without a decimal point, as in the Prometheus text. */
   readonly labels: Labels;
-  /** The name of the series; undefined if it is that of the metric. */
+  /** The name of the series; undefined if it equals the name of the metric. */
   readonly metricName?: string | undefined;
 }
 
@@ -56,8 +56,9 @@ const MAY_HAVE_EXEMPLAR = /_(?:bucket|total)$/;
 const TOTAL = /_total$/;
 
 /**
- * Returns the lines that begin a metric. `names` has the names of all metrics. The name of a counter is written without `_total`, which
- * only its series has. A counter to which this cannot apply gets the type `unknown`, so that its series keeps its name.
+ * Returns the lines that begin a metric. `names` has the names of all metrics. The name of a counter is written without
+ * `_total`, because only its series has this suffix. If a counter cannot follow this rule, it gets the type `unknown`,
+ * so that its series keeps its name.
  */
 export function openMetricsHead(
   { name, help, type }: Omit<MetricFamily, 'values'>,
@@ -137,7 +138,10 @@ export function wantsOpenMetrics(accept: string): boolean {
   return openQuality > 0 && openQuality >= textQuality;
 }
 
-/** Returns the quality of the first list that is not empty; 0 if all lists are empty. The list of the most specific ranges comes first. */
+/**
+ * Returns the highest quality in the first list that is not empty; 0 if all lists are empty. The list of the most
+ * specific ranges comes first.
+ */
 function qualityIn(fromSpecific: readonly (readonly MediaRange[])[]): number {
   const ranges = fromSpecific.find(({ length }) => length > 0) ?? [];
   return Math.max(0, ...ranges.map(({ quality }) => quality));
@@ -145,7 +149,8 @@ function qualityIn(fromSpecific: readonly (readonly MediaRange[])[]): number {
 
 /** Returns the ranges of the header. A range with a malformed quality is left out. */
 function rangesIn(accept: string): MediaRange[] {
-  // A simple text in quotes means the same without them. Other quoted texts may contain separators, and no scraper sends them.
+  // A simple text in quotes means the same without the quotes. Other quoted texts may contain separators, and no
+  // scraper sends them.
   const plain = accept.replaceAll(/"([^"\\,;]*)"/g, '$1');
   if (plain.includes('"')) return [];
   return plain.split(',').flatMap((range) => {

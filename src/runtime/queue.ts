@@ -5,11 +5,12 @@
 import { backoffDelay, type Clock, createTokenBucket } from '../util/clock.ts';
 import type { Tools } from '../util/tools.ts';
 
-/**
- * Milliseconds before the first retry of a key. They double with each further retry, up to the cap.
- */
+/** Milliseconds before the first retry of a key. The pause doubles with each further retry, up to `cap`. */
 const RETRY = { base: 100, cap: 120_000 };
-/** The limit for the retries of all keys together, so that a thousand keys do not hit a failing server at once. */
+/**
+ * The limit for the retries of all keys together, so that the retries of a thousand keys do not reach a failing server
+ * at the same time.
+ */
 const RETRIES = { perSecond: 10, burst: 100 };
 
 export class WorkQueue {
@@ -94,7 +95,7 @@ export class WorkQueue {
     this.#hand();
   }
 
-  /** Returns the number of keys that are due, including those that a worker still has. */
+  /** Returns the number of keys that are due, including keys that a worker is still processing. */
   depth(): number {
     return this.#due.size;
   }

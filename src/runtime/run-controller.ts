@@ -51,10 +51,7 @@ export interface ControllerParts extends Partial<Tools> {
 
 export const DEFAULT_PARTS: Required<ControllerParts> = { ...DEFAULT_TOOLS, metrics: noMetrics };
 
-/**
- * Milliseconds that a reconcile may still take after a stop. A write that is cut off may still
- * arrive.
- */
+/** Milliseconds that a reconcile may still take after a stop. An aborted write may still reach the server. */
 const STOP_GRACE_MS = 5_000;
 
 /**
@@ -154,7 +151,7 @@ export type Enqueue = (key: string) => void;
 export interface EventSource {
   /** The informer of the objects. It must be synced before the controller starts. */
   readonly informer: Informer;
-  /** Enqueues every existing object, then every change. The returned function ends it. */
+  /** Enqueues the keys of every existing object, then of every change. The returned function stops this. */
   start(enqueue: Enqueue): () => void;
 }
 

@@ -1,4 +1,7 @@
-/** What Alertmanager is asked, with credentials from a Secret; the tests with a real one are in test/testenv/silences.test.ts. */
+/**
+ * Tests the requests to Alertmanager, with credentials from a Secret. The tests with a real Alertmanager are in
+ * test/testenv/silences.test.ts.
+ */
 import { expect, test } from 'vitest';
 import { type Script, startStubServer } from '../../test/faults/stub-server.ts';
 import { MemoryApi } from '../../test/support/builders/memory-api.ts';

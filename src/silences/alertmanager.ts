@@ -6,7 +6,10 @@ import { filtersOf, lastOf, type Made, ownAmong, renewalOf, type Wanted } from '
 
 /** Makes the silences in Alertmanager match the wanted state. Rejects with one sentence that contains no secret. */
 export interface Alertmanager {
-  /** Makes the silence, or renews it if it ends soon. Resolves with the silence, or with undefined if Alertmanager has not said its id. */
+  /**
+   * Makes the silence, or renews it if it ends soon. Resolves with the silence, or with undefined if Alertmanager has
+   * not reported the id of the silence.
+   */
   keep(wanted: Wanted, abort: AbortSignal): Promise<Made | undefined>;
   /** Ends the silence, if there is one. */
   end(wanted: Wanted, abort: AbortSignal): Promise<void>;

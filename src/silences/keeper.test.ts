@@ -1,4 +1,7 @@
-/** The keeper makes, renews and ends silences in the background, and a server that is gone delays nothing else. */
+/**
+ * Tests that the keeper creates, renews and ends silences in the background, and that an unreachable server delays
+ * nothing else.
+ */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { createMetrics } from '../runtime/metrics.ts';
@@ -10,7 +13,7 @@ const URL = 'http://am';
 interface Rig extends Disposable {
   readonly clock: FakeClock;
   readonly keeper: SilenceKeeper;
-  /** Takes what the server was asked since the last call. */
+  /** Returns the requests that the server got since the last call, and forgets them. */
   readonly asked: () => string[];
   readonly changes: () => number;
   readonly stop: () => void;
@@ -106,7 +109,7 @@ test('a server that is gone is told once, is asked a bounded number of times, an
   const nodes = ['w1', 'w2', 'w3', 'w4', 'w5'];
   scene.follow(nodes, [URL, 'http://other']);
   await scene.clock.advance(0);
-  // Three that failed, and five of the other server.
+  // Three failed requests to the server that is gone, and five requests to the other server.
   expect(scene.asked()).toHaveLength(8);
   expect(scene.keeper.stateOf('toy/a')).toEqual({
     isGood: false,
@@ -114,7 +117,7 @@ test('a server that is gone is told once, is asked a bounded number of times, an
   });
   await scene.clock.advance(15_000);
   expect(new Set(scene.asked())).toEqual(new Set(['keep w4', 'keep w5', 'keep w1']));
-  // All nodes have failed once.
+  // By now, the requests for all nodes have failed once.
   const told = scene.changes();
   await scene.clock.advance(60_000);
   expect(scene.changes()).toBe(told);
@@ -210,7 +213,7 @@ test('the metrics count silences and failed requests of each server, and a leade
   await scene.clock.advance(0);
   expect(await scene.measured()).toContain('refit_silences{server="am"} 1');
   isGone = true;
-  // The server fails at the next renewal; the silence lasts until then and a while longer.
+  // The server fails at the next renewal. The silence lasts for some time after that.
   await scene.clock.advance(100_000);
   expect(await scene.measured()).toEqual([
     'refit_silences{server="am"} 1',

@@ -18,7 +18,7 @@ import {
   wantedFor,
 } from './silence.ts';
 
-/** What one plan needs. */
+/** The rules and the Nodes for which one plan needs silences. */
 export interface SilenceScope {
   /** The name of the policy. */
   readonly policy: string;
@@ -47,7 +47,7 @@ export interface NodeSilence {
   readonly lastsMs: number;
   /** The silence in Alertmanager; undefined if there is none, or if its id is unknown. */
   readonly made: Pick<Made, 'id' | 'startsAt'> | undefined;
-  /** Why the last attempt failed; undefined before the first attempt, and empty if it succeeded. */
+  /** The reason why the last attempt failed; undefined before the first attempt, and empty if the attempt succeeded. */
   readonly problem: string | undefined;
 }
 
@@ -62,7 +62,7 @@ export interface SilenceMeasures {
 }
 
 export interface SilenceKeeper {
-  /** Silences these Nodes, and no others, for the plan from now on. */
+  /** Keeps silences for these Nodes of the plan from now on, and ends the plan's silences for all other Nodes. */
   follow(plan: string, scope: SilenceScope): void;
   /** Ends the silences of the plan. */
   forget(plan: string): void;
@@ -75,19 +75,22 @@ export interface SilenceKeeper {
    * the listener.
    */
   onChange(listener: () => void): () => void;
-  /** Runs until `stop` aborts. It ends no silence then, because the next leader takes them over. */
+  /**
+   * Runs until `stop` aborts. It does not end the silences at that time, because the next leader continues to renew
+   * them.
+   */
   run(stop: AbortSignal): Promise<void>;
 }
 
 /** Milliseconds that one attempt to make, renew or end a silence may take. */
 const WITHIN_MS = 10_000;
-/** Milliseconds until the next round after one with failures. */
+/** Milliseconds from a round with failures to the next round. */
 const AGAIN_MS = 15_000;
-/** The failures in a row after which a round ends, because the server seems to be gone. */
+/** The number of failures in a row after which a round ends, because the server seems to be unavailable. */
 const ENOUGH_FAILURES = 3;
 /** The most attempts to end a silence. A silence that cannot be ended expires at its end time. */
 const ATTEMPTS_TO_END = 4;
-/** The most characters of a message, because it may contain text from anywhere. */
+/** The maximum number of characters of a message. There is a limit because a message may contain text from anywhere. */
 const LONGEST_MESSAGE = 300;
 
 /** The silence of one rule for one Node of one plan. */
@@ -96,13 +99,13 @@ interface Entry {
   readonly policy: string;
   /** The duration and the Secret in it may change, but not the fields by which the silence is found. */
   wanted: Wanted;
-  /** The monotonic time at which the silence must be looked at again. */
+  /** The monotonic time at which the silence must be checked again. */
   dueAt: number;
   /** False once the Node is not in progress any more. */
   isNeeded: boolean;
   /** True once a request may have made the silence. */
   mayExist: boolean;
-  /** How many attempts to end it have failed. */
+  /** The number of failed attempts to end the silence. */
   failedEnds: number;
   /** The problem of the last attempt; undefined before the first attempt, and empty if it succeeded. */
   problem?: string;
@@ -122,11 +125,14 @@ class Keeper implements SilenceKeeper {
   readonly #clock: Clock;
   readonly #server: Alertmanager;
   readonly #listeners = createListeners();
-  /** The servers by their addresses. They are separate, so a server that does not answer delays no other server. */
+  /**
+   * The servers by their addresses. Each server has its own queue, so a server that does not answer delays no other
+   * server.
+   */
   readonly #lanes = new Map<string, Lane>();
   readonly #states = new Map<string, SilenceState>();
   readonly #metrics: SilenceMeasures;
-  /** The silences of each plan as the last turn or listener has seen them, as JSON. */
+  /** The silences of each plan, as JSON, after the last call of `follow` or the last attempt. */
   readonly #seen = new Map<string, string>();
   #stop: AbortSignal | undefined;
 
@@ -155,7 +161,7 @@ class Keeper implements SilenceKeeper {
     for (const url of needed.keys()) this.#laneOf(url);
     for (const [url, lane] of this.#lanes) lane.need(plan, needed.get(url) ?? new Map());
     if (rules.length === 0) this.#states.delete(plan);
-    // The turn that calls this shows the silences itself.
+    // The caller of `follow` shows the new silences itself, so no listener is called.
     this.#seen.set(plan, JSON.stringify(this.silencesOf(plan)));
     this.#measure();
   }
@@ -233,8 +239,8 @@ class Keeper implements SilenceKeeper {
   }
 
   /**
-   * Finds out whether the silences of the plan are kept. While no silence has been tried, the last state stays. Returns true if the state
-   * has changed.
+   * Finds out whether the silences of the plan are kept. Until there was an attempt for one of its silences, the last
+   * state stays. Returns true if the state has changed.
    */
   #judge(plan: string): boolean {
     const tried = this.#entries().filter(
@@ -265,7 +271,7 @@ class Lane {
   #cancel: (() => void) | undefined;
   #isAtWork = false;
 
-  /** `onLook` is called after each attempt. The problem is empty if it succeeded. */
+  /** `onLook` is called after each attempt. The problem is empty if the attempt succeeded. */
   constructor(clock: Clock, server: Alertmanager, onLook: (entry: Entry, problem: string) => void) {
     this.#clock = clock;
     this.#server = server;
@@ -322,7 +328,8 @@ class Lane {
     if (stop === undefined || stop.aborted) return;
     this.#isAtWork = true;
     let failures = 0;
-    // The loop also visits silences that are put at the end of the queue meanwhile, but these are not due.
+    // The loop also visits silences that are moved to the end of the queue while it runs, but these silences are not
+    // due.
     for (const [key, entry] of this.#entries) {
       if (stop.aborted || failures >= ENOUGH_FAILURES) break;
       const isDue = entry.dueAt <= this.#clock.monotonic();
@@ -344,7 +351,7 @@ class Lane {
     const isCurrent = this.#entries.get(key) === entry;
     if (isNeeded) {
       entry.problem = problem;
-      // If the Node is not in progress any more, its silence stays due, so that it is ended at once.
+      // If the Node is no longer in progress, its silence stays due, so that the next round ends it at once.
       if (entry.isNeeded)
         entry.dueAt =
           this.#clock.monotonic() + (problem === '' ? nextLookMs(wanted.rule) : AGAIN_MS);
@@ -369,7 +376,7 @@ class Lane {
     const late = new Error(`there was no answer within ${WITHIN_MS / 1000} s`);
     const told = within(this.#clock, { ms: WITHIN_MS, late, stop }, async (abort) => {
       const asked = isNeeded ? this.#server.keep(wanted, abort) : this.#server.end(wanted, abort);
-      // An answer that comes too late counts, too: the silence is there.
+      // An answer after the time limit counts, too, because the silence exists then.
       entry.made = (await asked) ?? undefined;
       return '';
     });

@@ -1,4 +1,4 @@
-/** Which silence a Node needs, which one in Alertmanager it is, and when it is renewed. */
+/** Tests which silence a Node needs, which silence of Alertmanager is the one of the Node, and when it is renewed. */
 import { expect, test } from 'vitest';
 import {
   type AlertMatcher,

@@ -8,7 +8,7 @@ export interface AlertMatcher {
   readonly isRegex: boolean;
 }
 
-/** One silence of a policy. In its matchers, `{node}` stands for the name of a Node. */
+/** One silence of a policy. In its matchers, `{node}` is replaced by the name of a Node. */
 export interface SilenceRule {
   readonly name: string;
   /** The address of Alertmanager. */
@@ -25,11 +25,14 @@ export interface Wanted {
   /** The name of the Node. */
   readonly node: string;
   readonly matchers: readonly AlertMatcher[];
-  /** Says what the silence is for. It is the same for every leader, so that the next one finds the silence. */
+  /**
+   * Describes the purpose of the silence. The text is the same for every leader, so that the next leader finds the
+   * silence.
+   */
   readonly comment: string;
 }
 
-/** A silence as Alertmanager takes it. With `id`, it replaces the silence with that id. */
+/** A silence in the form that Alertmanager accepts in a request. With `id`, it replaces the silence with that id. */
 export interface Posted {
   readonly id?: string;
   readonly matchers: readonly unknown[];
@@ -78,7 +81,7 @@ export function filtersOf({ matchers }: Wanted): string[] {
   );
 }
 
-/** Returns those of the listed silences that a leader has made for the same purpose and that have not ended. */
+/** Returns the listed silences that a leader has made for the same purpose and that have not ended. */
 export function ownAmong(listed: readonly unknown[], wanted: Wanted): Found[] {
   return listed.flatMap((each): Found[] => {
     if (!isRecord(each) || each['createdBy'] !== CREATOR || each['comment'] !== wanted.comment)
@@ -122,7 +125,7 @@ export function renewalOf(
   return { ...latest, endsAt, createdBy: CREATOR, comment };
 }
 
-/** Returns the milliseconds until the silence must be looked at again. */
+/** Returns the milliseconds until the silence must be checked again. */
 export function nextLookMs({ lastsMs }: SilenceRule): number {
   return lastsMs / 3;
 }

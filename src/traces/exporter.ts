@@ -29,9 +29,9 @@ export interface ExporterParts extends Omit<TraceSettings, 'certificate'> {
 
 export interface TraceExporter {
   readonly name: string;
-  /** Returns how many more spans the queue takes. */
+  /** Returns the number of spans that the queue can still accept. */
   room(): number;
-  /** Queues the spans of one trace. Those for which there is no room are dropped and counted. */
+  /** Queues the spans of one trace. Spans for which the queue has no room are dropped and counted. */
   add(spans: readonly Span[]): void;
   /** Sends spans until `stop` aborts, and then the remaining spans, for a few seconds at most. */
   run(stop: AbortSignal): Promise<void>;
@@ -42,7 +42,7 @@ export const MOST_QUEUED = 8192;
 /** The most spans in one request. */
 export const MOST_IN_REQUEST = 512;
 const WITHIN_MS = 10_000;
-/** Milliseconds for which one request is tried. */
+/** Milliseconds after which a failing request is no longer tried again. */
 export const GIVE_UP_MS = 5 * 60_000;
 const LONGEST_PAUSE_MS = 60_000;
 /** Milliseconds after `stop` in which the remaining spans are sent. */
@@ -52,10 +52,13 @@ const LONGEST_ANSWER = 64 * 1024;
 const RETRYABLE = [429, 502, 503, 504];
 
 interface Attempt {
-  /** How many of the spans the collector took; undefined if it took none. */
+  /** The number of spans that the collector accepted; undefined if it did not accept the request. */
   readonly taken?: number;
   readonly problem?: string;
-  /** Set if the same request may be sent again: milliseconds to wait, as the collector says, or 0. */
+  /**
+   * Milliseconds until the same request may be sent again: what the collector demands, or 0. Undefined if it must not
+   * be sent again.
+   */
   readonly againMs?: number;
 }
 
@@ -70,7 +73,10 @@ export function createTraceExporter(parts: ExporterParts): TraceExporter {
     if (shouldLog(problem)) log.warn('the collector does not take traces', { address, problem });
   };
 
-  /** Sends one request until the collector has taken or refused it. After `stop`, the request is tried only once, at most until `end`. */
+  /**
+   * Sends one request until the collector has accepted or rejected it. After `stop`, the request is tried only once, at
+   * most until `end`.
+   */
   const deliver = async (batch: readonly Span[], stop: AbortSignal, end: AbortSignal) => {
     const body = JSON.stringify(exportRequest(batch, parts.resource, parts.version));
     const giveUpAt = clock.monotonic() + GIVE_UP_MS;
@@ -112,7 +118,8 @@ export function createTraceExporter(parts: ExporterParts): TraceExporter {
           wake = Promise.withResolvers<void>();
           continue;
         }
-        // The spans of a request stay in the queue until it has ended, so that its bound counts them, too.
+        // The spans of a request stay in the queue until the request has ended, so that the limit of the queue counts
+        // them, too.
         const batch = queue.slice(0, MOST_IN_REQUEST);
         await deliver(batch, stop, end.signal);
         queue = queue.slice(batch.length);
@@ -140,7 +147,8 @@ async function attempt(
     const { statusCode = 0 } = response;
     try {
       if (statusCode >= 200 && statusCode <= 299) {
-        // The status says that the spans are taken. They must not be sent again because the rest cannot be read.
+        // The status says that the collector accepted the spans. If the rest of the answer cannot be read, the spans
+        // must not be sent again.
         const text = await textIn(chunksOf(response), LONGEST_ANSWER, 'too long').catch(() => '');
         return answerOf(text, count);
       }
@@ -158,7 +166,8 @@ async function attempt(
 }
 
 /**
- * Returns how many spans the collector took. An answer with a success code may reject some of them, and then they must not be sent again.
+ * Returns how many spans the collector accepted. An answer with a success code may reject some of the spans. Rejected
+ * spans must not be sent again.
  */
 function answerOf(text: string, count: number): Attempt {
   const answer = parseJson(text);
@@ -169,7 +178,9 @@ function answerOf(text: string, count: number): Attempt {
   return { taken: count - lost, problem: `it rejected ${lost} of ${count} spans` };
 }
 
-/** Returns the milliseconds of a header Retry-After, which has seconds or a date; 0 if it is absent or wrong. */
+/**
+ * Returns the milliseconds of a header Retry-After, which has seconds or a date; 0 if the header is absent or invalid.
+ */
 function retryAfter(text: string | undefined, now: number): number {
   if (text === undefined) return 0;
   const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now;

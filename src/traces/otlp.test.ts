@@ -13,7 +13,7 @@ const SPAN: Span = {
   attributes: { 'my.span.attr': 'some value' },
 };
 
-/** Returns the value with the forms that receivers must take as equal in one form: hex digits in any case, and integers as text. */
+/** Changes hex digits to lower case, because receivers must accept both cases as equal. */
 function normal(_key: string, value: unknown): unknown {
   if (typeof value === 'string' && /^[0-9A-F]{16}(?:[0-9A-F]{16})?$/.test(value))
     return value.toLowerCase();
@@ -22,7 +22,7 @@ function normal(_key: string, value: unknown): unknown {
 
 test('the published example, except for what it leaves out', async () => {
   const text = await readFile('test/fixtures/otlp/trace.json', 'utf8');
-  // The numbers of nanoseconds have more digits than a number can hold.
+  // These times in nanoseconds have more digits than a JavaScript number can hold.
   const quoted = text.replaceAll(/"(\w+UnixNano)": (\d+)/g, '"$1": "$2"');
   const example: unknown = JSON.parse(quoted, normal);
   const ours = exportRequest([SPAN], { 'service.name': 'my.service' }, '1.0.0');

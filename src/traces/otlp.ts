@@ -24,17 +24,17 @@ export interface Span {
   readonly to: number;
   readonly attributes: Attributes;
   readonly events?: readonly SpanEvent[];
-  /** How the work ended; undefined if the span has no status. */
+  /** The result of the work; undefined if the span has no status. */
   readonly status?: { readonly isGood: boolean; readonly message?: string | undefined } | undefined;
 }
 
-/** The kind INTERNAL: the span is neither a request that Refit answers nor one that it sends. */
+/** The kind INTERNAL. It means that the span is neither a request that Refit answers nor a request that Refit sends. */
 const SPAN_KIND_INTERNAL = 1;
 const STATUS_CODE_OK = 1;
 const STATUS_CODE_ERROR = 2;
 const SCOPE = 'refit';
 
-/** Returns the body of the request that exports the spans. `resource` says who sends them. */
+/** Returns the body of the request that exports the spans. `resource` describes the process that sends them. */
 export function exportRequest(
   spans: readonly Span[],
   resource: Attributes,

@@ -8,12 +8,15 @@ export interface TraceSettings {
   readonly url: URL;
   /** The headers of each request. They may contain secrets. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The file with certificate authorities in PEM; undefined if those of the system count. */
+  /** The file with certificate authorities in PEM; undefined if the authorities of the system are used. */
   readonly certificate?: string | undefined;
   readonly resource: Attributes;
 }
 
-/** What the environment says: where to send traces, or why none are sent although an endpoint is set. */
+/**
+ * The result of reading the environment: the settings for sending traces, or the reason why no traces are sent although
+ * an endpoint is set.
+ */
 export interface TraceChoice {
   readonly settings?: TraceSettings | undefined;
   readonly problem?: string | undefined;
@@ -29,8 +32,8 @@ const IN_HEADER = /^[\x20-\x7e]+$/;
 const OWN_HEADERS = ['content-type', 'content-length', 'host', 'user-agent', 'transfer-encoding'];
 
 /**
- * Returns where traces are sent; neither setting nor problem if the environment does not ask for traces. Throws REFIT_USAGE for a wrong
- * value.
+ * Returns the settings for sending traces. Returns neither settings nor a problem if the environment does not ask for
+ * traces. Throws REFIT_USAGE for an invalid value.
  */
 export function traceChoice(environment: Environment): TraceChoice {
   const given = (name: string): string => ownMember(environment, name)?.trim() ?? '';

@@ -11,7 +11,7 @@ export const CHECK_ANNOTATION = 'upgrade.refit.dev/check';
 export const KEPT_ANNOTATIONS = [STATUS_ANNOTATION, CHECK_ANNOTATION];
 
 const statusSchema = z.object({
-  /** The time of the last check. All times here are in RFC 3339. */
+  /** The time of the last check. All times in this status are in RFC 3339. */
   checkedAt: z.string().optional(),
   /** The lowest version that a controller runs. */
   current: z.string().optional(),

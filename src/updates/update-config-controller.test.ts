@@ -1,4 +1,4 @@
-/** Proves which UpdateConfigs have metrics: existing ones, and none after the term of a leader. */
+/** Tests that existing UpdateConfigs have metrics, and that no UpdateConfig has metrics after the term of a leader. */
 import { expect, test } from 'vitest';
 import { buildLog } from '../../test/support/builders/logs.ts';
 import { MemoryApi } from '../../test/support/builders/memory-api.ts';

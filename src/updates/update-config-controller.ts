@@ -1,4 +1,7 @@
-/** Runs the controller of UpdateConfigs: selects the changes that wake it, and starts the follower behind its queue. */
+/**
+ * Runs the controller of UpdateConfigs. It selects the changes that start a run, and starts a new follower for each
+ * term of the leader.
+ */
 import { PLAN_NAME, type Plan, plans } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
 import { LEAD_TIME_ANNOTATION } from '../engine/policy/plan-windows.ts';
@@ -43,8 +46,8 @@ export function updateController(parts: UpdateParts): Controller {
 }
 
 /**
- * Returns a source that starts a run when the term begins, even if there is no UpdateConfig, because there may be a new version to report.
- * It calls `atEnd` at the end of the term.
+ * Returns a source that starts a run when the term of this leader begins. It does so even if there is no UpdateConfig,
+ * because there may be a new version to report. It calls `atEnd` at the end of the term.
  */
 function wholeTerm(configs: Informer<UpdateConfig>, atEnd: () => void): EventSource {
   // The annotations that Refit itself writes start no run.

@@ -1,4 +1,4 @@
-/** Proves what a leader makes of its channel: hostile and silent servers, tokens, and skewed clocks. */
+/** Tests how a leader uses its channel: with hostile and silent servers, with tokens, and with skewed clocks. */
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Script } from '../../test/faults/stub-server.ts';
 import { refusal } from '../../test/support/builders/memory-api.ts';
@@ -22,7 +22,10 @@ import { rfc3339 } from '../util/clock.ts';
 
 beforeEach(beginAnew);
 
-/** Of a leader that does not live to report what it was answered. */
+/**
+ * Returns the client of a leader whose process ends after its first write, before it reports the answer of the update
+ * server.
+ */
 function dyingAfterOneWrite(): KubeClient {
   let writes = 0;
   const patch: KubeClient['patch'] = async (...given) => {

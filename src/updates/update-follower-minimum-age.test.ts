@@ -1,4 +1,4 @@
-/** Proves that a release waits for its minimum age, which the next leader does not begin to count again. */
+/** Tests that a release waits for its minimum age, and that the next leader does not count this age from zero again. */
 import { beforeEach, expect, test } from 'vitest';
 import {
   beginAnew,

@@ -1,4 +1,4 @@
-/** Proves which Plans leaders create and abort, and what UpdateConfigs say of it. */
+/** Tests which Plans leaders create and abort, and what UpdateConfigs report about these Plans. */
 import { beforeEach, expect, test } from 'vitest';
 import { refusal } from '../../test/support/builders/memory-api.ts';
 import {
@@ -153,7 +153,7 @@ test('a Plan that ended and left a controller behind: a warning and the metric n
   const { body } = await metrics.expose();
   const states = body.split('\n').filter((line) => line.startsWith('refit_update_info{'));
   expect(states).toEqual([expect.stringContaining('reason="NotUpgraded"')]);
-  // Once the controller has the version, neither says so any more.
+  // When the controller has the version, neither the status nor the metrics report `NotUpgraded` any more.
   runs('v1.36.1+k0s.0');
   await leader.follow();
   expect(reported()?.reason).toBe('UpToDate');
@@ -251,7 +251,7 @@ test.each<[string, NonNullable<UpdateConfig['spec']['upgradeStrategy']>]>([
   await until(START + 3 * HOUR);
   expect([planned(), reported()?.reason]).toEqual([undefined, 'CheckFailed']);
   isUp = true;
-  // The window is open when it answers again; a tick has passed.
+  // When the server answers again, the window is open, or a tick of the schedule has passed.
   await until(START + (type === 'cron' ? 27 : 3.9) * HOUR);
   expect(planned()).toBe('v1.36.1+k0s.0');
   expect(leader.events.map(({ reason }) => reason)).toContain('UpdateStarted');

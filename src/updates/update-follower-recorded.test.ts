@@ -1,4 +1,7 @@
-/** Proves that a following leader makes Plans from the indexes of the public update server, and the same Plans as a recorded k0s. */
+/**
+ * Tests that a leader creates Plans from the indexes of the public update server, and that it creates the same Plans as
+ * a recorded k0s.
+ */
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import {
@@ -30,7 +33,7 @@ const WITH_BUNDLES: UpdateConfig['spec']['planSpec'] = {
 
 beforeEach(beginAnew);
 
-/** A server that has these texts at these paths, and what it was asked. */
+/** Starts a server that has these texts at these paths. `asked` contains the URLs of its requests. */
 async function serving(texts: Readonly<Record<string, string>>) {
   const asked: string[] = [];
   const server = await serve(({ url }, response) => {
@@ -109,7 +112,8 @@ describe('a recorded k0s', () => {
       const before = new URLSearchParams(query).get('currentVersion') ?? 'v1.36.3+k0s.0';
       const uid = new URLSearchParams(query).get('clusterID') ?? 'cluster';
       world.api.put(namespaces, { metadata: { name: 'kube-system', uid } });
-      // The recorded k0s ran the release already, and a schedule makes it plan all the same. Refit never plans what runs.
+      // The recorded k0s already ran this release, and with a schedule k0s creates a Plan nevertheless. Refit never
+      // plans a release that runs, so an older version runs here.
       runs(before.replace('k0s.2', 'k0s.1'));
       const base = new URL(recorded.updateConfig.updateServer ?? '').pathname.replace(/\/$/, '');
       follow(`${server}${base}`, { ...recorded.updateConfig, updateServer: `${server}${base}` });

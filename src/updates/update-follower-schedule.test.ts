@@ -26,7 +26,10 @@ beforeEach(beginAnew);
 
 type Strategy = NonNullable<UpdateConfig['spec']['upgradeStrategy']>;
 
-/** The local dates on which Plans were created. A new release comes each midnight; each Plan is done at once. */
+/**
+ * Returns the local times at which Plans are created in one year. A new release appears each midnight. Each Plan is
+ * completed at once.
+ */
 async function aYear(timeZone: string, strategy: Strategy): Promise<Temporal.ZonedDateTime[]> {
   const local = (): Temporal.ZonedDateTime =>
     Temporal.Instant.fromEpochMilliseconds(world.clock.now()).toZonedDateTimeISO(timeZone);
@@ -38,7 +41,7 @@ async function aYear(timeZone: string, strategy: Strategy): Promise<Temporal.Zon
   const leader = lead({ periodMs: 4 * HOUR });
   const starts: Temporal.ZonedDateTime[] = [];
   while (world.clock.now() < START + 365 * DAY) {
-    // Only the calls of this turn: over a year, there are many.
+    // Keeps only the calls of this iteration, because a year has very many.
     world.api.calls.length = 0;
     const waitMs = await leader.follow();
     if (planned() === undefined) await world.clock.advance(Math.min(Math.max(waitMs, 1), DAY));
@@ -117,7 +120,7 @@ test('a tick that no leader heard is made up for within ten minutes, and not lat
 test('a Plan that changes while its successor is created costs no tick: the next read creates it', async () => {
   let isTouched = false;
   const script: Script = (_, response) => {
-    // The status of the Plan before arrives late: between the read of it and its replacement.
+    // Updates the previous Plan after the leader has read it and before the leader replaces it.
     if (isTouched) world.api.change(plans, PLAN_NAME, (plan) => plan);
     isTouched = false;
     response.end(indexOf(world.clock.now() > START + DAY ? 'v1.36.2+k0s.0' : 'v1.36.1+k0s.0'));

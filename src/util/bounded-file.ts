@@ -1,4 +1,7 @@
-/** Reads untrusted input up to a limit, because an answer may be endless, and a path may lead to a device. */
+/**
+ * Reads untrusted input up to a limit. The limit is needed because an answer may have no end, and a path may name a
+ * device.
+ */
 import { createReadStream } from 'node:fs';
 import { type ErrorCode, messageOf, RefitError } from './errors.ts';
 

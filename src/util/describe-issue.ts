@@ -20,7 +20,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
 
 /** The most issues in one line. */
 const MOST_IN_LINE = 10;
-/** The most issues in a list. A person corrects at most so many before the next try. */
+/** The most issues in a list. A person does not correct more issues before the next try. */
 const MOST_IN_LIST = 100;
 
 /** Returns the sentences of `listIssues` in one line. */
@@ -29,8 +29,8 @@ export function describeIssues(error: z.ZodError, whole: string): string {
 }
 
 /**
- * Returns a sentence for each issue. `whole` names the input that the paths start from. The input
- * must be parsed with `reportInput`.
+ * Returns a sentence for each issue. `whole` is the name of the input in which the paths start. The input must be
+ * parsed with `reportInput`.
  */
 export function listIssues({ issues }: z.ZodError, whole: string, most = MOST_IN_LIST): string[] {
   const told = issues.slice(0, most).map((issue) => describeIssue(issue, whole));

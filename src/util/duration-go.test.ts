@@ -1,4 +1,4 @@
-/** A table of durations as Go writes them. */
+/** Tests durations in the format of Go. */
 import { expect, test } from 'vitest';
 import { formatGoDuration, parseGoDuration } from './duration.ts';
 

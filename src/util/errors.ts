@@ -78,9 +78,7 @@ export type ErrorCode = keyof typeof ERRORS;
 export interface RefitErrorOptions extends ErrorOptions {
   /** What the user can do. The default is the hint of the code. */
   readonly hint?: string;
-  /**
-   * Everything that is wrong with the subject of the message, such as each wrong field of a file.
-   */
+  /** All problems of the subject of the message, such as each wrong field of a file. */
   readonly problems?: readonly string[];
 }
 
@@ -92,8 +90,8 @@ export class RefitError extends Error {
   readonly #problems: readonly string[];
 
   /**
-   * Creates an error. If there are `problems`, `subject` names what has them, and they are added to
-   * the message.
+   * Creates an error. If there are `problems`, `subject` names the thing that has the problems, and the message
+   * contains them.
    */
   constructor(code: ErrorCode, subject: string, options: RefitErrorOptions = {}) {
     const { hint, problems = [], ...rest } = options;
@@ -111,8 +109,8 @@ export class RefitError extends Error {
   }
 
   /**
-   * One line for a log: code, what happened, what to do. Control characters in text of servers and
-   * nodes are replaced.
+   * One line for a log: the code, what happened, and what to do. It replaces control characters in the text of servers
+   * and nodes.
    */
   get line(): string {
     return oneLine(`${this.code}: ${this.message.trim()} (${this.#hint})`);

@@ -1,6 +1,6 @@
 /**
- * The page about Refit, from package.json. It is empty until the publisher of Refit sets it there: an address that does not
- * exist would mislead people.
+ * The page about Refit, from package.json. It is empty until the publisher of Refit sets it in package.json, because an
+ * address that does not exist would mislead people.
  */
 import manifest from '../../package.json' with { type: 'json' };
 

@@ -2,7 +2,7 @@
 import type * as Http from 'node:http';
 
 /**
- * The module is loaded without an import, because an import of `node:http` would also load the
- * client behind `fetch`, which takes 10 MiB in each agent.
+ * The code loads the module without an import. An import of `node:http` would also load the client that implements
+ * `fetch`, which takes 10 MiB in each agent.
  */
 export const http: typeof Http = process.getBuiltinModule('node:http');

@@ -1,6 +1,6 @@
 /**
- * Tests that a server survives connections that it cannot accept, for example because too many
- * files are open, and that it closes the others at its end.
+ * Tests that a server survives connections that it cannot accept, for example because too many files are open, and that
+ * it closes its other connections when it ends.
  */
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';

@@ -1,5 +1,5 @@
 /**
- * Makes a line of another program's log fit for a report: short, safe for a terminal, and without
+ * Prepares a line from the log of another program for a report. The result is short, safe for a terminal, and without
  * secrets.
  */
 import { printable } from './printable.ts';
@@ -11,8 +11,8 @@ const MOST_CHARACTERS = 120;
  */
 const MOST_SEARCHED = 2_000;
 /**
- * Matches passwords in URLs, values of queries, and values that are called a secret. Everybody who
- * may read Nodes can read the line.
+ * Matches passwords in URLs, values of URL queries, and values with a name such as `token` or `password`. They must be
+ * hidden, because everybody who may read Nodes can read the line.
  */
 const SECRETS =
   /([a-z][a-z\d+.-]{0,30}:\/\/)\S*@|([?&][\w.-]+=)[^\s&"']+|((?:token|password|passwd|secret)["']?\s*[=:]\s*["']?)[^\s"',]+/gi;

@@ -61,8 +61,8 @@ export const silentLogger: Logger = {
 const REPEAT_MS = 60_000;
 
 /**
- * Returns a function for logs of retries. It returns true for a text that differs from the last
- * one, and for the same text once a minute.
+ * Returns a function for logs of retries. The function returns true if the text differs from the last text. For the
+ * same text, it returns true at most once a minute.
  */
 export function sparingly(clock: MonotonicClock): (text: string) => boolean {
   let last = '';

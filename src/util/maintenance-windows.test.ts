@@ -1,6 +1,6 @@
 /**
- * Tests windows and blackouts. Days on which clocks change are tables, and the rest is compared
- * with a count minute by minute.
+ * Tests windows and blackouts. Tables test the days on which clocks change. Everything else is compared with a
+ * computation for each minute.
  */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -38,7 +38,7 @@ function daily(
 const only = (...windows: readonly MaintenanceWindow[]): Timetable => ({ windows, blackouts: [] });
 
 /**
- * Returns `open until …` or `closed until …` in UTC. The number of characters of the time selects
+ * Returns `open until …` or `closed until …` in UTC. `length` is the number of characters of the time. It selects
  * minutes or seconds.
  */
 function said(timetable: Timetable, now: string, length = 16): string {
@@ -51,7 +51,7 @@ function said(timetable: Timetable, now: string, length = 16): string {
 const NIGHT = only(daily('22:00', 4, 'Europe/Berlin'));
 const SUNDAY = only(daily('02:30', 2, 'Europe/Berlin', [7]));
 
-/** A window from the beginning of the day to six, and one second longer, in New York. */
+/** A window in New York from 00:00:30 to 06:00:01. */
 const MORNING = only({
   days: [7],
   startMinute: 0.5,
@@ -250,7 +250,7 @@ test.each([
   ['', false],
 ])('%s is a time zone: %s', (name, expected) => expect(isTimeZone(name)).toBe(expected));
 
-/** Ten days, with a clock change on the ninth. */
+/** The first days of spans of eleven days. The clock changes on the ninth day, in UTC or in local time. */
 const SPANS = [
   ['Europe/Berlin', '2026-03-21'],
   ['Europe/Berlin', '2026-10-17'],

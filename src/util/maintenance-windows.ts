@@ -39,8 +39,9 @@ export interface Timetable {
 }
 
 /**
- * Says whether a timetable is open, and until when or from when, in milliseconds since the Unix epoch. `until` may be
- * earlier than the real end if the real end is more than HORIZON_MS away.
+ * Says whether a timetable is open. If it is open, `until` is the time at which it closes. If it is closed, `opensAt`
+ * is the time at which it opens. Both are in milliseconds since the Unix epoch. `until` may be earlier than the real
+ * end if the real end is more than HORIZON_MS away.
  */
 export type Opening =
   | { readonly open: true; readonly until: number }
@@ -81,12 +82,18 @@ export function nextStart(
 
 type Stretch = ReturnType<typeof stretchFrom>;
 
-/** Caches the open stretches from one time on, because thousands of targets ask for them in one turn, and calendars are slow. */
+/**
+ * Caches the periods after a time in which the timetable is open. Thousands of targets ask for them in one turn, and
+ * calculations with calendars are slow.
+ */
 const stretchesSince = onceForEachAmong(
   (_timetable: Timetable, _now: readonly number[]): Stretch[] => [],
 );
 
-/** Returns one of the open stretches from `now` on. `index` is its number in their order, from 0. */
+/**
+ * Returns one of the periods from `now` on in which the timetable is open. `index` is the position of the period in
+ * order of time, from 0.
+ */
 function stretchAt(timetable: Timetable, now: number, index: number): Stretch {
   const known = stretchesSince(timetable, [now]);
   let stretch = known[index];
@@ -130,7 +137,10 @@ export function isTimeZone(name: string): boolean {
   );
 }
 
-/** Returns the open stretch that includes `time`, or else the next open stretch. The returned stretch starts at `time` at the earliest. */
+/**
+ * Returns the open period that includes `time`, or else the next open period. The returned period does not start before
+ * `time`.
+ */
 function stretchFrom({ windows, blackouts }: Timetable, time: number) {
   let from = time;
   for (;;) {
@@ -148,8 +158,8 @@ function stretchFrom({ windows, blackouts }: Timetable, time: number) {
 }
 
 /**
- * Returns when the open window and those that adjoin it close; undefined if no window is open at
- * `time`.
+ * Returns the time at which the open window closes. If the next window starts before that end or at it, the result is
+ * the end of the next window, and so on. Undefined if no window is open at `time`.
  */
 function closingOf(windows: readonly MaintenanceWindow[], time: number): number | undefined {
   if (windows.length === 0) return Number.POSITIVE_INFINITY;

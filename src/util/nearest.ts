@@ -5,12 +5,12 @@ const MOST_SLIPS = 2;
 /** The number of characters that a name must have for each slip. Otherwise short names would resemble everything. */
 const CHARACTERS_PER_SLIP = 3;
 
-/** Returns the known name that is most like `wrong`, in any case of letters; undefined if none is like it. */
+/** Returns the known name that is most similar to `wrong`, without regard to case; undefined if no name is similar. */
 export function nearest(wrong: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let fewest = Math.min(MOST_SLIPS, Math.floor(wrong.length / CHARACTERS_PER_SLIP)) + 1;
   for (const name of known) {
-    // A text of any length may come from a file, so long ones are not compared.
+    // A file may contain a name of any length. A name is not compared if its length alone differs too much.
     if (Math.abs(name.length - wrong.length) >= fewest) continue;
     const slips = slipsBetween(wrong.toLowerCase(), name.toLowerCase());
     if (slips >= fewest) continue;
@@ -20,7 +20,7 @@ export function nearest(wrong: string, known: readonly string[]): string | undef
   return best;
 }
 
-/** Returns the distance of Damerau and Levenshtein, in which no part is edited twice. */
+/** Returns the Damerau-Levenshtein distance in the variant that edits no part of the text twice. */
 function slipsBetween(one: string, other: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, column) => column);

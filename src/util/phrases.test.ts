@@ -1,4 +1,4 @@
-/** Tests how sentences about several names share one line. */
+/** Tests how several sentences are combined in one line. */
 import { expect, test } from 'vitest';
 import { listedSentences } from './phrases.ts';
 

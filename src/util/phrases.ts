@@ -26,7 +26,10 @@ export function listedSentences(sentences: readonly string[], most = 5): string 
   return listedOneByOne(told, most);
 }
 
-/** Joins sentences, and keeps each one, even if it differs from another only in its name: `a is gone; b is gone; and 3 more`. */
+/**
+ * Joins sentences. Unlike `listedSentences`, it keeps every sentence, even if two sentences differ only in their names:
+ * `a is gone; b is gone; and 3 more`.
+ */
 export function listedOneByOne(sentences: readonly string[], most = 5): string {
   const rest = sentences.length - most;
   return [...sentences.slice(0, most), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');

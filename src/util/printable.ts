@@ -6,11 +6,11 @@
 // The pattern lists the allowed characters, because `\p{Cc}` and `\p{Bidi_Control}` would load
 // tables that stay in memory.
 /**
- * Matches control characters (C0 and C1), characters that change the direction of text, and
- * invisible ones: spaces and operators without width, letters and marks that nothing shows,
- * variation selectors except U+FE0F, which emoji need, and the tags, variation selectors and marks
- * of music and shorthand that JavaScript writes as two characters. It also matches U+FFFE and
- * U+FFFF, which are no characters: an XML document with one cannot be read.
+ * Matches control characters (C0 and C1), characters that change the direction of text, and invisible characters. The
+ * invisible characters are: spaces and operators without width; letters and marks without a glyph; variation selectors,
+ * except U+FE0F, which emoji need; and the tags, variation selectors, and marks of music and shorthand that JavaScript
+ * writes as two characters. The pattern also matches U+FFFE and U+FFFF, which are not characters. An XML document that
+ * contains one of them cannot be read.
  */
 const STEERING =
   /\uDB40[\uDC00-\uDDEF]|\uD834[\uDD73-\uDD7A]|\uD82F[\uDCA0-\uDCA3]|\u17B4|\u17B5|(?!\uFE0F)[^ -~\xA0-\xAC\xAE-\u034E\u0350-\u061B\u061D-\u115E\u1161-\u180A\u1810-\u200A\u200C-\u200D\u2010-\u2029\u202F-\u205F\u2070-\u3163\u3165-\uFDFF\uFE10-\uFEFE\uFF00-\uFF9F\uFFA1-\uFFEF\uFFFC-\uFFFD]/g;

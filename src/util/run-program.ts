@@ -20,8 +20,8 @@ export const BROKEN = 255;
  */
 const MOST_CHARACTERS = 1024 * 1024;
 /**
- * Milliseconds after which Refit ends a program, so that no host blocks Refit for ever. The limit
- * is long, because one step may wait half an hour for another.
+ * Milliseconds after which Refit ends a program, so that no host blocks Refit for ever. The limit is long, because one
+ * step may wait half an hour for another step.
  */
 const PATIENCE_MS = 2 * 3_600_000;
 
@@ -70,8 +70,7 @@ export async function runProgram(
         new RefitError('REFIT_SSH', `cannot start ${program} on this machine: ${error.message}`),
       ),
     );
-    // A shared connection of ssh keeps standard error open, so the event `close` would come too
-    // late.
+    // A shared connection of ssh keeps standard error open, so the event `close` of the process would be too late.
     const ended = [once(child, 'exit'), once(child.stdout, 'close')];
     const settled = (): void => {
       clearTimeout(late);
@@ -79,7 +78,8 @@ export async function runProgram(
       else resolve({ code: BROKEN, stdout: '', stderr: broken });
     };
     Promise.all(ended).then(() => setImmediate(() => setImmediate(settled)), reject);
-    // The program may exit before it has read its input. The exit code says why.
+    // The program may exit before it has read its input. The exit code then says why, so the error of the write is
+    // ignored.
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
   });

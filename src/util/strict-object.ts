@@ -1,4 +1,7 @@
-/** Makes schemas of objects that refuse unknown members, and name the member that a misspelt one resembles. */
+/**
+ * Makes schemas of objects that refuse unknown members. The error message suggests the known member whose name is most
+ * similar.
+ */
 import { z } from 'zod';
 import { nearest } from './nearest.ts';
 
@@ -10,7 +13,10 @@ export function strictObject<S extends z.core.$ZodLooseShape>(
   return z.strictObject(fields, { error: (issue) => suggestionOf(issue, known) });
 }
 
-/** Returns which members were probably meant; undefined if no member is like an unknown one. */
+/**
+ * Returns a text with the members that the author probably meant; undefined if no known member is similar to an unknown
+ * member.
+ */
 function suggestionOf(
   { code, keys }: z.core.$ZodRawIssue,
   known: readonly string[],

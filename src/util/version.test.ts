@@ -1,4 +1,4 @@
-/** Tests that versions have one order, which is the one that people expect, with build suffixes. */
+/** Tests that versions have one total order, also with build suffixes, and that this is the order that people expect. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {

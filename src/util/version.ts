@@ -1,6 +1,6 @@
 /**
- * Parses and compares versions as Kubernetes distributions write them. Unlike in semver, build
- * suffixes count for the order.
+ * Parses and compares versions in the forms that Kubernetes distributions use. Unlike semver, the comparison includes
+ * build suffixes.
  */
 
 export interface Version {
@@ -17,9 +17,8 @@ export interface Version {
 }
 
 /**
- * Matches a build suffix after a dash. Cloud providers write theirs so. Tags of images cannot
- * contain a plus sign, so the tags of k3s, RKE2 and k0s have a dash, too. A pre-release may come
- * before it, as in `v1.33.1-rc1-k3s1`.
+ * Matches a build suffix after a dash. Cloud providers use this form. The tags of images of k3s, RKE2 and k0s also have
+ * a dash, because a tag cannot contain a plus sign. A pre-release may come before the suffix, as in `v1.33.1-rc1-k3s1`.
  */
 const BUILD_AFTER_DASH = /^(?:(.+?)-)?((?:eks|gke)\b.*|(?:k3s|rke2r)\d.*|k0s\b.*)$/;
 
@@ -63,8 +62,8 @@ export function compareVersions(a: Version, b: Version): number {
 }
 
 /**
- * Compares two texts like `compareVersions`. It returns NaN if one is not a version. Then `<`,
- * `===` and `>=` are all false.
+ * Compares two texts like `compareVersions`. It returns NaN if one of the texts is not a version. A comparison of NaN
+ * with `<`, `===` or `>=` is always false.
  */
 export function compareVersionTexts(a?: string, b?: string): number {
   const left = parseVersion(a);
@@ -79,7 +78,10 @@ function compareNaturally(a: string, b: string): number {
   return left < right ? -1 : 1;
 }
 
-/** Pads the numbers, so that texts sort by them: `k0s.9` comes before `k0s.10`. */
+/**
+ * Pads the numbers with zeros, so that the order of the texts is the order of the numbers: `k0s.9` comes before
+ * `k0s.10`.
+ */
 function padded(text: string): string {
   return text.replaceAll(/\d+/g, (digits) => digits.padStart(20, '0'));
 }

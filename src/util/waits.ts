@@ -1,4 +1,4 @@
-/** Waits until an AbortSignal fires, until all work has settled, or until a place is free. */
+/** Waits until an AbortSignal aborts, until all work has settled, or until a task may start. */
 /** Resolves when `abort` aborts, or at once if `abort` has aborted already. */
 export async function aborted(abort: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => onAbort(abort, resolve));
@@ -27,8 +27,8 @@ export async function untilAborted<T>(work: Promise<T>, abort?: AbortSignal): Pr
 }
 
 /**
- * Settles like `Promise.all`, but only when every promise has settled, so that no work outlives its
- * caller.
+ * Settles like `Promise.all`, but waits until every promise has settled, so that no work continues after its caller has
+ * ended.
  */
 export async function settleAll<T>(running: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(running);

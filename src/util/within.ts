@@ -4,7 +4,7 @@ import { untilAborted } from './waits.ts';
 
 export interface WorkLimit {
   readonly ms: number;
-  /** The error that says that the time is over. */
+  /** The error with which the result rejects when the time is over. */
   readonly late: Error;
   /** If this signal aborts, the signal of the work aborts, too. */
   readonly stop?: AbortSignal;

@@ -108,7 +108,7 @@ test.each(Object.entries(HOSTILE))('read or refused in linear time: %s', (_name,
       // The text may be refused, because only the time counts here.
     }
   };
-  // Linear work takes eight times as long, and quadratic work sixty-four times.
+  // For eight times the size, linear work takes eight times as long, and quadratic work takes sixty-four times as long.
   expect(growthOf(read, 2 * 1024, 8)).toBeLessThan(28);
 });
 

@@ -25,18 +25,18 @@ const AS_KUBECTL = { schema: 'failsafe', merge: true, customTags: KUBECTL_SCALAR
 
 /** The most aliases of a document. The parser looks for each alias among all anchors. */
 const MOST_ALIASES = 1_000;
-/** The most values that aliases may stand for, in addition to the values that are written out. */
+/** The most values that aliases may expand to, in addition to the values in the text itself. */
 const MOST_REPEATED = 100_000;
 const REPEATED = 'its aliases repeat too much; write the values out';
 /**
- * The most bytes of YAML from a server or a tenant. In the worst case so many bytes take a few
- * tenths of a second.
+ * The most bytes of YAML from a server or a tenant. In the worst case, the parser needs a few tenths of a second for
+ * that many bytes.
  */
 const MOST_FOREIGN_BYTES = 64 * 1024;
 
 /**
- * Parses a text that no administrator wrote, like `parseYaml`. It refuses a long text, because
- * parsing must not block its caller.
+ * Works like `parseYaml`, for texts that do not come from an administrator. It refuses a long text, because parsing
+ * must not block its caller.
  */
 export function parseForeignYaml(text: string, fail: (why: string) => never): unknown[] {
   const bytes = Buffer.byteLength(text);
@@ -104,7 +104,8 @@ function refuseRepeated(document: Document): void {
     }
     if (isPair(node)) return sizeOf(node.key) + sizeOf(node.value);
     const { anchor, items } = Object(node) as { anchor?: string; items?: readonly unknown[] };
-    // An alias inside of the value that it stands for would expand without end.
+    // The anchor is infinitely large until its value is complete, because an alias inside of its own value would expand
+    // for ever.
     if (anchor !== undefined) sizes.set(anchor, Infinity);
     const size = (items ?? []).reduce<number>((sum, item) => sum + sizeOf(item), 1);
     if (anchor !== undefined) sizes.set(anchor, size);

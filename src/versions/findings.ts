@@ -1,11 +1,11 @@
 /**
- * Defines findings about an upgrade by kubeadm, and what an administrator can do about each rule
- * that refuses one.
+ * Defines findings about an upgrade by kubeadm. For each rule that refuses an upgrade, it defines what an administrator
+ * can do.
  */
 
 /**
- * Maps each rule to what an administrator can do about a refusal that no setting lifts. The text is empty if the rule
- * only warns, or if each refusal has its own text, which `hard` then requires.
+ * Maps each rule to what an administrator can do about a refusal that no setting lifts. The text is empty in two cases:
+ * the rule only warns, or each refusal has its own text. In the second case, `hard` requires that text.
  */
 export const CURES = {
   F1: '',
@@ -84,8 +84,8 @@ type RuleWithoutCure = {
 }[RuleName];
 
 /**
- * Returns a refusal that no field lifts. What to do about it depends on the rule, or is passed as
- * `cure`.
+ * Returns a refusal that no setting lifts. The rule determines what an administrator can do about it. If the rule has
+ * no such text, the caller passes the text as `cure`.
  */
 export function hard(rule: Exclude<RuleName, RuleWithoutCure>, found: string): Finding;
 export function hard(rule: RuleWithoutCure, found: string, cure: string): Finding;
@@ -109,8 +109,8 @@ export function isLiftable({ severity, rule }: Finding): boolean {
 }
 
 /**
- * Returns the field that lifts a refusal, or says that nothing does and what to do instead;
- * undefined for a warning.
+ * Returns the setting that lifts a refusal. If no setting lifts it, the text says so, and says what to do instead.
+ * Undefined for a warning.
  */
 export function remedyOf(finding: Finding): string | undefined {
   const { rule, severity, lift } = finding;
@@ -127,7 +127,7 @@ export function describeFinding(finding: Finding): string {
   return remedy === undefined ? finding.message : `${finding.message}; ${remedy}`;
 }
 
-/** Returns the findings, with a warning in place of each refusal whose rule the manifest lifts. */
+/** Returns the findings. If the manifest lifts the rule of a refusal, a warning replaces the refusal. */
 export function withAllowed(findings: readonly Finding[], allow: readonly string[]): Finding[] {
   return findings.map((finding) =>
     isLiftable(finding) && allow.includes(finding.rule)

@@ -226,7 +226,7 @@ export interface VersionFacts {
   readonly resuming?: boolean;
   /** True if a record proves that the API servers ran this target before, so they may go back to it within their minor version. */
   readonly goesBack?: boolean;
-  /** The oldest maintained minor version of v1. If it is absent, this is not judged. */
+  /** The oldest maintained minor version of v1. If it is absent, the age of the target is not judged. */
   readonly oldestMaintained?: number;
   readonly kubelets?: readonly KubeletFacts[];
   readonly controllers?: readonly ControllerManagerFacts[];
@@ -248,7 +248,7 @@ export interface KubeletFacts {
   readonly goesBack?: boolean;
   /** True if a new machine replaces the node. */
   readonly replaced?: boolean;
-  /** The only API server that the kubelet connects to. It is absent behind a load balancer. */
+  /** The only API server to which the kubelet connects. It is absent if the kubelet connects to a load balancer. */
   readonly apiServer?: string;
 }
 
@@ -268,8 +268,8 @@ export interface KubeadmFacts {
 }
 
 /**
- * The properties of one host that a kubelet of the target's minor version depends on. A text that
- * is not a version is what was found instead.
+ * The properties of one host that a kubelet of the target's minor version needs. If a property could not be read as a
+ * version, the text says what was found.
  */
 export interface NodeFacts {
   readonly cgroup?: 1 | 2 | string;

@@ -1,6 +1,6 @@
 /**
- * Judges the versions that a plan leads through. No minor version may be skipped, no version may go
- * down, and no kubelet may be newer than an API server.
+ * Judges the versions to which a plan takes the nodes. A plan must not skip a minor version, must not downgrade, and
+ * must not make a kubelet newer than an API server.
  */
 import { listed } from '../util/phrases.ts';
 import { isNewerMinor, parseVersion } from '../util/version.ts';
@@ -28,7 +28,7 @@ export interface VersionTarget {
   readonly hasKubelet?: boolean | undefined;
   /** True if a record proves that the target ran this version before, so that it may go down to it. */
   readonly goesBack?: boolean | undefined;
-  /** What shows that the Node is virtual, for people. No rule applies to such a target. */
+  /** The reason why Refit treats the Node as virtual, for messages. No rule applies to such a target. */
   readonly virtual?: string | undefined;
 }
 
@@ -40,8 +40,8 @@ export interface VersionVerdict {
    */
   readonly problems: readonly { readonly code: VersionRule; readonly message: string }[];
   /**
-   * What was not checked, because a version is unknown or unreadable, or a Node is virtual. Such
-   * targets pass.
+   * The checks that were not made, because a version is unknown or unreadable, or a Node is virtual. A target without a
+   * check breaks no rule.
    */
   readonly unchecked: readonly string[];
 }
@@ -59,7 +59,7 @@ function policyRemedy(rule: VersionRule): string {
   return `; versions.allow: [${rule}] of an UpgradePolicy allows it`;
 }
 
-/** Judges each stage by the versions that the stages before it leave. */
+/** Judges each stage. It starts from the versions that the nodes have after all earlier stages. */
 export function judgePlan(
   stages: readonly VersionStage[],
   apiServers: readonly ApiServer[],
@@ -76,8 +76,8 @@ export function judgePlan(
     const { role, version, targets } = stage;
     if (role === 'controller' && !stage.forced && !allow.has('KubeletAhead'))
       judgeLeftAhead(stage, { stages, moved, servers }, findings);
-    // While controllers are upgraded, the kubelet of one may be newer than the API servers of
-    // others. Only the end of the stage counts.
+    // While controllers are upgraded, the kubelet of a controller may be newer than the API servers of other
+    // controllers. The rule applies only to the end of the stage.
     if (role === 'controller') for (const { name } of targets) servers.set(name, version);
     if (!stage.forced) judgeStage(stage, moved, servers, allow, findings);
     for (const { name } of targets) moved.set(keyOf(role, name), version);
@@ -131,7 +131,10 @@ interface WorkerNow {
   readonly version: string | undefined;
 }
 
-/** Returns the workers of all stages, with the versions that they have after the stages so far. Virtual Nodes have no kubelet. */
+/**
+ * Returns the workers of all stages with their present versions, which are the versions after all stages that are
+ * already judged. Virtual Nodes are left out, because they have no kubelet.
+ */
 function workersNow(
   stages: readonly VersionStage[],
   moved: ReadonlyMap<string, string>,
@@ -148,8 +151,8 @@ function workersNow(
 }
 
 /**
- * Finds the workers that would be newer than an API server which the stage takes to an earlier minor version. A later stage may take
- * them back, too, but until then the API server is too old for them.
+ * Finds the workers that would be newer than an API server, because the stage takes the API server to an earlier minor
+ * version. A later stage may take the workers back as well, but until then the API server is too old for them.
  */
 function judgeLeftAhead(
   { version, targets }: VersionStage,
@@ -186,7 +189,7 @@ function keyOf(role: VersionStage['role'], name: string): string {
 interface PlanFindings {
   /** Records that a step of the target `name` breaks a rule. `what` is the rest of the sentence. */
   add(rule: VersionRule, what: string, name: string): void;
-  /** Records what was not checked. Without names it concerns the whole stage. */
+  /** Records a check that was not made. Without names, the record is about the whole stage. */
   leave(what: string, ...names: readonly string[]): void;
   verdict(remedyOf: RemedyOf): VersionVerdict;
 }

@@ -1,6 +1,6 @@
 /**
- * Knows which version each part of a k0s release reports. k0s reports `v1.36.3+k0s.2`, its kubelet
- * and API server `v1.36.3+k0s`.
+ * Knows which version each part of a k0s release reports. For example, k0s reports `v1.36.3+k0s.2`, and the kubelet and
+ * the API server of that release report `v1.36.3+k0s`.
  */
 import {
   compareVersions,
@@ -20,8 +20,8 @@ export function mayBePartOf(found: string, release: string): boolean {
 }
 
 /**
- * Returns the two versions in a form that can be compared. If one build suffix is less precise than
- * the other, as that of a kubelet is compared to its release, both suffixes are removed.
+ * Returns the two versions in a form that can be compared. It removes both build suffixes if one of them is less
+ * precise. For example, the suffix that a kubelet reports is less precise than the suffix of its release.
  */
 export function equallyPrecise(a: Version, b: Version): [Version, Version] {
   const saysLess = (one: Version, other: Version): boolean =>
@@ -46,16 +46,16 @@ export function isOlder(found: string | undefined, release: string): boolean {
 }
 
 /**
- * Returns true if both texts name the same version, also if only one of them begins with `v`. A text that cannot be
- * read is the same only as itself.
+ * Returns true if both texts name the same version. A missing `v` at the start of one text makes no difference. A text
+ * that cannot be parsed is equal only to an identical text.
  */
 export function isSameVersion(a: string, b: string): boolean {
   return a === b || compareVersionTexts(a, b) === 0;
 }
 
 /**
- * Returns false if the two texts surely name different versions. It returns true if one of them cannot be read, or says
- * less than the other.
+ * Returns false if the two texts certainly name different versions. It returns true if one of them cannot be parsed, or
+ * if one of them is less precise.
  */
 export function mayBeSameVersion(a: string, b: string): boolean {
   const left = parseVersion(a);

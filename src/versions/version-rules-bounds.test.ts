@@ -1,4 +1,4 @@
-/** The version rules at both sides of each bound, and the sentences of what they find. */
+/** Tests the version rules at both sides of each bound, and the sentences of their findings. */
 import { expect, test } from 'vitest';
 import {
   apply,
@@ -50,7 +50,7 @@ test.each([
   },
 );
 
-/** Both sides of each bound, and what no row has. */
+/** Cases at both sides of each bound, and cases that no row of version-rules.test.ts has. */
 test.each<[string, VersionFacts, string]>([
   [
     'API servers of a candidate, to a release before it',

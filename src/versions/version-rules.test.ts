@@ -1,4 +1,4 @@
-/** The version rules: 108 rows, each with its findings. */
+/** Tests the version rules with 108 rows, each with its findings. */
 import { describe, expect, test } from 'vitest';
 import {
   apply,
@@ -13,7 +13,10 @@ import {
 import { tagOf } from '../dialects/kubeadm/host/probe.ts';
 import type { VersionFacts } from './kubeadm-rules.ts';
 
-/** Kubelets on disk that shall all have the target, those with an API server beside them speaking to that one only. */
+/**
+ * Returns kubelets on disk that all must get the target. A kubelet on a host with an API server connects only to this
+ * API server.
+ */
 const disks = (
   versions: readonly string[],
   target: string,
@@ -28,7 +31,10 @@ const disks = (
   })),
 });
 
-/** Number, what is asked, the row's own word, and what the rules say: the strictest word with every rule that says it. */
+/**
+ * The number of the row, its question, the answer that the row gives, and the answer of the rules: the strictest
+ * verdict, with every rule that gives it.
+ */
 type Row = readonly [number, string, VersionFacts, string, string];
 
 const API_SERVERS: readonly Row[] = [
@@ -36,7 +42,7 @@ const API_SERVERS: readonly Row[] = [
   [2, 'the next minor', to(['1.35.0'], '1.36.0'), 'yes', 'yes'],
   [3, 'a skip, several', to(['1.34.9', '1.34.9'], '1.36.1'), 'no', 'no R2'],
   [4, 'a skip, one instance', to(['1.34.9'], '1.36.1'), 'no', 'no R2'],
-  // Hops are not planned yet: the operator goes one by one.
+  // Refit does not plan hops yet, so the operator upgrades one minor version at a time.
   [5, 'three minors on, to be planned in hops', to(['1.33.4'], '1.36.0'), 'via hops', 'no R2'],
   [6, 'a patch back', to(['1.36.2'], '1.36.1'), 'force', 'force R12'],
   [7, 'a minor back', to(['1.36.0'], '1.35.9'), 'no', 'no R12'],
@@ -70,7 +76,7 @@ const KUBELETS: readonly Row[] = [
   [26, 'newer than one of two', kubelet('1.36', ['1.35', '1.36']), 'no', 'no R3'],
   [27, 'as the older of two', kubelet('1.35', ['1.35', '1.36']), 'yes', 'yes'],
   [28, 'four behind the newer of two', kubelet('1.32', ['1.35', '1.36']), 'no', 'no R3'],
-  // Three behind always warns.
+  // A kubelet that is three minor versions behind always gets a warning.
   [29, 'three behind the newer of two', kubelet('1.33', ['1.35', '1.36']), 'yes', 'warn R10'],
   [30, 'before 1.25, three behind', kubelet('1.24', ['1.27']), 'no', 'no R3'],
   [31, 'before 1.25, two behind', kubelet('1.24', ['1.26']), 'yes', 'yes'],
@@ -206,7 +212,7 @@ const KUBEADM: readonly Row[] = [
   [69, 'a skip to a candidate', apply('1.36.1', '1.34.2', '1.36.0-rc.1'), 'force', 'force Ks3 Km3'],
   [70, 'a minor below kubeadm', apply('1.36.1', '1.34.2', '1.35.4'), 'force', 'force Ks2'],
   [71, 'two minors below kubeadm', apply('1.36.1', '1.34.2', '1.34.9'), 'no', 'no Km2'],
-  // kubeadm lets it pass; nobody supports it.
+  // kubeadm allows this, but nobody supports it.
   [72, 'a minor back', apply('1.35.4', '1.36.1', '1.35.4'), 'hard refuse', 'no R12'],
   [73, 'two minors back', apply('1.34.2', '1.36.1', '1.34.2'), 'no', 'no Km4'],
   [74, 'again', apply('1.36.1', '1.36.1', '1.36.1'), 'yes', 'yes'],
@@ -237,10 +243,11 @@ const HOSTS: readonly Row[] = [
   [85, 'etcd, members too old', etcd(['3.5.19'], '3.6.8'), 'no', 'no etcd'],
   [86, 'etcd, members rather old', etcd(['3.5.24'], '3.6.8'), 'warn', 'warn etcd'],
   [87, 'etcd, members as advised', etcd(['3.5.26'], '3.6.8'), 'yes', 'yes'],
-  // kubeadm lowers no member.
+  // kubeadm does not downgrade a member of etcd.
   [88, 'etcd, back', etcd(['3.6.8'], '3.5.24'), 'no', 'yes'],
   [89, 'etcd, one too old', etcd(['3.5.26', '3.5.19'], '3.6.8'), 'no', 'no etcd'],
-  // The members as 1.33.1 has left them: one hop is judged at a time.
+  // The members have the version to which the upgrade to 1.33.1 brought them, because the rules judge one hop at a
+  // time.
   [
     90,
     'the second hop of 1.32.3, 1.33.1, 1.34.1',
@@ -249,13 +256,16 @@ const HOSTS: readonly Row[] = [
     'warn etcd',
   ],
   [91, 'cgroup v1', host('1.35', { cgroup: 1 }), 'no', 'no cgroup'],
-  // Upstream has put the end of containerd 1.x off to 1.38 since.
+  // Since then, upstream has postponed the end of support for containerd 1.x to 1.38.
   [92, 'containerd 1.7 for 1.36', host('1.36', { containerd: '1.7' }), 'no', 'warn containerd'],
   [93, 'containerd 1.7 for 1.35', host('1.35', { containerd: '1.7' }), 'warn', 'warn containerd'],
   [94, 'an old kernel', host('1.32', { kernel: '4.18' }), 'no', 'no kernel'],
 ];
 
-/** What KubeOne decides; ours where it differs, since its word rests on the first host, or on a bound that is not official. */
+/**
+ * What KubeOne decides. Refit decides differently where KubeOne looks only at the first host, or uses a bound that is
+ * not official.
+ */
 const ORIGINAL: readonly Row[] = [
   [
     97,
@@ -314,7 +324,7 @@ const ORIGINAL: readonly Row[] = [
 const KUBE_PROXY =
   'kubeadm replaces kube-proxy, and its version is verified at the end; open in parity-kubeone.md';
 const KUBECTL = 'R6: Refit runs no kubectl, and does not know which one people use';
-/** Rows that are no matter of two versions of the cluster, with the place that decides them. */
+/** The rows that do not depend on two versions of the cluster, with the place that decides each row. */
 const ELSEWHERE: Readonly<Record<number, string>> = {
   ...Object.fromEntries([45, 46, 47, 48, 49, 50, 96].map((row) => [row, KUBE_PROXY])),
   82: 'Refit joins no nodes',

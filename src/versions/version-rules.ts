@@ -27,13 +27,13 @@ import {
  */
 export const NEWEST_KNOWN = 37;
 /**
- * The oldest minor version that upstream maintains, which is three at a time. The source is
+ * The oldest minor version that upstream maintains. Upstream maintains three minor versions at a time. The source is
  * kubernetes.io/releases/version-skew-policy.
  */
 export const OLDEST_MAINTAINED = NEWEST_KNOWN - 2;
 /**
- * From this minor version on, a kubelet may be three minor versions older than the API server;
- * before, two. The source is kubernetes.io/releases/version-skew-policy.
+ * From this minor version on, a kubelet may be three minor versions older than the API server. An older kubelet may be
+ * only two minor versions older. The source is kubernetes.io/releases/version-skew-policy.
  */
 const THREE_BEHIND_FROM = 25;
 
@@ -140,20 +140,20 @@ function* kubeletFindings(
   const now = read(facts.version);
   const next = facts.target === undefined ? undefined : read(facts.target);
   const local = facts.apiServer === undefined ? servers : [read(facts.apiServer)];
-  // API servers are upgraded before the kubelet.
+  // API servers are upgraded before the kubelet, so the new kubelet will connect to API servers of the target version.
   const met = target ? [target] : local;
   yield* next ? skewFindings(who, next, met) : skewFindings(who, now, local);
   if (next) yield* moveFindings(who, now, next, facts);
   if (next && met.some((server) => isNewerMinor(next, server)))
     yield hard('R7', `API servers come first: ${who} cannot have ${textOf(next)} before them`);
-  // The present skew of a kubelet that keeps its version is already judged above.
+  // The code above has already judged the present skew of a kubelet that keeps its version.
   if (target && facts.goesBack !== true) yield* stepFindings(who, now, next ? local : [], target);
   const blocks = `${who} at ${textOf(now)} is three minor versions behind and blocks the next upgrade of the control plane`;
   if (!target && !next && local.some((server) => server.minor - now.minor === 3))
     yield warn('R10', blocks);
 }
 
-/** Returns findings about a kubelet of the version `now` beside API servers that have got their new version. */
+/** Returns findings about the time after the upgrade of the API servers, when the kubelet still has the version `now`. */
 function stepFindings(
   who: string,
   now: Version,
@@ -206,7 +206,8 @@ function* moveFindings(
 }
 
 /**
- * Judges that a kubelet is neither newer than the oldest API server nor too far behind the newest.
+ * Checks that a kubelet is not newer than the oldest API server, and not too many minor versions older than the newest
+ * API server.
  */
 function skewFindings(who: string, version: Version, servers: readonly Version[]): Finding[] {
   const [oldest, newest] = ends(servers);

@@ -1,4 +1,4 @@
-/** Whether the way back is open, in every situation that is told apart. */
+/** Tests whether a downgrade is possible, in every situation that the code distinguishes. */
 import { describe, expect, test } from 'vitest';
 import {
   lacksBundle,

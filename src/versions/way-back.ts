@@ -11,9 +11,15 @@ export interface UpgradedNode {
   readonly from?: string | undefined;
   /** The version that the upgrade brought. */
   readonly to: string;
-  /** The binary that the host keeps, or has removed; undefined if its agent does not say. */
+  /**
+   * The binary of the previous version that the host keeps or has removed; undefined if the agent of the host does not
+   * report it.
+   */
   readonly kept?: KeptForWayBack | undefined;
-  /** The airgap bundles of the previous version; undefined if its agent has placed none, or does not say. */
+  /**
+   * The airgap bundles of the previous version; undefined if the agent of the host has placed no bundle, or does not
+   * report it.
+   */
   readonly keptBundle?: Pick<KeptForWayBack, 'version' | 'gone'> | undefined;
   /** True if a download of the earlier version is known. */
   readonly hasDownload?: boolean;
@@ -25,10 +31,13 @@ interface KeptForWayBack {
   readonly gone?: 'Expired' | 'DiskFull' | 'Removed' | 'Changed';
 }
 
-/** Says whether nodes can go back: `closing` means until a known time, and `unknown` that too little is known to say more. */
+/**
+ * Says whether nodes can go back. `closing` means that they can go back until a known time. `unknown` means that too
+ * few facts are known to say more.
+ */
 export interface WayBack {
   readonly state: 'open' | 'closing' | 'closed' | 'unknown';
-  /** When the nodes can no longer go back, if the state is `closing`, in RFC 3339 format. */
+  /** If the state is `closing`, the time after which the nodes can no longer go back, in RFC 3339 format. */
   readonly until?: string;
   /** One sentence without a full stop. */
   readonly message: string;
@@ -111,8 +120,8 @@ export function pointOfNoReturn(from: string | undefined, to: string): string | 
 }
 
 /**
- * Returns why controllers cannot go back to `earlier`. If `earlier` is the newer version, because a run took them down,
- * going back is an upgrade.
+ * Returns why controllers cannot go back to `earlier`. `earlier` is the newer version if a run downgraded the
+ * controllers. Going back is then an upgrade.
  */
 function noReturn(earlier: Version, later: Version): string {
   const old = `v${earlier.major}.${earlier.minor}`;

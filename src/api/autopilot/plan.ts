@@ -1,6 +1,6 @@
 /**
- * Defines schema and types of the autopilot Plan, `autopilot.k0sproject.io/v1beta2`. It has the shape of the original and is no
- * stricter.
+ * Defines the schema and the types of the autopilot Plan, `autopilot.k0sproject.io/v1beta2`. The schema has the same
+ * fields as the original and refuses nothing that the original accepts.
  */
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
@@ -60,8 +60,8 @@ const k0sUpdateSchema = object('Replaces the k0s binary and restarts it.', {
 });
 
 /**
- * Describes the fields that an `airgapupdate` does not have. The documents of k0s describe `targets.workers`, but the API has
- * `workers`.
+ * Returns a message about the fields that an `airgapupdate` does not have. The documents of k0s describe
+ * `targets.workers`, but the API has `workers`.
  */
 export function unknownBundleFields({ code, keys }: z.core.$ZodRawIssue): string | undefined {
   if (code !== 'unrecognized_keys' || !Array.isArray(keys) || !keys.includes('targets'))
@@ -139,14 +139,18 @@ export type CommandStatus = z.input<typeof commandStatusSchema>;
 export type Plan = KubeObject & z.input<typeof planSchema>;
 
 /**
- * Returns the id that signals contain. If the Plan has none, the id is its uid: it does not change while the Plan runs, and a
- * Plan that is deleted and created again gets a new one. Further runs of the same Plan add their generation to the id.
+ * Returns the id that signals contain. If the Plan has no id, returns its uid. The uid does not change while the Plan
+ * runs, and a Plan that is deleted and created again gets a new uid. Later runs of the same Plan add their generation
+ * to the id.
  */
 export function idOfPlan({ metadata, spec }: Plan): string {
   return spec.id ?? metadata.uid ?? '';
 }
 
-/** The annotation, in JSON, of each Plan that Refit created for an UpdateConfig. A Plan without it belongs to a person. */
+/**
+ * The annotation that each Plan has that Refit created for an UpdateConfig. Its value is JSON. A Plan without this
+ * annotation was created by a person.
+ */
 export const ORIGIN_ANNOTATION = 'upgrade.refit.dev/update';
 /** k0s ignores Plans of any other name. */
 export const PLAN_NAME = 'autopilot';

@@ -8,7 +8,10 @@ import { isRecord } from '../../util/json.ts';
 import { type CustomKind, flag, list, object, optional, text } from '../crd.ts';
 import { targetSchema, targetsSchema, unknownBundleFields } from './plan.ts';
 
-/** Describes a `cron` that is an object, as in the documents of k0s. Its fields belong to `periodic`. */
+/**
+ * Returns a message about a `cron` that is an object, as the documents of k0s show it. The fields of that object belong
+ * to `periodic`.
+ */
 function windowInPlaceOfSchedule({ input }: z.core.$ZodRawIssue): string | undefined {
   return isRecord(input)
     ? 'is an object, but a schedule is a text such as "0 0 22 * * *"; write days, startTime and length into spec.upgradeStrategy.periodic, with type: periodic'

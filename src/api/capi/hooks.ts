@@ -62,8 +62,8 @@ export interface HookResponse {
 
 export interface UpdateMachineResponse extends HookResponse {
   /**
-   * A whole number of seconds, 0 or more: callers treat a negative number as the end. With `Success`, 0 means that the update
-   * is done.
+   * A whole number of seconds, at least 0, because callers treat a negative number as the end of the update. With
+   * `Success`, 0 means that the update is done.
    */
   readonly retryAfterSeconds: number;
 }

@@ -20,7 +20,10 @@ export interface Machine extends KubeObject {
 
 export const machines = namespaced<Machine>('cluster.x-k8s.io/v1beta2', 'Machine');
 
-/** The strategy of a MachineDeployment or of a control plane. A number of Machines may be a share, such as `25%`. */
+/**
+ * The strategy of a MachineDeployment or of a control plane. A number of Machines may also be a percentage, such as
+ * `25%`.
+ */
 export interface Rollout {
   strategy?: {
     type?: string;
@@ -37,7 +40,7 @@ export const machineDeployments = namespaced<MachineDeployment>(
   'MachineDeployment',
 );
 
-/** A control plane of any provider: the contract of Cluster API has `spec.version`. */
+/** A control plane of any provider. The contract of Cluster API requires `spec.version`. */
 export interface ControlPlane extends KubeObject {
   spec?: { version?: string; rollout?: Rollout };
 }

@@ -15,7 +15,7 @@ const list = z.array(z.string()).meta({ 'x-kubernetes-list-type': 'atomic' });
 const reference = (members: Fields): z.ZodType =>
   strictObject(members).meta({ 'x-kubernetes-map-type': 'atomic' });
 
-/** The object is in the namespace of the Plan. */
+/** The name of an object in the namespace of the Plan. */
 const nameSchema = z.string().default('').describe('Name of the object.');
 export const referenceSchema = reference({ name: nameSchema });
 const divisorSchema = z.unknown().meta({

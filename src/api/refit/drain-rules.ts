@@ -3,10 +3,13 @@ import { z } from 'zod';
 import { choice, flag, LONGEST, list, object, optional, whole } from '../crd.ts';
 import { boundedSelectorSchema, duration, rules } from './policy-values.ts';
 
-/** The most rules for pods, and the most namespaces of a rule. Without this limit, a policy could make each drain slow. */
+/**
+ * The maximum number of rules for pods, and of namespaces in a rule. Without this limit, a policy could make each drain
+ * slow.
+ */
 const MANY = 100;
 
-/** The API server accepts these numbers in fields of the format `int32`. */
+/** The maximum of the numbers that the API server accepts in fields of the format `int32`. */
 const MOST = 2_147_483_647;
 
 const podRuleSchema = object('One rule. Without selectors and namespaces it selects every pod.', {

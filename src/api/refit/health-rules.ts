@@ -4,7 +4,9 @@ import { isRecord } from '../../util/json.ts';
 import { choice, LONGEST, nameOfNamespace, nameOfObject, object, optional } from '../crd.ts';
 import { boundedSelectorSchema, duration, rules } from './policy-values.ts';
 
-/** The most checks of one kind. Without this limit, a policy could ask servers without end. */
+/**
+ * The maximum number of checks of one kind. Without this limit, a policy could send any number of requests to servers.
+ */
 const MOST_CHECKS = 20;
 const LONGEST_URL = 2048;
 const LONGEST_EXPRESSION = 2048;
@@ -22,7 +24,7 @@ const nameSchema = z
 const URL_START = /^https?:\/\/[^\s@]+$/;
 // CEL takes backslashes literally only in a raw string.
 const WANTED_URL = 'must be a URL that begins with http:// or https:// and contains no credentials';
-/** The address of a server that is asked with a Secret, or without one. */
+/** The address of a server. Refit sends requests to it with the credentials from a Secret, or without credentials. */
 export const serverUrlSchema = z
   .string()
   .max(LONGEST_URL)

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { flag, LONGEST, nameOfNamespace, nameOfObject, object, optional, whole } from '../crd.ts';
 import { durationSchema, isBelow, rules } from './policy-values.ts';
 
-/** The most hooks. Without this limit, a policy could make each decision slow. */
+/** The maximum number of hooks. Without this limit, a policy could make each decision slow. */
 const MOST_HOOKS = 20;
 /** The longest name of a hook. It is part of the name of a Job, which has at most 63 characters. */
 const LONGEST_HOOK = 30;

@@ -4,7 +4,7 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { BY_TYPE, choice, LONGEST, object, optional, text, time, whole } from '../crd.ts';
 import { conditionsSchema } from './upgrade-policy.ts';
 
-/** The most entries of each list. They bound the size of the object, however many targets the plan has. */
+/** The maximum number of entries in each list. These limits keep the object small if the plan has many targets. */
 export const MOST = {
   runs: 10,
   failures: 10,
@@ -21,9 +21,9 @@ export const MOST = {
   queued: 100,
   tried: 20,
 } as const;
-/** The most characters of a URL. A longer one is not kept. */
+/** The maximum length of a URL in characters. A longer URL is not stored. */
 export const LONGEST_URL = 2048;
-/** The most characters of a sentence in a NodeRollout. */
+/** The maximum length of a sentence in a NodeRollout, in characters. */
 export const LONGEST_MESSAGE = 1024;
 
 const nameSchema = z.string().max(LONGEST.name);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { LONGEST, nameOfObject, object, optional } from '../crd.ts';
 import { rules } from './policy-values.ts';
 
-/** The most receivers. Without this limit, a policy could make the leader send messages without end. */
+/** The maximum number of receivers. Without this limit, a policy could make the leader send any number of messages. */
 const MOST_RECEIVERS = 10;
 const LONGEST_RECEIVER = 30;
 const LONGEST_ADDRESS = 2048;
@@ -41,7 +41,7 @@ export const WANTED_ADDRESS =
 const isSignable = "self.type == 'Webhook' || !has(self.signingKeyRef)";
 const WANTED_SIGNING = 'must have type Webhook if it has signingKeyRef';
 
-/** The most recipients of one message. RFC 5321 makes every server accept at least 100. */
+/** The maximum number of recipients of one message. RFC 5321 requires that every server accepts at least 100. */
 const MOST_RECIPIENTS = 20;
 /** The longest address of a mailbox that RFC 5321 allows. */
 const LONGEST_MAILBOX = 254;

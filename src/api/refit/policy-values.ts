@@ -1,4 +1,7 @@
-/** Schemas of values that several parts of an UpgradePolicy have: durations, and numbers or shares of nodes. */
+/**
+ * Defines the schemas of values that several parts of an UpgradePolicy have: durations, and numbers or percentages of
+ * nodes.
+ */
 import { z } from 'zod';
 import { LONGEST, object, optional } from '../crd.ts';
 
@@ -6,14 +9,17 @@ const DURATION = /^([0-9]+(ms|s|m|h))+$/;
 const PERCENT = /^([1-9][0-9]?|100)%$/;
 
 /**
- * Adds CEL rules to a schema, for what the schema itself cannot express. If a rule is false for an object, the API server
- * refuses the object with the message.
+ * Returns CEL rules for a schema. They check what the schema itself cannot express. If a rule is false for an object,
+ * the API server refuses the object with the message of the rule.
  */
 export function rules(...all: readonly (readonly [rule: string, message: string])[]) {
   return { 'x-kubernetes-validations': all.map(([rule, message]) => ({ rule, message })) };
 }
 
-/** The most characters of texts that rules read: the API server estimates the cost of a rule by the length of its texts. */
+/**
+ * The maximum length of texts that CEL rules read. The API server estimates the cost of a rule from the maximum length
+ * of these texts.
+ */
 export const SHORT = 64;
 export const isBelow = (longest: string): string =>
   `duration(self) > duration('0s') && duration(self) <= duration('${longest}')`;
@@ -35,7 +41,7 @@ export const durationOrZero = (what: string) =>
     durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME_OR_ZERO])),
   );
 
-/** A number of nodes that is at least `least`, or a share such as `10%`. */
+/** A number of nodes that is at least `least`, or a percentage such as `10%`. */
 export const numberOrShare = (least: number) =>
   z
     .union([

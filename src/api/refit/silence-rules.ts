@@ -4,7 +4,10 @@ import { LONGEST, nameOfObject, object, optional } from '../crd.ts';
 import { serverUrlSchema } from './health-rules.ts';
 import { durationSchema, rules } from './policy-values.ts';
 
-/** The most silences of a policy. Without this limit, a policy could make the leader send requests without end. */
+/**
+ * The maximum number of silences of a policy. Without this limit, a policy could make the leader send any number of
+ * requests.
+ */
 const MOST_SILENCES = 5;
 const MOST_MATCHERS = 10;
 const LONGEST_NAME = 30;
@@ -13,8 +16,8 @@ const LONGEST_VALUE = 512;
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 /**
- * Matches regular expressions that match the labels of one Node only. An alternative, or an optional part after the name, could match the
- * labels of other Nodes.
+ * Matches the regular expressions that select the alerts of one Node only. An expression with an alternative (`|`), or
+ * with an optional part after the name of the Node, could also match the names of other Nodes.
  */
 const OF_NODE = /^\{node\}(:([^?*+{|][^|]*)?)?$/;
 /** Says which value of a matcher matches alerts of one node only. */

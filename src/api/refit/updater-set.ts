@@ -1,6 +1,6 @@
 /**
- * Defines schema and types of the UpdaterSet, which says who makes which changes of a Cluster API Machine in place, and in
- * which order.
+ * Defines the schema and the types of the UpdaterSet. It says which updater makes which changes of a Cluster API
+ * Machine in place, and in which order.
  */
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';

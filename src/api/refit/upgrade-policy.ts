@@ -55,12 +55,15 @@ const KEY_ONLY = /^([a-z0-9.-]+[/])?[A-Za-z0-9._-]+$/;
 const WANTED_KEY = 'must be the key of a label such as topology.kubernetes.io/zone';
 const WANTED_LABEL = 'must be the key of a label such as topology.kubernetes.io/zone, or key=value';
 const LONGEST_PAIR = 381;
-/** Matches one certificate alone, because a private key next to it would become readable in the API. */
+/**
+ * Matches one certificate and nothing else. If the field also accepted a private key, everyone who can read the policy
+ * could read the key.
+ */
 const PEM = /^-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+\n-----END CERTIFICATE-----\n?$/;
 const SET = { 'x-kubernetes-list-type': 'set' };
-/** The most entries of a list. Without this limit, a policy could make each decision slow. */
+/** The maximum number of entries in a list. Without this limit, a policy could make each decision slow. */
 const MANY = 100;
-/** The most attempts of one node. */
+/** The maximum number of attempts to upgrade one node. */
 const MOST_ATTEMPTS = 10;
 
 /** Policies select plans by these names of their dialects. */
@@ -148,7 +151,7 @@ const windowSchema = object('One window.', {
   timeZone: timeZoneSchema,
 });
 
-/** This rule accepts only days that exist: CEL itself cannot parse the 30th of February. */
+/** Accepts only days that exist. CEL fails to parse a day such as the 30th of February. */
 const isMoment =
   "timestamp(self.contains('T') ? self : self + 'T00:00:00Z') > timestamp('0001-01-01T00:00:00Z')";
 const momentSchema = z

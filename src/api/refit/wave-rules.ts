@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { choice, object, optional } from '../crd.ts';
 import { boundedSelectorSchema, duration, numberOrShare, rules } from './policy-values.ts';
 
-/** The most waves. Without this limit, a policy could make each decision slow. */
+/** The maximum number of waves. Without this limit, a policy could make each decision slow. */
 const MOST_WAVES = 20;
 
 const isOneOf =

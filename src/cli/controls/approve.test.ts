@@ -1,4 +1,4 @@
-/** Tests which waves and checks can be approved and accepted, and what is said about the others. */
+/** Tests which waves can be approved and which checks can be accepted, and the messages for all others. */
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

@@ -53,7 +53,10 @@ interface Decision {
   readonly words: string;
 }
 
-/** The most attempts to write a decision. The leader writes to the NodeRollout often, so a write may conflict several times. */
+/**
+ * The maximum number of attempts to write a decision. The leader often writes to the NodeRollout, so several writes may
+ * conflict.
+ */
 const MAX_TRIES = 10;
 
 /** Approves a wave of the plan that the user named. Resolves even if it was approved before. */
@@ -134,8 +137,8 @@ async function record(
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const object = await read(client.get(nodeRollouts, name, { namespace, abort }), place);
     const { spec, metadata } = object;
-    // While the NodeRollout is still about a former plan with the same name, nothing is written: its leader will remove the decisions
-    // about the former plan, and would remove this entry with them.
+    // Nothing is written while the NodeRollout still describes a former plan with the same name. The leader will remove
+    // the decisions about the former plan, and would remove this entry as well.
     if (spec.plan.uid !== rollout.source.uid)
       throw new RefitError(
         'REFIT_CONTROL',
@@ -209,7 +212,10 @@ export function assertNeedsApproval(
     );
 }
 
-/** Returns for each wave, in order, whether it needs approval. If a wave has the nodes that no rule selects, it is the last one. */
+/**
+ * Returns for each wave, in order, whether it needs approval. If nodes that no rule selects form a wave, it is the last
+ * wave.
+ */
 function wavesIn(snapshot: Snapshot, policy: RolloutPolicy): boolean[] {
   const { waves = [] } = policy;
   const counts = snapshot.rollout.stages.map(

@@ -18,7 +18,10 @@ export interface ControlFlags extends ConnectionFlags, DryRunFlags {
   readonly plan?: string;
 }
 
-/** The most attempts to write a control. Leaders write to the plan often, so a write may conflict; the plan is then read again. */
+/**
+ * The maximum number of attempts to write a control. Leaders often write to the plan, so a write may conflict. Each
+ * attempt reads the plan again.
+ */
 const MAX_TRIES = 10;
 
 /**
@@ -93,8 +96,8 @@ async function write(
   const written: [string, string | null][] = [];
   for (const [key, value] of Object.entries(annotations)) {
     written.push([controlKey(key, dialect.planObjects?.controlPrefix), value]);
-    // An annotation is also removed under the prefix of Refit itself: an earlier release knew no
-    // other prefix.
+    // A removal also removes the annotation with the prefix of Refit itself, because an earlier release wrote only that
+    // prefix.
     if (value === null) written.push([key, null]);
   }
   const patch = { metadata: { annotations: Object.fromEntries(written), resourceVersion } };
@@ -108,9 +111,10 @@ async function write(
 }
 
 /**
- * Returns the plan that the user named. Without a name, it returns the only plan that has not ended, or else the plan
- * that was created last. `isMeant` says which plans the control can apply to; if it accepts none, all of them count.
- * Throws REFIT_USAGE if several plans are possible, and REFIT_CONTROL if there is none.
+ * Returns the plan that the user named. Without a name, returns the only plan that has not ended. If all plans have
+ * ended, returns the plan that was created last. Without a name, only the plans for which `isMeant` returns true are
+ * considered; if it returns true for no plan, all plans are considered. Throws REFIT_USAGE if several plans are
+ * possible, and REFIT_CONTROL if no plan is possible.
  */
 export function choosePlan(
   plans: readonly Inspection[],

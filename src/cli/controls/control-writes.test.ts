@@ -1,4 +1,4 @@
-/** Shows what each control writes on a plan, prints and refuses; the second time it changes nothing. */
+/** Shows what each control writes on a plan, what it prints, and what it refuses. A second call changes nothing. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';

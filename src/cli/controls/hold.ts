@@ -138,7 +138,10 @@ async function findHoldables(
   });
 }
 
-/** Splits a name such as `capi/NAME` into its head and the rest. Throws REFIT_USAGE if the head is unknown. */
+/**
+ * Splits a name such as `capi/NAME` into the part before the first slash and the rest. Throws REFIT_USAGE if the first
+ * part is unknown.
+ */
 function headOf(named: string) {
   const [first = '', ...rest] = named.split('/');
   const known = Object.entries(HEADS).find(([word]) => word === first.toLowerCase());

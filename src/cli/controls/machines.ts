@@ -17,8 +17,9 @@ import type { ControlFlags } from './control-command.ts';
 import { dryRunLines } from './dry-run.ts';
 
 /**
- * Retries the failed update of a Machine: removes the request from its Node, so that the next call of Cluster API makes a new one.
- * `name` is the name of the Machine or of its Node. Resolves with false if no update of Cluster API has failed there.
+ * Retries the failed update of a Machine. Removes the failed request from the Node, so that the next call of Cluster
+ * API writes a new request. `name` is the name of the Machine or of its Node. Resolves with false if the Node has no
+ * failed update of Cluster API.
  */
 export async function retryMachine(
   name: string,
@@ -35,7 +36,8 @@ export async function retryMachine(
     (each) => namesOf(each).includes(name) && failuresOn(each).length,
   );
   const retried = failed.map(async (node) => {
-    // The patch removes only the request that was read, because a newer request belongs to somebody else.
+    // The patch removes only the request that this command has read. A newer request belongs to another update, so it
+    // must stay.
     const removal = failuresOn(node).flatMap((key) => removalOf(node, key));
     if (flags.dryRun !== 'client')
       await client.patch(nodes, node.metadata.name, removal, {
@@ -47,7 +49,8 @@ export async function retryMachine(
       `${printable(`Machine ${namesOf(node).at(-1)} is updated again when Cluster API sends its next request.`)}\n`,
     );
   });
-  // Every retry is attempted before an error is reported, because a Node that changes all the time must not prevent other retries.
+  // All retries are attempted before an error is reported. Otherwise, a Node that changes all the time would prevent
+  // the other retries.
   await settleAll(retried);
   if (failed.length > 0)
     output.write(
@@ -58,7 +61,10 @@ export async function retryMachine(
   return failed.length > 0;
 }
 
-/** Returns the names by which a user may call the Machine of a Node: that of the Node, that of the Machine, and `<namespace>/<machine>`. */
+/**
+ * Returns the names by which a user may refer to the Machine of a Node: the name of the Node, the name of the Machine,
+ * and `<namespace>/<machine>`.
+ */
 export function namesOf({ metadata: { name, annotations = {} } }: Node): string[] {
   const { [NODE_ANNOTATIONS.machine]: machine = name, [NODE_ANNOTATIONS.namespace]: namespace } =
     annotations;
@@ -100,8 +106,8 @@ export async function approve(
   );
   const waiting = ({ status }: UpdaterSet) => (status?.uncovered ?? []).map((each) => each.object);
   const asking = all.filter((each) => waiting(each).includes(object));
-  // The list of an UpdaterSet is cut at its limit. If it is full, the object may wait for approval
-  // although the list does not contain it.
+  // The list in the status of an UpdaterSet has a maximum length. If the list is full, the object may wait for approval
+  // although it is not in the list.
   const mayAsk = (set: UpdaterSet) => waiting(set).length >= MOST && /^Machine(Set)? /.test(object);
   const sets = asking.length > 0 ? asking : all.filter(mayAsk);
   if (sets.length === 0) {

@@ -26,7 +26,7 @@ interface Case {
   readonly onFailure?: 'Stop' | 'Ignore';
   readonly isDone?: boolean;
   readonly annotations?: Readonly<Record<string, string>>;
-  /** True if the result is that of an attempt before the last retry. */
+  /** True if the result belongs to an attempt before the last retry. */
   readonly isOld?: boolean;
 }
 

@@ -50,7 +50,10 @@ const takeUp: Control = (controlled, now) => {
   };
 };
 
-/** The control that retries every skipped node of one plan. If the user names no plan, it is meant for a plan with skipped nodes. */
+/**
+ * The control that retries every skipped node of one plan. If the user does not name a plan, the command chooses a plan
+ * with skipped nodes.
+ */
 export const retrySkipped: Control = Object.assign(
   (plan: ControlledPlan, now: number) => takeUp(plan, now),
   {

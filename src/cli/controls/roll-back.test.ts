@@ -1,4 +1,4 @@
-/** Tests the write of `refit rollback` beside a leader that writes the plan as well. */
+/** Tests the write of `refit rollback` while a leader writes the same plan. */
 import { expect, test } from 'vitest';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
 import { buildViewParts, recorded, statusOf } from '../../../test/support/builders/views.ts';
@@ -21,7 +21,10 @@ function planAt(resourceVersion: string, state = 'Completed', version = k0supdat
   return { ...plan, metadata: { ...plan.metadata, resourceVersion } };
 }
 
-/** Writes as a command that has seen version 1 of the plan. The API server accepts only the version of `present`. */
+/**
+ * Calls the write as a command that has read version 1 of the plan, and returns what was written. The API server stores
+ * the version of `present`.
+ */
 async function written(present: Plan): Promise<string[]> {
   const viewParts = buildViewParts({}, []);
   const seen = await inspect(
@@ -56,7 +59,7 @@ test('nothing is written if the spec is another one, or the plan was replaced, o
   await expect(written(planAt('2', 'SchedulableWait'))).rejects.toThrow('the plan still runs');
 });
 
-/** Looks for the run in a history, as the command does. */
+/** Looks for the run in this history, as the command does. Returns the index of the found run, or the error. */
 async function runIn(runs: readonly Partial<NodeRolloutRun>[], run: string | undefined) {
   const viewParts = buildViewParts({}, []);
   const plan = planAt('1');

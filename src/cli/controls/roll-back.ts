@@ -1,6 +1,6 @@
 /**
- * Shares what `refit rollback` needs for plans of every dialect: the choice of plan and run, the question to the user, and a write that is
- * repeated after a write of the leader.
+ * Provides what `refit rollback` needs for plans of every dialect: the choice of the plan and the run, the question to
+ * the user, and a write that is repeated if it conflicts with a write of the leader.
  */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
@@ -32,11 +32,14 @@ export interface RollBackFlags extends ControlFlags {
 /** The flags of a roll-back that writes a Plan. The reason is stored in the Plan. */
 export type ReasonedFlags = RollBackFlags & { readonly reason: string };
 
-/** The most attempts to write the plan. The leader writes to it often, so a write may conflict several times. */
+/**
+ * The maximum number of attempts to write the plan. The leader often writes to the plan, so several writes may
+ * conflict.
+ */
 const MAX_TRIES = 10;
 const refuse = failing('REFIT_CONTROL');
 
-/** Rejects with REFIT_CONTROL unless the plan has ended. */
+/** Throws REFIT_CONTROL unless the plan has ended. */
 export function refuseOpenPlan({ snapshot: { rollout, controls } }: Inspection): void {
   if (isFinal(rollout)) return;
   refuse(
@@ -57,7 +60,7 @@ export async function runOf(
   return { history, run: chosenRun(history, flags, ({ planUid }) => planUid === uid) };
 }
 
-/** Resolves with the NodeRollout of a plan, which may be deleted; undefined if there is none. */
+/** Resolves with the NodeRollout of a plan; undefined if the plan has no NodeRollout. The plan may have been deleted. */
 export async function recordOf(
   { client, abort }: Pick<Session, 'client' | 'abort'>,
   dialect: Dialect,
@@ -71,8 +74,8 @@ export async function recordOf(
 }
 
 /**
- * Returns the run that the user named, or else the last run that `isMeant` accepts. Throws REFIT_CONTROL if there is none, or if the name
- * fits several.
+ * Returns the run that the user named. Without a name, returns the last run for which `isMeant` returns true. Throws
+ * REFIT_CONTROL if there is no such run, or if several runs match the name.
  */
 export function chosenRun(
   history: readonly NodeRolloutRun[],
@@ -111,8 +114,9 @@ export async function isWanted({ yes }: RollBackFlags, parts: SessionParts): Pro
 }
 
 /**
- * Calls `write` with the resourceVersion of the plan. If that conflicts with another write, such as one of the leader, reads the plan and
- * calls `write` again. Rejects with REFIT_CONTROL if the plan is then not the one that the user has seen, or runs again.
+ * Calls `write` with the resourceVersion of the plan. If the write conflicts with another write, such as a write of the
+ * leader, reads the plan and calls `write` again. Rejects with REFIT_CONTROL if another user has changed the plan since
+ * then, or if the plan runs again.
  */
 export async function writeUnlessChanged(
   { client, abort, viewParts }: Session,

@@ -17,7 +17,7 @@ import type { PlanChange } from './control.ts';
 import { openWindow } from './start.ts';
 
 const NOW = T0 + MINUTE;
-/** T0 is a Friday, 08:00 UTC: this window opens on Saturday. */
+/** T0 is a Friday, 08:00 UTC, so this window is closed until Saturday. */
 const SHUT: UpgradePolicy['spec'] = {
   windows: [{ days: ['Saturday'], start: '02:00', length: '3h', timeZone: 'UTC' }],
 };

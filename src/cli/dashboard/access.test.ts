@@ -1,4 +1,4 @@
-/** Shows which name of the host a browser may use, by the port of the server. */
+/** Shows by which host names a browser may reach the server, depending on the port. */
 import { expect, test } from 'vitest';
 import { refusalOf } from './access.ts';
 

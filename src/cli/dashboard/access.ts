@@ -4,7 +4,10 @@ import type { IncomingMessage } from 'node:http';
 
 const ACTION_PATH = 'api/act';
 export const PREVIEW_PATH = 'api/preview';
-/** The header of a request of the page. A page of another site cannot send it without the permission of this server, which gives none. */
+/**
+ * The header that the page sends with each request for an action. A page of another site may send this header only with
+ * the permission of this server, and the server never gives that permission.
+ */
 const ACTION_HEADER = 'x-refit-action';
 
 interface Rules {
@@ -69,8 +72,9 @@ function refusalOfAction({ headers }: Pick<IncomingMessage, 'headers'>): Refusal
 }
 
 /**
- * Returns the name of the cookie. Browsers share cookies among all ports of a host, so the name contains the port. A browser could also
- * send the cookie to the servers of other users at other ports of this machine, so its path is one that they do not know.
+ * Returns the name of the cookie. Browsers share cookies among all ports of a host, so the name contains the port. A
+ * browser could also send the cookie to servers of other users at other ports of this machine. So the path of the
+ * cookie is one that these users do not know.
  */
 export function cookieName(port: number): string {
   return `refit-${port}`;

@@ -1,4 +1,4 @@
-/** Shows that each action reaches the command of its name and the plan that it names, and what the page then shows. */
+/** Shows that each action calls the command of the same name on the right plan, and what the page shows afterwards. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -22,7 +22,7 @@ const reason = z.string().max(LONGEST_REASON).exactOptional();
 const requestSchema: z.ZodType<ActionRequest> = z.discriminatedUnion('action', [
   z.strictObject({ action: z.literal('pause'), plan: name }),
   z.strictObject({ action: z.literal('resume'), plan: name }),
-  // The page asks before it sends this, because an abort cannot be taken back.
+  // The page asks the user before it sends this request, because an abort cannot be undone.
   z.strictObject({ action: z.literal('abort'), plan: name, reason, isConfirmed: z.literal(true) }),
   z.strictObject({ action: z.literal('approve'), plan: name, wave: z.int().min(1) }),
   z.strictObject({ action: z.literal('retry'), plan: name, node: name }),

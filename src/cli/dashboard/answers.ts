@@ -3,7 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { actionIn } from './actions.ts';
 import { type ActionRequest, type ActionResult, LONGEST_TEXT } from './state.ts';
 
-/** The most bytes in the body of an action. The longest name and reason need fewer. */
+/**
+ * The maximum size of the body of an action in bytes. An action with the longest name and the longest reason is
+ * smaller.
+ */
 const LONGEST_ACTION = 8192;
 
 export const HEADERS = {
@@ -50,8 +53,9 @@ export async function answerPreview(
 }
 
 /**
- * Resolves with the body of a request; with undefined if it has more bytes than `longest`. The rest of a longer body is read and discarded,
- * because the client might lose the answer if the server closed the connection earlier. The time limit of the server ends such a read.
+ * Resolves with the body of a request; undefined if the body has more bytes than `longest`. The server reads and
+ * discards the rest of a longer body, because the client might not receive the answer if the server closed the
+ * connection earlier. The time limit of the server also ends such a read.
  */
 export async function bodyOf(
   request: IncomingMessage,

@@ -1,4 +1,4 @@
-/** Shows what `refit dashboard` says where it cannot begin: each time one sentence that names the cause. */
+/** Shows what `refit dashboard` prints if it cannot start: one sentence that names the cause. */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -20,7 +20,7 @@ async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-/** Returns what the user reads. Rejects if the command begins to serve. */
+/** Returns the text of the error that the user gets. Rejects if the command starts to serve. */
 async function refusalOf(flags: { kubeconfig: string; port?: number }): Promise<string> {
   const abort = new AbortController();
   const lines: string[] = [];

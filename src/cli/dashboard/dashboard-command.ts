@@ -1,4 +1,4 @@
-/** Runs `refit dashboard`: follows the cluster with watches, and serves what it sees until it is interrupted. */
+/** Runs `refit dashboard`. Watches the cluster and serves its state until the user interrupts the command. */
 import { spawn } from 'node:child_process';
 import { EXIT, messageOf } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
@@ -49,7 +49,7 @@ async function serving(parts: Omit<Parameters<typeof serveDashboard>[0], 'files'
   return { ...server, [Symbol.asyncDispose]: async () => await server.close() };
 }
 
-/** The program that opens a URL on systems without the program of freedesktop.org. */
+/** The program that opens a URL, for each system that does not have `xdg-open`. */
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, string>>> = {
   darwin: 'open',
   win32: 'explorer',

@@ -30,7 +30,7 @@ export function createFeed(): Feed {
     publish(state) {
       last = JSON.stringify(state);
       for (const page of pages) {
-        // A page that stops reading gets only the newest state once it reads again.
+        // If a page does not read, it is skipped. When it reads again, it gets only the newest state.
         if (page.writableNeedDrain) behind.add(page);
         else page.write(eventOf(last));
       }

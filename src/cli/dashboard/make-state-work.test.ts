@@ -17,7 +17,7 @@ test.each([
   expect(await readsWith(200, isHeld)).toBeLessThan(5 * few);
 });
 
-/** Resolves with how many members of the lists of a plan with `count` nodes are read for the state. */
+/** Returns how many list members are read to compute the state for a plan with `count` nodes. */
 async function readsWith(count: number, isHeld: (index: number) => boolean): Promise<number> {
   const names = Array.from({ length: count }, (_, index) => `w${index}`);
   const workers = { ...listed(...names), limits: { concurrent: count } };

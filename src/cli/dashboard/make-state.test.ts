@@ -1,4 +1,7 @@
-/** Shows which buttons the state offers: the wave that waits for an approval, who has paused a plan, and which nodes are held. */
+/**
+ * Shows which buttons the state offers: for the wave that waits for an approval, for a paused plan, and for held nodes.
+ * It also shows who paused the plan.
+ */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';

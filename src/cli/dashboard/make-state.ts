@@ -1,4 +1,4 @@
-/** Makes the state of the user interface from the view of `refit status`, in the words of `refit why`. */
+/** Makes the state of the user interface from the view of `refit status`, with the texts of `refit why`. */
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -27,8 +27,8 @@ export function stateOf({ status, rollouts, missing }: Seen, now: number): Dashb
 }
 
 /**
- * Returns the notes with times instead of ages, because a page stays open for hours. Returns none if the API server does not answer,
- * because the page itself says so.
+ * Returns the notes with times instead of ages, because a page stays open for hours. Returns no notes if the API server
+ * does not answer, because the page itself reports that.
  */
 function notesOf(status: StatusView): string[] {
   if (status.silentSince !== undefined) return [];
@@ -98,8 +98,9 @@ function planState(
 }
 
 /**
- * Returns the record of the present run of the plan, as `refit history` shows it; undefined if the controller has not written one. The
- * record has the start of the run. The status of the plan may not have it, because its times change with the state of each node.
+ * Returns the record of the current run of the plan, as `refit history` shows it; undefined if the controller has not
+ * written a record. The record has the start of the run. The status of the plan may not have the start, because the
+ * times in the status change with the state of each node.
  */
 function recordedRun(
   { id, uid }: PlanView,

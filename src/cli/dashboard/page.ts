@@ -1,4 +1,4 @@
-/** Writes the HTML around the user interface. The state of the cluster becomes data in the HTML, and never markup. */
+/** Writes the HTML around the user interface. The state of the cluster is written as data, never as HTML markup. */
 import { hash } from 'node:crypto';
 import type { UiFiles } from './bundle.ts';
 import type { DashboardState } from './state.ts';
@@ -21,8 +21,8 @@ export function pageOf(page: Page): string {
 const SERVED = '<link rel="icon" href="data:,"><link rel="stylesheet" href="ui.css">';
 
 /**
- * Returns the head of a page that is a file and has no server. Its policy lets the browser run only the script and use only the style of
- * the page, and open no address.
+ * Returns the head of a page that is a file without a server. Its Content-Security-Policy allows the browser to run
+ * only the script of the page and to use only the style of the page. It allows no network request.
  */
 function inlineHead({ script, style }: UiFiles): string {
   const sum = (content: string): string => `'sha256-${hash('sha256', content, 'base64')}'`;

@@ -8,9 +8,12 @@ import type { SessionParts } from '../status/status-session.ts';
 import { captured } from './captured.ts';
 import type { ActionResult } from './state.ts';
 
-/** The most plans in one text. Each plan costs a pass over all Nodes, and a controller that serves the page has other work. */
+/**
+ * The maximum number of plans in one text. Each plan takes time in proportion to the number of Nodes, and a controller
+ * that serves the page has other work.
+ */
 const MOST_PLANS = 10;
-/** The words that stand for the text in error messages, in place of a file name. */
+/** The words that replace the file name in error messages about the text. */
 const PLACE = 'the text';
 
 /** Resolves with the output of the command, and with one sentence for each problem. */

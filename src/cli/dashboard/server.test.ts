@@ -1,4 +1,4 @@
-/** Shows whom the server of the dashboard answers, and that nobody can end it. */
+/** Shows which requests the server of the dashboard answers, and that no request can end it. */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { createServer } from 'node:net';
@@ -26,9 +26,9 @@ async function serve(port = 0, act?: Act): Promise<DashboardServer> {
 }
 
 interface Asked {
-  /** Below the place of the server. */
+  /** The path, relative to the base path of the server. */
   readonly path?: string;
-  /** The whole path instead. */
+  /** The whole path. It replaces `path`. */
   readonly whole?: string;
   readonly method?: string;
   readonly host?: string;
@@ -37,7 +37,7 @@ interface Asked {
   readonly body?: string;
 }
 
-/** Sends the path as it is, which `fetch` would mend. */
+/** Sends the path unchanged; `fetch` would normalize it. */
 async function ask(server: DashboardServer, { path = '/api/state', ...asked }: Asked) {
   const { port } = server;
   const {
@@ -55,7 +55,7 @@ async function ask(server: DashboardServer, { path = '/api/state', ...asked }: A
   return { code: answer.statusCode, headers: answer.headers, body: await text(answer) };
 }
 
-/** Returns the path below which the server answers. */
+/** Returns the base path under which the server answers. */
 function placeOf({ url }: DashboardServer): string {
   return new URL(url).pathname;
 }
@@ -181,7 +181,7 @@ test('a page that does not read gets only the newest state once it reads again',
   expect(seen).toEqual(['first', '0', '19']);
 });
 
-/** A server that notes the actions which get through. */
+/** Starts a server that records the actions which it accepts. */
 async function serveActions() {
   const seen: ActionRequest[] = [];
   const server = await serve(0, async (request) => {

@@ -1,4 +1,4 @@
-/** Defines what the user interface shows. The page in ui/ imports this file and nothing else from here. */
+/** Defines what the user interface shows. The page in ui/ imports only this file from src/. */
 
 /** A section of the output of `refit why`: a heading with its lines. */
 export interface Said {
@@ -18,7 +18,10 @@ export interface NodeState {
   readonly role: string;
   readonly version: string;
   readonly phase: 'done' | 'moving' | 'failed' | 'skipped' | 'pending';
-  /** The state and its cause in words, such as `failed at Restart` and the message of the agent, or why a pending node has not started. */
+  /**
+   * The state and its cause as a text, such as `failed at Restart` with the message of the agent. For a pending node,
+   * the cause is why the node has not started.
+   */
   readonly state: string;
   readonly message: string;
   /** RFC 3339 time of the last change. */
@@ -29,7 +32,10 @@ export interface NodeState {
   /** The zone of the Node, as its label says. */
   readonly zone?: string | undefined;
   readonly steps: readonly LaneStep[];
-  /** The explanation of the node by `refit why`. Only a report contains it; a page with a server requests it. */
+  /**
+   * The explanation of the node by `refit why`. It is set only in a report, because a page with a server requests it
+   * from the server.
+   */
   readonly why?: readonly Said[] | undefined;
   /** The sentence that says who holds the node, why, and when the hold ends; absent if nobody holds it. */
   readonly hold?: string;
@@ -64,7 +70,7 @@ export interface PlanState {
   readonly done: number;
   readonly total: number;
   readonly percent: number;
-  /** What has paused the plan: the annotation of `refit pause`, or the policy. */
+  /** The reason for the pause: `plan` for the annotation of `refit pause`, `policy` for the policy. */
   readonly paused?: 'plan' | 'policy' | undefined;
   /** The number of the wave that waits for an approval. */
   readonly unapproved?: number | undefined;
@@ -77,7 +83,7 @@ export interface PlanState {
   readonly started: string;
   readonly ended?: string | undefined;
   readonly wave?: string | undefined;
-  /** The line of `why` that matters most: what keeps the plan or a node from going on, or else what happens now. */
+  /** The most important line of `why`: it says what blocks the plan or a node, or else what happens now. */
   readonly chief: string;
   /** The explanation of the plan by `refit why`. */
   readonly why: readonly Said[];
@@ -120,7 +126,7 @@ export type ActionRequest =
   | { readonly action: 'hold'; readonly node: string; readonly reason?: string }
   | { readonly action: 'unhold'; readonly node: string };
 
-/** The most bytes of a text that is previewed: enough for a plan that lists thousands of nodes. */
+/** The maximum size of a text to preview, in bytes. It is enough for a plan that lists thousands of nodes. */
 export const LONGEST_TEXT = 262_144;
 
 export interface ActionResult {

@@ -1,4 +1,4 @@
-/** Shows what `refit history` says of runs of every end, and by which names it finds a plan. */
+/** Shows what `refit history` prints for runs with every kind of end, and by which names it finds a plan. */
 import { expect, test } from 'vitest';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';

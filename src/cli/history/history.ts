@@ -8,7 +8,7 @@ import { fullNameOf } from '../status/text.ts';
 import { harmless } from '../status/view.ts';
 import { runNameIn } from './run-names.ts';
 
-/** The JSON form of one plan. The runs come newest first, with the fields of `status.history`. */
+/** The JSON form of one plan. The newest run is the first. The runs have the fields of `status.history`. */
 export interface PlanHistory {
   readonly dialect: string;
   readonly kind: string;
@@ -60,7 +60,10 @@ function planLines(history: PlanHistory, now: number, medium: Medium): string[] 
   return [title, ...runs.flatMap((run) => runLines(run, runNameIn(runs, run), now, medium))];
 }
 
-/** Returns the message about a failed node without the name of the node and the step `Failed`, which other text already shows. */
+/**
+ * Returns the message about a failed node, without the name of the node and the word `Failed`. Other text already shows
+ * these.
+ */
 function causeIn(message: string, node: string): string {
   return [`${node}: `, 'Failed: '].reduce(
     (text, words) => (text.startsWith(words) ? text.slice(words.length) : text),

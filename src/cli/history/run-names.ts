@@ -1,6 +1,7 @@
 /**
- * Names the runs of a plan for people. A user chooses the id of a run, and two runs may have the same one, such as after the same file
- * was applied twice. The name of such a run also has the time of its start: `<id>@<start>`.
+ * Defines the names of the runs of a plan for users. A user chooses the id of a run, and two runs may have the same id,
+ * for example if the same file was applied twice. The name of such a run also contains the time of its start:
+ * `<id>@<start>`.
  */
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { qualifiedRunId, runIdIn } from '../../engine/model/earlier-versions.ts';
@@ -19,8 +20,8 @@ export function runNameIn(history: readonly Named[], run: Named): string {
 }
 
 /**
- * Returns true if `name` is one of the names of the run. A Plan that rolls the run back names it as `<uid of the plan>/<id>`, which is
- * known without the history.
+ * Returns true if `name` is one of the names of the run. A Plan that rolls this run back uses the name `<uid of the
+ * plan>/<id>`, because that name can be made without the history.
  */
 export function isNamedRun(
   run: Named & Pick<NodeRolloutRun, 'planUid'>,
@@ -29,7 +30,10 @@ export function isNamedRun(
   return name === run.id || name === startedRunName(run) || name === qualifiedRunId(run);
 }
 
-/** Returns `<id>` for a run that is named `<uid of the plan>/<id>`; the whole name if several runs of the history have that id. */
+/**
+ * Returns `<id>` for a run with the name `<uid of the plan>/<id>`. Returns the whole name if several runs of the
+ * history have that id.
+ */
 export function rolledBackRunName(history: readonly Named[], named: string): string {
   const own = runIdIn(named);
   const isShared = history.filter(({ id }) => id === own).length > 1;

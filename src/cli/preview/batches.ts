@@ -31,7 +31,7 @@ export interface HeldTarget extends HoldView {
   readonly name: string;
 }
 
-/** Targets that may be in progress at once. Slots and `maxUnavailable` limit how many these are. */
+/** The targets that may be in progress at the same time. The slots and `maxUnavailable` limit their number. */
 export interface Batch {
   /** The number of the wave of the policy, counted from 1; absent if the policy has no waves. */
   readonly wave?: number;
@@ -77,7 +77,7 @@ export function stagePreviews(
 }
 
 interface Room {
-  /** How many more nodes may become unavailable at once. */
+  /** The number of further nodes that may become unavailable at the same time. */
   readonly nodes: number;
   /** Returns true if a target with this name is one of the nodes that the limit counts. */
   readonly counts: (name: string) => boolean;
@@ -90,8 +90,8 @@ function roomOf({ snapshot, policy }: Inspection): Room {
   const { all, unavailable } = census;
   const moving = new Set(targetsIn(snapshot.rollout, 'intended').map(({ name }) => name));
   const away = [...unavailable].filter((name) => !moving.has(name)).length;
-  // Even if no further node may become unavailable now, the room is one node, because one can start
-  // whenever another becomes available again.
+  // The value is at least one, even if no further node may become unavailable now. One node can start when another node
+  // becomes available again.
   const nodes = Math.max(1, nodesAllowedAway(maxUnavailable, all.size) - away);
   return { nodes, counts: (name: string) => all.has(name) && !unavailable.has(name) };
 }
@@ -114,12 +114,12 @@ function batchesOf(pending: readonly Target[], size: number, room: Room): string
 }
 
 export interface Duration extends Fit {
-  /** Milliseconds that the work takes, without waits. */
+  /** The time in milliseconds that the work takes, without waits. */
   readonly ms: number;
   readonly perTargetMs: number;
   /**
-   * Where `perTargetMs` comes from. `measured`: nine in ten of the measured nodes took no longer in their last update. `assumed`: no node
-   * has reported a time.
+   * The source of `perTargetMs`. `measured`: nine of ten measured nodes took at most this time in their last update.
+   * `assumed`: no node has reported a time.
    */
   readonly basis: 'measured' | 'assumed';
   /** The number of measured nodes. */
@@ -129,11 +129,15 @@ export interface Duration extends Fit {
 }
 
 /**
- * Milliseconds from the signal of a k0s node to its last report, with nothing to drain and a tiny download (docs/internals/benchmark.md).
+ * The time in milliseconds from the signal of a k0s node to its last report, if there is nothing to drain and the
+ * download is very small (docs/internals/benchmark.md).
  */
 const ASSUMED_MS = 20_000;
 
-/** Milliseconds after the signal until the agent of a node that already runs the version reports that it is done. */
+/**
+ * The time in milliseconds from the signal until the agent reports that the node is done. Applies to a node that
+ * already runs the version.
+ */
 const THERE_MS = 1000;
 
 /** Returns how long all batches take, one after the other; undefined if no target will start or finish. */
@@ -143,7 +147,7 @@ export function durationOf(
   now: number,
 ): Duration | undefined {
   const spent = measured(inspection);
-  // For a dialect without agents, there is no typical time to assume.
+  // A dialect without agents has no typical time that could be assumed.
   if (spent.length === 0 && !inspection.dialect.agents) return undefined;
   const perTargetMs = spent[Math.ceil(spent.length * 0.9) - 1] ?? ASSUMED_MS;
   const batches = stages.flatMap(({ there, batches }) => [
@@ -168,7 +172,10 @@ export function durationOf(
 
 type TimedBatch = { readonly ms: number; readonly nodes: number };
 interface Fit {
-  /** The next window: when it opens (RFC 3339), and how many nodes of how many fit into it. */
+  /**
+   * The next window. `from` is the RFC 3339 time at which it opens. `nodes` is the number of nodes that fit into it,
+   * and `of` is the number of all nodes.
+   */
   readonly window?: { readonly from: string; readonly nodes: number; readonly of: number };
   readonly doneAt?: string;
 }
@@ -195,11 +202,11 @@ function fitInto(
     const start = opening === undefined ? startOf(policy, time, ms) : time;
     if (start === undefined)
       return from === undefined ? {} : { window: { from: rfc3339(from), nodes: fitting, of } };
-    // A batch that starts without a pause is in the same window as the one before.
+    // If a batch starts immediately after the previous batch, both are in the same window.
     isNext &&= from === undefined || start === time;
     from ??= start;
     if (isNext) fitting += nodes;
-    // The next batch starts only after the nodes of this one have settled.
+    // The next batch starts only after the settle time of this batch.
     time = start + ms + settleMs;
   }
   const settled = time + waves.reduce((sum, wave) => sum + (wave.settleMs ?? 0), 0);
@@ -207,8 +214,8 @@ function fitInto(
 }
 
 /**
- * The most openings of the windows to try. If the plan's own windows and those of the policy are
- * never open together within so many openings, they exclude each other.
+ * The maximum number of openings of the windows to try. If the plan's own windows and the windows of the policy are
+ * never open at the same time within so many openings, they exclude each other.
  */
 const MOST_OPENINGS = 50;
 
@@ -226,7 +233,8 @@ function startOf(policy: RolloutPolicy, from: number, ms: number): number | unde
 }
 
 /**
- * Returns, sorted, how many milliseconds the last successful update of each target took. That update may have belonged to an earlier plan.
+ * Returns the durations of the last successful update of each target in milliseconds, sorted. Such an update may belong
+ * to an earlier plan.
  */
 function measured({ dialect, world, snapshot }: Inspection): number[] {
   const reports = withStages(snapshot.rollout).flatMap(({ stage, target }) => {

@@ -13,7 +13,7 @@ import type { Inspection } from '../status/observe.ts';
 
 export interface PolicyRule {
   readonly name: string;
-  /** The rule by which the policy applies, as a clause whose subject is the policy. */
+  /** A clause that says why the policy applies. Its subject is the policy. */
   readonly rule: string;
 }
 
@@ -36,7 +36,10 @@ export function policyRule(
   return { name: chosen, rule };
 }
 
-/** Returns a sentence about the order of the workers; undefined unless numbers of pods decide the order and could be counted. */
+/**
+ * Returns a sentence about the order of the workers. Undefined if the number of pods does not decide the order, or if
+ * the pods could not be counted.
+ */
 export function orderSentence({ snapshot, policy }: Inspection): string | undefined {
   const { budgetPods } = snapshot;
   const isCounted = typeof budgetPods === 'object' && budgetPods.byNode !== undefined;
@@ -61,7 +64,7 @@ interface BlockedDrain {
   readonly refused: DrainPreview['refused'];
 }
 
-/** The most nodes to check. Each node needs several requests, and nobody reads a longer list. */
+/** The maximum number of nodes to check. Each node needs several requests, and nobody reads a longer list. */
 const MOST_NODES = 200;
 const AT_ONCE = 8;
 

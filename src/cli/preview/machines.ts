@@ -21,7 +21,7 @@ interface MachinesFlags extends ConnectionFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The most milliseconds that Cluster API allows for a call of the hook. */
+/** The maximum time in milliseconds that Cluster API allows for a call of the hook. */
 const CALL_MS = 10_000;
 
 const isController = ({ metadata }: Machine): boolean =>

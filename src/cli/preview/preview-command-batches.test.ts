@@ -139,7 +139,7 @@ test('nodes that run the version already: told, and a batch of them takes a seco
     return { ...node, status: { ...node.status, nodeInfo: { kubeletVersion } } };
   };
   const there = [updated('w1', 'v1.36.3+k0s'), updated('w2', 'v1.36.3+k0s')];
-  // The last one was put back by hand since.
+  // After its upgrade, somebody put w3 back to the earlier version by hand.
   const view = await previewIn({ workers: [...there, updated('w3', 'v1.36.2+k0s')] });
   expect(view.stages[1]).toMatchObject({ there: ['w1', 'w2'], batches: [{ nodes: ['w3'] }] });
   expect(view.duration?.ms).toBe(2 * 20_000 + 1000 + 20_000);

@@ -1,4 +1,4 @@
-/** Tests what a preview says of all that refuses or holds a plan, or that it will meet. */
+/** Tests what a preview prints about everything that refuses, holds or will delay a plan. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -66,7 +66,7 @@ test('the gates are asked on the cluster as it is', async () => {
       })),
     );
   const view = await preview('autopilot', plan, workers, down);
-  // The leader asks from another place in the network, so the finding of this machine is not a gate.
+  // The leader connects from another place in the network, so the result of this machine does not block the plan.
   expect(view.waits.map(({ gate }) => gate)).toEqual(['stages']);
   expect(textOf(view)).toContain(
     "\n  unknown  this machine gets no answer from the API server of c2; only the leader's check counts\n",
@@ -335,7 +335,7 @@ test('a plan that is paused says so beside what holds it first', async () => {
   expect(text).toContain(
     '  paused   the plan is paused, too: nothing new starts until it is resumed\n',
   );
-  // If the pause is what blocks the plan first, the wait already names it.
+  // If the pause is the first thing that blocks the plan, the line about the wait already names it.
   expect(textOf(view)).not.toContain('is paused, too');
 });
 

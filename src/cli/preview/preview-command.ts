@@ -1,4 +1,7 @@
-/** Implements `refit preview`: shows what a plan would do on this cluster, computed by the controller's own decision. Writes nothing. */
+/**
+ * Implements `refit preview`. It shows what a plan would do on this cluster, and uses the same decision function as the
+ * controller. Writes nothing.
+ */
 import { planKind } from '../../api/autopilot/plan.ts';
 import { nameOf, type ReadObject, readObjects } from '../../api/read-object.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
@@ -34,7 +37,7 @@ import { type PlanPreview, problemsOf, renderPreview } from './view.ts';
 interface PreviewFlags extends ConnectionFlags {
   readonly file?: readonly string[];
   readonly output: 'text' | 'json';
-  /** The most plans in the files; undefined if there is no limit. */
+  /** The maximum number of plans in the files; undefined if there is no limit. */
   readonly mostPlans?: number;
 }
 
@@ -49,8 +52,9 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
 }
 
 /**
- * Prints the preview of the plans in these files, or of all open plans if there are none, and resolves with 0. Rejects with
- * REFIT_FILE, after printing, if a plan of the files would be refused or would do nothing.
+ * Prints the preview of the plans in these files, and resolves with 0. If `files` is undefined, prints the previews of
+ * all open plans. If a plan of the files would be refused or would do nothing, prints the preview and then rejects with
+ * REFIT_FILE.
  */
 export async function previewTexts(
   files: readonly InputFile[] | undefined,
@@ -125,7 +129,8 @@ function objectsIn(files: readonly InputFile[], mostPlans = Number.POSITIVE_INFI
     ...read.flatMap((each) => each.others),
     ...policies.map(({ place, kind }) => `${place}: holds ${nameOf(kind)}`),
   ];
-  // Objects of other kinds are named only if there is nothing else to say. A file with mistakes contains the meant objects.
+  // The message names objects of other kinds only if there are no plans and no other problems. If a file has mistakes,
+  // it contains objects of the expected kinds.
   if (plans.length === 0 && problems.length === 0)
     problems.push(...others.map((found) => `${found}, expected ${EXPECTED}`));
   if (plans.length > mostPlans)
@@ -177,8 +182,8 @@ export async function previewNew(
 }
 
 /**
- * Returns the preview with the reason why the plan would not run: the cluster has an ended plan with
- * the same name, and nothing starts if the new one is applied over it.
+ * Returns the preview with the reason why the plan would not run. The cluster has an ended plan with the same name, and
+ * applying the new plan over it starts nothing.
  */
 function notCarriedOut(preview: PlanPreview, { source, phase }: Rollout): PlanPreview {
   const {
@@ -215,8 +220,8 @@ const NOTHING =
   'the plan lists or selects no target, so it does nothing: check its selectors and limits';
 
 /**
- * Returns true if a new plan has no target. It does not matter what the dialect does with such a
- * plan: some end it at once, others wait for a node that matches.
+ * Returns true if a new plan has no target. The result is the same for all dialects, although some end such a plan at
+ * once and others wait for a matching node.
  */
 function doesNothing({ phase, reason, stages }: PlanView): boolean {
   const isOtherReason = reason !== undefined && reason !== NOTHING_DONE.message;
@@ -245,7 +250,7 @@ async function previewAt(
     'the order of its nodes: it depends on the uid, which the Plan gets when it is created';
   const { unchecked } = versionVerdict(inspection.snapshot, inspection.policy);
   const skewed = `whether the version rules allow it: ${unchecked.join('; ')}`;
-  // Unchecked version rules are told only for a new plan, because an Event tells them once the plan has started.
+  // The preview names unchecked version rules only for a new plan. After the plan has started, an Event names them.
   const isSkewUnknown = phase === 'new' && unchecked.length > 0;
   const more = [...(isOrdered ? [] : [unordered]), ...(isSkewUnknown ? [skewed] : [])];
   const unseen = more.length === 0 ? view.unseen : [...(view.unseen ?? []), ...more];

@@ -13,10 +13,7 @@ import type { PlanView } from '../status/view.ts';
 import type { Batch, Duration, StagePreview } from './batches.ts';
 import type { PlanDrainPreview, PolicyRule } from './findings.ts';
 
-/**
- * The preview of one plan. `reason` says why the plan will be refused, does nothing, or is about to
- * fail.
- */
+/** The preview of one plan. `reason` says why the plan will be refused, does nothing, or will fail soon. */
 export interface PlanPreview
   extends Pick<
     PlanView,
@@ -34,13 +31,13 @@ export interface PlanPreview
     | 'checks'
     | 'unseen'
   > {
-  /** Phase of the plan with the same name in the cluster. */
+  /** The phase of the plan in the cluster that has the same name. */
   readonly present?: PlanPhase | undefined;
   /** All reasons why the plan will be refused. `reason` may have only the first of them. */
   readonly problems?: readonly string[] | undefined;
   readonly stages: readonly StagePreview[];
   readonly policy?: PolicyRule | undefined;
-  /** One sentence about the order of the workers; absent unless counted pods decide the order. */
+  /** One sentence about the order of the workers. Absent if the number of pods does not decide the order. */
   readonly order?: string | undefined;
   readonly drains?: PlanDrainPreview | undefined;
   /** One sentence: whether the leader rolls the plan back by itself after failures. */
@@ -56,7 +53,10 @@ export interface PreviewView {
   readonly plans: readonly PlanPreview[];
 }
 
-/** The limits of the text form: the most batches, names of nodes, and blocked nodes. The JSON form has no such limits. */
+/**
+ * The limits of the text form: the maximum numbers of batches, of names of nodes, and of blocked nodes. The JSON form
+ * has no such limits.
+ */
 const MOST_BATCHES = 12;
 const MOST_NAMES = 8;
 const MOST_BLOCKED = 12;
@@ -102,7 +102,7 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
     ...(plan.drains ? drainLines(plan.drains) : []),
     ...(plan.rollBack === undefined ? [] : [line('rollback', plan.rollBack)]),
     ...noReturnLines(plan),
-    // A plan that will be refused takes no time.
+    // A plan that will be refused has no duration.
     ...(plan.duration && problems.length === 0 ? durationLines(plan.duration, plan.timeZone) : []),
     ...checkSection(plan, now).lines.map((text) => line('checks', text)),
     ...unseen.map((what) => line('unknown', what)),
@@ -123,7 +123,10 @@ export function problemsOf({ problems, reason }: PlanPreview): readonly string[]
   return problems ?? (reason === undefined ? [] : [reason]);
 }
 
-/** Returns the message of a wait, and what ends the wait unless the target only waits for other targets. */
+/**
+ * Returns the message of a wait and the event that ends the wait. Omits the event if the target only waits for other
+ * targets.
+ */
 function waitText({ reason, ends }: PlanPreview['waits'][number]): string {
   const text = `${reason.message} (${reason.code})`;
   return ends === undefined || isRoutine({ reason }) ? text : `${text}; ends when ${ends}`;
@@ -153,7 +156,7 @@ function stageLines(stage: StagePreview): string[] {
   ];
 }
 
-/** Returns a line for each batch, and before the first batch of each wave of the policy a line for the wave. */
+/** Returns one line for each batch. The first batch of each wave of the policy is preceded by a line for the wave. */
 function batchLines(batches: readonly Batch[]): string[] {
   const rest = batches.length - MOST_BATCHES;
   return [

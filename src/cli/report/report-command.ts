@@ -34,8 +34,8 @@ interface ReportFlags extends ConnectionFlags, Omit<PlanFilter, 'plan'> {
 }
 
 /**
- * Writes the report. Rejects with REFIT_USAGE if HTML or SVG would go to a terminal, and with
- * REFIT_CONTROL if no plan, or more than one, has the name.
+ * Writes the report. Rejects with REFIT_USAGE if HTML or SVG would be written to a terminal. Rejects with REFIT_CONTROL
+ * if no plan has the name, or if several plans have it.
  */
 export async function writeReport(
   plan: string | undefined,

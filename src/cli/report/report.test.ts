@@ -1,4 +1,4 @@
-/** Shows what a report says of a plan that failed, of a deleted plan, and in each form. */
+/** Shows what a report contains for a failed plan and for a deleted plan, in each output format. */
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';

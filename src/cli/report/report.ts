@@ -1,4 +1,7 @@
-/** Makes the report about one plan: its state as the dashboard shows it, with sums, the longest nodes, failures and Events. */
+/**
+ * Makes the report about one plan. The report contains the state of the plan as the dashboard shows it, sums, the nodes
+ * that took longest, failures and Events.
+ */
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import type { Event } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -22,7 +25,7 @@ export interface Report {
   /** The nodes that took longest, the longest first. */
   readonly longest: readonly { readonly node: string; readonly ms: number }[];
   readonly failures: readonly { readonly node: string; readonly message: string }[];
-  /** Names of the nodes that got their earlier version back. */
+  /** The names of the nodes that were rolled back to their earlier version. */
   readonly rolledBack: readonly string[];
   /** The Events that Refit wrote during the run, the earliest first. The API server keeps Events for an hour by default. */
   readonly events: readonly ReportEvent[];
@@ -36,7 +39,8 @@ interface VersionChange {
   readonly after: string;
   readonly nodes: number;
   /**
-   * The number of nodes that have the version `after`. The other nodes kept or got back the version `before`, or are being upgraded.
+   * The number of nodes that have the version `after`. Each other node still has the version `before`, was rolled back
+   * to it, or is being upgraded.
    */
   readonly done: number;
 }
@@ -54,14 +58,14 @@ const MOST_LONGEST = 10;
 const MOST_EVENTS = 200;
 /** The phases of nodes that the report explains, in this order. Nodes in other phases need no explanation. */
 const EXPLAINED: readonly NodeState['phase'][] = ['failed', 'moving', 'skipped'];
-/** The most nodes with an explanation, because each one takes a walk through the whole plan. */
+/** The maximum number of nodes with an explanation. Each explanation evaluates the whole plan. */
 const MOST_EXPLAINED = 200;
 
 interface Read extends Seen {
   readonly events: readonly Event[];
 }
 
-/** Returns the report about the only plan of the status. */
+/** Returns the report about the plan of the status. The status must contain exactly one plan. */
 export function reportOf(read: Read, now: number): Report {
   const [view] = read.status.plans;
   const [state] = stateOf(read, now).plans;
@@ -102,7 +106,7 @@ function namesToExplain(nodes: readonly NodeState[]): ReadonlySet<string> {
   return new Set(names.slice(0, MOST_EXPLAINED));
 }
 
-/** Returns the report about a plan that was deleted, which has only its history. */
+/** Returns the report about a deleted plan. Only the history of such a plan exists. */
 export function reportOfDeleted(
   rollout: NodeRollout,
   missing: readonly string[],
@@ -175,11 +179,14 @@ function versionsOf(nodes: readonly NodeState[]): VersionChange[] {
   return [...changes.values()];
 }
 
-/** Returns for each word of a step how long all nodes together took for such steps, the longest first. */
+/**
+ * Returns for each kind of step the time that all nodes together spent on it. The step that took longest is the first.
+ */
 export function stepsOf(nodes: readonly Pick<NodeState, 'steps'>[]): Report['steps'] {
   const sums = new Map<string, { step: string; ms: number; nodes: number }>();
   for (const { steps } of nodes) {
-    // Several steps of a node may have the same word, such as the restart of the upgrade and that of the roll-back.
+    // Several steps of a node may have the same name, such as the restart of the upgrade and the restart of the
+    // roll-back.
     for (const [word, same] of Map.groupBy(steps, ({ word }) => word)) {
       const sum = sums.get(word) ?? { step: word, ms: 0, nodes: 0 };
       const ms = same.reduce((total, { from, to }) => total + to - from, sum.ms);
@@ -202,17 +209,18 @@ function longestOf(nodes: readonly NodeState[]): Report['longest'] {
 
 interface About {
   readonly uid: string | undefined;
-  /** The namespace of the plan; undefined if its kind has none. */
+  /** The namespace of the plan; undefined if the kind of the plan is cluster-scoped. */
   readonly namespace: string | undefined;
   readonly nodes: readonly NodeState[];
   readonly from: string;
 }
 
-/** Returns the Events that Refit wrote about the plan, or about one of its nodes since the run began. */
+/** Returns the Events that Refit wrote since the start of the run about the plan or about one of its nodes. */
 function eventsOf(events: readonly Event[], about: About): ReportEvent[] {
   const { uid, namespace, nodes, from } = about;
-  // Each Event must be in the namespace where Refit writes Events about such an object: for a Node, that is `default`.
-  // Anybody who may write in another namespace could name the same object there, in the words of Refit.
+  // Each Event must be in the namespace to which Refit writes Events about such an object. For a Node, this is
+  // `default`. A user who may write to another namespace could create an Event there about the same object, with the
+  // texts of Refit.
   const placeOf = ({ kind }: Event['involvedObject']): string =>
     kind === 'Node' ? 'default' : (namespace ?? 'default');
   const names = new Set(nodes.map(({ name }) => name));

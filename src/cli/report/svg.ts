@@ -10,16 +10,19 @@ const RIGHT = 20;
 const WIDTH = 1100;
 const HEAD = 84;
 const FOOT = 40;
-/** The most letters in one line of the picture. */
+/** The maximum number of letters in one line of the picture. */
 const LONGEST_LINE = 150;
 const LONGEST_TITLE = 100;
-/** The most letters of name and state together that fit beside the bars, and the most letters of the state. */
+/**
+ * The maximum number of letters of the name and the state together next to the bars, and below it the maximum number of
+ * letters of the state alone.
+ */
 const MOST_LETTERS = 36;
 const LONGEST_STATE = 16;
-/** The most lanes in a picture. No program shows a picture with more lanes well. */
+/** The maximum number of lanes in a picture. No program displays a picture with more lanes well. */
 const MOST_LANES = 1000;
 
-/** The colour and the letter of each step. By the letters, people can tell steps apart without colours. */
+/** The colour and the letter of each step. The letters distinguish the steps for people who do not see the colours. */
 const STEPS: Readonly<Record<string, { readonly colour: string; readonly letter: string }>> = {
   download: { colour: '#5b9bd5', letter: 'd' },
   drain: { colour: '#d98032', letter: 'D' },

@@ -1,4 +1,4 @@
-/** Tests for whom refused tokens are counted. */
+/** Tests for which client refused tokens are counted: for an address, or, behind a proxy, for a token. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { createFailures } from './failures.ts';
@@ -26,6 +26,6 @@ test('behind a proxy a new token for each request is limited, too, and costs dir
   const invented = (count: number) => ({ address: '10.0.0.1', proxied: `token ${count}` });
   for (let count = 0; count < 2_000; count++) failures.note(invented(count));
   expect(failures.waitOf(invented(2_001))).toBeGreaterThan(0);
-  // The record of an address that has to wait is still there.
+  // The failures of an address that still has to wait are remembered.
   expect(failures.waitOf({ address: '10.0.0.9' })).toBeGreaterThan(0);
 });

@@ -1,4 +1,7 @@
-/** Limits how often tokens that the API server refuses are tried, so that nobody can keep the API server busy with them. */
+/**
+ * Limits how often clients may try tokens that the API server refuses, so that they cannot overload the API server with
+ * such tokens.
+ */
 import { type Clock, createTokenBucket } from '../../util/clock.ts';
 
 interface Limit {
@@ -6,23 +9,35 @@ interface Limit {
   readonly burst: number;
 }
 
-/** The limit for refused tokens of one address, or of one token behind a proxy: ten at once, and then one every six seconds. */
+/**
+ * The limit for refused tokens of one address, or of one token behind a proxy: first ten in a row, and then one every
+ * six seconds.
+ */
 const EACH: Limit = { perSecond: 1 / 6, burst: 10 };
-/** The limit for all refused tokens from one proxy. It is high, because many viewers may come back at once with expired tokens. */
+/**
+ * The limit for all refused tokens from one proxy. It is high, because many viewers may return at the same time with
+ * expired tokens.
+ */
 const PROXY: Limit = { perSecond: 5, burst: 200 };
-/** The most senders whose failures are counted at once. Beyond it, the sender that failed longest ago is forgotten. */
+/**
+ * The maximum number of senders whose failures are counted at the same time. If there are more, the sender whose last
+ * failure is the oldest is removed.
+ */
 const MOST_SENDERS = 1024;
 
 interface Tries {
   readonly take: () => number;
-  /** The monotonic time in milliseconds from which on the sender may try again. */
+  /** The monotonic time in milliseconds after which the sender may try again. */
   freeAt: number;
 }
 
 /** The origin of a token. */
 export interface Sender {
   readonly address: string;
-  /** An identifier of the token if a trusted proxy has sent it, because all viewers behind a proxy have the same address. */
+  /**
+   * An identifier of the token; set only if a trusted proxy sent the token. It is needed because all viewers behind a
+   * proxy have the same address.
+   */
   readonly proxied?: string | undefined;
 }
 
@@ -34,8 +49,9 @@ export interface Failures {
 }
 
 /**
- * Returns counters of refused tokens. Behind a proxy, each token has its own limit, because an expired token must not lock out other
- * viewers. All tokens of a proxy together have a high limit, too, because a client of the proxy may invent a new token for each request.
+ * Returns the counters of refused tokens. Each token behind a proxy has its own limit, because an expired token must
+ * not lock out other viewers. All tokens of a proxy together also have a limit, which is high. It is needed because a
+ * client of the proxy may invent a new token for each request.
  */
 export function createFailures(clock: Clock): Failures {
   const addresses = createCounts(clock, EACH);
@@ -69,7 +85,7 @@ function createCounts(clock: Clock, limit: Limit): Counts {
     note(key) {
       const tries = known.get(key) ?? { take: createTokenBucket(clock, limit), freeAt: 0 };
       tries.freeAt = clock.monotonic() + tries.take();
-      // The key is set again, so that the map has the keys in the order of their last failure.
+      // The key is deleted and set again, so that the keys of the map are in the order of their last failure.
       known.delete(key);
       known.set(key, tries);
       const [oldest] = known.keys();

@@ -1,7 +1,7 @@
 /** Decides which requests the served dashboard answers, before it sends a request to the API server. */
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The most bytes of a token. A longer one would not fit into a cookie. */
+/** The maximum length of a token in bytes. A longer token would not fit into a cookie. */
 export const LONGEST_TOKEN = 3800;
 const LOOPBACK = ['localhost', '127.0.0.1', '::1'];
 /** Matches a bearer token (RFC 6750). */
@@ -19,8 +19,8 @@ export function hostIn(text: string): string {
 }
 
 /**
- * Returns whether the host name of the request is a name of this server. The names of the loopback interface always are, because `kubectl
- * port-forward` needs them. `isKnown` decides about all other names.
+ * Returns true if the host name of the request is a name of this server. The names of the loopback interface are always
+ * accepted, because `kubectl port-forward` needs them. `isKnown` decides about all other names.
  */
 export function isOwnName(
   { host = '' }: IncomingHttpHeaders,
@@ -30,7 +30,10 @@ export function isOwnName(
   return name !== '' && (LOOPBACK.includes(name) || isKnown(name));
 }
 
-/** Returns true if a page of this server sent the request; false if a page of another site or of another port did. */
+/**
+ * Returns true if a page of this server sent the request. Returns false if a page of another site or of another port
+ * sent it.
+ */
 export function isOfOwnPage(headers: IncomingHttpHeaders): boolean {
   const { host = '', origin } = headers;
   const site = headers['sec-fetch-site'];

@@ -1,4 +1,4 @@
-/** Asks the API server who the owner of a token is, with that token. */
+/** Sends a token to the API server to find out who the owner of the token is. */
 
 import type { ClusterFlags } from '../../kube/config/kubeconfig.ts';
 import { describeProblem, isUnauthorized, isVerdict } from '../../kube/status-error.ts';

@@ -31,11 +31,14 @@ interface RouteParts {
 }
 
 const ACTION_HEADER = 'x-refit-action';
-/** The most bytes of the form with the token. A character of the token may need three bytes in the form. */
+/** The maximum size of the form with the token, in bytes. A character of the token may need three bytes in the form. */
 const LONGEST_FORM = 3 * LONGEST_TOKEN + 64;
 const MOST_PAGES = 8;
 const ACTIONS_AT_ONCE = 4;
-/** The most previews at once. A preview takes time of this process, which also carries out plans. */
+/**
+ * The maximum number of previews at the same time. A preview needs processing time of this process, which also carries
+ * out plans.
+ */
 const PREVIEWS_AT_ONCE = 1;
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -50,9 +53,9 @@ export function createRoutes(parts: RouteParts): Answer {
   const cookieOf = (token: string, more = ''): string =>
     `${cookieName}=${token}; HttpOnly; SameSite=Strict; Path=/${isSecure ? '; Secure' : ''}${more}`;
   /**
-   * Resolves with the owner of the token. Each refused token counts as a failure of the sender. Behind an Ingress, all viewers have the
-   * same
-   * address, so the failures of others must not lock out a viewer whose token was confirmed before.
+   * Resolves with the owner of the token. Each refused token counts as a failure of the sender. Behind an Ingress, all
+   * viewers have the same address. So a viewer whose token was confirmed before is not limited by the failures of other
+   * viewers.
    */
   const ownerOf = async (token: string, from: Sender): Promise<FoundViewer> => {
     const seconds = viewers.knows(token) ? 0 : failures.waitOf(from);
@@ -121,13 +124,13 @@ export function createRoutes(parts: RouteParts): Answer {
   };
 }
 
-/** Answers with the page that asks for a token, and says why if there is a reason. */
+/** Answers with the page that asks for a token. The page shows `why` if it is set. */
 function askToSignIn(request: IncomingMessage, response: ServerResponse, why?: string): void {
   const isFromElsewhere = request.headers['sec-fetch-site'] === 'cross-site';
   send(response, 401, 'text/html', signInPage(why, isFromElsewhere), SIGN_IN_HEADERS);
 }
 
-/** Returns the sender for which refused tokens are counted. */
+/** Returns the sender whose refused tokens are counted. */
 function senderOf({ socket }: IncomingMessage, arrival: Arrival): Sender {
   const proxied = arrival.kind === 'proxied' ? hash('sha256', arrival.token) : undefined;
   return { address: socket.remoteAddress ?? '', proxied };
@@ -191,8 +194,8 @@ const FOR_VIEWERS = new Set([
 ]);
 
 /**
- * Returns the code and text with which a request is refused whoever sends it; undefined if it is allowed. `url` is the parsed URL of the
- * request, because the same path can be written in several ways.
+ * Returns the code and the text with which a request is refused for every sender; undefined if the request is allowed.
+ * `url` is the parsed URL of the request, because the same path can be written in several ways.
  */
 function refusalOf(
   { method, headers }: IncomingMessage,

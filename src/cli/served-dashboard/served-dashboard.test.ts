@@ -1,4 +1,6 @@
-/** Shows whom the dashboard of a controller answers, and with whose rights, against an API server that notes each token. */
+/**
+ * Shows which requests the dashboard of a controller answers, and with whose rights. An API server records each token.
+ */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import {
@@ -18,7 +20,7 @@ import { silentLogger } from '../../util/log.ts';
 import { serveForViewers } from './server.ts';
 import type { TrustedProxyOptions } from './trusted-proxy.ts';
 
-/** An API server that knows the tokens in `users`, and has none of the kinds of Refit. */
+/** Starts an API server that knows the tokens in `users`, and serves none of the resource kinds of Refit. */
 async function startApiServer(users: Map<string, string>) {
   const tokens: (string | undefined)[] = [];
   const server = createServer((asked, answer) => {
@@ -307,7 +309,7 @@ test('refused tokens of others at the same address, as behind an Ingress, do not
   expect((await ask(form('wrong-12'))).body).toContain('Too many tokens were refused');
   expect(await ask({ headers: COOKIE })).toMatchObject({ code: 200 });
   expect(await ask(form('ada-token'))).toMatchObject({ code: 303 });
-  // The tries of the address count for a new token, also if it is a good one.
+  // The failed attempts of the address also count for a new token, even if the token is valid.
   users.set('Bearer bob-token', 'bob');
   const headers = { authorization: 'Bearer bob-token' };
   expect(await ask({ path: '/api/state', headers })).toMatchObject({ code: 503 });
@@ -386,7 +388,7 @@ test('behind a proxy, neither a cookie nor another header says who the viewer is
 
 test('two values of the header are refused, also if they are in two headers', async () => {
   const { ask, tokens } = await serve([], { ...BEHIND_PROXY, tokenHeader: 'Authorization' });
-  // Of two such headers, Node itself would take the first one, which may be that of the client.
+  // If a request had this header twice, Node.js would use the first value, which could come from the client.
   const authorization: unknown = ['Bearer eve-token', 'Bearer ada-token'];
   const headers = { authorization: authorization as string };
   const answer = await ask({ headers, from: PROXY });
@@ -429,7 +431,7 @@ test('users who share a connection of the proxy each get their own state', async
   const viewerFor = async (token: string): Promise<unknown> => {
     const headers = { 'x-forwarded-access-token': token };
     const answer = await ask({ path: '/api/state', headers, agent });
-    // The server answers with 503 until it has read the plans.
+    // The server answers with 503 until it has read the plans, so this is repeated.
     return answer.code === 200 ? (JSON.parse(answer.body) as { viewer: string }).viewer : answer;
   };
   for (const [token, user] of [

@@ -1,4 +1,7 @@
-/** Serves the dashboard from the controller over HTTPS, to users of the API server. Each user has only their own rights. */
+/**
+ * Serves the dashboard from the controller over HTTPS to users of the API server. The dashboard shows and does only
+ * what the rights of the user allow.
+ */
 import { X509Certificate } from 'node:crypto';
 import {
   createServer as createHttpServer,
@@ -27,7 +30,7 @@ export interface ServedOptions extends Omit<ViewersOptions, 'abort'>, TrustedPro
   readonly address: string;
   /** The directory of tls.crt and tls.key. If it is undefined, the server uses HTTP, which is allowed on the loopback interface only. */
   readonly certificates?: string | undefined;
-  /** Names of this server beside those in its certificate, such as that of an Ingress. */
+  /** The names of this server that are not in its certificate, such as the name of an Ingress. */
   readonly names?: readonly string[];
   readonly files: UiFiles;
   readonly log: Logger;
@@ -55,7 +58,7 @@ export async function checkServedOptions(
   if (options.certificates !== undefined) await readCertificate(filesIn(options.certificates));
 }
 
-/** Resolves when the server listens. Rejects with REFIT_USAGE or REFIT_FILE if it cannot. */
+/** Resolves when the server listens. Rejects with REFIT_USAGE or REFIT_FILE if the server cannot listen. */
 export async function serveForViewers(options: ServedOptions) {
   const { address, certificates, names = [], log } = options;
   assertPrivate(options);
@@ -125,7 +128,10 @@ function filesIn(directory: string): CertificateFiles {
   return { certificate: join(directory, 'tls.crt'), key: join(directory, 'tls.key') };
 }
 
-/** Throws REFIT_USAGE if the server would use HTTP on an address beyond this machine: a token must not cross a network in plain text. */
+/**
+ * Throws REFIT_USAGE if the server would use HTTP on an address that other machines can reach. A token must not be sent
+ * over a network in plain text.
+ */
 function assertPrivate({
   address,
   certificates,

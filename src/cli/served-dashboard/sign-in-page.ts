@@ -1,6 +1,9 @@
 /** Writes the page that asks for a token. It needs no script. */
 
-/** The headers of the page. The page may send its form to this server only. With this referrer policy, browsers send the header Origin. */
+/**
+ * The headers of the page. The page may send its form only to this server. Because of the referrer policy, browsers
+ * send the header Origin with the form.
+ */
 export const SIGN_IN_HEADERS = {
   'content-security-policy':
     "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",

@@ -1,4 +1,7 @@
-/** Shows from whom the dashboard of a controller takes the token of a viewer in a header, and what it refuses. */
+/**
+ * Shows from which senders the dashboard of a controller accepts the token of a viewer in a header, and what it
+ * refuses.
+ */
 import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
 import { arrivals, type TrustedProxyOptions } from './trusted-proxy.ts';

@@ -1,6 +1,6 @@
 /**
- * Takes the token of a viewer from a header that a proxy in front of the dashboard sets. The header names no user: the API server still
- * says who the owner of the token is.
+ * Reads the token of a viewer from a header that a proxy before the dashboard sets. The header contains only a token
+ * and no user name, so the API server still decides who the owner of the token is.
  */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
@@ -8,22 +8,25 @@ import { RefitError } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { isToken } from './gate.ts';
 
-/** The most characters of a token from a proxy. All headers of a request together must fit into 16 KiB. */
+/** The maximum length of a token from a proxy in characters. All headers of a request together must fit into 16 KiB. */
 const LONGEST_PROXIED_TOKEN = 12 * 1024;
 /** Matches the name of a header (RFC 9110). */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 /** Matches the names of headers that the server reads for another purpose. */
 const RESERVED =
   /^(connection|content-.*|cookie|forwarded|host|origin|sec-fetch-.*|transfer-encoding|x-forwarded-(for|host|proto|user)|x-refit-action)$/i;
-/** The fewest bits in the prefix of a trusted range. A range with a shorter prefix is a mistake, or trusts nearly everybody. */
+/**
+ * The minimum length of the prefix of a trusted range in bits. A range with a shorter prefix is a mistake, or it trusts
+ * nearly every client.
+ */
 const SHORTEST = { ipv4: 8, ipv6: 8 };
 
 /** The name of the authentication scheme before a token. */
 const SCHEME = /^Bearer /i;
 
-/** How a request says who the viewer is. */
+/** The way in which a request identifies the viewer. */
 export type Arrival =
-  /** The viewer comes without a trusted proxy, with a cookie or an own Authorization header. */
+  /** The request does not come from a trusted proxy. It has a cookie or its own Authorization header. */
   | { readonly kind: 'direct' }
   | { readonly kind: 'proxied'; readonly token: string }
   | { readonly kind: 'refused'; readonly code: 401 | 403; readonly why: string };
@@ -37,7 +40,10 @@ export interface TrustedProxyOptions {
   readonly trustedProxies?: readonly string[] | undefined;
 }
 
-/** Returns a function that decides how a request arrives. Throws REFIT_USAGE if an option is wrong, or if only one of the two is set. */
+/**
+ * Returns a function that returns how a request identifies the viewer. Throws REFIT_USAGE if an option is invalid, or
+ * if only one of the two options is set.
+ */
 export function arrivals({ tokenHeader, trustedProxies = [] }: TrustedProxyOptions): ArrivalOf {
   if (tokenHeader === undefined) {
     if (trustedProxies.length === 0) return () => ({ kind: 'direct' });
@@ -66,14 +72,15 @@ export function arrivals({ tokenHeader, trustedProxies = [] }: TrustedProxyOptio
 }
 
 /**
- * Returns how a request of a trusted proxy arrives. `values` are those of the header with the token. A cookie in such a request is
- * ignored, because only the proxy signs viewers in.
+ * Returns how a request of a trusted proxy identifies the viewer. `values` are the values of the header with the token.
+ * A cookie in the request is ignored, because only the proxy signs viewers in.
  */
 function proxiedBy(header: string, values: readonly string[]): Arrival {
   const refused = (problem: string): Arrival => ({ kind: 'refused', code: 401, why: problem });
   const [value = '', ...others] = values;
   if (value === '') return refused(`The proxy sent no token in the header ${header}.`);
-  // Several values are refused: a proxy that adds the header instead of replacing it would let the client choose a token.
+  // A request with several values is refused. If a proxy added its header and did not replace the header of the client,
+  // the client could choose the token.
   if (others.length > 0)
     return refused(
       `The proxy sent the header ${header} ${values.length} times: it must replace it.`,

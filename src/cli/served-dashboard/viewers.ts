@@ -1,4 +1,7 @@
-/** Keeps what each viewer sees. All requests to the API server have the token of the viewer, and none uses the rights of this process. */
+/**
+ * Stores what each viewer may see. Each request to the API server uses the token of the viewer, and never the rights of
+ * this process.
+ */
 import { hash } from 'node:crypto';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import { isUnauthorized } from '../../kube/status-error.ts';
@@ -23,13 +26,19 @@ const LINGER_MS = 30_000;
  * continue, but refuses a new list.
  */
 const RENEW_MS = 5 * 60_000;
-/** The most viewers whose tokens are known at once. */
+/** The maximum number of viewers whose tokens are known at the same time. */
 const MOST_KNOWN = 256;
-/** The most viewers for whom the plans are followed at once: each of them needs memory for the Nodes of the cluster. */
+/**
+ * The maximum number of viewers for whom the plans are watched at the same time. Each viewer needs memory for the Nodes
+ * of the cluster.
+ */
 const MOST_FOLLOWED = 8;
-/** The most viewers of one user for whom the plans are followed. A user may have many tokens, and each of them counts as a viewer. */
+/**
+ * The maximum number of viewers of one user for whom the plans are watched. A user may have many tokens, and each token
+ * counts as a viewer.
+ */
 const MOST_OF_USER = 4;
-/** Each viewer gets at most one part in this many of the time of this process, because the process also carries out plans. */
+/** Each viewer gets at most 1/SHARE of the time of this process, because the process also carries out plans. */
 const SHARE = 40;
 const LEAST_PAUSE_MS = 1000;
 
@@ -61,9 +70,9 @@ export interface Viewers {
   find(token: string): Promise<FoundViewer>;
   /** Returns true if the API server has confirmed the token and has not refused it since. */
   knows(token: string): boolean;
-  /** Ends the pages of the viewer with this token, and forgets the viewer. */
+  /** Closes the pages of the viewer with this token, and removes the viewer. */
   forget(token: string): void;
-  /** Checks the tokens of all open pages, until it is aborted. */
+  /** Checks the tokens of all open pages until `abort` fires. */
   run(abort: AbortSignal): Promise<void>;
 }
 
@@ -236,7 +245,7 @@ function createViewer(
   const explain = (plan: string, node: string): readonly Said[] =>
     explainNode(seen.status, plan, node, clock.now());
   const act = async (request: ActionRequest): Promise<ActionResult> => {
-    // The action does not end when its page is closed: what has begun must be carried out to its end.
+    // The action continues if its page is closed, because an action must not stop in the middle.
     const abort = AbortSignal.timeout(ACTION_MS);
     return await carryOut(request, flags, { dialects, clock, abort });
   };

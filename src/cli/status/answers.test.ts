@@ -44,7 +44,7 @@ test('a dialect that asks for nothing has nothing against a plan, and none of it
 
 test.each([
   ['autopilot', { unanswered: { code: 'ControlPlaneUnknown' } }, 1],
-  // The leader of this plan is the process that the user runs.
+  // For this plan, the process that the user runs is the leader.
   ['kubeadm', [{ name: 'c2', ready: false, detail: 'no answer' }], 0],
 ])(
   'an API server that this machine does not reach, of a plan of %s',

@@ -1,4 +1,7 @@
-/** Finds answers to the questions of a decision that no watch can answer, as far as the rights of the user allow. */
+/**
+ * Finds the answers to those questions of a decision that no watch can answer. It finds only the answers that the
+ * rights of the user allow.
+ */
 import type { ToolName } from '../../coordination/tool.ts';
 import type { BudgetPods } from '../../drain/budget-pods.ts';
 import { isDrained } from '../../drain/drain-node.ts';
@@ -20,8 +23,8 @@ import type { Sources } from './inspection-sources.ts';
 import type { Loaded } from './load.ts';
 
 /**
- * The question how far the leader's drain of a node is. Only the leader has the state of the drain in
- * its memory, so this command looks at the pods of the node.
+ * A question about the progress of the leader's drain of a node. Only the leader has the state of the drain in its
+ * memory, so this command looks at the pods of the node.
  */
 export interface DrainProbe {
   readonly kind: 'drain';
@@ -37,14 +40,20 @@ type Subject = Pick<Loaded, 'dialect' | 'world'> & {
   readonly options: DrainOptions;
 };
 
-/** The most questions of one kind that are asked. Each question is a request, and there may be one for each of hundreds of nodes. */
+/**
+ * The maximum number of questions of one kind that are asked. Each question is a request, and there may be one question
+ * for each of hundreds of nodes.
+ */
 const MOST_OF_A_KIND = 20;
 const LEFT_OBJECTS = 'whether objects are left that the new version does not serve';
 const UNCOUNTED =
   'the order of the nodes, for which `drain.startWith` counts pods that PodDisruptionBudgets cover';
 const CLEAR: DrainPreview = { evictable: 0, obstacles: [], refused: [] };
 
-/** Asks one question. If that fails, resolves with `neutral`; `what` then names the question in the sentence about the failed check. */
+/**
+ * Asks one question. If the question fails, resolves with `neutral`. The sentence about the failed check then contains
+ * `what`, which names the question.
+ */
 type Asking = <T>(what: string, question: () => Promise<T>, neutral: T) => Promise<T>;
 
 /** Sends no request and returns the neutral answer. */
@@ -67,7 +76,7 @@ export interface InspectionAnswers {
   readonly addHooks: () => Promise<void>;
   /** Counts the pods that PodDisruptionBudgets cover. */
   readonly addBudgetPods: () => Promise<void>;
-  /** Asks whether alerts about the nodes in progress are silenced. Resolves with undefined if nobody knows. */
+  /** Asks whether alerts about the nodes in progress are silenced. Resolves with undefined if that is not known. */
   readonly silencing: () => Promise<ShownSilencing | undefined>;
   /** Looks at the locks of these tools. */
   readonly addLocks: (coordinate: readonly ToolName[]) => Promise<void>;
@@ -144,7 +153,10 @@ export function inspectionAnswers(
   return { known, unseen, add, addHealth, addHooks, silencing, addLocks, addBudgetPods };
 }
 
-/** Returns the answers before any question was asked. Later answers about delegations and drains are looked up in the two maps. */
+/**
+ * Returns the answers before any question was asked. The answers about delegations and drains are read from the two
+ * maps, which later questions fill.
+ */
 function nothingKnown(
   { dialect, plan }: Pick<Subject, 'dialect' | 'plan'>,
   delegations: ReadonlyMap<string, boolean>,
@@ -165,7 +177,10 @@ function nothingKnown(
   } satisfies Known;
 }
 
-/** Calls `answer` for all questions at the same time. `isAsked` is false for the questions of a kind beyond the limit. */
+/**
+ * Calls `answer` for all questions at the same time. `isAsked` is false for each question that exceeds the limit for
+ * its kind.
+ */
 async function answerAll(
   questions: readonly Question[],
   answer: (question: Question, isAsked: boolean) => Promise<void>,
@@ -203,7 +218,9 @@ async function controlPlaneFromHere(
   return { unanswered: because('ControlPlaneUnknown', doubt), recheckMs: 0 };
 }
 
-/** Resolves with the decisions of people. If they cannot be read, no wave counts as approved, as for the leader. */
+/**
+ * Resolves with the decisions of people. If they cannot be read, no wave counts as approved. The leader does the same.
+ */
 async function decisionsFrom(
   asked: ReturnType<Sources['decisions']>,
   unseen: Set<string>,
@@ -215,7 +232,7 @@ async function decisionsFrom(
   });
 }
 
-/** Returns a function that asks a question, and adds a sentence to `unseen` if it fails. */
+/** Returns a function that asks a question. If the question fails, the function adds a sentence to `unseen`. */
 function askingInto(unseen: Set<string>): Asking {
   return async (what, question, neutral) =>
     await question().catch((error: unknown) => {
@@ -224,7 +241,10 @@ function askingInto(unseen: Set<string>): Asking {
     });
 }
 
-/** Resolves with the results of the health checks with these names. If there are none, adds the reason to `unseen`. */
+/**
+ * Resolves with the results of the health checks with these names. If there are no results, adds the reason to
+ * `unseen`.
+ */
 async function healthOf(
   names: readonly string[],
   question: () => Promise<Known['health']>,
@@ -244,8 +264,8 @@ async function healthOf(
 }
 
 /**
- * Returns the message that the leader has recorded in the plan if the API server refuses to let the
- * leader signal the target; undefined if the plan has no such message.
+ * If the API server refuses the leader's signal to the target, returns the message that the leader has recorded in the
+ * plan; undefined if the plan has no such message.
  */
 function refusalOn(dialect: Dialect, plan: KubeObject, target: string) {
   const words = dialect.reporting?.stalls?.of(plan) ?? blockedBy(plan, 'TargetRefused') ?? '';
@@ -254,8 +274,8 @@ function refusalOn(dialect: Dialect, plan: KubeObject, target: string) {
 }
 
 /**
- * Returns the state of the leader's drain. `progress` is about the pods that are left on the node; if it is undefined, the drain counts as
- * finished.
+ * Returns the state of the leader's drain. `progress` describes the pods that are still on the node. If `progress` is
+ * undefined, the drain counts as finished.
  */
 function drainStateOf(
   progress: Awaited<ReturnType<Sources['drain']>> | undefined,

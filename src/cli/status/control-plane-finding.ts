@@ -1,5 +1,6 @@
 /**
- * Finds out for a read-only command whether the API servers are ready. The check of the leader counts, not a check from the user's machine.
+ * Finds out for a read-only command whether the API servers are ready. The result of the leader's check is used, not
+ * the result of a check from the user's machine.
  */
 import type { EndpointHealth } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';
@@ -9,13 +10,12 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { listed } from '../../util/phrases.ts';
 import { runnerOf } from '../plan-runners.ts';
 
-/** The most causes that a sentence about API servers names. */
+/** The maximum number of causes in a sentence about API servers. */
 const MOST_CAUSES = 2;
 
 /**
- * Returns what the leader found out about the API servers, from the conditions of the plan;
- * undefined if the leader found all of them ready. Its finding counts, because it asks from another
- * place in the network.
+ * Returns the leader's result about the API servers, from the conditions of the plan; undefined if the leader found
+ * that all of them are ready. The leader's result is used, because the leader is at another place in the network.
  */
 export function leaderFinding(plan: KubeObject): Known['controlPlane'] {
   const message = blockedBy(plan, 'ControlPlaneNotReady');
@@ -25,15 +25,16 @@ export function leaderFinding(plan: KubeObject): Known['controlPlane'] {
 }
 
 /**
- * Returns one sentence about the API servers that are not ready when this machine asks them;
- * undefined if all are ready, or if the plan is carried out from this machine.
+ * Returns one sentence about the API servers that are not ready when this machine asks them. Returns undefined if all
+ * are ready, or if the process that carries out the plan runs on this machine.
  */
 export function doubtOf(dialect: string, health: readonly EndpointHealth[]): string | undefined {
   const down = health.filter(({ ready }) => !ready);
   if (down.length === 0 || runnerOf(dialect).runsHere) return undefined;
   const names = listed(down.map(({ name }) => name));
   const causes = new Set(down.map(({ detail }) => detail ?? 'not ready'));
-  // If no address answered, none of them is named, because this machine may have no route to the API servers.
+  // If none of these API servers answered, the sentence contains no causes, because this machine may have no route to
+  // the API servers.
   const isSilent = down.every((health) => health.isSilent);
   const found = isSilent
     ? `this machine gets no answer from the API server of ${names}`

@@ -4,8 +4,9 @@ import { acceptanceOf, approvalOf, runOf } from '../../engine/model/decisions-of
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 
 /**
- * Returns one sentence for each approved wave and each accepted check of the policy. Only an admission policy makes sure that the name
- * in an entry is true, and this command cannot see whether there is one, so the sentence says where the name is from.
+ * Returns one sentence for each approved wave and each accepted check of the policy. Only an admission policy ensures
+ * that the user name in an entry is true. This command cannot see whether such a policy exists, so the sentence says
+ * that the name comes from the entry.
  */
 export function decidedIn(
   { decisions, rollout }: Snapshot,

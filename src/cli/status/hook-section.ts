@@ -9,8 +9,9 @@ interface HookSection {
 }
 
 /**
- * Returns the section with the failed hooks that did not make their targets fail and do not stop the plan. `target` limits it to one
- * target. The reasons of waits and failures name all other failed hooks.
+ * Returns the section about the failed hooks that did not make their targets fail and that do not stop the plan. If
+ * `target` is set, the section is only about that target. All other failed hooks are already in the reasons of waits
+ * and failures.
  */
 export function hookSection(
   { hooks = [], stages, waits }: Pick<PlanView, 'hooks' | 'stages' | 'waits'>,
@@ -29,7 +30,7 @@ export function hookSection(
   return { heading: 'hooks', lines: shown.map((hook) => hookLine(hook, now)) };
 }
 
-/** Returns the section with the failed hooks of the whole plan, unless they stop it. */
+/** Returns the section about the failed hooks of the whole plan. The section is empty if these hooks stop the plan. */
 export function planHookSection(
   plan: Pick<PlanView, 'hooks' | 'stages' | 'waits'>,
   now: number,

@@ -1,4 +1,6 @@
-/** Asks the API server, for a read-only command, what no watch shows. Answers are reused for some seconds. */
+/**
+ * Asks the API server the questions of a read-only command that no watch answers. Answers are reused for some seconds.
+ */
 
 import { nodeRollouts } from '../../api/kinds.ts';
 import { type LocksSeen, lookAtLocks } from '../../coordination/lock-look.ts';
@@ -23,7 +25,9 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
 
-/** The questions of a read-only command. Each rejects if the API server denies the request or does not answer. */
+/**
+ * The questions of a read-only command. Each function rejects if the API server denies the request or does not answer.
+ */
 export interface Sources {
   readonly controlPlane: AskControlPlane;
   readonly drainPreview: (
@@ -32,24 +36,27 @@ export interface Sources {
   ) => ReturnType<DrainPreviewer['ahead']>;
   /** Counts the pods that PodDisruptionBudgets cover. */
   readonly budgetPods: () => Promise<BudgetPods>;
-  /** Asks how far the drain of a node is. */
+  /** Asks for the progress of the drain of a node. */
   readonly drain: (node: string, options: DrainOptions) => ReturnType<DrainPreviewer['during']>;
   /** Asks which preconditions of the plan are not met. */
   readonly preconditions: (dialect: Dialect, plan: KubeObject) => Promise<readonly Reason[]>;
   /** Asks what people decided about the plan in its NodeRollout. */
   readonly decisions: (dialect: Dialect, plan: KubeObject) => Promise<DecisionsOfPeople>;
-  /** Asks whether the target leaves its drain to the leader. */
+  /** Asks whether the target delegates its drain to the leader. */
   readonly drainDelegation: (
     dialect: Dialect,
     stage: Stage,
     target: Target,
     world: World,
   ) => Promise<boolean>;
-  /** Resolves with the results of the health checks that the leader has shown last; undefined if it has shown none. */
+  /**
+   * Resolves with the results of the health checks that the leader published last; undefined if it has published no
+   * results.
+   */
   readonly health: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['health']>;
-  /** Resolves with the states of the hooks that the leader has shown last; undefined if it has shown none. */
+  /** Resolves with the states of the hooks that the leader published last; undefined if it has published no states. */
   readonly hooks: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['hooks']>;
-  /** Resolves with the silences of the plan that the leader has shown last; undefined if it has shown none. */
+  /** Resolves with the silences of the plan that the leader published last; undefined if it has published no silences. */
   readonly silencing: (dialect: Dialect, plan: KubeObject) => Promise<ShownSilencing | undefined>;
   /** Looks at the locks that plans of the dialect share with these tools. */
   readonly locks: (dialect: Dialect, coordinate: readonly ToolName[]) => Promise<LocksSeen>;

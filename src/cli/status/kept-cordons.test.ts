@@ -62,7 +62,7 @@ const k0s = (...status: Parameters<typeof statusOf>) =>
 const RUNS = k0s('SchedulableWait', [], recorded({ w1: 'SignalSent', w2: 'SignalPending' }));
 const ENDED = k0s('Completed', [], recorded({ w1: 'SignalCompleted', w2: 'SignalCompleted' }));
 
-/** A node that a leader of Refit signalled, after it found the node cordoned. */
+/** Returns a node that a leader of Refit signalled. The leader found the node cordoned before. */
 const found = (status: string): Node =>
   cordoned(
     signalled(

@@ -1,4 +1,4 @@
-/** Shows which leader state one read of the lease gives, if clocks differ or a right is missing. */
+/** Shows which state of the leader results from one read of the Lease, if clocks differ or a permission is missing. */
 import { expect, test } from 'vitest';
 import { refusal } from '../../../test/support/builders/memory-api.ts';
 import { later, SECOND, T0 } from '../../../test/support/clock/times.ts';

@@ -1,6 +1,6 @@
 /**
- * Reads what decisions need, with lists or informers: plans, the objects around them, policies, and the leader. Finds the installed
- * dialects.
+ * Reads what decisions need, with lists or informers: plans, the objects that belong to them, policies, and the leader.
+ * Finds the installed dialects.
  */
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
@@ -55,7 +55,10 @@ export async function loadOnce(
   );
 }
 
-/** Watches the objects of a dialect, and calls `onChange` after every relevant change until `abort` of the reading. */
+/**
+ * Watches the objects of a dialect. Calls `onChange` after every relevant change, until the `abort` of the reading
+ * fires.
+ */
 export async function follow(
   { client, abort }: Reading,
   dialect: Dialect,
@@ -68,7 +71,8 @@ export async function follow(
     await tryList(client, resource, { namespace, fieldSelector, abort });
     const informer = createInformer(client, resource, selection);
     void informer.run(abort);
-    // An advisory informer is not awaited: it may never sync, because a user may have the right to list pods but not to watch them.
+    // The code does not wait for an advisory informer. It may never sync, because a user may have the right to list
+    // pods but no right to watch them.
     if (followed.advisory !== true) await informer.whenSynced(abort);
     const updated = (after: KubeObject, before: KubeObject): void => {
       if (followed.isRelevant(before, after)) onChange();
@@ -114,8 +118,8 @@ async function isReadable(
 }
 
 /**
- * Returns the dialects whose kinds the cluster serves. If it serves none of them, returns all dialects, so that the error names what is
- * missing.
+ * Returns the dialects whose kinds the cluster serves. If the cluster serves no such kind, returns all dialects, so
+ * that the error names what is missing.
  */
 export async function installedOf(
   reading: Reading,
@@ -130,7 +134,8 @@ export async function installedOf(
     }),
   );
   const served = dialects.filter((_dialect, index) => isServed[index]);
-  // A dialect whose plans are of the core group counts only if it has plans, because every API server serves that group.
+  // Every API server serves the core group. So if all served dialects have their plans in that group, only the dialects
+  // that have plans are returned.
   if (served.some(({ plans }) => plans.group !== '')) return served;
   const plans = await Promise.all(
     served.map(async (each) => (await loadOnce(client, each, abort)).plans()),
@@ -141,7 +146,9 @@ export async function installedOf(
 
 export interface Policies {
   list(): readonly UpgradePolicy[];
-  /** The reason why policies cannot be read, if the cluster may have some. */
+  /**
+   * The reason why the policies cannot be read. Undefined if they were read, or if the cluster does not have the kind.
+   */
   readonly unseen?: string;
   /** The names of the policies that come from a file. Such a policy may be missing in the cluster. */
   readonly fromFiles?: ReadonlySet<string>;
@@ -160,7 +167,7 @@ export async function loadPolicies({ client, abort }: Reading): Promise<Policies
   }
 }
 
-/** Watches the policies. Returns `first` if the policies could not be read for it. */
+/** Watches the policies. Returns `first` if the policies could not be read when `first` was loaded. */
 export async function followPolicies(
   reading: Reading,
   first: Policies,
@@ -177,23 +184,26 @@ export async function followPolicies(
 export type LeaderView =
   | { readonly state: 'unknown' }
   /**
-   * No process holds the lease. `since` (RFC 3339) is when it was released; it is absent if nobody
-   * has ever held it.
+   * No process holds the lease. `since` is the RFC 3339 time at which the lease was released; absent if no process has
+   * ever held the lease.
    */
   | { readonly state: 'none'; readonly since?: string }
   /**
-   * A process has acquired the lease. `since` (RFC 3339) is the time of the acquisition, or that of the
-   * last renewal if the lease has expired. `late` means that the lease has expired by so little that
-   * differing clocks may be the cause, and `silent` that it has expired by more.
+   * A process has acquired the lease. `since` is an RFC 3339 time: the time of the acquisition, or the time of the last
+   * renewal if the lease has expired. `late` means that the lease expired so recently that different clocks may be the
+   * cause. `silent` means that it expired earlier than that.
    */
   | { readonly state: 'held' | 'late' | 'silent'; readonly holder: string; readonly since: string };
 
-/** The most milliseconds by which the clock of this machine and that of the leader may differ. */
+/** The maximum difference between the clock of this machine and the clock of the leader, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 30_000;
 
 const { name, namespace } = LEADER_LEASE;
 
-/** Reads the lease. Returns the state `unknown` if the user may not read it, so that the user still gets the rest. */
+/**
+ * Reads the lease. Returns the state `unknown` if the user may not read the lease, so that the command can still show
+ * everything else.
+ */
 export async function askLeader({ client, abort }: Reading, now: number): Promise<LeaderView> {
   const found = ifFound(client.get(leases, name, { namespace, abort }));
   return (await ifAllowed(found.then((lease) => leaderOf(lease, now)))) ?? { state: 'unknown' };
@@ -242,7 +252,7 @@ export function settled(leader: LeaderView, watchedMs: number): LeaderView {
   return leader.state === 'none' && watchedMs < START_MS ? { state: 'unknown' } : leader;
 }
 
-/** Rounds a time of a Lease, which has microseconds, to seconds like all other times of the output. */
+/** Rounds a time of a Lease to seconds. A Lease stores microseconds, but all other times of the output are in seconds. */
 function toSecond(time: string): string {
   const milliseconds = Date.parse(time);
   return Number.isNaN(milliseconds) ? time : rfc3339(milliseconds);

@@ -232,7 +232,7 @@ test('while its channel is down a Plan can be paused: it is not over', async () 
     'Plan system-upgrade/p is paused.',
     'No new node starts until `refit resume`.',
   ]);
-  // If there are other plans, the command must name this one.
+  // If there are other plans, the printed command must name this plan.
   expect(pause({ ...inspection, view, hasOthers: true }, NOW).said[2]).toBe(
     'No new node starts until `refit resume --plan cattle/system-upgrade/p`.',
   );

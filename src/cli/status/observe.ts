@@ -45,20 +45,23 @@ export interface ViewParts {
   /** Selects the plans to inspect. If it is absent, all plans are inspected. */
   readonly filter?: PlanFilter;
   /**
-   * True to count the pods that PodDisruptionBudgets cover, if the order of nodes depends on their number. This lists every pod of the
-   * cluster.
+   * If true, and if the order of nodes depends on it, the inspection counts the pods that PodDisruptionBudgets cover.
+   * The count lists every pod of the cluster.
    */
   readonly countsPods?: boolean;
 }
 
-/** A plan with everything that its view, its preview and its explanation are made from. */
+/** A plan with all the data for its view, its preview and its explanation. */
 export interface Inspection {
   readonly dialect: Dialect;
   readonly plan: KubeObject;
   readonly world: World;
   readonly snapshot: Snapshot;
   readonly policy: RolloutPolicy;
-  /** Whether alerts about the nodes in progress are silenced; undefined if the policy has no silences, or nobody knows. */
+  /**
+   * The state of the silences for alerts about the nodes in progress; undefined if the policy has no silences, or if
+   * the state is not known.
+   */
   readonly silencing?: ShownSilencing | undefined;
   /** Problems that do not stop the plan, one sentence each. */
   readonly warnings: readonly string[];
@@ -116,12 +119,12 @@ export async function inspectAll(loaded: readonly Loaded[], parts: ViewParts, no
   return { inspections: inspected.filter((each) => each !== undefined), unreadable };
 }
 
-/** The dialect and the objects around the plan. Without `plans`, the plan is not compared with other plans. */
+/** The dialect and the objects that the plan needs. If `plans` is absent, the plan is not compared with other plans. */
 type Of = Pick<Loaded, 'dialect' | 'world'> & Partial<Pick<Loaded, 'plans'>>;
 
 /**
- * Returns true if the plan matches the filter. The plan may have to be resolved for that, because some dialects show another name than that
- * of the object.
+ * Returns true if the plan matches the filter. For some dialects, the plan must be resolved first, because they show a
+ * name that differs from the name of the object.
  */
 function isAskedFor(
   { dialect, world }: Of,
@@ -153,12 +156,15 @@ function readingPlan<T>({ dialect }: Of, plan: KubeObject, read: () => T): T {
 const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
 
 /**
- * The most rounds in which `inspect` asks the questions that a decision needs. Each round may raise
- * new ones, but fewer gates than this ask questions, so only a bug could reach the limit.
+ * The maximum number of rounds in which `inspect` asks the questions that a decision needs. Each round may lead to new
+ * questions. The number of gates that ask questions is below this limit, so only a bug can reach it.
  */
 const MAX_ROUNDS = 10;
 
-/** Inspects one plan. Like the leader, it asks questions until the decision needs no more answers. Rejects with UnreadablePlan. */
+/**
+ * Inspects one plan. Like the leader, asks questions until the decision needs no more answers. Rejects with
+ * UnreadablePlan if Refit cannot read the plan.
+ */
 export async function inspect(
   of: Of,
   stored: KubeObject,
@@ -229,8 +235,8 @@ export async function inspect(
 }
 
 /**
- * Returns true if the leader reads the NodeRollouts of plans with this policy, for decisions of people or for the history. Otherwise,
- * nobody needs the right to read them.
+ * Returns true if the leader reads the NodeRollouts of plans with this policy, for the decisions of people or for the
+ * history. If it returns false, no user needs the right to read them.
  */
 function mayBeDecided({ waves = [], health, rollsBackOnFailure }: RolloutPolicy): boolean {
   if (rollsBackOnFailure === true) return true;
@@ -238,8 +244,8 @@ function mayBeDecided({ waves = [], health, rollsBackOnFailure }: RolloutPolicy)
 }
 
 /**
- * Returns the view of a plan. It explains the recorded state and not the next one, because no controller may be running that would record
- * the next state.
+ * Returns the view of a plan. The view explains the recorded state. It does not explain the next state, because perhaps
+ * no controller is running that would record it.
  */
 export function viewAt(
   { dialect, plan, snapshot, policy, silencing, warnings, unseen }: Inspection,
@@ -261,8 +267,8 @@ export function viewAt(
 }
 
 /**
- * Returns the questions that the recorded state and the next state raise. The next state counts, because only then does a new plan reach
- * its gates.
+ * Returns the questions of the recorded state and of the next state. The next state is included, because a new plan
+ * reaches its gates only in the next state.
  */
 function questionsOf(
   snapshot: Snapshot,
@@ -286,9 +292,9 @@ function keyOf(question: Question): string {
 }
 
 /**
- * Returns a question for each node that the leader drains now. Only the leader knows when a drain
- * began, so the time of the node's report is used, which is close to that. It is moved forward if the
- * drain would otherwise seem to be past its deadline.
+ * Returns a question for each node that the leader drains now. Only the leader knows when a drain began, so the
+ * question uses the time of the node's report, which is close to that time. If the drain would then seem to have
+ * exceeded its deadline, a later time is used.
  */
 function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: number): DrainProbe[] {
   if (isFinal(rollout) || !policy.drain.enabled) return [];
@@ -311,7 +317,7 @@ function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: numb
   });
 }
 
-/** Returns the snapshot in which the targets of a new plan wait since the creation of the plan. */
+/** Returns the snapshot. If the plan is new, its targets wait since the creation of the plan. */
 function sinceCreation(snapshot: Snapshot): Snapshot {
   const { rollout } = snapshot;
   if (rollout.phase !== 'new') return snapshot;

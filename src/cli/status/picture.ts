@@ -6,12 +6,15 @@ import { wrapped } from '../phrases.ts';
 import { targetsOf } from './sentences.ts';
 import type { PlanView, TargetView } from './view.ts';
 
-/** The most columns of the picture, because a wider one is not easier to read. */
+/** The maximum number of columns of the picture. A wider picture is not easier to read. */
 const MOST_COLUMNS = 78;
 const LEAST_BAR = 16;
-/** The shortest time between the first and the last segment that is drawn, in milliseconds. Times are recorded in seconds. */
+/**
+ * The minimum time in milliseconds from the first to the last segment. A shorter plan is not drawn, because times are
+ * recorded in seconds.
+ */
 const LEAST_MS = 1000;
-/** The most rows of the picture, because more would not fit on a screen. */
+/** The maximum number of rows of the picture. More rows would not fit on a screen. */
 const MOST_ROWS = 30;
 
 interface Shade {
@@ -40,7 +43,9 @@ const LEGEND: readonly Shade[] = [
   WAITING,
 ];
 
-/** The shades by the names that nodes report: statuses of a signal, and steps of a run over SSH. */
+/**
+ * The shades of the steps. The keys are the names that nodes report: statuses of a signal, and steps of a run over SSH.
+ */
 const SHADES: ReadonlyMap<string, Shade> = new Map([
   ['Downloading', DOWNLOAD],
   ['Cordoning', DRAIN],
@@ -70,7 +75,10 @@ interface Row {
   readonly segments: readonly Segment[];
 }
 
-/** Returns the lines of the picture. Returns none for a plan that runs, that upgraded no node, or that has too many nodes for a screen. */
+/**
+ * Returns the lines of the picture. Returns no lines for a plan that has not ended, that upgraded no node, or that has
+ * too many nodes for a screen.
+ */
 export function picture(plan: PlanView, { width, paint }: Medium): string[] {
   const rows = targetsOf(plan).flatMap(rowOf);
   if (rows.length === 0 || rows.length > MOST_ROWS || isOpen(plan)) return [];
@@ -95,14 +103,14 @@ export function picture(plan: PlanView, { width, paint }: Medium): string[] {
   ];
 }
 
-/** Returns the steps and waits of a target, in order. Returns none for a target for which `picture` draws no bar. */
+/** Returns the steps and waits of a target, in order. Returns an empty list if `picture` draws no bar for the target. */
 export function segmentsOf(target: TargetView): readonly Segment[] {
   return rowOf(target)[0]?.segments ?? [];
 }
 
 /**
- * Returns the row of a target, with its segments. Returns none if the target never began, if its node has a later signal, or if its end is
- * unknown.
+ * Returns the row of a target with its segments. Returns an empty list if the target never began, if its node has a
+ * later signal, or if the end of the target is unknown.
  */
 function rowOf(target: TargetView): Row[] {
   const began = Date.parse(target.began ?? '');
@@ -114,7 +122,7 @@ function rowOf(target: TargetView): Row[] {
     at += ms;
     return { ...shadeOf(step), from, to: at };
   });
-  // k0s's own leader records only when it signalled a node, so the end of the target is unknown.
+  // k0s's own leader records only the time at which it signalled a node. The end of the target is then unknown.
   if (steps.length === 0 && ended <= began) return [];
   // The time after the last finished step belongs to the step in progress. If no such step is known, the node waited for something else.
   const unnamed = steps.length === 0 ? AT_WORK : WAITING;

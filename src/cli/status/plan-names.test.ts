@@ -1,4 +1,4 @@
-/** Shows which plans a filter keeps, and by which names a plan may be called. */
+/** Shows which plans a filter keeps, and which names of a plan the commands accept. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
 import { buildPlan } from '../../../test/support/builders/plans.ts';

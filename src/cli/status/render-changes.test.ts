@@ -30,7 +30,7 @@ async function look(
   return { leader, plans: await lookAt(plans, [], [...workers, buildNode('w3')], NOW), ...more };
 }
 
-/** Returns the lines without their time, which is the same in all of them. */
+/** Returns the lines between two views without their time. Checks that all lines have the same time. */
 function told(before: StatusView | undefined, after: StatusView): string[] {
   const lines = changesBetween(before, after, NOW);
   expect(lines.filter((line) => !line.startsWith(`${later(MINUTE)} `))).toEqual([]);

@@ -24,7 +24,7 @@ import { CONDITIONS_ANNOTATION } from '../../engine/model/written-conditions.ts'
 import type { Node } from '../../kube/resources.ts';
 import type { LeaderView } from './load.ts';
 
-/** Lists these targets. */
+/** Returns a plan that lists these controllers and workers as targets. */
 function planOf(controllers: string[], workers: string[], status: Plan['status']): Plan {
   const targets = { controllers: listed(...controllers), workers: listed(...workers) };
   return buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] }, status);

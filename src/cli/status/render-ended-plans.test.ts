@@ -1,4 +1,6 @@
-/** Shows that an ended plan is not called done if it was edited, had no target, or its nodes run another version. */
+/**
+ * Shows when an ended plan is not reported as done: it was edited, it had no target, or its nodes run another version.
+ */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
@@ -46,7 +48,7 @@ test('a new version that was applied over an ended Plan: nothing ran, and nothin
   expect(text).toContain('runs v1.36.3+k0s');
   expect(text).toContain('(its spec now says v1.37.0+k0s.0)');
   expect(text).not.toContain('  to v1.37.0+k0s.0');
-  // No node went to the version that the Plan says now.
+  // No node was upgraded to the version that the edited Plan names.
   expect(text).toMatch(/^ {2}w1 .* worker +- +v1\.36\.3\+k0s /m);
 });
 

@@ -1,4 +1,4 @@
-/** Tests what `refit status` says before anything moves and while a plan runs. */
+/** Tests what `refit status` prints before the first node starts and while a plan runs. */
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
@@ -31,7 +31,7 @@ const CONTROLLERS_DONE = recorded({
   c3: 'SignalCompleted',
 });
 
-/** The leader has found an API server that is not ready. */
+/** Returns the plan after the leader has found that an API server is not ready. */
 const held = (plan: Plan, message: string): Plan => {
   const blocked = { type: 'Blocked', status: 'True', reason: 'ControlPlaneNotReady', message };
   const annotations = { [CONDITIONS_ANNOTATION]: JSON.stringify([blocked]) };

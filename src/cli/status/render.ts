@@ -13,7 +13,10 @@ export type Form = 'text' | 'wide' | 'json' | 'yaml';
 
 type Shape = Pick<Output, 'hasColours' | 'size' | 'advises'>;
 
-/** Returns the output. `now` is in milliseconds since the Unix epoch. Only the text forms have ages, so that json and yaml are stable. */
+/**
+ * Returns the output. `now` is in milliseconds since the Unix epoch. Only the text forms contain ages, so json and yaml
+ * do not change as time passes.
+ */
 export function render(view: StatusView, form: Form, now: number, shape: Shape): string {
   if (form === 'json') return `${JSON.stringify(view, undefined, 2)}\n`;
   if (form === 'yaml') return writeYaml(view);
@@ -42,7 +45,9 @@ export function watchWriter(output: Output, form: Form): Show {
   return (view, now) => draw(renderLines(view, form, now, output));
 }
 
-/** Writes one JSON object on a line, or one YAML document, each time the view differs from the last one. */
+/**
+ * Writes a document each time the view differs from the previous view: one JSON object on a line, or one YAML document.
+ */
 function writeDocuments(output: Output, form: 'json' | 'yaml'): Show {
   let last = '';
   return (view, now) => {
@@ -101,7 +106,9 @@ function subjectOf(plan: PlanView): string {
   return runnerOf(plan.dialect).subject ?? fullNameOf(plan);
 }
 
-/** Returns one line with sums for each role, even if the role has several stages. */
+/**
+ * Returns one line for each role: how many targets of the role are done. A role with several stages has one line, too.
+ */
 function sumsOf({ stages }: PlanView): string[] {
   return [...Map.groupBy(stages, ({ role }) => role)].flatMap(([role, own]) => {
     const targets = own.flatMap((stage) => stage.targets);
@@ -110,7 +117,7 @@ function sumsOf({ stages }: PlanView): string[] {
   });
 }
 
-/** Returns the progress since the last view. It does not repeat what has not changed, such as an estimate. */
+/** Returns the progress since the last view. Leaves out parts that have not changed, such as an estimate. */
 function progressSince(before: PlanView, after: PlanView): string[] {
   if (!isOpen(after) || percentOf(before) >= percentOf(after)) return [];
   const known = new Set(progressOf(before));

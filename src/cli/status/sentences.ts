@@ -23,7 +23,7 @@ export function sentenceOf({ name, state, age: time, message }: TargetRow): stri
 
 export function rowOf(target: TargetView, wait: Wait | undefined, now: number): TargetRow {
   const { name, since, phase } = target;
-  // If the record does not say since when the target is about to start, the age is left out.
+  // The age is left out if the record does not contain the time at which the target reached this phase.
   const isUnknown = phase === 'intended' && Date.parse(since) >= now;
   return {
     name,
@@ -50,7 +50,8 @@ function messageOf(
     return failure === undefined || undone === '' ? (failure ?? undone) : `${failure} (${undone})`;
   }
   if (phase === 'done') return runs === undefined ? '' : `runs ${runs}`;
-  // If the gate of a wait is only the phase of the target, the wait says nothing new, because the row already shows the phase.
+  // If the gate of a wait is the same as the phase of the target, the wait says nothing new, because the row already
+  // shows the phase.
   if (wait !== undefined && wait.gate !== phase)
     return `${wait.reason.message} (${wait.reason.code})`;
   if (phase === 'working' && stalled !== undefined) return stalled;
@@ -68,7 +69,10 @@ export function targetsOf({ stages }: Pick<PlanView, 'stages'>): readonly Target
   return stages.flatMap(({ targets }) => targets);
 }
 
-/** Returns a row for each target in progress. If there are many, those in the same state share a row, the longest first. */
+/**
+ * Returns a row for each target in progress. If there are many, the targets in the same state share a row. The rows are
+ * sorted by age, and the oldest is the first.
+ */
 export function movingRows(plan: PlanView, now: number): TargetRow[] {
   const waits = waitsByTarget(plan);
   const moving = targetsOf(plan).filter(isMoving);
@@ -101,9 +105,9 @@ export function failedRows(plan: PlanView, now: number): TargetRow[] {
 }
 
 /**
- * Returns the row of a failed target. If its agent did not report the failure, for example after a
- * deadline, the message is the reason of the plan, which is about the first failed target only. For
- * other targets, the message says where to look.
+ * Returns the row of a failed target. If the agent did not report the failure, for example after a deadline, the
+ * message is the failed hook of the target or else the reason of the plan. The reason of the plan is about the first
+ * failed target only, so for other targets the message says where to look.
  */
 export function failedRow(plan: PlanView, target: TargetView, now: number): TargetRow {
   const { reason = '' } = plan;
@@ -189,7 +193,10 @@ export function heldLines(held: readonly (HoldView & { readonly name: string })[
   return [...shown, ...(held.length > FEW ? [`and ${held.length - FEW} more`] : [])];
 }
 
-/** Returns a sentence that says why the plan has skipped a target. No record says why, so only a hold that still exists is certain. */
+/**
+ * Returns a sentence that says why the plan has skipped a target. The reason is not recorded, so the sentence is
+ * certain only if the hold of the target still exists.
+ */
 export function sentenceOfSkipped({ name, held }: Pick<TargetView, 'name' | 'held'>): string {
   const [hold] = held ? heldLines([{ name, ...held }]) : [];
   return `the plan left it out: ${hold ?? `${name} could not be drained, or was held then`}`;
@@ -263,7 +270,7 @@ function withoutName(message: string, name: string): string {
     .join(' ');
 }
 
-/** Returns a line for each event that ends one of these waits, without duplicates. */
+/** Returns a line for each event that ends one of these waits. If an event ends several waits, it has one line. */
 export function endLines(waits: readonly Wait[]): string[] {
   return [...new Set(waits.flatMap(({ ends }) => ends ?? []))].map((ending) => `when ${ending}`);
 }
@@ -278,7 +285,7 @@ const ROUTINE: ReadonlySet<string> = new Set([
   'EarlierStage',
 ]);
 
-/** Returns true if the target is in progress, or only waits for other targets. */
+/** Returns true if the target of the wait is in progress, or if it waits only for other targets. */
 export function isRoutine({ reason }: Pick<Wait, 'reason'>): boolean {
   return ROUTINE.has(reason.code);
 }
@@ -288,7 +295,7 @@ export function movingNames(plan: PlanView): ReadonlySet<string> {
 }
 
 function waitLine({ gate, reason, since }: Wait, now: number): string {
-  // The time is left out for an invalid or aborted plan, because no record says since when it is so.
+  // The time is left out for an invalid or aborted plan, because no record says since when the plan is in this state.
   const time = gate === 'plan-valid' || gate === 'not-aborted' ? [] : [age(since, now)];
   return `${reason.message} (${[...(isRoutine({ reason }) ? [] : [reason.code]), ...time].join(', ')})`;
 }
@@ -331,7 +338,7 @@ function roundsOf({ targets, maxInFlight }: StageView): number {
   return Math.ceil(open / Math.max(1, maxInFlight));
 }
 
-/** Returns the total milliseconds of the steps of each report that has steps, sorted. */
+/** Returns the duration of all steps together for each report that has steps, in milliseconds, the shortest first. */
 export function timesIn(reports: readonly Pick<TargetView, 'spent'>[]): number[] {
   const times = reports.map(({ spent = {} }) =>
     Object.values(spent).reduce((sum, ms) => sum + ms, 0),

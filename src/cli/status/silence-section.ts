@@ -19,7 +19,10 @@ export function silenceSection(
   return { heading: 'alerts', lines: silencing === undefined ? [] : [stateLine(silencing, now)] };
 }
 
-/** Returns the section about the silences of the node of one target in progress; that of the plan if none are shown for the target. */
+/**
+ * Returns the section about the silences of the node of one target in progress. If the leader has shown no silence of
+ * this node, returns the section about the silences of the plan.
+ */
 export function targetSilenceSection(
   { silencing }: Pick<PlanView, 'silencing'>,
   target: string,

@@ -21,7 +21,10 @@ export interface StatusParts extends SessionParts {
   readonly onView?: ((plans: readonly PlanView[]) => void) | undefined;
 }
 
-/** Runs the command as `showStatus` does, but rejects with REFIT_PLAN_FAILED if a watch saw a plan end without success. */
+/**
+ * Runs the command as `showStatus` does, but rejects with REFIT_PLAN_FAILED if a watch observed that a plan ended
+ * without success.
+ */
 export async function runStatus(flags: StatusFlags, parts: SessionParts): Promise<number> {
   let last: readonly PlanView[] = [];
   const code = await showStatus(flags, {

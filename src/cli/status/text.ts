@@ -57,7 +57,7 @@ export function renderPlan(
     warningSection(plan),
     checkSection(plan, now),
     planHookSection(plan, now),
-    // Silences are shown only if something is wrong with them.
+    // Silences are shown only if they have a problem.
     ...(plan.silencing?.isGood === false ? [silenceSection(plan, now)] : []),
     { heading: 'unknown', lines: plan.unseen ?? [] },
     ...(form === 'wide' ? [wayBackSection(plan.wayBack)] : []),
@@ -108,7 +108,10 @@ export function heldSection(plan: Pick<PlanView, 'stages'>): Section {
   return { heading: 'held', lines: sentences.heldLines(sentences.heldTargets(plan)) };
 }
 
-/** Returns the section about nodes that joined after the plan began; `node` limits it to one of them. */
+/**
+ * Returns the section about nodes that joined after the plan began. If `node` is set, the section is only about the
+ * node with that name.
+ */
 export function joinedSection({ joined = [] }: Pick<PlanView, 'joined'>, node?: string): Section {
   const told = joined.filter(({ name }) => node === undefined || name === node);
   const lines = told.length === 0 ? [] : [listedSentences(told.map(({ message }) => message))];
@@ -157,8 +160,8 @@ export function header(plan: PlanView, now: number, medium: Medium, prefix = '')
 }
 
 /**
- * Returns the versions of the plan. If the plan was edited after its end, they are not the versions
- * that it upgraded to.
+ * Returns the versions of the plan. If the plan was edited after its end, it has not upgraded any node to these
+ * versions.
  */
 function aimOf({ phase }: PlanView, versions: string): string {
   return phase === 'edited' ? `(its spec now says ${versions})` : `to ${versions}`;
@@ -254,7 +257,10 @@ export function progressOf(plan: PlanView): string[] {
   ];
 }
 
-/** Returns true while no target is in progress and the plan waits only for a time. */
+/**
+ * Returns true if no target is in progress and a stage waits only for a maintenance window or for the end of a
+ * blackout.
+ */
 function isHeldByWindow(plan: PlanView): boolean {
   if (plan.paused !== undefined || sentences.movingNames(plan).size > 0) return false;
   return plan.waits.some(({ reason, ofStage }) => ofStage === true && TIMED.has(reason.code));
@@ -269,8 +275,8 @@ function remainingText(ms: number): string {
 }
 
 /**
- * Returns lines about the nodes on which another agent than Refit's acts, and about what that agent
- * does not do.
+ * Returns lines about the nodes on which an agent other than the agent of Refit acts, and about what that agent does
+ * not do.
  */
 export function agentLines(plan: PlanView): string[] {
   if (plan.phase === 'done') return [];
@@ -353,7 +359,8 @@ function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
       const wait = active ? waits.get(target.name) : undefined;
       const { name, state, age: time, message } = sentences.rowOf(target, wait, now);
       const agent = hasAgents ? [target.agent?.title ?? '-'] : [];
-      // If a plan was edited after its end, no node went to its present version, so the version that the node runs is shown.
+      // If a plan was edited after its end, it has upgraded no node to its present version, so the version that the
+      // node runs is shown.
       const to = plan.phase === 'edited' ? (target.runs ?? version) : version;
       return [name, state, time, role, target.from ?? '-', to, ...agent, message];
     }),

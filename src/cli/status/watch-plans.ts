@@ -9,21 +9,24 @@ import type { StatusView } from './view.ts';
 /** The most milliseconds between two views. Even if nothing changes, a new view is needed because ages grow. */
 const AGAIN_MS = 1000;
 /**
- * The most milliseconds between two views of an endless watch. Its reader computes ages itself, so only windows and deadlines change with
- * time.
+ * The most milliseconds between two views of an endless watch. The program that reads the views computes ages itself,
+ * so only windows and deadlines change with time.
  */
 const AGAIN_ENDLESS_MS = 60_000;
 
 interface WatchOptions {
-  /** True to continue the watch after every plan has ended, and to keep the plans of the last view while the API server does not answer. */
+  /**
+   * If true, the watch continues after every plan has ended. It then also keeps the plans of the last view while the
+   * API server does not answer.
+   */
   readonly isEndless?: boolean;
   /** Receives a function that makes the watch yield another view at once. */
   readonly onWake?: (wake: () => void) => void;
 }
 
 /**
- * Yields a view after each change. Without `isEndless`, every plan has ended in the last view.
- * Throws the reason of `abort` if that comes first.
+ * Yields a view after each change. Without `isEndless`, it stops after the view in which every plan has ended. Throws
+ * the reason of `abort` if `abort` aborts before that.
  */
 export async function* watchPlans(
   { loaded, contact, ...session }: Session,
@@ -53,7 +56,8 @@ export async function* watchPlans(
       const now = clock.now();
       const began = clock.monotonic();
       const { silentSince } = contact;
-      // While the API server does not answer, the known plans are kept, because new questions would only replace them by errors.
+      // While the API server does not answer, the known plans are kept, because further requests would only replace the
+      // plans by errors.
       const isKept = isEndless && silentSince !== undefined && last !== undefined;
       const plans =
         isKept && last !== undefined
@@ -75,7 +79,7 @@ export async function* watchPlans(
       await sleep(clock, clock.monotonic() - began, abort);
       const ms = isEndless ? AGAIN_ENDLESS_MS : AGAIN_MS;
       const seen = last.leader.state;
-      // The expiry of a lease and the silence of the API server are checked regularly, because no watch reports them.
+      // The expiry of a Lease and the loss of the API server are checked regularly, because no watch reports them.
       const isSame = (): boolean =>
         contact.silentSince === silentSince && leaderNow().state === seen;
       await Promise.race([changed.promise, whileSame(isSame, { clock, abort, ms })]);

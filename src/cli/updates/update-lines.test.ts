@@ -1,4 +1,4 @@
-/** Shows the text of `refit updates`: times and how far away they are, also in the time zone of the windows. */
+/** Shows the text of `refit updates`: each time, and how long it is until then, also in the time zone of the windows. */
 import { expect, test } from 'vitest';
 import type { UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { TIME_ZONE_ANNOTATION } from '../../updates/config/read-config.ts';

@@ -104,7 +104,7 @@ const MOVING = ['SignalSent', 'SignalPending'] as const;
 const RETRY =
   '\n  to do   Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run: refit retry w1';
 const UNHASHED = { 'linux-amd64': { url: 'https://example.com/k0s' } };
-/** The test runs on Friday, 2026-11-20, at ten past eight. */
+/** The clock of the test is at 08:10 on Friday, 2026-11-20, so this window is closed. */
 const CLOSED = { days: ['Friday' as const], start: '22:00', length: '4h', timeZone: 'UTC' };
 
 test.each<[string, Case, readonly string[]]>([

@@ -1,4 +1,7 @@
-/** Shows what `refit why` prints of the hooks of a policy, which the leader has shown in the NodeRollout. */
+/**
+ * Shows what `refit why` prints about the hooks of a policy. It reads their states from the NodeRollout, where the
+ * leader records them.
+ */
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';

@@ -1,4 +1,7 @@
-/** Shows what `refit why` and `refit status` print of silences, which the leader has shown in the NodeRollout. */
+/**
+ * Shows what `refit why` and `refit status` print about silences. They read the silences from the NodeRollout, where
+ * the leader records them.
+ */
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';

@@ -37,7 +37,7 @@ const HELD: LeaderView = { state: 'held', holder: 'a', since: later(0) };
 
 const PIPE = mediumOf({ hasColours: false, size: () => ({ columns: Infinity, rows: Infinity }) });
 
-/** Returns one text for each plan, or for each stage with the node. */
+/** Returns one text for each plan. With `node`, returns one text for each stage that has the node. */
 function why(
   plans: readonly PlanView[],
   node?: string,
@@ -208,7 +208,7 @@ test('a paused plan that something else holds first: the pause is named, too', a
   const held = { ...view, waits: [unreadable] };
   expect(why([held])[0]).toContain(line);
   expect(why([held], 'w1')[0]).toContain(line);
-  // If the pause is what holds the plan first, the wait already names it.
+  // If the pause is the first thing that blocks the plan, the line about the wait already names it.
   expect(why([view])[0]).not.toContain('is paused, too');
 });
 
@@ -238,7 +238,7 @@ test('the first advice is the command that ends what the plan waits for', async 
   expect(advice(waiting('Blackout'))).toBe(
     'refit start autopilot/autopilot --now --for 2h --blackouts',
   );
-  // Nothing starts before the pause is over, and a hold matters only where no other node goes on.
+  // While the plan is paused, no node starts, so a hold is not offered. It is offered only while other nodes can start.
   const paused = { ...waiting('WindowClosed'), paused: 'plan' } as const;
   expect(why([paused])[0]).toMatch(/\n {2}you can refit resume, refit abort$/);
   const [moving] = await lookAt([running], [], [W1, W2, W3], NOW);
@@ -278,7 +278,7 @@ test('if there are several plans, the advice names the plan', async () => {
   expect(why([view, { ...view, name: 'other' }])[0]).toMatch(
     new RegExp(`\\n {2}you can refit pause ${flag}, refit abort ${flag}$`),
   );
-  // A filter of the user leaves one plan of several.
+  // The filter of the user selects one plan of several.
   const filtered = whyLines({ leader: HELD, plans: [view], hasOthers: true }, undefined, NOW, PIPE);
   expect(filtered.at(-1)).toBe(`  you can refit pause ${flag}, refit abort ${flag}`);
 });

@@ -110,7 +110,8 @@ export function whyLines(
   const { plans } = status;
   if (plans.length === 0 && node === undefined)
     return [...text.noteLines(status, now), 'There is no plan.'];
-  // Repeated warnings are removed only without a node. Each block about a node must be complete, so it has all warnings.
+  // Repeated warnings are removed only if the command was called without the name of a node. Each block about a node
+  // must be complete, so it has all warnings.
   const shown = node === undefined ? sentences.toldOnce(plans) : plans;
   const blocks = shown.flatMap((plan) =>
     node === undefined
@@ -152,8 +153,8 @@ function failureLines(plan: PlanView, now: number): string[] {
 }
 
 /**
- * Returns the line of `planSections` that matters most: what keeps the plan or a node of it from going on, or else what happens now.
- * Returns an empty text if there is nothing to say, for example about a plan that is done.
+ * Returns the most important line of `planSections`. It says what blocks the plan or a node of the plan, or else what
+ * happens now. Returns an empty text if there is nothing to say, for example about a plan that is done.
  */
 export function chiefLine(status: StatusView, plan: PlanView, now: number): string {
   const failures = failureLines(plan, now);
@@ -178,14 +179,18 @@ export function chiefLine(status: StatusView, plan: PlanView, now: number): stri
   return lines[0] ?? '';
 }
 
-/** Returns why a pending target has not started, in the words of `nodeSections`; an empty text if nothing keeps it from starting. */
+/**
+ * Returns why a pending target has not started, in the words of `nodeSections`; an empty text if nothing blocks the
+ * target.
+ */
 export function notStarted(plan: PlanView, stage: StageView, target: TargetView): string {
   if (isStopped(plan, target)) return stoppedLine(plan);
   const { name, held } = target;
   if (held !== undefined) return sentences.heldLines([{ name, ...held }])[0] ?? '';
   const waits = waitsOf(plan, stage, target);
   const wait = waits.find((each) => !sentences.isRoutine(each));
-  // The wait of a whole queue comes last, because it only tells the number of nodes in the queue and nothing about this node.
+  // The wait of a whole queue comes last, because it contains only the number of nodes in the queue and nothing about
+  // this node.
   return wait?.reason.message ?? queueLine(plan, stage, target) ?? waits[0]?.reason.message ?? '';
 }
 
@@ -314,7 +319,10 @@ function whyAndToDo(line: string, plan: PlanView): text.Section[] {
   ];
 }
 
-/** Returns the waits of the target. If it has none and is not in progress, returns what its stage or an earlier one waits for. */
+/**
+ * Returns the waits of the target. If the target has no waits and is not in progress, returns the waits of its stage or
+ * of an earlier stage.
+ */
 function waitsOf(plan: PlanView, { active }: StageView, target: TargetView): readonly Wait[] {
   const { waits, ofStages } = namesIn(plan);
   const own = active ? (waits.get(target.name) ?? []) : [];
@@ -323,8 +331,8 @@ function waitsOf(plan: PlanView, { active }: StageView, target: TargetView): rea
 }
 
 /**
- * Returns the waits by target, the waits of stages, and the names of the next targets. With them, `refit why` does not search lists for
- * each of thousands of targets.
+ * Returns the waits by target, the waits of stages, and the names of the next targets. The result is computed once for
+ * each plan, so that `refit why` does not search these lists for each of thousands of targets.
  */
 const namesIn = onceForEach(({ waits, next }: PlanView) => ({
   waits: Map.groupBy(waits, ({ target }) => target),
@@ -363,7 +371,8 @@ function earlierStage({ stages }: PlanView, stage: StageView): StageView | undef
 
 /** Returns sections about what is in progress, what waits, what ends the waits, and what could not be checked. */
 function progress(status: StatusView, plan: PlanView, now: number): text.Section[] {
-  // Without a leader, no node starts and no deadline counts. So the waits are called `then`, because they matter only later.
+  // Without a leader, no node starts and no deadline counts. So the heading of the waits is `then`, because they matter
+  // only after a leader has started.
   const isLater = isLeaderless(status, plan);
   const refused = text.isRefused(plan);
   return [
@@ -379,7 +388,8 @@ function progress(status: StatusView, plan: PlanView, now: number): text.Section
 }
 
 /**
- * Returns a line that says when the first of the targets in progress would fail or be rolled back by its agent, because a deadline passes.
+ * Returns a line with the first deadline of the targets in progress. After this deadline, the target fails, or its
+ * agent rolls it back.
  */
 function deadlineLines(plan: PlanView, now: number): string[] {
   const moving = sentences.movingNames(plan);
@@ -406,8 +416,8 @@ function deadlineLines(plan: PlanView, now: number): string[] {
 }
 
 /**
- * Returns a line that says when the agent of the target rolls back. This comes before the deadline of
- * the leader, which is for agents that have stopped reporting.
+ * Returns a line that says when the agent of the target rolls back. The agent rolls back before the deadline of the
+ * leader, because that deadline is for agents that have stopped reporting.
  */
 function rollBackLine(
   { name, rollsBack }: TargetView,
@@ -434,7 +444,8 @@ function rollBackLine(
 function runnerSections(status: StatusView, plan: PlanView, now: number): text.Section[] {
   const notes = text.noteLines({ ...status, plans: [plan] }, now);
   const runner = runnerOf(plan.dialect).name;
-  // For other dialects, nobody knows whether the process runs, because only the Lease of `refit controller` is read.
+  // For other dialects, it is unknown whether the process runs, because this command reads only the Lease of `refit
+  // controller`.
   const isUnknown = notes.length === 0 && plan.dialect !== 'autopilot';
   const lines = isUnknown
     ? [`${runner} carries it out; this command cannot see whether it is running`]
@@ -446,7 +457,10 @@ function runnerSections(status: StatusView, plan: PlanView, now: number): text.S
   ];
 }
 
-/** Returns true if no leader is at work. A leader that is only late may be at work, because clocks may differ. */
+/**
+ * Returns true if no leader is working. A leader whose Lease is only late may still be working, because clocks may
+ * differ.
+ */
 function isLeaderless({ leader, silentSince }: StatusView, plan: PlanView): boolean {
   const isGone = leader.state === 'none' || leader.state === 'silent';
   return isGone && silentSince === undefined && text.notesOf({ leader, plans: [plan] }).length > 0;
@@ -462,7 +476,7 @@ function controlsOf(plan: PlanView, { plans, hasOthers = plans.length > 1 }: Exp
   return helpful.length === 0 ? [stops] : [helpful.join(', '), stops];
 }
 
-/** The most commands that are proposed. */
+/** The most commands that the output proposes. */
 const MOST_PROPOSED = 4;
 
 /** Returns the commands that end what the plan waits for, in the order of its waits. */

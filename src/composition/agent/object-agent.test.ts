@@ -1,6 +1,6 @@
 /**
- * Milliseconds between two questions of an idle agent to its service. On a worker, each answer
- * costs the API server a request.
+ * Tests how often an idle agent sends a status request to its service. On a worker, each answer causes one request to
+ * the API server.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -49,10 +49,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/**
- * Changes the object of the agent ten times. After each change the agent checks again what it
- * reports about itself.
- */
+/** Changes the object of the agent ten times. After each change, the agent checks again what it reports about itself. */
 async function changeTenTimes(...flags: string[]): Promise<readonly unknown[]> {
   const object = new ChangingNode();
   const patch = vi.fn(async () => await Promise.resolve());

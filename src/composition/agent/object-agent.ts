@@ -43,9 +43,9 @@ import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 
 export interface AgentHost extends HostParts {
-  /** Knows the previous binary of the host. All agents of the host share this object. */
+  /** Manages the previous binary of the host. All agents of the host share this object. */
   readonly kept?: KeptBinary;
-  /** Knows the airgap bundles of the host. All agents of the host share this object. */
+  /** Manages the airgap bundles of the host. All agents of the host share this object. */
   readonly keptBundles?: KeptBundles;
   /** The host, if kubeadm manages its kubelet and control plane. */
   readonly kubeadm?: Host;
@@ -53,18 +53,21 @@ export interface AgentHost extends HostParts {
 
 interface ServedObject {
   readonly object: SignalObject;
-  /** The Node of the host, if `object` is not that Node. */
+  /** The Node of the host. Undefined if `object` itself is that Node. */
   readonly ownNode?: ChangingObject;
-  /** Announces the agent in its last reports on signals, if this is the object that has the announcement. */
+  /**
+   * Adds the announcement of the agent to its last reports on signals. Undefined if another object has the
+   * announcement.
+   */
   readonly announcement?: PresenceKeeper;
-  /** The path of the journal. No two agents may share one. */
+  /** The path of the journal. Each agent needs its own journal. */
   readonly journal: string;
   readonly accepts: readonly SignalCommand['kind'][];
 }
 
 /**
- * Milliseconds that the agent rests after its last report before it collects garbage. By then the connections and requests of the report
- * have ended.
+ * The milliseconds after the last report of the agent until it collects garbage. After this time, the connections and
+ * requests of the report have ended.
  */
 const SETTLE_MS = 2_000;
 
@@ -102,8 +105,8 @@ export function announcer(host: AgentHost, object: SignalObject): PresenceKeeper
   const { version, clock, options, places, userAgent } = host;
   const resource = SIGNAL_OBJECTS[options.object];
   const since = rfc3339(clock.now());
-  // The service of a worker sends a request to the API server before it answers. So an idle agent
-  // asks it only once for what does not change.
+  // When an agent asks the service of a worker, the service sends a request to the API server before it answers. So an
+  // idle agent asks only once for facts that do not change.
   let { binary } = host;
   const placeFor: DownloadChecksParts['placeFor'] = async (kind) => {
     if (kind === 'airgapupdate') return { directory: places.current.dataDirectory, present: [] };
@@ -148,8 +151,8 @@ export function announcer(host: AgentHost, object: SignalObject): PresenceKeeper
 }
 
 /**
- * Returns whether the kubelet runs on cgroup v1, and whether it may. The service is asked for its
- * version only if that may change the answer.
+ * Returns whether the kubelet runs on cgroup v1, and whether it is allowed to. The service is asked for its version
+ * only if the version may change the result.
  */
 async function cgroupV1On(
   { places, options }: HostParts,
@@ -164,8 +167,8 @@ async function cgroupV1On(
 type WatchedFacts = OwnAgentFacts & Partial<Pick<TrustedAnswer, 'version'>>;
 
 /**
- * Returns a function that asks the service whether it runs its own agent. On a worker it asks once
- * for each process, because each answer costs the API server a request.
+ * Returns a function that asks the service whether it runs its own agent. On a worker, it asks each process of the
+ * service only once, because each answer causes a request to the API server.
  */
 function ownAgentWatch({
   places,
@@ -287,8 +290,8 @@ export function createObjectAgent(
 type KeptOfHost = Pick<AgentHost, 'kept' | 'keptBundles' | 'log'>;
 
 /**
- * Returns what the agent does before its last report on a signal. The next node waits for the report, so this function only records the
- * success, and removes nothing.
+ * Returns the function that the agent calls before its last report on a signal. The next node waits for this report, so
+ * the function only records the success, and removes nothing.
  */
 function lastWork(
   host: KeptOfHost,
@@ -301,9 +304,10 @@ function lastWork(
 }
 
 /**
- * Returns the finished signals, whose file is beside the journal. Each end of a signal also starts the time for which the previous binary
- * and bundles are kept, because a leader may have written the end, or the last report may not have waited for that. What is not kept any
- * longer is removed in the background, because that may be gigabytes.
+ * Returns the finished signals, whose file is in the directory of the journal. When a signal ends, the time for which
+ * the previous binary and bundles are kept must start here, too: a leader may have written the end, or the last report
+ * may have been sent before the time was recorded. Files whose time is over are removed in the background, because they
+ * may be gigabytes large.
  */
 function finishedBeside(journal: string, host: KeptOfHost): FinishedSignals {
   const finished = finishedSignals(join(dirname(journal), `finished-${basename(journal)}`));
@@ -317,14 +321,14 @@ function finishedBeside(journal: string, host: KeptOfHost): FinishedSignals {
   };
 }
 
-/** Returns true if an update of a binary has succeeded. No roll-back follows then. */
+/** Returns true if an update of a binary has succeeded. After that, the agent does not roll back. */
 function endsKept({ command }: Pick<SignalData, 'command'>, status: string): boolean {
   return status === 'Completed' && command.kind === 'k0supdate';
 }
 
 /**
- * Starts the time of the previous binary and bundles if an update of a binary has succeeded. This happens before the report, because the
- * report says until when they are kept. It never rejects.
+ * Starts the time for which the previous binary and bundles are kept, if an update of a binary has succeeded. This
+ * happens before the report, because the report contains the end of that time. It never rejects.
  */
 async function settleKept(
   { kept, keptBundles, log }: KeptOfHost,
@@ -332,7 +336,7 @@ async function settleKept(
   status: string,
 ): Promise<void> {
   if (!endsKept(signal, status)) return;
-  // If this fails, the binary stays until the next upgrade. The signal has ended all the same.
+  // If this fails, the previous binary stays until the next upgrade. The failure does not change the end of the signal.
   await kept?.settle().catch((error: unknown) =>
     log.warn('cannot record the time from which the previous binary is kept', {
       reason: messageOf(error),
@@ -345,7 +349,7 @@ async function settleKept(
   );
 }
 
-/** Removes the previous binary and bundles if their time is over. It never rejects. */
+/** Removes the previous binary and bundles if the time for which they are kept is over. It never rejects. */
 async function tendKept({ kept, keptBundles, log }: KeptOfHost): Promise<void> {
   await kept
     ?.tend()
@@ -360,12 +364,12 @@ async function tendKept({ kept, keptBundles, log }: KeptOfHost): Promise<void> {
 }
 
 /**
- * Milliseconds for which facts about the previous binary and bundles are kept. They change only with an upgrade or after days, and each
- * change is a write to the API server.
+ * The milliseconds for which the facts about the previous binary and bundles are cached. The facts change only with an
+ * upgrade or after days, and each change is a write to the API server.
  */
 const KEPT_FACTS_MS = 55_000;
 
-/** Returns functions that tell what to announce about the previous binary and bundles. */
+/** Returns functions that return the facts to announce about the previous binary and bundles. */
 function factsOfKept(host: KeptOfHost & { readonly clock: Clock }) {
   const { kept, keptBundles, clock, log } = host;
   let last: { readonly at: number; readonly facts: KeptAnnouncement } | undefined;
@@ -380,21 +384,23 @@ function factsOfKept(host: KeptOfHost & { readonly clock: Clock }) {
       return undefined;
     });
     const facts: KeptAnnouncement = defined({ kept: await kept?.facts(), keptBundle });
-    // If a report has read the facts meanwhile, its facts are newer, so the facts of this call are not kept.
+    // If a report has read the facts meanwhile, the facts of the report are newer, so the facts of this call are not
+    // cached.
     if (read === reads) last = { at, facts };
     return facts;
   };
   return {
-    /** Returns the facts as they are now, and removes nothing. Rejects if they cannot be read. */
+    /** Returns the present facts, and removes no file. Rejects if the facts cannot be read. */
     current: async (): Promise<KeptAnnouncement> => {
-      // The report that contains these facts changes the object, and the next announcement then removes what is not kept any longer.
+      // The report that contains these facts changes the object. The next announcement then removes the files whose
+      // time is over.
       last = undefined;
       reads++;
       return defined({ kept: await kept?.facts(), keptBundle: await keptBundles?.facts() });
     },
     /**
-     * Returns the facts that were read within the last minute. Otherwise it removes what is not kept any longer, and reads the facts again.
-     * It does not reject for a failed removal.
+     * Returns the facts if they were read within the last minute. Otherwise it removes the files whose time is over,
+     * and reads the facts again. It does not reject if a file cannot be removed.
      */
     recent: async (): Promise<KeptAnnouncement> =>
       last !== undefined && clock.monotonic() - last.at < KEPT_FACTS_MS

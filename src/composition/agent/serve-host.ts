@@ -1,7 +1,4 @@
-/**
- * Runs the agents of this host, and starts them again when the host gets another name in the
- * cluster.
- */
+/** Runs the agents of this host. Restarts them when the name of the host in the cluster changes. */
 
 import { existsSync } from 'node:fs';
 import * as files from 'node:fs/promises';
@@ -36,7 +33,7 @@ interface HostBasis extends Omit<AgentHost, 'client' | 'userAgent' | 'delegation
 }
 
 /**
- * Runs until `stop` aborts. It rejects if the object stays unreadable at the start, or a journal
+ * Runs until `stop` aborts. It rejects if the object cannot be read at the start, even after retries, or if a journal
  * cannot be read.
  */
 export async function serveHost(host: HostBasis, stop: AbortSignal): Promise<void> {
@@ -83,8 +80,8 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
   const own = { kept, keptBundles: bundles };
   const host = { ...basis, client, userAgent, log, ...own, delegation: leaseDelegation(client) };
   const { phase } = await loadJournal(paths.journal);
-  // The object is checked only if no work was started. Started work continues without an API server, because the API server may run on this
-  // host.
+  // The object is checked only if no work was started before. Started work continues without an API server, because the
+  // API server itself may run on this host.
   if (phase === 'idle' && !existsSync(paths.configurationJournal))
     await checkObject(host, name, stop);
   log.info('agent started', { version, object: options.object });
@@ -119,8 +116,8 @@ async function serveWorker(host: AgentHost, name: string, stop: AbortSignal): Pr
 }
 
 /**
- * The number of refusals after which the agent gives up. With the pauses it waits about 15 seconds,
- * because roles may be created after the agent.
+ * The number of refusals after which the agent stops with an error. With the pauses it waits about 15 seconds, because
+ * roles may be created after the agent.
  */
 const MOST_REFUSALS = 6;
 
@@ -154,14 +151,14 @@ async function checkObject(host: AgentHost, name: string, abort: AbortSignal): P
 }
 
 /**
- * The codes of problems that waiting does not solve. Problems of the kubeconfig are not among them, because a certificate or token that it
- * names may still appear.
+ * The codes of errors that do not disappear with time. Errors in the kubeconfig are not in this list, because a
+ * certificate or token that the kubeconfig names may still be created.
  */
 const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_FILE', 'REFIT_USAGE'];
 
 /**
- * Runs one agent for the ControlNode, and one for the Node of this host, which gets the airgap
- * bundles. It runs until `stop` aborts.
+ * Runs one agent for the ControlNode of this host, and one agent for its Node. The agent of the Node installs the
+ * airgap bundles. It runs until `stop` aborts.
  */
 export async function serveController(
   host: AgentHost,
@@ -175,8 +172,8 @@ export async function serveController(
   const ownNode = changeRelay();
   const own = { object, ownNode, announcement, journal, accepts: ['k0supdate'] } as const;
   /**
-   * The last known name of the Node; undefined while it is unknown. The name is kept when the ControlNode is gone, because a cordon that
-   * Refit has set must still be removed.
+   * The last known name of the Node; undefined before the ControlNode was read for the first time. The name is kept
+   * after the ControlNode was deleted, because Refit must still remove its own cordon from the Node.
    */
   let said: { readonly nodeName: string | undefined } | undefined;
   const agent = createObjectAgent(host, own, () => {
@@ -203,8 +200,8 @@ export async function serveController(
 }
 
 /**
- * Runs the agent for the Node of a controller. k0s's own leaders send airgap bundles only to Nodes,
- * also if updates of the host go to a ControlNode. The changes of the Node are passed on to the agent of the ControlNode.
+ * Runs the agent for the Node of a controller. k0s's own leaders send airgap bundles only to Nodes, even if the updates
+ * of the host are sent to a ControlNode. The agent of the ControlNode is notified of the changes of the Node.
  */
 async function serveOwnNode(
   host: AgentHost,
@@ -220,8 +217,8 @@ async function serveOwnNode(
 }
 
 /**
- * Runs `work` for each value of `current`, one run at a time. It aborts the run when the value
- * changes. It rejects if a run rejects that was not aborted.
+ * Runs `work` for each value of `current`, one run at a time. It aborts a run when the value changes. It rejects if a
+ * run that was not aborted rejects.
  */
 export async function workForValue(
   source: Pick<SignalObject, 'onChange'>,

@@ -14,7 +14,7 @@ import { execCredential, kubeconfigWith, withCertificate } from './kubeconfig.ts
 
 interface CredentialsFlags extends ClusterFlags {
   readonly node?: string;
-  /** How long the credentials are valid, in milliseconds. */
+  /** The validity of the credentials in milliseconds. */
   readonly duration: number;
   readonly output: 'kubeconfig' | 'exec-credential';
 }
@@ -29,10 +29,7 @@ const LEAST_MS = 600_000;
  */
 const MOST_MS = 596_523 * 3_600_000;
 
-/**
- * The client that runs an exec plugin gets the next certificate when this part of the validity is
- * over.
- */
+/** The client that runs an exec plugin requests the next certificate when this fraction of the validity is over. */
 const USED_PART = 0.8;
 
 /** Applies the rights, then prints the credentials. */

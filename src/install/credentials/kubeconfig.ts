@@ -41,13 +41,13 @@ export function withFullPaths(text: string, folder: string): string {
   });
 }
 
-/** Returns the user of a kubeconfig, with the certificate and key in it. */
+/** Returns the user entry of a kubeconfig, with the certificate and the key in the entry. */
 export function withCertificate({ certificate, key }: ClientCertificate): object {
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
   return { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) };
 }
 
-/** Returns the user of a kubeconfig. `command` must print an ExecCredential. */
+/** Returns the user entry of a kubeconfig with an exec plugin. `command` must print an ExecCredential. */
 export function withCommand([command = '', ...args]: readonly string[]): object {
   return { exec: { apiVersion: EXEC_VERSION, command, args, interactiveMode: 'Never' } };
 }

@@ -8,15 +8,16 @@ import { isSea } from 'node:sea';
 import { RefitError } from '../../util/errors.ts';
 import { AGENT_FLAGS, assertOwnedByRoot, isOwnBinary, placeBinary } from './program.ts';
 
-/** This directory of the host has the program. The pod mounts it at the same path. */
+/** The directory on the host that contains the program. The pod mounts this directory at the same path. */
 export const DIRECTORY = '/opt/refit';
 const PROGRAM = join(DIRECTORY, 'refit');
 
 /** The program that enters namespaces. Refit's image has it, because Node.js cannot enter a namespace, and some hosts have no nsenter. */
 const NSENTER = '/usr/bin/nsenter';
 /**
- * The namespaces of process 1 are those of the host. The agent must see its files and its network, and call its service
- * manager. With the cgroup namespace, paths in /proc/PID/cgroup are those of the host.
+ * The arguments to enter the namespaces of process 1, which are the namespaces of the host. The agent must access the
+ * files and the network of the host, and call its service manager. With the cgroup namespace of the host, paths in
+ * /proc/PID/cgroup are the paths of the host.
  */
 const ENTER = ['--target=1', '--mount', '--uts', '--ipc', '--net', '--cgroup', '--'];
 
@@ -38,11 +39,11 @@ export async function startAgentOnHost(args: readonly string[]): Promise<void> {
   if ((await isOwnBinary(PROGRAM)) !== true) await placeBinary(PROGRAM);
   process.umask(UMASK);
   const agent = [PROGRAM, `--node-options=${AGENT_FLAGS.join(' ')}`, 'agent', ...args];
-  // Node.js lacks this function on Windows only.
+  // Node.js provides this function on all systems except Windows.
   process.execve?.(NSENTER, [NSENTER, ...ENTER, ...agent], environmentOfHost(process.env));
 }
 
-/** Throws REFIT_AGENT, with the field of the pod to set, unless the pod lets the agent reach its host. */
+/** Throws REFIT_AGENT if the pod does not let the agent access its host. The error names the field of the pod to set. */
 async function demandPod(): Promise<void> {
   if (!isSea()) demand('its program is not the one-file binary', "use Refit's image");
   if (process.getuid?.() !== 0)
@@ -61,7 +62,7 @@ function demand(found: string, hint: string): never {
   });
 }
 
-/** Returns the variables of the pod, without those that are right for its image only. */
+/** Returns the variables of the pod, without the variables that are valid only in its image. */
 export function environmentOfHost(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const kept = Object.entries(variables).filter(
     ([name, value]) => name !== 'SSL_CERT_FILE' || value !== CERTIFICATES_OF_IMAGE,

@@ -44,10 +44,7 @@ const USUAL = {
   runDirectory: '/run/refit',
   beside: undefined,
 };
-/**
- * How long a certificate of the agent is valid. The next one is fetched when most of this time is
- * over.
- */
+/** The validity of a certificate of the agent. The agent gets the next certificate when most of this time is over. */
 const VALIDITY = '168h';
 
 export const installAgent = onHost(
@@ -58,8 +55,7 @@ export const installAgent = onHost(
     const source = await credentialsFor(k0s, program.refit, credentials);
     const { stateDirectory, runDirectory, beside } = await ownOptions(procedure);
     const isMarked = await hasMark(service.file);
-    // Only one agent can run on a host. The agent of the service would fail and start again and
-    // again.
+    // Only one agent can run on a host. With a second agent, the service would fail and restart forever.
     if (!isMarked)
       for (const directory of [stateDirectory, runDirectory]) await assertUnused(directory);
     const isPlaced = !program.isOneFile || (await isOwnBinary());
@@ -182,8 +178,8 @@ async function assertUnused(directory: string): Promise<void> {
 }
 
 /**
- * Returns the options as the agent reads them. The command line of the service names the procedure on kubeadm hosts, which allows more
- * options.
+ * Returns the options as the agent reads them. On kubeadm hosts, the command line of the service names the procedure,
+ * and this procedure allows more options.
  */
 async function ownOptions(procedure = 'k0s') {
   const given = procedure === 'k0s' ? [] : ['--procedure', procedure];
@@ -208,8 +204,8 @@ async function besideK0s(configured: string | undefined): Promise<string[]> {
 }
 
 /**
- * Removes what the installation wrote, and the files of the agent. Upgrades that the agent made
- * stay.
+ * Removes the files that the installation wrote, and the files of the agent. Does not revert upgrades that the agent
+ * made.
  */
 export const uninstallAgent = onHost(async (write: Write) => {
   const service = ownService();
@@ -224,7 +220,7 @@ export const uninstallAgent = onHost(async (write: Write) => {
     write(`could not read the agent's options: ${message}\nleft ${left}\n`);
   });
   const { stateDirectory, runDirectory } = options ?? USUAL;
-  // The options could not be read, so an upgrade may still need these files.
+  // If the options could not be read, an upgrade may still need these files, so they are not removed.
   const beside = options === undefined ? [] : await besideK0s(options.binary);
   for (const path of beside) await assertOwnedByRoot(dirname(path));
   try {
@@ -327,7 +323,7 @@ async function findK0s(): Promise<RunningK0s> {
 }
 
 function describe({ version, role, workloads, ownAgent }: TrustedAnswer): K0sFacts {
-  // Only the command line of a controller says whether k0s's own agent is on.
+  // Only the command line of a controller shows whether the agent of k0s is enabled.
   const isController = ownAgent !== undefined || (role ?? '').startsWith('controller');
   return {
     version,

@@ -20,8 +20,8 @@ export async function hasMark(path: string): Promise<boolean | undefined> {
 }
 
 /**
- * Writes a text with the mark, which comes after the line that names an interpreter, if there is
- * one.
+ * Writes a text with the mark. If the text begins with a line that names an interpreter, the mark follows that line;
+ * otherwise the text begins with the mark.
  */
 export async function placeText(path: string, mode: number, text: string): Promise<void> {
   const marked = text.replace(/^(?:#!.*\n)?/, (first) => first + MARK);
@@ -29,8 +29,8 @@ export async function placeText(path: string, mode: number, text: string): Promi
 }
 
 /**
- * Replaces a file with one that `fill` writes to the path that it gets. If that fails, no file is
- * left.
+ * Replaces a file atomically. `fill` writes the new content to the path that it receives. If `fill` fails, the
+ * incomplete file is removed.
  */
 export async function placeFile(
   path: string,
@@ -52,8 +52,8 @@ export async function placeFile(
 }
 
 /**
- * Returns a function that rejects with REFIT_INSTALL if a system call in `work` fails, because that
- * is not a bug in Refit.
+ * Returns a function that rejects with REFIT_INSTALL if a system call in `work` fails. Such a failure is a problem of
+ * the host, and not a bug in Refit.
  */
 export function onHost<T extends readonly unknown[]>(
   work: (...args: T) => Promise<void>,

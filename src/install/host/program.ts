@@ -11,8 +11,8 @@ import { assertTrustedPath } from '../../agent/state/trusted-path.ts';
 import { hostFault, placeFile } from './host-files.ts';
 
 /**
- * Flags for an agent, which runs on every node for months and computes little: few threads, and no
- * signal that opens a debugger.
+ * Node.js flags for an agent, which runs on every node for months and computes little: they limit the number of
+ * threads, and prevent a signal from opening a debugger.
  */
 export const AGENT_FLAGS = [
   '--jitless',
@@ -42,12 +42,12 @@ export async function ownProgram() {
   const script = await realpath(process.argv[1] ?? '');
   await assertOwnedByRoot(node);
   await assertOwnedByRoot(script);
-  // A later Node.js may not know this flag any more, and would refuse to start.
+  // A later version of Node.js may not support this flag, and would then refuse to start.
   const flags = AGENT_FLAGS.filter((flag) => flag !== '--no-harmony-temporal');
   return { refit: [node, script], agent: [node, ...flags, script], isOneFile: false };
 }
 
-/** The path of the running program. The file that it was started from may have been replaced. */
+/** The path of the running program. This path remains correct even if the original file has been replaced. */
 const SELF = '/proc/self/exe';
 
 /** Returns true if the file is a copy of this binary, and undefined if there is no such file. */
@@ -64,7 +64,7 @@ export async function placeBinary(path = BINARY): Promise<void> {
   await placeFile(path, 0o755, async (next) => await copyFile(SELF, next, constants.COPYFILE_EXCL));
 }
 
-/** Rejects unless only root can change the file. Root runs it, or the commands that it names. */
+/** Rejects if anybody except root can change the file. Root runs this file, or the commands that the file contains. */
 export async function assertOwnedByRoot(path: string): Promise<void> {
   await assertTrustedPath(path).catch((cause: unknown) => hostFault(`cannot trust ${path}`, cause));
 }

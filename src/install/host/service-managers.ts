@@ -10,8 +10,8 @@ export const SERVICE = 'refit-agent';
 const UNIT = `${SERVICE}.service`;
 
 /**
- * The service managers. `sign` is a path that exists where the manager runs. Each command is words
- * with a space between them.
+ * The service managers. `sign` is a path that exists if the manager runs. Each command is a text of words separated by
+ * spaces.
  */
 const MANAGERS = [
   {

@@ -42,10 +42,7 @@ export interface ClusterConfig {
    */
   readonly server: string;
   readonly certificateAuthority?: Pem;
-  /**
-   * The name that the certificate of the server must be valid for. The default is the host of
-   * `server`.
-   */
+  /** The name for which the certificate of the server must be valid. The default is the host of `server`. */
   readonly tlsServerName?: string;
   readonly insecureSkipTlsVerify?: boolean;
   /** The URL of an HTTP proxy, which opens a tunnel to the server. */

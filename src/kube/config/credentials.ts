@@ -11,7 +11,10 @@ import { type ExecCredential, type ExecPlugin, execPlugin } from './exec-plugin.
 export interface Identity {
   readonly headers: OutgoingHttpHeaders;
   readonly tls: TlsMaterial;
-  /** The credential of the plugin. If the server refuses it, `refresh` expires exactly this one. */
+  /**
+   * The credential of the plugin. If the server refuses this credential, `refresh` expires only this credential, and
+   * not a newer credential.
+   */
   readonly exec?: ExecCredential | undefined;
 }
 
@@ -108,8 +111,8 @@ export function credentialsOf(
 }
 
 function impersonationHeaders({ user, uid, groups, extra }: Impersonation): OutgoingHttpHeaders {
-  // The API server percent-decodes the rest of the header's name, so every character that a header
-  // name does not allow must be encoded.
+  // The header name ends with the key, which the API server percent-decodes. Therefore every character of the key that
+  // is not allowed in a header name must be encoded.
   const escapeKey = (key: string): string =>
     encodeURIComponent(key).replace(/[()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
   const extraHeaders: OutgoingHttpHeaders = Object.fromEntries(

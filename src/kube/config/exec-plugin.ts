@@ -12,7 +12,7 @@ import { type ClusterConfig, clusterEntry, type ExecConfig } from './cluster-con
 /** What a plugin printed. */
 export interface ExecCredential {
   readonly token?: string | undefined;
-  /** PEM text, like `key`. */
+  /** PEM text. The same is true for `key`. */
   readonly certificate?: string | undefined;
   readonly key?: string | undefined;
   /** Wall-clock milliseconds; undefined if the credential is valid until the server refuses it. */

@@ -1,5 +1,5 @@
 /**
- * Reads the entries of a kubeconfig: the address and trust of a cluster, and the credentials of a
+ * Reads the entries of a kubeconfig: the address and the certificate authority of a cluster, and the credentials of a
  * user.
  */
 import { isAbsolute, join } from 'node:path';
@@ -38,8 +38,7 @@ export function readCluster(entry: Entry) {
 }
 
 /**
- * Returns the credentials of a user entry. It throws REFIT_KUBECONFIG if they are of a kind that
- * Refit does not support.
+ * Returns the credentials of a user entry. Throws REFIT_KUBECONFIG if Refit does not support this kind of credentials.
  */
 export function readUser(entry: Entry): UserConfig {
   const field = ['auth-provider', 'username'].find((name) => ownMember(entry.fields, name));
@@ -98,7 +97,8 @@ function readExec(user: Entry): ExecConfig | undefined {
     throw complaint(entry, 'interactiveMode', 'is Always, but plugins run without a terminal');
   return defined({
     apiVersion,
-    // As in kubectl, a bare name is found in PATH, and a path is relative to the kubeconfig.
+    // As in kubectl, a command without a slash is searched in PATH, and a command with a slash is a path relative to
+    // the kubeconfig.
     command: command.includes('/') ? (pathField(entry, 'command') ?? command) : command,
     args: textList(entry, 'args'),
     env: readEnv(entry),
@@ -136,9 +136,9 @@ function readImpersonation(entry: Entry): Impersonation | undefined {
 /** One entry of a kubeconfig, which may be a cluster, a user or a context. */
 export interface Entry {
   readonly file: string;
-  /** The directory that relative paths in the entry start from. */
+  /** The directory to which paths in the entry are relative. */
   readonly directory: string;
-  /** How messages name the entry, for example `user "admin"`. */
+  /** The name of the entry in messages, for example `user "admin"`. */
   readonly name: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
@@ -180,14 +180,14 @@ export function textField(entry: Entry, field: string): string | undefined {
   throw complaint(entry, field, 'must be a string');
 }
 
-/** Returns the value of a field, false if it is absent or null. */
+/** Returns the value of a field; false if the field is absent or null. */
 export function booleanField(entry: Entry, field: string): boolean {
   const value = ownMember(entry.fields, field) ?? false;
   if (typeof value === 'boolean') return value;
   throw complaint(entry, field, 'must be true or false');
 }
 
-/** Returns the strings of a field, an empty list if it is absent or null. */
+/** Returns the strings of a field; an empty list if the field is absent or null. */
 export function textList(entry: Entry, field: string): string[] {
   const value = ownMember(entry.fields, field) ?? [];
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value;

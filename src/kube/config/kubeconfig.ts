@@ -32,24 +32,24 @@ export interface LoadOptions {
 export interface ClusterFlags {
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
-  /** The user to act as, instead of the user of the kubeconfig. */
+  /** The user to impersonate. */
   readonly as?: string | undefined;
-  /** The groups of that user. */
+  /** The groups of the user to impersonate. */
   readonly asGroup?: readonly string[] | undefined;
   /** A bearer token that replaces all credentials of the connection. It does not come from a command line. */
   readonly token?: string | undefined;
 }
 
 /**
- * Bytes that a kubeconfig from somebody else may have. This is ten times what Cluster API writes.
- * The limit is needed because the YAML parser takes up to a thousand times the memory of the text.
+ * The most bytes of a kubeconfig from an untrusted source. This is ten times the size of a kubeconfig that Cluster API
+ * writes. The limit is needed because the YAML parser may use a thousand times as much memory as the text.
  */
 const MOST_FOREIGN = 64 * 1024;
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * Returns the connection to the cluster. It throws REFIT_KUBECONFIG with file and field if there is
- * no usable one.
+ * Returns the connection to the cluster. If there is no usable connection, throws REFIT_KUBECONFIG with the file and
+ * the field.
  */
 export async function loadClusterConfig(options: LoadOptions = {}): Promise<ClusterConfig> {
   const env = options.env ?? process.env;
@@ -64,8 +64,8 @@ export async function loadClusterConfig(options: LoadOptions = {}): Promise<Clus
 }
 
 /**
- * Returns the connection that the options of a command line choose. With `as`, it acts as that user, in place of
- * anybody whom the kubeconfig impersonates. Throws REFIT_USAGE for groups without a user.
+ * Returns the connection that the options of a command line choose. With `as`, the connection impersonates that user,
+ * instead of any user that the kubeconfig impersonates. Throws REFIT_USAGE if groups are given without a user.
  */
 export async function loadChosenCluster({
   kubeconfig,
@@ -84,8 +84,8 @@ export async function loadChosenCluster({
 }
 
 /**
- * Returns the connection that a kubeconfig from somebody else describes. Messages call it `name`.
- * It throws REFIT_KUBECONFIG if the kubeconfig refers to files or commands of this host.
+ * Returns the connection that a kubeconfig from an untrusted source describes. Messages use `name` for the kubeconfig.
+ * Throws REFIT_KUBECONFIG if the kubeconfig refers to files or commands of this host.
  */
 export async function parseClusterConfig(text: string, name: string): Promise<ClusterConfig> {
   if (text.length > MOST_FOREIGN)
@@ -137,7 +137,7 @@ async function readEntries(path: string, text?: string): Promise<Entries> {
 async function parse(path: string, given?: string): Promise<Record<string, unknown>> {
   const text = given ?? (await readNamed(path, 'REFIT_KUBECONFIG'));
   const fail = failing('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: `);
-  // The error of JSON.parse is not used, because it quotes the text, and with it perhaps a token.
+  // The error of JSON.parse is not used, because it quotes the text, which may contain a token.
   const value = text.trimStart().startsWith('{')
     ? (parseJson(text) ?? fail('a brace, a quote or a comma is missing or too many'))
     : ((await parseFirst(text, fail)) ?? {});
@@ -157,8 +157,8 @@ const QUOTED = /: .*?(?= at line \d+, column \d+$|$)/s;
  */
 async function parseFirst(text: string, fail: (why: string) => never): Promise<unknown> {
   const { parseYaml } = await import('../../util/yaml.ts');
-  // Some messages of the parser quote the text, and with it perhaps a token. For example, the parser
-  // takes the token in `token: *abc` for an alias, and its message contains the name of the alias.
+  // Some messages of the parser quote the text, which may contain a token. For example, the parser interprets the token
+  // in `token: *abc` as an alias, and its message contains the name of the alias.
   return parseYaml(text, (why) => fail(why.replace(QUOTED, '')))[0];
 }
 

@@ -55,7 +55,7 @@ export interface Election extends WriteGuard {
    * ends. The returned function unsubscribes.
    */
   readonly onChange: (listener: TermListener) => () => void;
-  /** Returns who held the lease when it was last read. The text is empty if nobody did. */
+  /** Returns the holder of the Lease at the time of the last read; empty if the Lease had no holder. */
   readonly leader: () => string;
   /**
    * Returns the last answer of the server if it refuses us the lease, for example because a right or
@@ -155,8 +155,8 @@ function assertOrdered({ retryPeriodMs, renewDeadlineMs, leaseDurationMs }: Elec
 function pauseOf({ retryPeriodMs, random }: ElectionTimes & Pick<Tools, 'random'>) {
   return {
     /**
-     * Returns a shorter pause the less time is left in the term, but never one so short that it
-     * floods a failing server.
+     * Returns the pause after a failed attempt. The pause is shorter if less time is left in the term. It has a lower
+     * limit, so that a failing server is not flooded with requests.
      */
     afterFailure(remainingMs: number): number {
       const pauseMs = Math.max(retryPeriodMs / 10, remainingMs / 4);

@@ -15,8 +15,8 @@ export interface Claim {
 }
 
 /**
- * Returns the lease with a new holder. `leaseTransitions`, which numbers the terms, grows by one. A
- * lease without uid was deleted, so its metadata start again from `place`.
+ * Returns the lease with a new holder. `leaseTransitions`, which numbers the terms, grows by one. A lease without uid
+ * was deleted, so a new object with the metadata `place` is returned.
  */
 export function taken(lease: Lease | undefined, place: Lease['metadata'], claim: Claim): Lease {
   const anew = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: place };
@@ -85,7 +85,10 @@ function withClaim(lease: Lease, claim: Claim, more: NonNullable<Lease['spec']>)
   return { ...lease, metadata, spec };
 }
 
-/** The most characters of an identity, because a label value may not have more. k0s writes the identity into a label, too. */
+/**
+ * The maximum number of characters of an identity. A label value may not be longer, and k0s writes the identity into a
+ * label, too.
+ */
 const MOST = 63;
 
 /**

@@ -1,4 +1,4 @@
-/** Reads and writes one Lease, and remembers when it first read the last renewal. */
+/** Reads and writes one Lease, and remembers the time at which it first read the latest renewal. */
 import type { Clock } from '../../util/clock.ts';
 import type { KubeClient } from '../client.ts';
 import { type Lease, leases } from '../resources.ts';
@@ -35,8 +35,8 @@ export interface ObservedLease {
   /** Returns the milliseconds until this process may claim the lease; 0 or less if the lease is free. */
   freeInMs(): number;
   /**
-   * Returns true for an error that means that somebody else wrote the lease, which is routine. It
-   * returns false if the lease cannot be created because its namespace is missing.
+   * Returns true if the error means that somebody else wrote the lease, which is normal. Returns false if the server
+   * cannot create the lease because its namespace is missing.
    */
   readonly hasChanged: (thrown: unknown) => boolean;
   /** Reads the lease from the server. */
@@ -51,8 +51,8 @@ export interface ObservedLease {
 }
 
 /**
- * Returns an observer that has not read the lease yet. The lease expires a fixed time after this
- * process first read its last renewal. The clock of the holder does not matter.
+ * Returns an observer that has not read the lease yet. The lease expires a fixed time after this process first read the
+ * latest renewal of the lease. The clock of the holder does not matter.
  */
 export function observedLease(options: LeaseOptions): ObservedLease {
   const { client, namespace, name, identity, labels, clock, leaseDurationMs, renewDeadlineMs } =
@@ -70,8 +70,8 @@ export function observedLease(options: LeaseOptions): ObservedLease {
     return lease;
   };
   /**
-   * Records that the lease was deleted. The rest of it is kept, because its holder may not know
-   * yet, and because the number of transitions must not start again.
+   * Records that the lease was deleted. The other fields of the lease are kept, because the holder may not know of the
+   * deletion yet, and because the number of transitions must not start again at 0.
    */
   const forgetUid = (): void => {
     if (!observed) return;

@@ -93,7 +93,7 @@ export interface TermTimes {
 const USABLE_PART = 0.9;
 
 /**
- * The election calls this function with a term of ours when it begins, and with undefined when it
+ * The election calls this function with the term when a term of this process begins, and with undefined when the term
  * ends.
  */
 export type TermListener = (term: Term | undefined) => void;
@@ -126,8 +126,8 @@ export interface LeadershipTerm extends WriteGuard {
 }
 
 /**
- * Returns a term that has not begun. Its times are monotonic and count from *before* a renewal was
- * sent, because others can only see it later.
+ * Returns a term that has not begun. Its times are monotonic. They count from the moment *before* a renewal was sent,
+ * because other processes can only read the renewal later.
  */
 export function leadershipTerm(
   clock: Clock,
@@ -138,7 +138,7 @@ export function leadershipTerm(
   const running = new Set<Promise<void>>();
   let current: Term | undefined;
   let renewedAt = Number.NEGATIVE_INFINITY;
-  /** The end of the last write whose result is unknown, in monotonic milliseconds. */
+  /** The time at which the last write with an unknown result ended, in monotonic milliseconds. */
   let unansweredAt = Number.NEGATIVE_INFINITY;
   let stopExpiry = (): void => undefined;
   const remainingMs = (): number => renewedAt + renewDeadlineMs - clock.monotonic();

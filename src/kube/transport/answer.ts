@@ -47,8 +47,8 @@ export function retryAfterMs(response: IncomingMessage): number | undefined {
 }
 
 /**
- * Returns the Status that the server sent, or one made from other content, such as the page of a
- * proxy or `404 page not found`.
+ * Returns the Status that the server sent. If the server sent other content, such as the page of a proxy or `404 page
+ * not found`, returns a Status that is made from this content.
  */
 export function toStatus(call: Call, response: IncomingMessage, body: string): Status {
   const code = response.statusCode ?? 0;

@@ -7,7 +7,7 @@ import type { KubeClient } from '../client.ts';
 import { type KubeObject, nodes } from '../resources.ts';
 import { boundedClient } from './bounded-client.ts';
 
-/** Answers a get when `answer` is called with the name of its object. */
+/** Returns a client whose gets wait. A get is answered when the test calls `answer` with the name of its object. */
 function slowClient(): { client: KubeClient; asked: string[]; answer: (name: string) => void } {
   const asked: string[] = [];
   const open = new Map<string, (object: KubeObject) => void>();

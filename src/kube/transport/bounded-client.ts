@@ -16,8 +16,8 @@ type Around = <O extends RequestOptions | undefined, T>(
 ) => Promise<T>;
 
 /**
- * Returns a client with at most `most` concurrent requests. Other requests wait in order, and their
- * deadlines start when they are sent. Watches do not count, because they last.
+ * Returns a client with at most `most` concurrent requests. Other requests wait in order, and their deadlines start
+ * when they are sent. Watches do not count, because they stay open.
  */
 export function boundedClient(client: KubeClient, most: number): KubeClient {
   const limited = semaphore(most);

@@ -195,8 +195,8 @@ async function refusalOf(
 }
 
 /**
- * Discards an answer. Reading a short answer frees the connection for the next request. For a long
- * one, a new connection is cheaper.
+ * Discards an answer. Reading a short answer frees the connection for the next request. If the answer is long, a new
+ * connection is cheaper.
  */
 function ignore(response: IncomingMessage): void {
   const length = Number(response.headers['content-length'] ?? Infinity);

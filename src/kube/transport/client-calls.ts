@@ -4,7 +4,7 @@ import type { Call, RequestOptions } from '../client.ts';
 import { type Address, pathOf, type Resource } from '../resources.ts';
 
 export interface CallOptions {
-  /** Our name in `metadata.managedFields`, unless a call names another. */
+  /** Our name in `metadata.managedFields`, unless a call gives another name. */
   readonly fieldManager?: string;
   /** Milliseconds for a whole request. The default is 30 s, longer than a healthy server takes. */
   readonly deadlineMs?: number;

@@ -50,7 +50,8 @@ export function readsOver(
       let page = await list(resource, { limit: PAGE_SIZE, ...options });
       const items = page.items.map(transform);
       for (let pages = 1; page.metadata.continue; pages++) {
-        // A correct server sends at most `mostItems` objects, and never so many more pages than objects.
+        // A correct server sends at most `mostItems` objects. It never sends more than MOST_EMPTY_PAGES pages in
+        // addition to one page for each object.
         if (items.length > mostItems || pages > items.length + MOST_EMPTY_PAGES)
           throw new TransportError(
             `the list of ${resource.plural} does not end: ${items.length} in ${pages} pages`,

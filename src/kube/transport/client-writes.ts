@@ -78,7 +78,7 @@ export function writesOver(
   };
 }
 
-/** Returns the parameter with which the API server only checks a write; undefined for a write that counts. */
+/** Returns the parameter that makes the API server only check a write; undefined if the write must take effect. */
 function dryRunOf({ dryRun }: { readonly dryRun?: boolean | undefined }): 'All' | undefined {
   return dryRun === true ? 'All' : undefined;
 }

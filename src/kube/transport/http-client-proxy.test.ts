@@ -14,7 +14,7 @@ import type { KubeClient } from '../client.ts';
 import { nodes } from '../resources.ts';
 import { createClient } from './http-client.ts';
 
-/** Starts an API server that only the proxy can reach, and that alone has a certificate for its name. */
+/** Starts an API server that only the proxy can reach. Only this server has a certificate for its name. */
 async function behindProxy(
   traits: Partial<ProxyTraits> = {},
 ): Promise<{ client: KubeClient; proxy: LoopbackProxy }> {

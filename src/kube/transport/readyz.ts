@@ -38,8 +38,8 @@ export function askerOf(config: ClusterConfig) {
 }
 
 /**
- * Returns the origin at an address. It parses the whole URL, because the setters of URL ignore bad
- * values, and then the connection's own server would answer.
+ * Returns the origin at an address. It parses the whole URL. The setters of URL ignore invalid values, and the request
+ * would go to the connection's own server.
  */
 function originOf({ server }: ClusterConfig, host: string, port?: number): string {
   const own = new URL(server);

@@ -1,4 +1,7 @@
-/** A call may allow fewer bytes than the client, and the error of a larger answer can be told from others. */
+/**
+ * Tests that a call may allow fewer bytes than the client, and that the error of a larger answer differs from other
+ * errors.
+ */
 import { expect, test } from 'vitest';
 import { sendJson, startStubServer } from '../../../test/faults/stub-server.ts';
 import { pods } from '../resources.ts';

@@ -92,7 +92,7 @@ async function askedOf(client: KubeClient): Promise<string> {
   return (await client.get(nodes, 'n')).metadata.name;
 }
 
-/** Returns a client that knows all servers, and then loses the first. */
+/** Returns a client that has learned the addresses of all servers. Then stops the first server. */
 async function bereaved(servers: Servers, more?: Partial<ClusterConfig>): Promise<KubeClient> {
   const [first] = servers.all;
   if (first === undefined) throw new Error('no server');

@@ -10,11 +10,11 @@ export interface ServerAddress {
 }
 
 /**
- * Milliseconds for which an address that failed comes last. An API server needs about that long to
- * restart.
+ * The time in milliseconds after a failure during which other addresses are preferred. An API server needs about this
+ * time to restart.
  */
 const AVOID_MS = 10_000;
-/** The most learned addresses, more than any control plane has. */
+/** The maximum number of learned addresses. No control plane has so many API servers. */
 const MOST = 16;
 
 export interface ServerAddresses {
@@ -25,8 +25,8 @@ export interface ServerAddresses {
   /** Records that no connection to the address was possible. */
   failed(address: ServerAddress): void;
   /**
-   * Replaces the learned addresses. Addresses that are missing in `peers` are kept behind the others,
-   * because an API server that restarts is missing for a while.
+   * Replaces the learned addresses. Addresses that are missing in `peers` are moved to the end of the list, and not
+   * removed, because an API server that restarts is missing for a while.
    */
   learn(peers: readonly ServerAddress[]): void;
 }

@@ -35,8 +35,8 @@ export interface WireRequest extends Pick<Identity, 'headers' | 'tls'> {
  */
 const TCP_KEEP_ALIVE_MS = 30_000;
 /**
- * The most idle connections that are kept. It equals the number of concurrent requests of a
- * controller, so that the next burst opens none. The server closes them later.
+ * The maximum number of idle connections that are kept. It equals the number of concurrent requests of a controller, so
+ * that the next burst opens no new connections. The server closes idle connections later.
  */
 const MAX_IDLE_SOCKETS = 32;
 
@@ -47,8 +47,8 @@ const wires = new WeakMap<object, Socket>();
 const CONNECT_MS = 2_000;
 
 /**
- * Opens the TCP connection itself, because only a TCP connection can be reset, and because it may
- * lead to another API server.
+ * This agent opens the TCP connection itself for two reasons: only a TCP connection can be reset, and the connection
+ * may have to go to another API server.
  */
 class TlsAgent extends https.Agent {
   readonly #config: ClusterConfig;
@@ -69,7 +69,7 @@ class TlsAgent extends https.Agent {
     this.#addresses = addresses;
   }
 
-  /** `options` are those that `send` gives to the request. */
+  /** `options` are the options that `send` gives to the request. */
   override createConnection(
     options: ClientRequestArgs & { readonly abort?: AbortSignal },
     callback?: (error: Error | null, stream: Duplex) => void,
@@ -110,7 +110,8 @@ class TlsAgent extends https.Agent {
       if (socket && address) this.#judge(address, wire, socket);
       return socket;
     } catch (error) {
-      // This error comes if the key does not match its certificate. Nothing else would then close the connection or handle its error.
+      // This error occurs if the key does not match its certificate. No other code would then close the connection or
+      // handle its error.
       wire.destroy();
       throw error;
     }
@@ -137,7 +138,7 @@ export interface Transport {
   close(): void;
 }
 
-/** One request on the way. */
+/** One request that has not ended. */
 interface SentRequest {
   readonly response: Promise<IncomingMessage>;
   /**

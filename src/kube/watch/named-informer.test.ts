@@ -1,4 +1,4 @@
-/** Tests that handlers learn of objects that no owner names any more. */
+/** Tests that handlers receive a deletion for each object to which no owner refers any more. */
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { configMaps } from '../resources.ts';

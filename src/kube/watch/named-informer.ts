@@ -12,14 +12,14 @@ import { createStore } from './store.ts';
 
 export interface NamedInformerOptions<T extends KubeObject, O extends KubeObject>
   extends Omit<InformerOptions<T>, 'fieldSelector' | 'labelSelector'> {
-  /** The informer of the owners: these objects name the objects to follow. */
+  /** The informer of the owners. Each owner names objects to follow. */
   readonly owners: Informer<O>;
   readonly namesIn: (owner: O) => readonly string[];
 }
 
 /**
- * Milliseconds that the first read of one object may take. If we have no right to read one object,
- * the others must not wait.
+ * Milliseconds that the first read of one object may take. If we have no right to read one object, this limit keeps the
+ * other objects from waiting for it.
  */
 const READ_WITHIN_MS = 5_000;
 
@@ -36,7 +36,9 @@ interface Member {
   stop(): void;
 }
 
-/** Returns an informer of the objects that the `owners` name at each moment. */
+/**
+ * Returns an informer of the objects that the `owners` name at the moment. The set of objects changes with the owners.
+ */
 export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
   client: KubeClient,
   resource: Resource<T>,

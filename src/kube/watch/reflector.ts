@@ -14,7 +14,8 @@ import type { Store } from './store.ts';
 /** The annotation of the bookmark that ends a streamed list. */
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /**
- * Seconds after which the server ends a watch, so that the load spreads over its replicas again.
+ * The least and the most seconds after which the server ends a watch. The next watch may go to another replica, so the
+ * load spreads over the replicas again.
  */
 const WATCH_SECONDS = { least: 300, most: 600 };
 /**
@@ -25,8 +26,8 @@ const SHORTEST_WATCH_MS = 1_000;
 
 export interface ReflectorOptions<T extends KubeObject> extends Selection, Tools {
   /**
-   * How the first list is read. `streamed` is one request, which the server answers from its cache
-   * at its next progress mark, up to 0.1 s later.
+   * The way in which the first list is read. `streamed` needs one request. The server answers it from its cache when it
+   * next learns the progress of its store, at most 0.1 s later.
    */
   readonly firstList: 'streamed' | 'paged';
   /**
@@ -64,8 +65,8 @@ export async function reflect<T extends KubeObject>(
     sink.replace(found.items, advance(found));
   };
   /**
-   * Watches from `resourceVersion`. If it is undefined, the server first sends all objects and a
-   * marked bookmark.
+   * Watches from `resourceVersion`. If it is undefined, the server first sends all objects, and then a bookmark that
+   * marks the end of the list.
    */
   const watch = async (): Promise<void> => {
     let found = resourceVersion === undefined ? new Map<string, T>() : undefined;
@@ -89,7 +90,8 @@ export async function reflect<T extends KubeObject>(
         sink.replace([...found.values()], advance(object));
         found = undefined;
       } else {
-        // If a bookmark without the mark comes first, the server does not know the parameter `sendInitialEvents`.
+        // If the first bookmark has no annotation INITIAL_EVENTS_END, the server does not know the parameter
+        // `sendInitialEvents`.
         isPaged = true;
         return;
       }

@@ -6,13 +6,13 @@ import { backoffDelay, type Clock } from '../../util/clock.ts';
 import * as status from '../status-error.ts';
 
 /**
- * The pauses in milliseconds after failures of the server, and after refusals. A server that does
- * not answer may be back at any moment, but a refusal is likely to repeat.
+ * The pauses in milliseconds after failures of the server, and after refusals. A server that does not answer may
+ * recover at any moment, but a refusal is likely to repeat.
  */
 const RETRY = { base: 200, cap: 2_000, denialCap: 30_000 };
 /**
- * Milliseconds after the last failure of the server itself. In this time its denials do not count,
- * because a server that has just started denies what its roles allow.
+ * The time in milliseconds after the last failure of the server itself in which its refusals do not count. A server
+ * that has just started may refuse requests that its roles allow.
  */
 const STARTING_MS = 15_000;
 /**
@@ -27,16 +27,15 @@ const FAILURES_BEFORE_RELIST = 5;
 const SILENT_MS = 150_000;
 
 export interface RetryPace {
-  /** Must be called when the server has sent data. It ends the row of failures. */
+  /** Must be called when the server has sent data. It resets the number of failures in a row. */
   succeeded(): void;
   /**
-   * Returns true if the remembered resourceVersion may be the cause of the failures, so that the list must be read again. A server that
-   * keeps answering with failures may reject the version. A server that was away may have been restored from an older state.
+   * Returns true if the remembered resourceVersion may be the cause of the failures, so that the list must be read
+   * again. If a server answers with failures again and again, it may reject the version. If a server did not answer for
+   * a while, it may have been restored from an older state.
    */
   isSuspect(thrown: unknown): boolean;
-  /**
-   * Records a failure. When a server answers again after an outage, the pauses start short again.
-   */
+  /** Records a failure. If a server answers again after an outage, the pauses begin again with the shortest pause. */
   failed(thrown: unknown): RetryPause;
 }
 

@@ -36,7 +36,7 @@ interface Wanted {
   readonly channels?: Record<string, unknown>;
 }
 
-/** Publishes, and resolves with the problem; undefined if there is none. */
+/** Publishes the directory. Resolves with the problem; undefined if there is no problem. */
 async function publish({
   file = { k0s: 'k0s' },
   channels = { stable: [{ version: VERSION }] },

@@ -42,7 +42,10 @@ export async function publishBundle(publishing: Publishing): Promise<void> {
 const titleOf = ({ version, platform, kind }: WantedFile): string =>
   `${version} ${platform} ${kind}`;
 
-/** Packs the catalog and all files that it names into one archive, to carry it into an air gap. */
+/**
+ * Packs the catalog and all files that it names into one archive, so that people can carry it into an air-gapped
+ * network.
+ */
 export async function packBundle(directory: string, archive: string): Promise<void> {
   const hashes = hashesOf(await catalogs.readCatalog(directory));
   for (const hash of hashes) await verify(catalogs.pathOfFile(directory, hash), hash);

@@ -1,6 +1,6 @@
 /**
- * Proves which answers an update server may give: a hostile answer ends with one sentence, and known answers are not sent
- * again.
+ * Tests which answers an update server may give: a hostile answer leads to an error of one sentence, and answers that
+ * the client knows are not sent again.
  */
 import { expect, test } from 'vitest';
 import { startStubServer } from '../../../test/faults/stub-server.ts';

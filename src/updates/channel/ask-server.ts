@@ -40,8 +40,8 @@ export interface ServerAnswer {
 }
 
 /**
- * Sends a GET and follows redirects. The result has no text if the answer is the known one. Rejects with one sentence that
- * names the host, but never user, password or token.
+ * Sends a GET and follows redirects. The result has no text if the server answers that the `known` answer is still
+ * current. Rejects with one sentence that names the host, but never user, password or token.
  */
 export async function askServer(
   question: ServerQuestion,

@@ -60,7 +60,8 @@ export function channelMemory(tools: ChannelTools): Channels {
     const question = { url, headers, secretHeaders, known: known?.etag };
     const { text, etag } = await askServer(question, { ...tools, abort });
     const release = text === undefined && known ? known.release : readIndex(text ?? '');
-    // The number of kept answers is limited, because the URLs of cron requests change with each version, and old answers would add up.
+    // The number of kept answers is limited. The URLs of cron requests change with each version, so old answers would
+    // accumulate.
     if (answers.size > MOST_ANSWERS) answers.clear();
     answers.set(url, { etag, release });
     return release;
@@ -103,7 +104,7 @@ async function tokenOf({ client, abort }: Reading): Promise<Texts> {
   return token === '' ? {} : { authorization: `Bearer ${token}` };
 }
 
-/** What a channel is told about the cluster when it is asked. */
+/** The facts about the cluster that Refit sends when it asks a channel. */
 export interface Current {
   /** The version that runs; empty if it is unknown. */
   readonly version: string;

@@ -131,8 +131,8 @@ test.each([
   (part) => {
     const body = part.repeat(LARGEST / part.length);
     const micros = leastMicros(() => expect(() => readIndex(body)).toThrow('the index'));
-    // Each takes one to three times as long as that index. If the parser drew the place of each
-    // error, some would take eight to sixteen times as long.
+    // Each of these texts takes one to three times as long as `LARGE`. If the parser printed the place of each error,
+    // some texts would take eight to sixteen times as long.
     expect(micros / leastMicros(() => readIndex(LARGE))).toBeLessThan(6);
   },
 );

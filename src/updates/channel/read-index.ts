@@ -1,6 +1,6 @@
 /**
- * Reads the answer of an update server. The text comes from outside, so every rule of a Plan is
- * checked already here.
+ * Reads the answer of an update server. The server is not trusted, so the reader already checks every rule that a Plan
+ * must obey.
  */
 import { z } from 'zod';
 import { isRecord } from '../../util/json.ts';
@@ -27,8 +27,8 @@ export interface Release {
 const text = z.string().nullish();
 
 /**
- * Keys are in lower case, because the autopilot of k0s ignores case. As there, optional fields may be empty, and unknown
- * fields are ignored.
+ * Keys are in lower case, because the autopilot of k0s ignores case. As in k0s, optional fields may be empty, and
+ * unknown fields are ignored.
  */
 const entrySchema = z.object({
   os: z.string(),
@@ -47,7 +47,7 @@ const indexSchema = z.object({
   published: z.union([z.string(), z.date()]).nullish().catch(undefined),
 });
 
-/** Parses an index. Throws an error with one sentence: what the index has, and what would be right. */
+/** Parses an index. Throws an error with one sentence that says what was found in the index and what would be right. */
 export function readIndex(body: string): Release {
   if (/^\s*</.test(body))
     throw new Error('the update server sent HTML instead of an index; is it a login page?');
@@ -81,8 +81,8 @@ export function readIndex(body: string): Release {
 }
 
 /**
- * Returns the time in milliseconds; undefined if the index has no time that can be read. The age of the release then
- * counts from when Refit saw it first.
+ * Returns the time in milliseconds; undefined if the index has no time that can be parsed. Without a time, the age of
+ * the release counts from the moment at which Refit saw the release first.
  */
 function momentIn(written: string | Date | null | undefined): number | undefined {
   const ms = written instanceof Date ? written.getTime() : Date.parse(written ?? '');
@@ -139,7 +139,8 @@ function versionOf(found: string): string {
 function withLowerKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withLowerKeys);
   if (!isRecord(value)) return value;
-  // The keys of maps, which are versions and platforms, change, too. This does no harm, because valid ones are in lower case anyway.
+  // This also changes the keys of maps, which are versions and platforms. The change does no harm, because valid
+  // versions and platforms are in lower case.
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [key.toLowerCase(), withLowerKeys(inner)]),
   );

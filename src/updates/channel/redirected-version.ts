@@ -5,8 +5,8 @@ import { askHead, type ServerTools } from './ask-server.ts';
 
 const MOST_ANSWERS = 1_000;
 /**
- * A redirect with one of these statuses leads to another address of the same channel. The answer of
- * that address counts.
+ * A redirect with one of these statuses leads to another address of the same channel. The caller uses the answer of
+ * that address.
  */
 const MOVED = [301, 303, 307, 308];
 const MOST_MOVES = 5;
@@ -59,8 +59,8 @@ function movedTo(
 type Head = Pick<IncomingMessage, 'statusCode' | 'statusMessage' | 'httpVersion' | 'headers'>;
 
 /**
- * Returns the last path segment. For a 302 it is that of the redirect target, and for any other
- * status below 400 that of the URL itself.
+ * Returns the last path segment. For the status 302, this is the last segment of the redirect target. For any other
+ * status below 400, it is the last segment of the URL itself.
  */
 export function versionIn(channel: string, response: Head): string {
   const { statusCode = 0, statusMessage = '', httpVersion, headers } = response;

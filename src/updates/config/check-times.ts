@@ -1,6 +1,6 @@
 /**
- * Calculates when a channel is asked next: at windows and at ticks of a schedule, and after a pause that grows with each
- * failure.
+ * Calculates when Refit asks a channel next: when a window opens, at a tick of a schedule, or after a pause that grows
+ * with each failure.
  */
 import { backoffDelay } from '../../util/clock.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
@@ -21,8 +21,8 @@ export interface CheckPace {
 }
 
 /**
- * A check that was missed at a tick is still made for this many milliseconds. A later check would
- * surprise people.
+ * The milliseconds after a tick in which a missed check is still made. A check that is later than that would surprise
+ * people.
  */
 export const CATCH_UP_MS = 10 * 60_000;
 const RETRY_MS = 30_000;
@@ -54,7 +54,10 @@ export function nextCheck(
   return Math.min(regular, opensAt, retry ?? regular);
 }
 
-/** Returns when the next window opens, or when the current one has opened; undefined for a schedule without windows. */
+/**
+ * Returns the time at which the next window opens, or `now` if a window is open; undefined for a schedule without
+ * windows.
+ */
 export function nextWindow(schedule: Schedule, now: number): number | undefined {
   if (schedule.kind === 'cron') return undefined;
   const opening = openAt({ windows: [schedule.window], blackouts: [] }, now);

@@ -10,7 +10,7 @@ export interface CronSchedule {
 }
 
 const EXAMPLE = 'use six fields, seconds first, such as "0 0 3 * * *" for 03:00 each day';
-/** An error message shows what both interpretations mean: their next moment after this time. */
+/** An error message shows the next two ticks of both interpretations. These are the first ticks after this time. */
 const SHOWN_FROM = Date.UTC(2026, 0, 1) - 1;
 
 /** Parses the field. Throws an error with one sentence that says what was found and what would be right. */
@@ -37,7 +37,7 @@ function everyDuration(text: string, every: string): CronSchedule {
   const ms = (parseGoDuration(every) ?? 0) / 1e6;
   if (ms < 1_000)
     throw new Error(`"${text}" is not a cron schedule; use at least a second, such as "@every 6h"`);
-  // The moments are counted from the epoch, so that every leader has the same ones.
+  // The ticks are counted from the epoch, so that every leader has the same ticks.
   return { next: (time) => (Math.floor(time / ms) + 1) * ms };
 }
 
@@ -46,7 +46,8 @@ function scheduleOf(pattern: string, timeZone: string): CronSchedule {
     // Words such as @hourly stand for five fields and mean the same for k0s and crontab.
     const mode = pattern.startsWith('@') ? '5-part' : '6-part';
     const [, , , days, , weekdays] = pattern.split(/\s+/);
-    // As for k0s, both day fields must match if one of them has a star, even as in */2. The text 0/15 stands for 0-59/15.
+    // As in k0s, both day fields must match if one of them has a star, even a star with a step. The text 0/15 means
+    // 0-59/15.
     const domAndDow = [days, weekdays].some((field) => /(^|,)\*/.test(field ?? ''));
     const cron = new Cron(pattern, { timezone: timeZone, mode, sloppyRanges: true, domAndDow });
     if (!cron.nextRun(new Date(SHOWN_FROM))) throw new Error('no month has such a day');

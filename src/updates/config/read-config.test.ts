@@ -1,5 +1,6 @@
 /**
- * Proves that mistakes in an UpdateConfig are refused with what would be right, and that the documented examples are accepted.
+ * Tests that mistakes in an UpdateConfig are refused with an error that says what would be correct, and that the
+ * documented examples are accepted.
  */
 import { expect, test } from 'vitest';
 import type { UpdateConfig } from '../../api/autopilot/update-config.ts';

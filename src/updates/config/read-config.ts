@@ -1,4 +1,7 @@
-/** Reads an UpdateConfig. Every field that cannot work gets one sentence with what was found and what would be right. */
+/**
+ * Reads an UpdateConfig. For every field that cannot work, it returns one sentence with what was found and what would
+ * be right.
+ */
 import type { TargetSpec } from '../../api/autopilot/plan.ts';
 import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { type UpgradePolicySpec, WEEKDAYS } from '../../api/refit/upgrade-policy.ts';
@@ -28,8 +31,9 @@ export const TIME_ZONE_ANNOTATION = 'upgrade.refit.dev/time-zone';
 export const AFTER_FAILURE_ANNOTATION = 'upgrade.refit.dev/after-failure';
 
 /**
- * The annotation with the time, such as `72h`, for which a release must be published before it is taken. Without a date in the index,
- * the time counts since Refit saw the release first.
+ * The annotation with the minimum age of a release, such as `72h`. Refit creates no Plan for a release that was
+ * published more recently. If the index has no date, the age counts from the moment at which Refit saw the release
+ * first.
  */
 export const MINIMUM_AGE_ANNOTATION = 'upgrade.refit.dev/minimum-release-age';
 
@@ -48,7 +52,9 @@ export interface UpdateSettings {
   /** The time zone of windows and schedules; undefined for UTC. */
   readonly timeZone: string | undefined;
   readonly afterFailure: 'Wait' | 'Newer';
-  /** How long a release must be published before it is taken; undefined if it is taken at once. */
+  /**
+   * The time that must pass between the publication of a release and the Plan for it; undefined if Refit does not wait.
+   */
   readonly minimumAge?: { readonly text: string; readonly ms: number };
   /** The controllers and workers to upgrade; undefined for all of them. */
   readonly commands: readonly PlannedCommand[] | undefined;
@@ -61,7 +67,7 @@ export interface PeriodicSchedule {
   readonly window: MaintenanceWindow;
   /** The window in the form of an UpgradePolicy. The Plan may run only in this window. */
   readonly written: NonNullable<UpgradePolicySpec['windows']>[number];
-  /** How long before the window nodes start their downloads; undefined if they do not download ahead. */
+  /** The time before the window at which nodes start their downloads; undefined if they do not download ahead. */
   readonly lead: Lead;
 }
 
@@ -72,7 +78,7 @@ type Fail = (field: string, found: unknown, advice: string) => undefined;
 type Strategy = NonNullable<UpdateConfig['spec']['upgradeStrategy']>;
 
 export interface UpdateRules {
-  /** Returns what is wrong with the targets that a Plan will have. */
+  /** Returns the problems of the targets that a Plan will have. */
   readonly targetProblems: (
     spec: TargetSpec | undefined,
     role: Role,

@@ -43,7 +43,10 @@ export interface UpdateDecision {
   readonly message: string;
   /** The next minor version, such as `v1.37`. */
   readonly minor?: string;
-  /** The moment at which the answer changes by itself, in milliseconds since the Unix epoch. */
+  /**
+   * The time at which the decision changes by itself, without a change of the cluster or the channel. In milliseconds
+   * since the Unix epoch.
+   */
   readonly until?: number;
 }
 
@@ -56,7 +59,10 @@ export interface UpdateFacts {
   readonly kubelets: readonly string[];
   readonly plan: Plan | undefined;
   readonly phaseOf: (state: string | undefined) => RolloutPhase;
-  /** When Refit saw the release first, in milliseconds since the Unix epoch; undefined if it has not recorded that. */
+  /**
+   * The time at which Refit saw the release first, in milliseconds since the Unix epoch; undefined if Refit has not
+   * recorded it.
+   */
   readonly seenMs?: number | undefined;
   /** True to allow downloads with neither https nor a sha256, as the autopilot of k0s does. */
   readonly allowUnverified: boolean;
@@ -80,7 +86,8 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
       reason: 'Withdrawn',
       message: `release ${origin?.version} was withdrawn: ${withdrawn}`,
     };
-  // If the channel now offers an older release than that of the Plan, the Plan may still be half done, and must be judged first.
+  // The channel may now offer an older release than the release of the Plan. The Plan may then be half done, and the
+  // code must judge it first.
   const ahead = compareVersionTexts(origin?.version, release.version);
   const isHalfDone = ahead > 0 && phase !== 'done' && withdrawn === undefined;
   const own = plan && (ahead === 0 || isHalfDone) ? planVerdict(facts, plan) : undefined;
@@ -175,7 +182,8 @@ function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined 
   const who = isControllerBehind
     ? `a controller still runs ${lowest.text}`
     : `a worker still runs ${worker}`;
-  // The remedy depends on who is behind. A selected worker that is behind has joined the cluster later, or was left out of the rollout.
+  // The remedy depends on whether a controller or a worker has the old version. A selected worker has an old version if
+  // it joined the cluster later, or if the rollout left it out.
   const remedy = isControllerBehind
     ? `check that the targets in spec.planSpec select all controllers, then delete Plan ${name}`
     : `delete Plan ${name}, and the next Plan upgrades that worker, which joined after the Plan or was not upgraded by it`;
@@ -186,8 +194,8 @@ function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined 
 }
 
 /**
- * Returns when the Plan ended, in milliseconds since the Unix epoch. A Plan without targets has no
- * such time, so the result is -Infinity: it ended long ago.
+ * Returns the time at which the Plan ended, in milliseconds since the Unix epoch. A Plan without targets has no such
+ * time. The result is then -Infinity, which means that the Plan ended long ago.
  */
 function endOf({ status }: Plan): number {
   const targets = (status?.commands ?? []).flatMap(({ k0supdate = {} }) => [
@@ -267,7 +275,7 @@ function windowVerdict({
   return { ...none('WindowClosed', message), until: opening.opensAt - leadMs };
 }
 
-/** Returns the lowest version; undefined if there is none, or if one cannot be parsed. */
+/** Returns the lowest version; undefined if the list is empty, or if a version cannot be parsed. */
 export function lowestOf(versions: readonly string[]) {
   const read = versions.map((text) => ({ text, version: parseVersion(text) }));
   // A version that cannot be parsed could be the lowest.

@@ -48,7 +48,10 @@ export function makePlan(
   };
 }
 
-/** Returns the same id for the same facts, whichever leader makes the Plan. The Plan that replaces it has another id. */
+/**
+ * Returns an id that is the same for the same facts, no matter which leader makes the Plan. The Plan that replaces this
+ * Plan has another id.
+ */
 function planIdOf(facts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 16);
 }

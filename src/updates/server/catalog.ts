@@ -10,7 +10,10 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
 
-/** The file is replaced as a whole. A reader finds the old catalog or the new one, and all files that either of them names. */
+/**
+ * The file is replaced as a whole. A reader finds either the old catalog or the new catalog. All files that the catalog
+ * names exist in both cases.
+ */
 export const CATALOG_FILE = 'catalog.json';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);

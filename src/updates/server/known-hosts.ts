@@ -1,13 +1,13 @@
 /**
- * Decides by which host names clients may ask an update server that has no `--url`. The name becomes part of the URLs in its
- * answers.
+ * Decides which host names clients may use for an update server that has no `--url`. The name becomes part of the URLs
+ * in the answers of the server.
  */
 import { isIPv4 } from 'node:net';
 import { hostname } from 'node:os';
 
 /**
- * Returns true if clients may use this name. `asked` is the header Host, and `reached` is the
- * address of the server at which the client arrived. Ports do not matter.
+ * Returns true if clients may use this name. `asked` is the header Host, and `reached` is the address of the server to
+ * which the client connected. Ports do not matter.
  */
 export function isKnownHost(
   asked: string,
@@ -25,8 +25,8 @@ export function isKnownHost(
 }
 
 /**
- * Returns the host without port and brackets, in lower case; an IPv6 address in its shortest form. Returns an empty text if it
- * is not a host.
+ * Returns the host without port and brackets, in lower case. An IPv6 address gets its shortest form. Returns an empty
+ * text if `host` is not a host.
  */
 function bareName(host: string): string {
   const isAddress = host.includes(':') && /^[\da-f:]+$/i.test(host) && host.split(':').length > 2;

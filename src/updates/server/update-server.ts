@@ -1,6 +1,6 @@
 /**
- * Runs the update server, which serves channels in both formats of k0s and as the redirect of system-upgrade-controller, and
- * the files.
+ * Runs the update server. It serves the files, and the channels in three forms: in both formats of k0s, and as the
+ * redirect that system-upgrade-controller expects.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFile, realpath, stat } from 'node:fs/promises';
@@ -37,11 +37,11 @@ export interface UpdateServerOptions extends BasicTools {
   /** The URL by which clients reach this server. If it is undefined, answers use the host name of the request. */
   readonly url: string | undefined;
   /**
-   * The names by which clients may ask, in addition to the names of this machine. They matter only
-   * if `url` is undefined.
+   * The names that clients may use for this server, in addition to the names of this machine. They matter only if `url`
+   * is undefined.
    */
   readonly hosts: readonly string[];
-  /** The files for TLS. If it is undefined, the server speaks plain http. */
+  /** The files for TLS. If it is undefined, the server uses plain http. */
   readonly certificate: CertificateFiles | undefined;
   /** A file with one token on each line. If it is undefined, everybody may read the channels. */
   readonly tokenFile: string | undefined;
@@ -107,7 +107,7 @@ function updateRequests(options: UpdateServerOptions) {
   ): Promise<number> => {
     const path = await pathInside(directory, catalogs.pathOfFile(directory, sha256));
     if (path === undefined) return refuse(response, 404);
-    // The file may belong to a release that is no longer in the catalog: running Plans still need it.
+    // The server also sends files of releases that are no longer in the catalog, because running Plans still need them.
     const found = await stat(path, { throwIfNoEntry: false });
     if (!found?.isFile()) return refuse(response, 404);
     return await sendFile(request, response, {
@@ -241,8 +241,8 @@ function refuse(
 }
 
 /**
- * Refuses an unknown Host. Somebody who can set this header in the requests of others could
- * otherwise choose where they download from.
+ * Refuses an unknown Host. Otherwise an attacker who can set this header in requests of other clients could choose the
+ * server from which they download.
  */
 function misdirected(response: ServerResponse, host: string): number {
   const text = `This server is not known by the name "${host}": start refit serve with --host ${host}, or with --url.\n`;
@@ -267,7 +267,8 @@ export function limitEachClient(server: Server, most: number): void {
 }
 
 /**
- * Returns the address of the client. For IPv6 these are its first 64 bits, because a client may have all addresses below them.
+ * Returns the address of the client. For IPv6, it returns only the first 64 bits, because one client may have all
+ * addresses with the same first 64 bits.
  */
 export function clientOf(address: string): string {
   if (address.includes('.')) return address.replace(/^.*:/, '');
@@ -320,7 +321,7 @@ export function mappedIndex(
   return `${JSON.stringify({ version, downloadURLs, withdrawn: catalogs.withdrawnOf(catalog, channel) })}\n`;
 }
 
-/** Returns the URL of a file. Nodes name an image bundle by the last segment. */
+/** Returns the URL of a file. Nodes use the last segment of the URL as the name of an image bundle. */
 function urlOf(
   base: string,
   version: string,

@@ -20,8 +20,8 @@ const INTEGER = /^(?:0[xX][\da-fA-F]+|0[oO][0-7]+|0[bB][01]+|0|[1-9]\d*)$/;
 const FLOAT = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
 
 /**
- * Returns the number that `text` stands for, or `text` itself. `0o17` and `017` are 15, `1_000` is
- * 1000. Times, dates and MAC addresses stay text: unlike in YAML 1.1, no number contains a colon.
+ * Returns the number that `text` represents, or `text` itself if it is not a number. `0o17` and `017` are 15, and
+ * `1_000` is 1000. Times, dates and MAC addresses remain text: unlike in YAML 1.1, no number contains a colon.
  */
 function numberOrText(text: string): number | string {
   const isStrict = text.startsWith('.') && MISPLACED_UNDERSCORE.test(text);
